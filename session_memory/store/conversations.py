@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class TimedItem(NamedTuple):
-    """What cutting needs of an entry or tool use. `message` is 0 where every record is a message of its own."""
+    """An entry or tool use, as cutting needs it. `message` is 0 if every record is a message of its own."""
 
     id: int
     message: int
@@ -30,7 +30,7 @@ class ConversationSpan:
         self.text_bytes = 0
 
     def add(self, item: TimedItem) -> None:
-        """Adds the next item. The records of one API message count once."""
+        """Add the next item. The records of one API message count once."""
         self.last_item = item.id
         if not item.message or item.message != self.last_message:
             self.count += 1
@@ -42,9 +42,9 @@ class ConversationSpan:
 
 
 def fold(last: ConversationSpan | None, items: Iterable[TimedItem], gap: int) -> list[ConversationSpan]:
-    """The conversations that `items` belong to, in order, beginning with `last` where that one goes on.
+    """Return the conversations that `items` belong to, in order, beginning with `last` if it continues.
 
-    `gap` is in milliseconds. Only a step forward in time cuts: clocks go back, and a missing time is no silence.
+    `gap` is in milliseconds. Only a step forward in time cuts: clocks go back, and a missing time is not a silence.
     """
     touched: list[ConversationSpan] = []
     span = last

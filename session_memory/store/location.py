@@ -1,4 +1,4 @@
-"""Which store is that of whoever asks: an agent's, a group's of a host, the whole host's, or a person's."""
+"""Finds the store of the caller: an agent's, a group's of a host, the whole host's, or a person's."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ..settings.sections import StoreSettings
     from .rules import StoreRules
 
-# Where, below an agent home, its runtime may be started, and so have its own directory.
+# Directories below an agent home in which its runtime may be started, and so have its own directory.
 _WORK_DIRS = ("", "/home")
 
 
@@ -40,8 +40,8 @@ class Archives:
 
 
 class StoreLocation:
-    """The store's file; what is watched for it; the archives that stand in for transcripts which are gone; the groups
-    whose entries may be seen (None: all that it holds); the home that it belongs to."""
+    """The store's file; the watched directories; the archives that stand in for lost transcripts; the groups whose
+    entries may be seen (None: all); the home that it belongs to."""
 
     def __init__(
         self, database: str, watched: Iterable[SourceDirectory], archives: Iterable[Archives],
@@ -59,24 +59,24 @@ class StoreLocation:
         self._environ = environ
 
     def watching(self, watched: Iterable[SourceDirectory]) -> StoreLocation:
-        """The same store, with something else that is watched for it."""
+        """Return the same store with other watched directories."""
         return StoreLocation(self.database, watched, self.archives, self.homes, self.settings, self.home, self._environ)
 
     def home_for(self, group: str = "") -> Home:
-        """The home of a group whose entries the store holds, or, where `group` is '', the one that it belongs to."""
+        """Return the home of a group in the store, or, if `group` is '', the home of the store."""
         host = self.home.root
         return homes.home_at(f"{host}/groups/{group}", self._environ, host=host) if group else self.home
 
     @property
     def rules(self) -> StoreRules:
-        """The rules for what is in the store."""
-        from .rules import StoreRules  # with all that judges: not loaded where nothing is new
+        """Return the rules for the content of the store."""
+        from .rules import StoreRules  # imported late, with all that checks rules: not needed if nothing is new
 
         return StoreRules(self.home_for, self._environ)
 
     @property
     def own_sessions(self) -> tuple[str, ...]:
-        """The ids of the sessions in which whoever asks is an agent."""
+        """Return the ids of the caller's sessions, if the caller is an agent."""
         names = [runtime.OWN_ID_VARIABLE for runtime in all_runtimes()]
         return tuple([self._environ[name] for name in names if self._environ.get(name)])
 
@@ -86,9 +86,10 @@ class NoStoreError(SessionMemoryError):
 
 
 def find_location(path: str | None, environ: Mapping[str, str]) -> StoreLocation:
-    """The store of the home `path`, else of the agent home or host that we are in, else of this user.
+    """Return the store of the home `path`, else of the agent home or host that the current directory is in, else of
+    this user.
 
-    Raises NoStoreError for a path that is no home, ConfigError.
+    Raises NoStoreError for a path that is not a home, ConfigError.
     """
     user = homes.user_dir(environ)
     start = os.path.abspath(path) if path else environ.get(homes.ENV_HOME) or os.getcwd()
@@ -114,15 +115,15 @@ def find_location(path: str | None, environ: Mapping[str, str]) -> StoreLocation
 
 
 def _agent_home_at(start: str, environ: Mapping[str, str], stop: str) -> Home | None:
-    """The agent home that `start` lies in, whichever runtime's sessions have names there."""
+    """Return the agent home that contains `start`, of any runtime."""
     folders = [runtime.SESSIONS_FOLDER for runtime in all_runtimes()]
     found = [agent_home(start, environ, stop=stop, folder=folder) for folder in folders]
     return max((home for home in found if home), key=lambda home: len(home.root), default=None)
 
 
 def _runtime_homes(directory: str, environ: Mapping[str, str]) -> Iterator[tuple[Runtime, Home]]:
-    """The runtimes whose own directory `directory` is. Without it the one that an agent runs in who asks, else those to
-    which the environment gives another directory than the usual one."""
+    """Yield the runtimes whose own directory `directory` is. Without it the one that an agent runs in who asks, else
+    those to which the environment gives another directory than the usual one."""
     asking = [] if directory else [one for one in all_runtimes() if environ.get(one.OWN_ID_VARIABLE)]
     for runtime in asking or all_runtimes():
         config_dir = directory or runtime.config_dir(environ)
@@ -133,7 +134,7 @@ def _runtime_homes(directory: str, environ: Mapping[str, str]) -> Iterator[tuple
 
 
 def _of_person(home: Home, environ: Mapping[str, str]) -> StoreLocation:
-    """All sessions of a user in the usual directories of whatever runtimes."""
+    """Return the store of all sessions of a user, of all runtimes in their usual directories."""
     settings = store_settings(home.settings().memory, home.root)
     watched = [
         directory
@@ -144,7 +145,7 @@ def _of_person(home: Home, environ: Mapping[str, str]) -> StoreLocation:
 
 
 def _of_runtime(runtime: Runtime, home: Home, user: str, environ: Mapping[str, str]) -> StoreLocation:
-    """The sessions of a runtime whose directory is not the usual one."""
+    """Return the sessions of a runtime whose directory is not the usual one."""
     settings = store_settings(home.settings().memory, user)
     return _place(home, _all_transcripts(runtime, home.root), settings, environ)
 
@@ -152,8 +153,8 @@ def _of_runtime(runtime: Runtime, home: Home, user: str, environ: Mapping[str, s
 def _all_transcripts(
     runtime: Runtime, config_dir: str, within: tuple[str, ...] | None = None
 ) -> list[SourceDirectory]:  # fmt: skip
-    """Where the transcripts of a runtime's sessions lie, all of them or those `within` some folders; then where the
-    copies of compressed ones do."""
+    """Return the directories of a runtime's transcripts, all of them or those `within` some folders; then those of the
+    copies of compressed ones."""
     refresh = partial(runtime.refresh, config_dir, everything=True)
     root, copies, deepest = runtime.transcripts_dir(config_dir), runtime.copies_dir(config_dir), runtime.DEEPEST
     found = [SourceDirectory(root, within=within, deepest=deepest, refresh=refresh, copies=copies)]
@@ -161,7 +162,8 @@ def _all_transcripts(
 
 
 def _of_agent(home: Home, environ: Mapping[str, str], user: str) -> StoreLocation:
-    """The sessions of one agent: its own directories whole; of the user's what was started in it or has a name."""
+    """Return the store of one agent: its own directories whole, and of the user's those sessions that were started in
+    its home or have a name there."""
     settings = store_settings(home.settings().memory, user)
     own: dict[str, list[SourceDirectory]] = {}
     for runtime in all_runtimes():
@@ -183,7 +185,8 @@ def _of_agent(home: Home, environ: Mapping[str, str], user: str) -> StoreLocatio
 
 
 def _of_host(host: str, group_root: str, environ: Mapping[str, str]) -> StoreLocation:
-    """One group of a host, or all of them where `group_root` is ''. What ends a conversation is for all the same."""
+    """Return the store of one group of a host, or of all groups if `group_root` is ''. All have the same gap between
+    conversations."""
     from ..settings.host_layout import Layout
 
     layout = Layout(host)
@@ -211,7 +214,7 @@ def _group_names(groups_dir: str) -> list[str]:
 def _place(
     home: Home, own: list[SourceDirectory], settings: StoreSettings, environ: Mapping[str, str]
 ) -> StoreLocation:
-    """The store in a home, for the directories that its settings name, else for those of its `own`."""
+    """Return the store in a home, for the directories that its settings name, else for those of its `own`."""
     watched = own
     if settings.watch_paths is not None:
         root = home.root if home.is_confined else ""

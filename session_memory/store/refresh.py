@@ -1,5 +1,5 @@
-"""A store, opened and brought up to date: made anew where it is corrupt, its conversations cut as the
-settings say, with what is new in the transcripts and, where these are gone, in archives."""
+"""Opens a store and brings it up to date: rebuilds a corrupt one, applies the gap of the settings, and ingests what is
+new in transcripts and, if these are gone, in archives."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..text.timestamps import now_milliseconds
 from .ingest.unchanged import count_unchanged, not_in_yet
 from .sqlite.engine import SqliteStore
 from .sqlite.queue_copy import path_of
-from .sqlite.repair import BUILT_ANEW, damage_recognised, is_empty, rebuilt_notice, recut, set_aside_if_corrupt
+from .sqlite.repair import REBUILT, damage_recognised, is_empty, rebuilt_notice, recut, set_aside_if_corrupt
 from .sqlite.schema import complete
 
 TYPE_CHECKING = False
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     Result = TypeVar("Result")
     Note = Callable[[str], None]
-    # Shows how an import of everything goes on, until its block ends.
+    # Shows the progress of a full import until its block ends.
     ProgressShown = Callable[[SqliteStore], AbstractContextManager[Progress]]
 
 REFRESH_SECONDS = 3.0
@@ -45,9 +45,9 @@ class _OutOfTimeError(Exception):
 def open_store(
     location: StoreLocation, note: Note | None = None, patience: Patience | None = None, lifts: Lifts | None = None
 ) -> SqliteStore:
-    """The store, whole, its conversations cut as the settings say. With `patience`, for a question, it is as it was
-    where that cannot be done now. It tells nothing of what rules exclude but for what `lifts` let whoever asks see.
-    `note` is called with what was mended. Raises DatabaseError."""
+    """Return the store with conversations cut as the settings say. With `patience` (for a question) it stays as it was
+    if that cannot be done now. It hides what rules exclude, except for what `lifts` permit. `note` is called with what
+    was repaired. Raises DatabaseError."""
     settings = location.settings
     store = SqliteStore(
         location.database, gap=settings.gap, least_messages=settings.least_messages, patience=patience,
@@ -69,7 +69,7 @@ def open_store(
 def _bring_in_order(store: SqliteStore, gap_minutes: int, note: Note | None) -> None:
     made = complete(store.connection, store.path)
     if made and note:
-        note(f"the store lacked {', '.join(made)}: made anew")
+        note(f"the store lacked {', '.join(made)}: rebuilt")
     recut(store, gap_minutes)
     store.apply_rules()
 
@@ -79,10 +79,10 @@ def use_store(
     shown: ProgressShown | None = None, *, workers: int = 0, patience: Patience | None = None,
     lifts: Lifts | None = None,
 ) -> Result:  # fmt: skip
-    """What `work` returns, which is called with the open store and whether it had to be made anew. A store that turns
-    out to be corrupt is set aside, and the work is done again with a new one. With `patience` other processes are
-    waited for no longer than that: for a question, which is answered from what is there. `note` is called with what the
-    user should know. Raises SessionMemoryError."""
+    """Return what `work` returns, called with the open store and whether it was rebuilt. A store that turns out to be
+    corrupt is moved aside, and the work is repeated with a new one. `patience` limits the wait for other processes: a
+    question is then answered from what is there. `note` is called with notices for the user. Raises SessionMemoryError.
+    """
 
     def use(aside: str) -> Result:
         store = open_store(location, note, patience, lifts)
@@ -91,7 +91,7 @@ def use_store(
             if aside:
                 note(rebuilt_notice(aside))
             elif store.is_new and os.path.lexists(path_of(location.database)):
-                note(f"the store was empty: it is {BUILT_ANEW}")
+                note(f"the store was empty: it is {REBUILT}")
             if store.is_newer:
                 note(NEWER)
             if store.obstacle:
@@ -113,9 +113,8 @@ def use_store(
 
 
 def _only_read(store: SqliteStore, obstacle: DatabaseError, work: Callable[[], Result]) -> Result:
-    """Does the work with a store that can only be read, as far as that goes. What an older program does not understand,
-    or another one writes meanwhile, is no fault of the store, which must not be set aside for that. Raises
-    DatabaseError."""
+    """Do as much of the work as a read-only store allows. A newer schema or a concurrent writer is not corruption: keep
+    the store. Raises DatabaseError."""
     try:
         return work()
     except Exception as error:
@@ -130,10 +129,10 @@ def _only_read(store: SqliteStore, obstacle: DatabaseError, work: Callable[[], R
 def refresh(
     store: SqliteStore, location: StoreLocation, note: Note, shown: ProgressShown | None = None, *, workers: int = 0
 ) -> str:
-    """Takes in what is new before a question is answered: everything where the store is empty, with its progress
-    `shown` and read by so many `workers` (see Ingestion), else as much as REFRESH_SECONDS allow. Where that fails the
-    question is answered from what is known, and `note` is called with the reason. Returns how much is missing where the
-    time was too short, else ''. Raises CorruptDatabaseError."""
+    """Ingest what is new before a question is answered: everything if the store is empty, with its progress `shown` and
+    read by `workers` (see Ingestion), else as much as REFRESH_SECONDS allow. If that fails, call `note` with the
+    reason; the question is answered from the store. Return a notice of how much is missing, else ''. Raises
+    CorruptDatabaseError."""
     if store.is_newer:
         return ""
     with explained(location.database):
@@ -142,7 +141,7 @@ def refresh(
     if store.obstacle:
         note(not_taken_in(store.obstacle))
         return ""
-    from .ingest.intake import take_in  # only now: usually nothing is new
+    from .ingest.intake import take_in  # imported late: usually nothing is new
 
     try:
         if not is_empty(store):
@@ -168,12 +167,12 @@ def refresh(
 
 
 def not_taken_in(error: Exception) -> str:
-    """What to say where a question is answered from what is known already."""
-    return f"what is new could not be taken in: {described(error)}"
+    """Return the notice that a question is answered from the store because ingesting failed."""
+    return f"new transcripts could not be ingested: {described(error)}"
 
 
 def _until(deadline: float) -> Progress:
-    """A progress that ends the import at a time of the monotonic clock."""
+    """Return a progress that ends the import at a time of the monotonic clock."""
 
     def progress(path: str, size: int) -> None:
         if time.monotonic() > deadline:

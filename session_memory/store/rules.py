@@ -1,4 +1,4 @@
-"""The rules for what is in a store: whose they are for each transcript, and by which names it is known."""
+"""The rules for the content of a store: which apply to each transcript, and by which names it is known."""
 
 from __future__ import annotations
 
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 
 class JudgedFile(NamedTuple):
-    """What rules look at of a transcript that the store knows; `home` is its group, `cwd` where it was started."""
+    """The properties of a stored transcript that rules check; `home` is its group, `cwd` the directory in which it was
+    started."""
 
     id: int
     home: str
@@ -42,7 +43,7 @@ class StoreRules:
         self._environ = environ
 
     def read(self) -> ReadRules:
-        """The rules as they are now."""
+        """Return the rules as they are now."""
         return ReadRules(self._home_for, self._environ)
 
 
@@ -55,10 +56,10 @@ class ReadRules:
         self._of_group: dict[str, Privacy] = {}
         self._names: dict[str, dict[str, list[str]]] = {}
         self.places: set[str] = set()
-        self._privacy("")  # whose settings count even where nothing is judged
+        self._privacy("")  # whose settings count even if no transcript is checked
 
     def rule(self, file: JudgedFile) -> Rule:
-        """The rule for a transcript."""
+        """Return the rule for a transcript."""
         privacy = self._privacy(file.home)
         self.places.update(privacy.files(file.cwd))
         known = {file.session_id, file.title, file.home, file.file_path.partition("/")[0]}
@@ -67,23 +68,23 @@ class ReadRules:
         return privacy.rule(file.cwd, *(known - {""}))
 
     def gate(self, file: JudgedFile, runtime: Runtime, path: str) -> Gate:
-        """Return what may be told of a transcript as it lies at `path`. Raises OSError."""
+        """Return the gate of the transcript at `path`. Raises OSError."""
         privacy = self._privacy(file.home)
         known = (file.home, file.file_path.partition("/")[0], *self.names(file))
         family = Family(privacy, runtime, path, {path: [name for name in known if name]})
         return family.gate(path, describe(runtime, path, with_all_titles=privacy.has_name_rules(file.cwd)))
 
     def rule_for_directory(self, file: JudgedFile, directory: str) -> Rule:
-        """The rule for what was said in a session while it was in a directory."""
+        """Return the rule for the part of a session in a directory."""
         return self._privacy(file.home).of_directory(directory, file.cwd)
 
     def has_projects(self, file: JudgedFile) -> bool:
-        """Whether there are rules for directories that count for a transcript."""
+        """Check if rules for directories apply to a transcript."""
         return self._privacy(file.home).has_project_rules(file.cwd)
 
     def names(self, file: JudgedFile) -> list[str]:
-        """The names that the session has, or had, in the homes that it was started in, or whose store this is: those by
-        which agents know it, and those under which it was put by."""
+        """Return the present and former names of the session in the homes in which it was started, or whose store this
+        is: those by which agents know it, and those of saved sessions."""
         own = self._home_for(file.home)
         found = []
         for start in {own.root, file.cwd}:
@@ -97,13 +98,13 @@ class ReadRules:
         return found
 
     def _known(self, place: str, file: JudgedFile, read: Callable[[], dict[str, list[str]]]) -> list[str]:
-        """The names of a session by what is known in a place, which is read once."""
+        """Return the names of a session in a place, which is read once."""
         if place not in self._names:
             self._names[place] = read()
         return self._names[place].get(file.session_id, [])
 
     def _named_in(self, home: Home) -> dict[str, list[str]]:
-        """The names of an agent home's sessions, by id."""
+        """Return the names of an agent home's sessions, by id."""
         self.places.add(home.sessions_dir)
         found: dict[str, list[str]] = {}
         for runtime in all_runtimes():
@@ -114,7 +115,7 @@ class ReadRules:
         return found
 
     def _archived_in(self, home: Home) -> dict[str, list[str]]:
-        """The names with which a home's sessions were archived, by id: what a session was called once."""
+        """Return the names with which a home's sessions were archived, by id: their former names."""
         self.places.add(home.conversations_dir)
         return archived_names(home.conversations_dir)
 

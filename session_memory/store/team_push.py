@@ -1,6 +1,6 @@
-"""What of a machine's own store is new to its team is pushed, if it is shared; what is no longer shared is withdrawn.
+"""Pushes what is new and shared in a machine's own store to its team, and withdraws what is no longer shared.
 
-The team itself says what it has, so that a push may end anywhere and be done again.
+The team itself knows what it has, so that a push may be interrupted and repeated.
 """
 
 from __future__ import annotations
@@ -30,9 +30,8 @@ _NUMBERS = (1 << ITEM_BITS) - 1
 
 
 class SharedAs(NamedTuple):
-    """As what a session is shared: its project, the same on all machines; with whom, `mine` or `team`; the directory of
-    the repository on this machine, in relation to which its paths are told; and the branch that it is on, '' where that
-    is not known."""
+    """The sharing of a session: its project, the same on all machines; with whom, `mine` or `team`; the directory of
+    its repository on this machine, to which paths are relative; and its branch, '' if unknown."""
 
     project: str
     share: str
@@ -40,12 +39,12 @@ class SharedAs(NamedTuple):
     branch: str = ""
 
     def directory(self, path: str) -> str:
-        """A directory as the team knows it: the project, and the way from its root. One outside is not told."""
+        """Return a directory as the team knows it: the project, and the path from its root; '' for one outside."""
         below = self._below(path)
         return f"{self.project}/{below}" if below else self.project
 
     def file(self, path: str) -> str:
-        """A file of the repository as it is called in it; any other as it is."""
+        """Return a file of the repository as it is called in it; any other as it is."""
         return self._below(path) or path
 
     def _below(self, path: str) -> str:
@@ -53,7 +52,7 @@ class SharedAs(NamedTuple):
 
 
 class TeamPushReport(NamedTuple):
-    """What was done: sessions and items that were pushed, sessions that were taken back, and whether all is there."""
+    """The result of a push: sessions and items pushed, sessions withdrawn, and whether all is there."""
 
     sessions: int = 0
     items: int = 0
@@ -62,8 +61,8 @@ class TeamPushReport(NamedTuple):
 
 
 class _Outgoing(NamedTuple):
-    """A session that is shared, and what the team has of it. Of its items those with the numbers `held` are not told,
-    and those in `copies` are found by another session's."""
+    """A shared session, and its state in the team's store. Its items with the numbers `held` are not shared; those in
+    `copies` are found through another session."""
 
     file: StoredFile
     shared: SharedAs
@@ -72,14 +71,14 @@ class _Outgoing(NamedTuple):
     before: PushedSession | None
 
     def shape(self, store: int, until: int) -> int:
-        """Return a checksum of what decides which items below the number `until` are told, and how: by this they are
-        the same as before, without being read."""
+        """Return a checksum of which items below the number `until` are shared, and how: it tells that they are
+        unchanged without reading them."""
         ranges = [(first, min(last, until - 1)) for first, last in self.file.ranges if first < until]
         of_items = [sorted([number for number in numbers if number < until]) for numbers in (self.held, self.copies)]
         return checksum(store, self.file.id, self.file.cwd, self.shared.project, self.shared.root, ranges, *of_items)
 
     def session(self, store: int, rules: str) -> SharedSession:
-        """Return it as the team is to know it. A title made of what was said may be of what is not told."""
+        """Return the session for the team. A title made of its text may be of an item that is not shared."""
         file, shared = self.file, self.shared
         return SharedSession(
             file.home, file.file_path, file.session_id, file.runtime, shared.project, shared.share,
@@ -96,10 +95,10 @@ def push_new(
     is_forgotten: Callable[[SharedSession], bool] = lambda _: False,
     is_spent: Callable[[], bool] = lambda: False,
 ) -> TeamPushReport:
-    """Push what is new since the last time, in batches, until `is_spent`; withdraw what is not shared any more. Of a
-    transcript `shared_as` says how it is shared (None: not at all), by itself and what the team has of it; of a session
-    that the store does not have, `is_forgotten` says whether to withdraw it. Nothing goes before all that is stored was
-    searched for secrets by the rules as they are now. Raises DatabaseError."""
+    """Push what is new since the last time, in batches, until `is_spent`; withdraw what is no longer shared.
+    `shared_as` says how a transcript is shared (None: not at all), given its state in the team's store. `is_forgotten`
+    decides about withdrawing a session that the store does not have. Nothing is pushed before the whole store was
+    redacted by the current rules. Raises DatabaseError."""
     pushed = team.pushed()
     files = {(file.home, file.file_path): file for file in stored_files(store)}
     gone = [one for key, one in pushed.items() if key not in files and is_forgotten(one.session)]
@@ -132,8 +131,8 @@ def push_new(
 def _in_common(
     store: SqliteStore, files: Iterable[StoredFile], shares: Mapping[int, SharedAs | None]
 ) -> tuple[defaultdict[int, set[int]], defaultdict[int, set[int]]]:
-    """Return by file the numbers of the items that are not told, since a rule excludes them or another session that has
-    them is shared with fewer; and of those that another session's are found instead of."""
+    """Return, by file, the numbers of the items not shared, since a rule excludes them or another session with them is
+    shared with fewer; and of those found through another session."""
     held = defaultdict(set, {file.id: set(file.hidden) for file in files})
     copies: defaultdict[int, set[int]] = defaultdict(set)
     ranks = {id: SHARES.index(shared.share) + 1 if shared else 0 for id, shared in shares.items()}
@@ -173,7 +172,7 @@ def _push_all(
 
 
 def _with(report: TeamPushReport, under_way: Future[PushCounts] | None) -> TeamPushReport:
-    """The report with a batch that was under way, when that is written. Raises TeamError."""
+    """Return the report with a batch that was under way, when that is written. Raises TeamError."""
     if under_way is None:
         return report
     done = under_way.result()
@@ -185,8 +184,8 @@ def _with(report: TeamPushReport, under_way: Future[PushCounts] | None) -> TeamP
 
 
 def _is_another(store: SqliteStore, one: _Outgoing, session: SharedSession, shape: int) -> bool:
-    """Return whether what was pushed is not the beginning of what there is, whose `shape` is given: the transcript was
-    ingested again, part of it was forgotten or excluded, other secrets are looked for now, or others may read it."""
+    """Check if the pushed items are no longer the beginning of the session, whose `shape` is given: the transcript was
+    ingested again, part of it was forgotten or excluded, the rules for secrets changed, or other people may read it."""
     before = one.before
     assert before is not None
     if (before.session.rules, before.session.share) != (session.rules, session.share):
@@ -200,7 +199,7 @@ def _is_another(store: SqliteStore, one: _Outgoing, session: SharedSession, shap
 
 
 def _pieces(store: SqliteStore, news: list[tuple[_Outgoing, SharedSession]]) -> Iterator[SessionPush]:
-    """What is to be pushed, session by session, each with all that is new of it."""
+    """Yield the pushes, session by session, each with all its new items."""
     for one, session in news:
         before, until = one.before, one.file.next_number
         first = before.next_number if before else 0
@@ -212,7 +211,7 @@ def _pieces(store: SqliteStore, news: list[tuple[_Outgoing, SharedSession]]) -> 
 
 
 def _told(store: SqliteStore, one: _Outgoing, first: int, until: int) -> list[StoredEntry]:
-    """Return the items with numbers from `first` to below `until` as they are told."""
+    """Return the items with numbers from `first` to below `until`, as they are shared."""
     items = items_from(store, one.file.id, first, until - first) if first < until else []
     return [_as_shared(item, one.shared) for item in items if item.id & _NUMBERS not in one.held]
 
@@ -223,14 +222,14 @@ def _as_shared(item: StoredEntry, shared: SharedAs) -> StoredEntry:
 
 
 def _ended(store: SqliteStore, one: _Outgoing) -> tuple[StoredEntry, ...]:
-    """The tool uses whose result has come since they were pushed."""
+    """Return the tool uses whose result has come since they were pushed."""
     numbers = one.before.open_calls if one.before else ()
     found = [item_at(store, one.file.id, number) for number in numbers if number not in one.held]
     return tuple([item for item in found if item and item.outcome])
 
 
 def _spans(store: SqliteStore, one: _Outgoing, first: int) -> list[StoredSpan]:
-    """Return the conversations that have items from the number `first` on, but for those of which nothing is told."""
+    """Return the conversations that have items from the number `first` on, except those that are not shared."""
     if first >= one.file.next_number:
         return []
     found = spans_from(store, one.file.id, first)

@@ -1,4 +1,4 @@
-"""What goes into the store and comes out of it. Values only; times are in milliseconds since the epoch."""
+"""The values that go into the store and come out of it. Times are in milliseconds since the epoch."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ STATUSES = ("active", "ready", "processing", "archived", "skipped")
 
 
 class FileState(NamedTuple):
-    """What is known of a transcript: how far it was read, and what tells whether it is still the same file.
+    """The state of a transcript: how far it was read, and what identifies the file.
 
     `file_path` is the file's key, relative to `root`; `home` the group it belongs to ('' without groups). `status` is
-    idle, ingesting (some of its bytes are in, more will follow) or gone (the runtime deleted it; its entries stay).
-    `offset` is where reading goes on, in the `generation` of the file that `inode`, `head` and `tail` identify.
+    idle, ingesting (more of it will follow) or gone (the runtime deleted it; its entries stay). Reading continues at
+    `offset`, in the `generation` of the file that `inode`, `head` and `tail` identify.
     """
 
     home: str
@@ -50,10 +50,9 @@ class FileState(NamedTuple):
 
 
 class UnreadFile(NamedTuple):
-    """A file among the transcripts of which nothing, or not all, could be taken in as it was (`inode`, `file_size`,
-    `last_modified`), and the `problem` with it: FOREIGN of ingest/sources where it is no transcript at all. One that
-    `is_lasting` (0 or 1) stays until the file changes.
-    """
+    """A file that could not be ingested, or not whole, in this state (`inode`, `file_size`, `last_modified`), and its
+    `problem`: FOREIGN of ingest/sources if it is not a transcript. One that `is_lasting` (0 or 1) is not retried until
+    the file changes."""
 
     home: str
     file_path: str
@@ -67,7 +66,7 @@ class UnreadFile(NamedTuple):
 
 
 class ToolOutcome(NamedTuple):
-    """How a tool call ended: ok or error, the line of the error that tells most ('' if it went well), the size of the
+    """The outcome of a tool call: ok or error, the most telling line of the error ('' if it went well), the size of the
     result's text in characters and in lines."""
 
     outcome: str
@@ -77,8 +76,8 @@ class ToolOutcome(NamedTuple):
 
 
 class NewTool(NamedTuple):
-    """A tool use to be stored. `key` identifies it in all files, `call` is the hash of the call's id, by which its
-    result is found in the same file; `ended` is None until that has come."""
+    """A tool use to be stored. `key` identifies it in all files; `call` is the hash of the call's id, which finds its
+    result in the same file; `ended` is None until the result arrives."""
 
     key: int
     call: int
@@ -105,9 +104,10 @@ class NewEntry(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """What was read of one file, to be stored if its state is still `before` (None: the file is new).
+    """Entries read from one file, to be stored if its state is still `before` (None: the file is new).
 
-    `outcomes` are (call, outcome) of tool uses that were stored before."""
+    `outcomes` are (call, outcome) of tool uses that were stored before.
+    """
 
     before: FileState | None
     after: FileState
@@ -117,7 +117,7 @@ class Batch(NamedTuple):
 
 class Conversation(NamedTuple):
     """Entries of one file without a silence longer than the gap. `entry_count` counts messages: several records of one
-    API message are one. `who` is the member and the machine, as in ann@laptop, where a team's store tells of it."""
+    API message are one. `who` is the member and the machine, as in ann@laptop, in a team's store."""
 
     id: int
     session_id: str
@@ -149,9 +149,9 @@ class StoredSpan(NamedTuple):
 class StoredEntry(NamedTuple):
     """An entry, or a tool use (role `tool`: `text` is the primary argument, `tool` the name), as the store holds it.
 
-    `outcome` is '' where none is known, else ok or error; `error` is its first line, `result_size` and `result_lines`
-    those of the result, in characters (None if unknown). `offset` is the byte position in the transcript; `message` is
-    the same number for all items of one API message, which follow each other.
+    `outcome` is '' if unknown, else ok or error; `error` is the error line, `result_size` and `result_lines` are the
+    size of the result, in characters and lines (None if unknown). `offset` is the byte position in the transcript;
+    `message` is the same number for all items of one API message, which are consecutive.
     """
 
     id: int
@@ -170,14 +170,14 @@ class StoredEntry(NamedTuple):
 
     @property
     def number(self) -> int:
-        """The number by which people know it, as in `show --around`: counted from 1, in its file."""
+        """Return the number that people use, as in `show --around`: counted from 1, in its file."""
         return (self.id & ((1 << ITEM_BITS) - 1)) + 1
 
 
 class Filter(NamedTuple):
-    """What a listing or a search is limited to. `homes` None is all groups. `project` is part of a directory or of
-    a file key, `directories` are those of which one is meant with all below it; `session` an id, or how it begins;
-    `since` and `until` are in milliseconds since the epoch; `kind` is that of a tool use, and leaves out all else."""
+    """The limits of a listing or a search. `homes` None is all groups. `project` is part of a directory or of a file
+    key; a conversation must be in or below one of `directories`; `session` is an id or its beginning; `since` and
+    `until` are in milliseconds since the epoch; `kind` is that of a tool use, and excludes all else."""
 
     homes: tuple[str, ...] | None = None
     project: str = ""
@@ -193,8 +193,8 @@ class Filter(NamedTuple):
 
 
 class Hit(NamedTuple):
-    """What a search found: the entry, its conversation, and a snippet of its text with where the words in it stand
-    (pairs of start and end)."""
+    """A search hit: the entry, its conversation, and a snippet with the positions of the query's words (pairs of start
+    and end)."""
 
     entry: StoredEntry
     conversation: Conversation
@@ -204,8 +204,8 @@ class Hit(NamedTuple):
 
 
 class Hits(list[Hit]):
-    """What a search found, the best first. `unchecked`: so many older entries may fit a phrase in quotes too and were
-    not read, since there are too many of them."""
+    """Search hits, the best first. `unchecked` is the number of older candidates for a quoted phrase that were not
+    read, because they are too many."""
 
     def __init__(self, found: Iterable[Hit] = (), unchecked: int = 0) -> None:
         super().__init__(found)
@@ -213,7 +213,7 @@ class Hits(list[Hit]):
 
     @property
     def notice(self) -> str:
-        """What whoever asked should know of how far the search reached; '' for nothing."""
+        """Return a notice of how far the search reached; '' for nothing."""
         if not self.unchecked:
             return ""
         older = counted(self.unchecked, "older entry", "older entries")
@@ -221,8 +221,8 @@ class Hits(list[Hit]):
 
 
 class Counts(NamedTuple):
-    """How much the store holds: files (and of them gone), entries, tool uses, conversations by status, bytes of text,
-    bytes of the database."""
+    """The sizes of the store: files (and those gone), entries, tool uses, conversations by status, bytes of text, bytes
+    of the database."""
 
     files: int
     gone: int
@@ -235,8 +235,8 @@ class Counts(NamedTuple):
 
 
 class Usage(NamedTuple):
-    """What a model's provider reported, or an estimate of it: tokens, and the model's name. `input_tokens` are those
-    that were read anew, `cached_tokens` those that came from a cache; the budget counts all three."""
+    """The usage that a model's provider reported, or an estimate: tokens, and the model's name. `input_tokens` were
+    read fresh, `cached_tokens` came from a cache; the budget counts all three."""
 
     input_tokens: int = 0
     output_tokens: int = 0
@@ -245,11 +245,11 @@ class Usage(NamedTuple):
 
     @property
     def tokens(self) -> int:
-        """All of them."""
+        """Return all of them."""
         return self.input_tokens + self.output_tokens + self.cached_tokens
 
 
 def key_of(text: str) -> int:
-    """Return a hash of 64 bits by which an id is found again, signed as SQLite's integers are."""
+    """Return a 64-bit hash of an id, signed as SQLite's integers are."""
     digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "little", signed=True)

@@ -83,7 +83,7 @@ def test_what_cannot_be_taken_in_is_noted_and_the_store_answers(machine, monkeyp
     monkeypatch.setattr("session_memory.store.sqlite.engine.SqliteStore.write", is_full)
     notes = []
     refreshed(machine, notes)
-    assert notes == ["what is new could not be taken in: memory.db: the disk is full"]
+    assert notes == ["new transcripts could not be ingested: memory.db: the disk is full"]
     assert machine.stored() == ["hello", "hi"]
 
 

@@ -240,7 +240,7 @@ def test_a_store_that_was_emptied_is_built_anew_and_that_is_said(machine, kind):
     HEALED[kind](machine.database)
     said = machine.run("search", "cherry").stderr
     assert said == (
-        "session-memory: the store was empty: it is built anew from transcripts and, where these are gone, archives\n"
+        "session-memory: the store was empty: it is rebuilt from transcripts and, if these are gone, archives\n"
     )
 
 

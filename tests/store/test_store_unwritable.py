@@ -145,7 +145,7 @@ def test_questions_are_answered_from_what_is_there(machine, case, words):
     assert done.stdout.strip()
     if words[0] in ("search", "conversations", "errors", "patterns"):
         assert done.stderr.count("\n") == 1, done.stderr
-        assert done.stderr.startswith("session-memory: what is new could not be taken in: ")
+        assert done.stderr.startswith("session-memory: new transcripts could not be ingested: ")
         assert CASES[case] in done.stderr
 
 

@@ -61,7 +61,7 @@ def test_a_full_disk_at_the_server_is_said_and_what_is_new_waits(scene, team):
     with no_room_for(team, "item"), pytest.raises(FullTeamError) as raised:
         team.push(scene)
     assert "has no room" in str(raised.value)
-    assert raised.value.hint == "what is new waits here"
+    assert raised.value.hint == "new sessions wait here"
     assert items(team) == 0
     assert team.push(scene).items == SESSIONS * ITEMS
     assert items(team) == SESSIONS * ITEMS

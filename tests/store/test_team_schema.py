@@ -213,7 +213,10 @@ def test_a_member_may_connect_and_make_tables_of_their_own_connection_though_nob
             TeamPush(of("cleo", url), "laptop")
         with pytest.raises(TeamError) as raised:
             TeamPush(of("ann", url), "laptop")
-        assert raised.value.hint == f"whoever administers it: GRANT TEMPORARY ON DATABASE {name_of(url)} TO ann"
+        assert (
+            raised.value.hint
+            == f"the database administrator must run GRANT TEMPORARY ON DATABASE {name_of(url)} TO ann"
+        )
 
 
 def test_whoever_administers_a_team_is_held_to_its_policies_and_purges_what_one_member_shared(database, tmp_path):

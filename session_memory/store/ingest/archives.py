@@ -1,7 +1,7 @@
-"""Takes sessions whose transcripts are gone from their archives: a rebuilt store would otherwise not know them.
+"""Ingests sessions whose transcripts are gone from their archives: otherwise a rebuilt store would lose them.
 
-An archive stands in for a transcript only as long as there is none. Those of before their messages had times become one
-conversation, whose last message alone is given one.
+An archive stands in for a transcript only until the transcript is found. An old archive without times becomes one
+conversation; only its last message has a time.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ UNKNOWN_NAME = "tool"
 
 
 def take_archives(store: Store, archives: Archives) -> IngestReport:
-    """Stores the archives of sessions that no transcript is known of, and forgets those of which one has turned up. A
-    session that was archived under a name that somebody gave it has that name in the store too.
+    """Store the archives of sessions without a transcript, and forget those whose transcript has been found. A session
+    archived under a name that a person gave it keeps that name as its title.
 
-    Raises DatabaseError; archives that cannot be read are problems in the report.
+    Raises DatabaseError; unreadable archives are problems in the report.
     """
     report = IngestReport()
     states = store.file_states(archives.home)
@@ -83,13 +83,13 @@ def take_archives(store: Store, archives: Archives) -> IngestReport:
 
 
 def _held(archives: Archives) -> AbstractContextManager[str]:
-    """A path to the directory that stays the same one while it is read, whatever an agent puts in its place."""
+    """Yield a path to the directory that stays valid while it is read, even if an agent replaces it."""
     confined_to = archives.confined_to
     return pinned(confined_to, archives.directory) if confined_to else nullcontext(archives.directory)
 
 
 def _name(store: Store, states: list[FileState], title: str) -> None:
-    """Gives a session, whose transcripts have these states, the title that somebody gave it."""
+    """Give a session, whose transcripts have these states, the title that a person chose."""
     title = one_line(for_people(title))
     named = [state._replace(title=title, title_rank=USER_RANK) for state in states]
     if named != states:
@@ -97,14 +97,13 @@ def _name(store: Store, states: list[FileState], title: str) -> None:
 
 
 def _free_key(path: str, session: str, keys: set[str]) -> str:
-    """The key for an archive; two folders may have one of the same name."""
+    """Return the key for an archive; two folders may have one of the same name."""
     key = PREFIX + path_text(os.path.basename(path))
     return f"{PREFIX}{session}.md" if key in keys else key
 
 
 def _every_archive(directory: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The path and the facts of every archive: also of those in the private folder, which rules hide where they are
-    read, as all that is excluded."""
+    """Yield the path and the facts of every archive, including private ones: rules hide these when they are read."""
     yield from sorted(list_archives(directory), key=lambda one: one[0])
     with suppress(OSError, OutsideGroupError), private_folder(directory) as folder:
         yield from sorted(list_archives(folder), key=lambda one: one[0])
@@ -141,7 +140,7 @@ def _take_archive(
 
 
 def _entries(text: str, facts: dict[str, Any], home: str) -> list[NewEntry]:
-    """The messages of an archive, and its tool uses where it has them."""
+    """Return the messages of an archive, and its tool uses if it has them."""
     cwd = for_people(_string(facts.get("cwd")))
     said = [one for one in messages_in(text) if one.speaker]
     entries = []

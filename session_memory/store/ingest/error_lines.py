@@ -1,7 +1,7 @@
-"""The line of an error's text that says what went wrong. Pure.
+"""Finds the line of a command's output that says what went wrong. Pure.
 
-The first line of what a failed command printed is seldom the error: package runners print banners, interpreters
-warnings, compilers what they are about to do, and Python the way to its error before the error.
+The first line is seldom the error: package runners print banners, interpreters warnings, compilers their steps, and
+Python the traceback before the exception.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ import re
 
 from ...text.sanitize import beginning, for_people
 
-ERROR_CHARACTERS = 300  # of what is returned
+ERROR_CHARACTERS = 300  # of the returned line
 LOOKED_AT_CHARACTERS = 3 * 1024  # at either end of the text
 _LINE_CHARACTERS = 1000
-_MOST_CHARACTERS = 256 * 1024  # in which secrets are looked for: some milliseconds
-_WRAPPING, _WEAKER, _STRONGEST = 1, 2, 3  # how surely a line says what went wrong
+_MOST_CHARACTERS = 256 * 1024  # in which secrets are searched for: some milliseconds
+_WRAPPING, _WEAKER, _STRONGEST = 1, 2, 3  # how surely a line names the error
 
 _NOISE = re.compile(
     r"> |\(node:\d+\)|\(Use `node |Debugger (?:attached|listening)|Waiting for the debugger|npm (?:warn|notice)|"
@@ -25,8 +25,8 @@ _NOISE = re.compile(
 _EXIT = re.compile(r"(?:exit code|command (?:exited with code|failed with exit code)) -?\d+\.?$", re.IGNORECASE)
 _PYTHON = re.compile(r"(?:[A-Za-z_][\w.]*\.)?[A-Z]\w*(?:Error|Exception|Interrupt|Exit)(?:: |$)")
 
-# What follows is for lines in small letters, and each alternative begins with letters (what comes before them is looked
-# at afterwards): without regard to case, or from a word's beginning, a search takes several times as long.
+# The following patterns are for lowercased lines, and each alternative begins with letters (the text before them is
+# checked afterwards): ignoring case, or matching from a word's beginning, takes several times as long.
 _CODE_AND_COLON = r"\b(?:[ \[(]+[a-z]*\d+[\])]?)?\s*:"
 _STRONG = re.compile(
     rf"error(?:: |(?<=\berror)(?:{_CODE_AND_COLON}| ts\d+))|exception(?:: |(?<=\bexception){_CODE_AND_COLON})|"
@@ -47,8 +47,8 @@ _NOTHING_WRONG = re.compile(
 
 
 def error_line(text: str) -> str:
-    """The line of `text` that says what went wrong, for people, behind the exit code if that comes first. Where none
-    does, the first that is not noise; '' if there is no line. At most ERROR_CHARACTERS."""
+    """Return the line of `text` that says what went wrong, for people, after the exit code if `text` begins with that.
+    If no line does, return the first that is not noise; '' if there is none. At most ERROR_CHARACTERS."""
     text = text.removeprefix("<tool_use_error>").removesuffix("</tool_use_error>")
     if len(text) > _MOST_CHARACTERS:
         last = text[-_MOST_CHARACTERS // 2 :].partition("\n")[2]  # no line is cut in two, nor a secret in it
@@ -71,19 +71,19 @@ def _chosen(lines: list[str]) -> str:
 
 
 def _is_candidate(line: str) -> bool:
-    """Whether a line may be the one: it is neither noise nor the exit code alone."""
+    """Check that a line is neither noise nor the exit code alone."""
     return not _NOISE.match(line) and not _EXIT.match(line)
 
 
 def _raised(lines: list[str]) -> str:
-    """The last exception that a traceback of Python ends with; '' where there is none."""
+    """Return the last exception that a traceback of Python ends with; '' if there is none."""
     if not any(line.startswith("Traceback (most recent") for line in lines):
         return ""
     return next((line for line in reversed(lines) if _PYTHON.match(line) and _is_candidate(line)), "")
 
 
 def _best(lines: list[str]) -> str:
-    """The first of `lines`, if it has any weight, else the one that has most, the first of several alike."""
+    """Return the first of `lines`, if it has any weight, else the one that has most, the first of several alike."""
     best, most = lines[0], _weight(lines[0], 0)
     if most:
         return best
@@ -97,7 +97,7 @@ def _best(lines: list[str]) -> str:
 
 
 def _weight(line: str, least: int) -> int:
-    """How surely a line says what went wrong, up to _STRONGEST; whatever is not more than `least` may be 0."""
+    """Return how surely a line names the error, up to _STRONGEST; 0 may be returned for any value up to `least`."""
     small = line.lower()
     if _STRONG_BEGINNING.match(small) or _STRONG.search(small):
         weight = _WRAPPING if _WRAPPER.match(small) else _STRONGEST

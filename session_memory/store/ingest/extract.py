@@ -1,4 +1,4 @@
-"""Reads the bytes of a transcript into what the store takes: entries, tool uses and their outcomes, without secrets."""
+"""Reads the bytes of a transcript into values for the store: entries, tool uses and their outcomes, redacted."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ ARGUMENT_CHARACTERS = 4096
 SECRET_CHARACTERS = 512  # so much more is looked through for secrets: one within them goes whole
 UNIQUE_ID_CHARACTERS = 32  # shorter ids (Pi's have 8) are unique in their file alone
 _HALF = 1 << 63
-_GOLDEN_RATIO = 0x9E3779B97F4A7C15  # times 2**64: multiples of it lie far from each other
+_GOLDEN_RATIO = 0x9E3779B97F4A7C15  # times 2**64: multiples of it are far apart
 
 
 class Extract(NamedTuple):
-    """What stood in some bytes of a file. `reached` is the offset to read on from, unless it `is_last`; `outcomes` are
-    those of tool uses in an earlier extract, by the key of the call. `inode` and `size` (in bytes) are the file's as it
-    was read; `title` comes with its rank, `unreadable` counts records."""
+    """The content of some bytes of a file. `reached` is the offset at which to continue, unless it `is_last`.
+    `outcomes` are those of tool uses in an earlier extract, by the key of the call. `inode` and `size` (bytes) are the
+    file's when it was read; `title` comes with its rank, `unreadable` counts records."""
 
     inode: int
     size: int
@@ -42,7 +42,7 @@ class Extract(NamedTuple):
 
 
 def outcome(is_error: bool, content: object) -> ToolOutcome:
-    """How a tool call ended whose result is `content`, a string or blocks with text."""
+    """Return the outcome of a tool call with the result `content`, a string or blocks with text."""
     blocks = content if isinstance(content, list) else ()
     texts = [block["text"] for block in blocks if isinstance(block, dict) and isinstance(block.get("text"), str)]
     text = content if isinstance(content, str) else "\n".join(texts)
@@ -65,7 +65,7 @@ class Extractor:
         self._names: dict[str, str] = {}
 
     def read(self, start: int, end: int, limit: int) -> Extract:
-        """Reads the records that begin in the `limit` bytes from `start` and are complete before `end`."""
+        """Read the records that begin in the `limit` bytes from `start` and are complete before `end`."""
         self._entries, self._ended = [], {}
         reader = TranscriptReader(self._runtime, self._first_line, decode_line, owner=self._owner)
         stop = start + limit
@@ -86,7 +86,7 @@ class Extractor:
         )
 
     def _new_entries(self) -> list[NewEntry]:
-        """The entries of this part, with the outcomes that are in it, without secrets."""
+        """Return the entries of this part, with the outcomes that are in it, without secrets."""
         entries = []
         message_id, message = "", 0
         for entry in self._entries:
@@ -115,12 +115,13 @@ class Extractor:
         return NewEntry(key, message, entry.offset, entry.role, text, when, cwd, tuple(tools), origin)
 
     def _safe(self, name: str) -> str:
-        """A directory or the name of a tool for people; the few that a transcript has are looked through once."""
+        """Return a directory or the name of a tool for people; the few that a transcript has are looked through
+        once."""
         if name not in self._names:
             self._names[name] = for_people(name)
         return self._names[name]
 
 
 def _tool_key(entry_key: int, number: int) -> int:
-    """The key of an entry's tool use by its number."""
+    """Return the key of an entry's tool use by its number."""
     return (entry_key + (number + 1) * _GOLDEN_RATIO + _HALF) % (2 * _HALF) - _HALF

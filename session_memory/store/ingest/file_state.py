@@ -1,4 +1,4 @@
-"""The state of a transcript: whether the file has changed since, where to read on, what it is after reading."""
+"""The state of a transcript: if the file has changed, where to continue reading, and the state after reading."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 
 
 def is_unchanged(file: SourceFile, state: FileState | None) -> bool:
-    """Whether all of a file is in the store, as the file lies there now."""
+    """Check if the store has all of a file, and the file is unchanged."""
     if state is None or state.status != "idle" or state.root != file.directory.root:
         return False
     return (state.inode, state.file_size, state.last_modified) == file.stamp
 
 
 def is_beginning(state: FileState, descriptor: int, status: os.stat_result) -> bool:
-    """Whether a file is the beginning, or all, of the one that is known under its key."""
+    """Check if a file is the beginning, or all, of the file known under its key."""
     try:
         known = open_regular(f"{state.root}/{state.file_path}")
     except OSError:
@@ -47,7 +47,7 @@ def is_beginning(state: FileState, descriptor: int, status: os.stat_result) -> b
 def begun(
     file: SourceFile, before: FileState | None, descriptor: int, status: os.stat_result, runtime: Runtime
 ) -> tuple[FileState, int]:
-    """The state of the file as it is now, and the offset to read on from."""
+    """Return the state of the file as it is now, and the offset to read on from."""
     home, root = file.directory.home, file.directory.root
     given = for_people(runtime.given_name(file.plain_path))
     if before is None:
@@ -71,7 +71,7 @@ def begun(
 
 
 def advanced(state: FileState, extract: Extract, descriptor: int, status: os.stat_result) -> FileState:
-    """The state once an extract is stored."""
+    """Return the state once an extract is stored."""
     cursor = make_cursor(descriptor, status, extract.reached, time.time_ns())
     times = [entry.timestamp for entry in extract.entries if entry.timestamp is not None]
     is_better = extract.title[0] >= max(state.title_rank, 0)  # of two titles of one rank the later one

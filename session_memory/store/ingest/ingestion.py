@@ -1,7 +1,7 @@
-"""From transcripts to the store: what is new in which file, batch by batch, each in one transaction.
+"""Ingests transcripts into the store: what is new in each file, in batches, each in one transaction.
 
-A file is read on from where its state says, if it is still the same file; else it is a new generation, read from the
-beginning, of which what is known already is not stored again.
+An appended file is read from its last offset. A replaced file is a new generation, read from the beginning; its known
+entries are not stored again.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ ATTEMPTS = 3
 
 
 class UnreadableFileError(SessionMemoryError):
-    """A transcript cannot be taken in as it is, so that there is no use in trying again until it changes."""
+    """A transcript cannot be ingested: do not retry until it changes."""
 
 
 class IngestReport:
-    """What an ingestion did: files seen, changed and gone, bytes and entries read, what could not be read and why, and
-    the `foreign` files, which are no transcripts."""
+    """The result of an ingestion: files seen, changed and gone, bytes and entries read, problems, and the `foreign`
+    files, which are not transcripts."""
 
     def __init__(self) -> None:
         self.files = 0
@@ -56,15 +56,15 @@ class IngestReport:
         self.foreign: list[str] = []
 
     def add(self, other: IngestReport) -> None:
-        """Adds another report to this one."""
+        """Add another report to this one."""
         for name, value in vars(other).items():
             setattr(self, name, getattr(self, name) + value)
 
 
 class Ingestion:
-    """One run over files of a group. `progress` is called with each file that is taken up and the bytes done since;
-    about `batch_bytes` go into one transaction. Where there is much to read, `workers` processes do that; elsewhere
-    than on Linux, or from a process with several threads, these import the caller's main module."""
+    """One run over files of a group. `progress` is called with each file and the bytes done since; a transaction has
+    about `batch_bytes`. `workers` processes read if there is much to read; except on Linux, and in a process with
+    several threads, they import the caller's main module."""
 
     def __init__(
         self,
@@ -90,8 +90,8 @@ class Ingestion:
         self._live_roots: set[str] = set()
 
     def scan(self, directory: SourceDirectory) -> None:
-        """Takes in what is new in a directory, and notes which of its files are gone. Raises DatabaseError; a root or a
-        folder that cannot be read is a problem in the report, and none of its files are gone for that."""
+        """Ingest what is new in a directory, and note which of its files are gone. Raises DatabaseError. A root or
+        folder that cannot be read is a problem in the report; its files do not count as gone."""
         unreadable: Unreadable = []
         try:
             files = directory.files(unreadable)
@@ -116,7 +116,7 @@ class Ingestion:
         self._write_notes()
 
     def take(self, files: Iterable[SourceFile]) -> None:
-        """Takes in what is new in these files. Raises DatabaseError."""
+        """Ingest what is new in these files. Raises DatabaseError."""
         changed = []
         for file in files:
             self.report.files += 1
@@ -143,7 +143,7 @@ class Ingestion:
         return (file for file in files if file.key not in self._states and not file.directory.confined_to)
 
     def _is_left_alone(self, file: SourceFile) -> bool:
-        """Whether a file could not be taken in as it still is, and it is not time to try again; says so anew."""
+        """Check if a file failed to ingest, is unchanged, and is not due for a retry; report it again."""
         noted = self._unread.get(file.key)
         if noted is None or noted.root != file.directory.root or noted[3:6] != file.stamp:
             return False
@@ -170,7 +170,7 @@ class Ingestion:
             self.report.problems.append((path, problem))
 
     def _write_notes(self) -> None:
-        """Notes in the store which files could not be taken in, and which could."""
+        """Note in the store which files failed and which no longer do."""
         cleared = [key for key in self._cleared if key in self._unread and key not in self._noted]
         if cleared or self._noted:
             self._store.note_unread(self._home, self._noted.values(), cleared)
@@ -199,7 +199,7 @@ class Ingestion:
     def _read_file(
         self, file: SourceFile, descriptor: int, status: os.stat_result, runtime: Runtime, ahead: ReadAhead
     ) -> None:
-        """Reads what is new up to the size that the file has now: what is appended meanwhile is for the next time."""
+        """Read what is new up to the file's present size; what is appended meanwhile waits for the next run."""
         before = self._states.get(file.key)
         with _faults_of_the_file():
             state, start = begun(file, before, descriptor, status, runtime)
@@ -215,8 +215,8 @@ class Ingestion:
                 after = after._replace(status="ingesting")
             self._waiting.append((file, Batch(before, after, extract.entries, extract.outcomes)))
             self._count(file.path, extract.reached - start, extract)
-            # A search index that is written in small batches becomes many parts; but while the processes that read are
-            # behind, there is nothing else to do.
+            # Small batches split a search index into many parts; but while the reading processes are behind, there is
+            # nothing else to do.
             enough = self._batch_bytes // 8 if ahead.is_behind() else self._batch_bytes
             if self._waiting_bytes >= enough or not extract.is_last:
                 self._flush()
@@ -226,7 +226,7 @@ class Ingestion:
             start = extract.reached
 
     def _is_older_copy(self, file: SourceFile, state: FileState, descriptor: int, status: os.stat_result) -> bool:
-        """Whether this is a copy, in another directory, of what is known: a backup beside what it is of."""
+        """Check if this is an older copy of a known file in another directory, such as a backup."""
         directory = file.directory
         if not directory.is_backup and file.is_in_place:
             is_first = state.root not in self._live_roots
@@ -246,7 +246,7 @@ class Ingestion:
         self._progress(path, size)
 
     def _flush(self) -> None:
-        """Stores what waits, in one transaction. A file that another process has read on is to be looked at again."""
+        """Store what waits, in one transaction. Look again at a file that another process has read further."""
         waiting, self._waiting, self._waiting_bytes = self._waiting, [], 0
         if not waiting:
             return
@@ -270,7 +270,7 @@ class Ingestion:
 
 @contextmanager
 def _faults_of_the_file() -> Iterator[None]:
-    """Turns whatever its content leads to into an UnreadableFileError; the file is to blame, and no other."""
+    """Turn any error that the file's content causes into an UnreadableFileError, so that no other file fails."""
     try:
         yield
     except (OSError, SessionMemoryError):

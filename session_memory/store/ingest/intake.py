@@ -1,4 +1,4 @@
-"""Takes into a store what is new in the directories that are watched for it, and in archives of lost transcripts."""
+"""Ingests what is new in the watched directories, and in archives of lost transcripts."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def take_in(
     store: Store, location: StoreLocation, progress: Progress | None = None, *, batch_bytes: int = BATCH_BYTES,
     workers: int = 0,
 ) -> IngestReport:  # fmt: skip
-    """Takes in everything that is new, and reports it. What `progress` raises comes through; what was stored until then
-    is stored. Raises DatabaseError."""
+    """Ingest everything that is new, and report it. Errors from `progress` propagate; what was stored until then stays.
+    Raises DatabaseError."""
     report = IngestReport()
     for home in dict.fromkeys([directory.home for directory in location.watched]):
         ingestion = Ingestion(store, home, progress, batch_bytes, workers)
@@ -32,7 +32,7 @@ def take_in(
                 ingestion.scan(directory)
         report.add(ingestion.report)
     for archives in location.archives:
-        # Listing them takes a while: only where something has changed, or nothing is known as yet.
+        # Listing archives takes a while: do it only if something has changed, or nothing is known yet.
         if report.bytes or report.gone or not store.file_states(archives.home):
             report.add(take_archives(store, archives))
     return report
@@ -42,15 +42,15 @@ def take_files(
     store: Store, home: str, files: Iterable[SourceFile], progress: Progress | None = None, *,
     batch_bytes: int = BATCH_BYTES,
 ) -> IngestReport:  # fmt: skip
-    """Takes in what is new in these files of one group. Raises DatabaseError."""
+    """Ingest what is new in these files of one group. Raises DatabaseError."""
     ingestion = Ingestion(store, home, progress, batch_bytes)
     ingestion.take(files)
     return ingestion.report
 
 
 def pending(store: Store, watched: Iterable[SourceDirectory]) -> tuple[int, int]:
-    """How many files have something new, and about how many bytes that is; those that could not be taken in as they
-    are do not count."""
+    """Return how many files have something new, and about how many bytes; without files that failed and are
+    unchanged."""
     files = size = 0
     states: dict[str, dict[str, FileState]] = {}
     unread: dict[str, dict[str, UnreadFile]] = {}

@@ -1,4 +1,4 @@
-"""Reading ahead: files that are taken in for the first time are read by other processes, and stored by this one."""
+"""Reading ahead: other processes read files that are ingested for the first time; this process stores them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _THREADS = "/proc/self/task"  # has an entry for each thread of this process, al
 
 
 class Span(NamedTuple):
-    """The lines of a file that begin in `[start, stop)`; those up to the file's end where `stop` is 0."""
+    """The lines of a file that begin in `[start, stop)`, or up to the end of the file if `stop` is 0."""
 
     path: str
     start: int
@@ -38,13 +38,13 @@ class Span(NamedTuple):
 
 
 class ReadAhead:
-    """What stands in files, to be asked for in the order in which the files are given; `limit` is about how many bytes
-    of a file are in one extract. Without `workers`, or where no processes can be started, it has nothing."""
+    """The content of files, requested in the order in which the files are given. `limit` is the approximate size of an
+    extract in bytes. Empty without `workers`, or if no processes can be started."""
 
     def __init__(self, files: Iterable[SourceFile], home: str, limit: int, workers: int) -> None:
         self._home = home
         self._tasks: list[list[Span]] = []
-        self._places: dict[str, list[tuple[int, int]]] = {}  # of a file's spans: the task, and where in it
+        self._places: dict[str, list[tuple[int, int]]] = {}  # the task of each span, and its index in the task
         self._futures: dict[int, Future[list[Extract | None]]] = {}
         self._next = 0  # the task of the span that will be asked for next
         self._pool: ProcessPoolExecutor | None = None
@@ -65,8 +65,8 @@ class ReadAhead:
             self._pool.shutdown(cancel_futures=True)
 
     def extracts(self, file: SourceFile, inode: int, size: int) -> Iterator[Extract]:
-        """The extracts of a file, from its beginning, as far as they were read ahead while it was the file that it is
-        now. Where they end before the last one, the caller is to read on."""
+        """Yield the extracts of a file from its beginning, if the file is unchanged since they were read. If they end
+        before the last one, the caller reads the rest."""
         for task, position in self._places.pop(file.path, ()):
             extract = self._result(task)[position]
             self._submit(task + 1 if position + 1 == len(self._tasks[task]) else task)
@@ -77,12 +77,12 @@ class ReadAhead:
                 return
 
     def is_behind(self) -> bool:
-        """Whether what will be asked for next is not read yet."""
+        """Check if the next extract has not been read yet."""
         future = self._futures.get(self._next)
         return future is not None and not future.done()
 
     def _share_out(self, files: list[SourceFile], limit: int) -> None:
-        """Makes the tasks: spans of large files, several small files together."""
+        """Make the tasks: spans of large files, several small files together."""
         task: list[Span] = []
         task_bytes = 0
         for file in files:
@@ -120,7 +120,7 @@ class ReadAhead:
 
 
 def read_spans(spans: list[Span], home: str) -> list[Extract | None]:
-    """What the processes do: an extract of each span; None where a file is no transcript or cannot be read."""
+    """Return an extract of each span; None if a file is not a transcript or cannot be read. Runs in the processes."""
     return [_read_span(span, home) for span in spans]
 
 
@@ -137,14 +137,14 @@ def _read_span(span: Span, home: str) -> Extract | None:
         start = _line_start(descriptor, span.start)
         extractor = Extractor(runtime, descriptor, runtime.session_id_of(span.path), home)
         return extractor.read(start, end, (span.stop or end) - start)
-    except Exception:  # whoever stores it reads the file itself then, and says what is wrong
+    except Exception:  # the process that stores it then reads the file itself and reports the error
         return None
     finally:
         os.close(descriptor)
 
 
 def _line_start(descriptor: int, offset: int) -> int:
-    """Where the first line begins that does not begin before `offset`."""
+    """Return the start of the first line that begins at or after `offset`."""
     if not offset:
         return 0
     with open(descriptor, "rb", closefd=False) as file:
@@ -153,15 +153,15 @@ def _line_start(descriptor: int, offset: int) -> int:
 
 
 def _context() -> BaseContext:
-    """Forks where this process has one thread: what others hold would stay locked in a fork. Elsewhere than on Linux
-    the system's own libraries may not bear it. Forks are at work in a tenth of the time."""
+    """Fork if this process has one thread: locks that others hold would stay locked in a fork. On systems other than
+    Linux, system libraries may not survive a fork. Forks start in a tenth of the time."""
     may_fork = os.path.isdir(_THREADS) and len(os.listdir(_THREADS)) == 1
     return multiprocessing.get_context("fork" if may_fork else "spawn")
 
 
 def _begin() -> None:
-    """Begins a process of the pool: it ends with the one that started it, however that ends."""
-    gc.freeze()  # a fork keeps what it took over from this one, the open database above all, untouched
+    """Begin a process of the pool: it ends with the one that started it, however that ends."""
+    gc.freeze()  # a fork must not touch what it inherited, above all the open database
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the one that started it
     if hasattr(os, "nice"):
         os.nice(NICENESS)

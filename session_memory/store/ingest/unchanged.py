@@ -1,4 +1,4 @@
-"""Whether anything is new at all: usually not, and then what takes it in need not be loaded."""
+"""Checks cheaply if anything is new. Usually nothing is, and the ingest need not be loaded."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 
 def unchanged_files(location: StoreLocation, now: int) -> int | None:
-    """How many files there are, if all of them are in the store as they are, none is gone, and no conversation has
-    ended since; None if something is to be done, or told, or in doubt. `now` is in milliseconds since the epoch."""
+    """Return the number of files if all are in the store and unchanged, none is gone, and no conversation has ended
+    since; None if anything must be done or reported, or in doubt. `now` is in milliseconds since the epoch."""
     import apsw
 
     if not os.path.exists(location.database):
@@ -51,8 +51,8 @@ def unchanged_files(location: StoreLocation, now: int) -> int | None:
 def count_unchanged(
     connection: Connection, location: StoreLocation, now: int, *, with_faults: bool = True
 ) -> int | None:
-    """The same over an open database. What could not be taken in, and is as it was then, counts as unchanged, unless
-    `with_faults` is false. Raises what apsw raises."""
+    """Return the same over an open database. Failed files that are unchanged count as unchanged, unless `with_faults`
+    is false. Raises the errors of apsw."""
     if gap_minutes(connection) != location.settings.gap_minutes or has_ended(connection, now - location.settings.gap):
         return None
     if is_behind(connection):
@@ -82,8 +82,8 @@ def _unchanged_in(
     directory: SourceDirectory, known: dict[str, Stamp], unread: dict[str, tuple[Stamp, int]],
     unreadable: Unreadable, now: int,
 ) -> int | None:  # fmt: skip
-    """How many transcripts a directory has, if the store knows each as it is, or that it cannot be taken in; else None.
-    Takes them out of `known` and `unread`."""
+    """Return the number of transcripts in a directory if the store knows each as it is, or that it failed; else None.
+    Remove them from `known` and `unread`."""
     files = 0
     if directory.is_expected():
         for inner, status in directory.transcripts(unreadable):
@@ -98,7 +98,7 @@ def _unchanged_in(
 
 
 def not_in_yet(connection: Connection, location: StoreLocation) -> tuple[int, int]:
-    """Of how many transcripts something is not in the store, and how many there are. Raises what apsw raises."""
+    """Return how many transcripts are not fully in the store, and how many there are. Raises the errors of apsw."""
     missing = total = 0
     for directory in location.watched:
         known = known_files(connection, directory.home, directory.root)
@@ -113,7 +113,7 @@ def not_in_yet(connection: Connection, location: StoreLocation) -> tuple[int, in
 
 
 def _is_still(noted: tuple[Stamp, int], status: os.stat_result, now: int) -> bool:
-    """Whether a file that could not be taken in, and may be tried again some day, is as it was, permissions and all."""
+    """Check if a failed file that may be retried is unchanged, including its permissions."""
     stamp, noted_at = noted
     has_changed = stamp != stamp_of(status) or status.st_ctime_ns // 1_000_000 > noted_at
     return not has_changed and now - noted_at < RETRY_MILLISECONDS

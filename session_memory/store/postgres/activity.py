@@ -1,4 +1,4 @@
-"""What others, and one's own other machines, did lately in projects: what a prompt is to tell of a team."""
+"""The recent activity of other members, and of one's own other machines, for the prompt of a team."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _PROJECTS = (
 
 
 class RecentSession(NamedTuple):
-    """A session of somebody else or of another machine: its number in the team, `who` as in ann@laptop, its project,
-    id, title and branch, and the last of its items, in order."""
+    """A session of another member or machine: its number in the team, `who` as in ann@laptop, its project, id, title
+    and branch, and the last of its items, in order."""
 
     id: int
     who: str
@@ -38,7 +38,7 @@ class RecentSession(NamedTuple):
 
 
 def recent_sessions(team: TeamPush, projects: Iterable[str]) -> list[RecentSession]:
-    """The sessions that were pushed lately by others, the latest first. Raises TeamError."""
+    """Return the sessions that were pushed lately by others, the latest first. Raises TeamError."""
     sql = (
         "SELECT s.id, s.owner || '@' || s.machine, s.project, s.session_id, s.title, s.branch FROM session AS s "
         f"{_PROJECTS} ORDER BY s.pushed_at DESC LIMIT {MOST_SESSIONS}"

@@ -1,4 +1,4 @@
-"""A connection to a team's database, and what PostgreSQL says of what goes wrong, in words."""
+"""Connections to a team's database, and PostgreSQL's errors in plain words."""
 
 from __future__ import annotations
 
@@ -24,22 +24,21 @@ SCHEMA = "session_memory"
 # SQL for the time by the server's clock, which is the same for all machines, in milliseconds since the epoch.
 NOW = "(extract(epoch FROM clock_timestamp()) * 1000)::bigint"
 CONNECT_SECONDS = 10
-PATIENCE_SECONDS = 3  # that somebody who asks waits for the server to be reached
-STATEMENT_SECONDS = 60  # what takes longer is given up by the server
-IDLE_SECONDS = 60  # after which the server closes a connection that was made for somebody who waited
+PATIENCE_SECONDS = 3  # for a waiting user, to reach the server
+STATEMENT_SECONDS = 60  # after which the server cancels a statement
+IDLE_SECONDS = 60  # after which the server closes a connection that was made for a waiting user
 WAIT_SECONDS = 30  # and then for an answer: a large table takes its time on a slow line
-ANSWER_SECONDS = 180  # after which a server that keeps the connection open and says nothing is taken to be gone
-# A network that swallows everything is noticed within half a minute, here and by the server, which else would keep
-# what a member has locked who is gone.
+ANSWER_SECONDS = 180  # after which a silent server counts as gone
+# Both sides notice a dead network within half a minute: the server would keep the locks of a member who is gone.
 _NETWORK = {"keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3, "tcp_user_timeout": 20_000}
 _NETWORK_THERE = (
     "SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3; "
     "SET tcp_user_timeout = 20000"
 )
-_NO_TEAM = "somebody who administers that database runs `session-memory team init URL` first"
-_NO_MEMBER = "members alone may: somebody who administers the database runs session-memory team init URL --member NAME"
+_NO_TEAM = "the database administrator must run `session-memory team init URL` first"
+_NO_MEMBER = "only members may: the database administrator adds them with session-memory team init URL --member NAME"
 _NO_ANSWER = "is the server running there, and are the user, the password and the database right?"
-# What libpq says before it says what is wrong: which database it is, we say.
+# The beginning of libpq's errors, up to the cause: we name the database ourselves.
 _ABOUT = re.compile(r"^connection failed: connection to server (?:at|on) .*? failed: (?:FATAL: +)?")
 
 
@@ -48,7 +47,7 @@ class TeamError(DatabaseError):
 
 
 class UnreachableTeamError(TeamError):
-    """The server does not answer, or went away: what was not committed is as if it had not been sent."""
+    """The server does not answer, or went away: nothing uncommitted was saved."""
 
 
 class FullTeamError(TeamError):
@@ -56,9 +55,9 @@ class FullTeamError(TeamError):
 
 
 def connect(url: str, *, seconds: int = 0, statement_seconds: int = 0) -> TeamConnection:
-    """A connection to the database at `url`, which commits each statement that stands in no transaction. libpq looks
-    for what the URL does not say, such as the password, where it always does. Somebody who waits gives the server so
-    many `seconds` to be reached, and `statement_seconds`, else as many, for each statement. Raises TeamError."""
+    """Return an autocommit connection to the database at `url`. libpq finds what the URL omits, such as the password. A
+    waiting user gives the server `seconds` to be reached, and `statement_seconds` (default: as many) for each
+    statement. Raises TeamError."""
     try:
         import psycopg
         from psycopg.conninfo import conninfo_to_dict
@@ -68,7 +67,7 @@ def connect(url: str, *, seconds: int = 0, statement_seconds: int = 0) -> TeamCo
         raise TeamError("a team's store needs psycopg, which is not installed", how_to_add("team")) from error
     with explained(url):
         given = conninfo_to_dict(url)
-        logging.getLogger("psycopg").setLevel(logging.ERROR)  # what it warns of is raised too
+        logging.getLogger("psycopg").setLevel(logging.ERROR)  # its warnings are errors too
         parameters = {"application_name": "session-memory", "connect_timeout": seconds or CONNECT_SECONDS}
         connection = psycopg.connect(**{**parameters, **_NETWORK, **given}, autocommit=True)  # type: ignore[arg-type]
     most = f"'{statement_seconds or seconds or STATEMENT_SECONDS}s'"
@@ -83,7 +82,7 @@ def connect(url: str, *, seconds: int = 0, statement_seconds: int = 0) -> TeamCo
 
 
 def place_of(url: str) -> str:
-    """Which database a URL names, without user and password: `host:port/database`."""
+    """Return the database that a URL names, without user and password: `host:port/database`."""
     from psycopg.conninfo import conninfo_to_dict
 
     try:
@@ -98,9 +97,9 @@ def place_of(url: str) -> str:
 def explained(
     url: str, connection: TeamConnection | None = None, seconds: float = ANSWER_SECONDS, *, forbidden: str = _NO_MEMBER
 ) -> Iterator[None]:
-    """Turns what psycopg raises within the block into a TeamError that says what is wrong and what to do; `forbidden`
-    is what to do where the user may not. A block that asks by a `connection` has so many seconds: then that is cut,
-    which raises UnreachableTeamError."""
+    """Turn psycopg's errors within the block into a TeamError that says what is wrong and what to do; `forbidden` is
+    the hint if the user lacks rights. A block that uses a `connection` has so many seconds; then it is cut, which
+    raises UnreachableTeamError."""
     import psycopg
     from psycopg import errors
 
@@ -110,7 +109,7 @@ def explained(
             timer.start()
         yield
     except (errors.DiskFull, errors.OutOfMemory) as error:
-        raise FullTeamError(f"{place_of(url)} has no room: {_first_line(error)}", "what is new waits here") from error
+        raise FullTeamError(f"{place_of(url)} has no room: {_first_line(error)}", "new sessions wait here") from error
     except errors.LockNotAvailable as error:
         raise UnreachableTeamError(
             f"{place_of(url)}: another member keeps its tables locked", "try again soon"
@@ -129,7 +128,7 @@ def explained(
 
 
 def cut(connection: TeamConnection) -> None:
-    """Ends a connection as if the server had, whatever another thread does by it."""
+    """End a connection as if the server had, even while another thread uses it."""
     import psycopg
 
     with suppress(OSError, psycopg.Error), socket.socket(fileno=os.dup(connection.fileno())) as one:

@@ -1,4 +1,4 @@
-"""What a team has in common, read and searched: the reading half of `contract.Store`, in PostgreSQL."""
+"""A team's store, read and searched: the reading half of `contract.Store`, in PostgreSQL."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _READ_ITEMS = 1000  # of a conversation, at a time
 
 
 class TeamStore:
-    """What the member whose URL this is sees of a team: their own sessions of all machines, and what is shared with the
-    team. See the protocol for what each method returns; what is to be done with a conversation is not known here."""
+    """The sessions that the member with this URL sees: their own of all machines, and those shared with the team. See
+    the protocol for what each method returns; conversations have no status here."""
 
     def __init__(self, url: str, *, seconds: int = 0) -> None:
-        """`seconds` is how long somebody waits for the server to be reached; then each answer may take WAIT_SECONDS.
-        Raises TeamError where the database cannot be had, or holds no team's store."""
+        """Connect. `seconds` is how long a user waits for the server; each answer may then take WAIT_SECONDS. Raises
+        TeamError if the database cannot be opened or holds no team's store."""
         self.url = url
         wait = WAIT_SECONDS if seconds else 0
         self.connection: TeamConnection = connect(url, seconds=seconds, statement_seconds=wait)
@@ -46,16 +46,16 @@ class TeamStore:
         # Within it, a server that does not answer in time raises TeamError, too.
         self.asking = partial(explained, url, self.connection, wait or ANSWER_SECONDS)
         self._tables = TeamTables()
-        self.connection.isolation_level = IsolationLevel.REPEATABLE_READ  # of what is read in one transaction
+        self.connection.isolation_level = IsolationLevel.REPEATABLE_READ  # of a read transaction
         self.connection.read_only = True
 
     @property
     def is_newer(self) -> bool:
-        """Whether a newer version changed the schema, so that it is only read."""
+        """Check if a newer version changed the schema, so that it is only read."""
         return self.schema.is_newer
 
     def answers(self) -> bool:
-        """Whether the server still does, within ALIVE_SECONDS."""
+        """Check if the server answers within ALIVE_SECONDS."""
         with suppress(TeamError), explained(self.url, self.connection, ALIVE_SECONDS):
             self.connection.execute("SELECT 1")
             return True

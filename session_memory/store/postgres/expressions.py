@@ -21,10 +21,10 @@ _JOINED = {"AND": both, "OR": either, "NOT": without}
 
 
 def items_of(expression: str, terms: Terms, postings: PostingsOf) -> list[int]:
-    """The items that match an expression, in order."""
+    """Return the items that match an expression, in order."""
 
     def rarest_first(words: re.Match[str]) -> str:
-        """Words that are all asked for, in the order in which they are soon joined."""
+        """Order words that are all required so that joining them is cheap."""
         each = words[0].split(" AND ")
         return " AND ".join(sorted(each, key=lambda word: len(postings(terms.of_word(word[1:-1]), False, None))))
 
@@ -35,8 +35,8 @@ def items_of(expression: str, terms: Terms, postings: PostingsOf) -> list[int]:
 
 
 def _joined(tokens: list[re.Match[str]], at: int, terms: Terms, postings: PostingsOf) -> tuple[list[int], int]:
-    """The items of what stands from `at` on up to the end or a closing parenthesis, and where that is. An expression
-    joins with one kind of sign at a time, so that none binds closer than another."""
+    """Return the items of the expression from `at` up to the end or a closing parenthesis, and the position behind it.
+    An expression has one kind of operator, so that no precedence is needed."""
     found: list[int] = []
     sign = "OR"
     while at < len(tokens) and tokens[at]["sign"] != ")":

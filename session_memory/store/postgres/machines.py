@@ -1,4 +1,4 @@
-"""Which machines belong to a team."""
+"""The machines of a team."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 
 class TeamMachine(NamedTuple):
-    """A machine: `who` as in ann@laptop, when it pushed last (milliseconds since the epoch, None: never), with which
-    version of session-memory, and how many of its sessions whoever asks may read."""
+    """A machine: `who` as in ann@laptop, the time of its last push (milliseconds since the epoch, None: never), its
+    version of session-memory, and how many of its sessions the asking member may read."""
 
     who: str
     pushed_at: int | None
@@ -22,7 +22,7 @@ class TeamMachine(NamedTuple):
 
 
 def machines_of(store: TeamStore) -> list[TeamMachine]:
-    """All machines, in the order of their names. Raises TeamError."""
+    """Return all machines, in the order of their names. Raises TeamError."""
     sql = f"""
         SELECT m.owner || '@' || m.name, {time_in("m.pushed_at")}, m.program,
             (SELECT count(*) FROM session AS s WHERE s.owner = m.owner AND s.machine = m.name)

@@ -1,4 +1,4 @@
-"""The memories that a team's members share, listed and searched as one's own are."""
+"""The memories that a team's members share, listed and searched like one's own."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from .engine import TeamStore
 
 MOST_HAVING = 20_000  # memories that have a term: the newest
-_K, _B = 1.2, 0.75  # of BM25, as FTS5 has them
-# A memory, and the conversation of the team in which it can be read up (0: none): the one with its message, else the
-# last one of its session up to its time.
+_K, _B = 1.2, 0.75  # of BM25, as in FTS5
+# A memory, and the conversation of the team that shows its source (0: none): the one with its message, else the last
+# one of its session up to its time.
 _MEMORIES = f"""
     SELECT m.home, m.id, m.kind, m.title, m.content, m.subject, m.quote, {time_in("m.at")}, m.session_id, m.message,
         m.strategy, m.cwd, m.doubts, m.owner || '@' || m.machine, coalesce((
@@ -43,24 +43,24 @@ _OFTEN = 1000  # at most, in a memory
 
 
 class TeamMemories:
-    """What the member sees who opened `store`: their own of all machines, and what is shared with the team. Read as a
-    MemoryIndex is; a team has only what holds, of trusted sessions. Methods raise TeamError."""
+    """The memories that the member of `store` sees: their own of all machines, and those shared with the team. Read
+    like a MemoryIndex; a team has only current ones, of trusted sessions. Methods raise TeamError."""
 
     def __init__(self, store: TeamStore) -> None:
         self._store = store
 
     def memories(self, wanted: MemoryFilter) -> list[IndexedMemory]:
-        """The memories that fit, the latest first."""
+        """Return the memories that fit, the latest first."""
         condition, values = _where(wanted)
         return self._memories(f"{condition} {_LATEST} LIMIT %s", [*values, _limit(wanted)])
 
     def beginning_with(self, id: str, homes: tuple[str, ...] | None) -> list[IndexedMemory]:
-        """The memories whose id is, or begins with, `id`: one for each machine that has it."""
+        """Return the memories whose id is, or begins with, `id`: one for each machine that has it."""
         return self._memories("(%s::text[] IS NULL OR m.home = ANY(%s)) AND starts_with(m.id, %s) " + _LATEST,
                               [homes and list(homes), homes and list(homes), id])  # fmt: skip
 
     def search(self, query: str, wanted: MemoryFilter) -> list[IndexedMemory]:
-        """The memories that fit a query best, best first. Any text is a query."""
+        """Return the memories that fit a query best, best first. Any text is a query."""
         import apsw
 
         terms = terms_of(apsw.Connection(":memory:"))
@@ -78,7 +78,7 @@ class TeamMemories:
             return self._memories("m.number = ANY(%s) ORDER BY array_position(%s, m.number)", [numbers, numbers])
 
     def _scores(self, expression: str, terms: Terms) -> dict[int, float]:
-        """How well each memory fits that matches an expression: BM25."""
+        """Return the BM25 score of each memory that matches an expression."""
         having: dict[tuple[str, bool], dict[int, tuple[float, int]]] = {}
 
         def postings(term: str, is_prefix: bool, _: list[int] | None = None) -> list[int]:
@@ -98,7 +98,7 @@ class TeamMemories:
         return scores
 
     def _having(self, term: str, is_prefix: bool) -> dict[int, tuple[float, int]]:
-        """How often the memories have a term, or all terms that begin with it, and how many terms each has in all."""
+        """Return how often each memory has a term, or the terms with this prefix, and how many terms it has in all."""
         condition, values = "p.term = %s", [clipped(term)]
         if is_prefix:
             condition, values = "p.term >= %s AND p.term < %s", [term, term[:-1] + chr(ord(term[-1]) + 1)]

@@ -1,4 +1,4 @@
-"""Pushing memories to a team: each stands for itself, and one that has changed is put in place of what was there."""
+"""Pushes memories to a team; a changed memory replaces its earlier version."""
 
 from __future__ import annotations
 
@@ -47,24 +47,24 @@ class MemoryPush(NamedTuple):
 
     @property
     def key(self) -> tuple[str, str]:
-        """By which it is known among those of its machine."""
+        """Return the key of the memory among those of its machine."""
         return self.home, self.id
 
     @property
     def mark(self) -> int:
-        """A checksum of all of it."""
+        """Return a checksum of all of it."""
         return crc32(json.dumps(self).encode())
 
 
 class PushedMemory(NamedTuple):
-    """What the team has of a memory: its number there, and the mark of what was pushed."""
+    """A memory in the team's store: its number there, and the checksum of what was pushed."""
 
     number: int
     mark: int
 
 
 def pushed_memories(team: TeamPush) -> dict[tuple[str, str], PushedMemory]:
-    """What the team has of this machine's memories, by their keys. Raises TeamError."""
+    """Return the team's copies of this machine's memories, by their keys. Raises TeamError."""
     sql = "SELECT home, id, number, mark FROM memory WHERE owner = current_user AND machine = %s"
     with explained(team.url, team.connection):
         rows = team.connection.execute(sql, (team.machine,)).fetchall()
@@ -72,7 +72,7 @@ def pushed_memories(team: TeamPush) -> dict[tuple[str, str], PushedMemory]:
 
 
 def push_memories(team: TeamPush, memories: Sequence[MemoryPush], replaced: Collection[int]) -> int:
-    """Writes memories in place of those with the numbers `replaced`, or, if anything fails, nothing of it; returns how
+    """Write memories in place of those with the numbers `replaced`, or, if anything fails, nothing of it; return how
     many. Raises TeamError."""
     import apsw
 
@@ -100,7 +100,7 @@ def push_memories(team: TeamPush, memories: Sequence[MemoryPush], replaced: Coll
 
 
 def withdraw_memories(team: TeamPush, numbers: Iterable[int]) -> None:
-    """Deletes memories by their numbers in the team. Raises TeamError."""
+    """Delete memories by their numbers in the team. Raises TeamError."""
     gone = list(numbers)
     if not gone:
         return
@@ -110,7 +110,7 @@ def withdraw_memories(team: TeamPush, numbers: Iterable[int]) -> None:
 
 
 def _frequencies(memory: MemoryPush, terms: Terms) -> tuple[dict[str, float], int]:
-    """How often a memory has each of its terms, and how many it has in all."""
+    """Return how often a memory has each of its terms, and how many it has in all."""
     often: Counter[str] = Counter()
     count = 0
     for text, weight in zip((memory.title, memory.subject, memory.content, memory.quote), WEIGHTS):

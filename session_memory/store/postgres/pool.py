@@ -19,17 +19,17 @@ SILENCE_SECONDS = 30  # that a server which did not answer is not asked again
 
 
 class TeamPool:
-    """What the page asks a team by, and the tools of an agent: whoever waits does not wait for a connection. A server
-    that did not answer is left alone for a while."""
+    """Connections to teams for the page and the tools of an agent, so that no request waits for a new one. A server
+    that did not answer is skipped for a while."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()  # held while a connection is made: others wait for what comes of it
+        self._lock = threading.Lock()  # held while a connection is made: others wait for the result
         self._free: list[TeamStore] = []
-        self._silence: tuple[str, float, str] = ("", 0.0, "")  # a URL, until when it is left alone, and why
+        self._silence: tuple[str, float, str] = ("", 0.0, "")  # a URL, until when it is skipped, and why
 
     @contextmanager
     def store(self, url: str) -> Iterator[TeamStore]:
-        """The store of the team at `url`. Raises TeamError."""
+        """Lend the store of the team at `url` for the block. Raises TeamError."""
         store = self._had(url)
         try:
             yield store
@@ -41,20 +41,20 @@ class TeamPool:
             store.close()
             raise
         with self._lock:
-            if not self._free:  # one is enough for whoever types: a server has room for few connections
+            if not self._free:  # one is enough while a user types: a server has few connections
                 self._free.append(store)
                 return
         store.close()
 
     def close(self) -> None:
-        """Closes those that nobody has."""
+        """Close those that nobody has."""
         with self._lock:
             stores, self._free = self._free, []
         for store in stores:
             store.close()
 
     def _had(self, url: str) -> TeamStore:
-        """A store that is open and that nobody has, else a new one."""
+        """Return an open store that is not in use, else a new one."""
         from .engine import TeamStore
 
         with self._lock:

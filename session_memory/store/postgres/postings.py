@@ -20,8 +20,8 @@ _UPPER = slice(1 if sys.byteorder == "little" else 0, None, 2)  # of an id in tw
 
 
 class PostingRows(NamedTuple):
-    """Rows for one segment, but for the numbers that the server gives: `counts` says how many items each of `terms`
-    has, and `items` are those of all terms, with a session's place in the batch instead of its number."""
+    """Rows for one segment, except for the numbers that the server assigns. `counts` is the number of items of each of
+    `terms`; `items` are those of all terms, with a session's index in the batch instead of its number."""
 
     terms: list[str]
     counts: list[int]
@@ -38,15 +38,14 @@ class PostingRows(NamedTuple):
 
 
 class NewPostings:
-    """The postings of a segment's share of a batch: `add` the texts of its items, in order; `rows` are then what is to
-    be written."""
+    """The postings of one segment in a batch: `add` the texts of its items in order, then write `rows`."""
 
     def __init__(self, terms_in: Callable[[str], list[str]]) -> None:
         self._terms_in = terms_in
         self._items: defaultdict[str, list[int]] = defaultdict(list)
 
     def add(self, texts: Iterable[tuple[int, str]]) -> tuple[int, int]:
-        """Adds texts by the ids of their items; returns how many these are, and how many terms they have in all."""
+        """Add texts by the ids of their items; return how many these are, and how many terms they have in all."""
         terms_in, items_of = self._terms_in, self._items.__getitem__
         count = total = 0
         for id, text in texts:
@@ -57,7 +56,7 @@ class NewPostings:
         return count, total
 
     def rows(self) -> PostingRows:
-        """The rows in the order of the table's key, which is written in half of the time by that."""
+        """Return the rows in the order of the table's key, which is written in half of the time by that."""
         kept = self._items
         for term in [term for term in kept if len(term) > LONGEST_TERM]:
             kept[clipped(term)] += kept.pop(term)
@@ -67,7 +66,8 @@ class NewPostings:
 
 
 def clipped(term: str) -> str:
-    """A term as it is kept: an index takes none that are longer, so that of these there are beginning and checksum."""
+    """Return a term as it is kept: an index takes none that are longer, so that of these there are beginning and
+    checksum."""
     return term if len(term) <= LONGEST_TERM else term[:LONGEST_TERM] + f"{crc32(term.encode()):08x}"
 
 
@@ -77,7 +77,7 @@ def packed(items: list[int]) -> bytes:
 
 
 def unpacked(items: bytes, sessions: frozenset[int]) -> list[int]:
-    """The ids of a row, of those that are of these sessions: not all need be, if somebody else's program wrote it."""
+    """Return the ids of a row that belong to these sessions: a member's own program may have written others."""
     items = items[: len(items) - len(items) % ID_BYTES]
     if len(items) == ID_BYTES:
         id = int.from_bytes(items, "big")

@@ -23,9 +23,9 @@ _NO_TOOL = (None,) * 6
 
 
 class PreparedSession(NamedTuple):
-    """A session as it is to be written: `push` without its items, which `rows` are as rows of `item`, from the second
-    field on. `mark` and `open_calls` are what the session has by them in all, `text_count` says how many of them can be
-    found, and `term_count` how many terms these have."""
+    """A session ready to be written: `push` without its items, which `rows` holds as rows of `item` (from the second
+    field on). `mark` and `open_calls` are the session's new totals, `text_count` is its number of searchable items,
+    `term_count` the number of their terms."""
 
     push: SessionPush
     rows: list[Row]
@@ -36,27 +36,27 @@ class PreparedSession(NamedTuple):
 
     @property
     def item_count(self) -> int:
-        """How many items are new."""
+        """Return the number of new items."""
         return len(self.rows)
 
 
 class SegmentRows(NamedTuple):
-    """What comes to a segment: how many items, and the rows of `posting` for them."""
+    """The additions to a segment: the number of items, and the rows of `posting` for them."""
 
     item_count: int
     postings: PostingRows
 
 
 class PreparedBatch(NamedTuple):
-    """Sessions, and what comes to their segments: with known sessions by a segment's number, with new ones by with whom
-    they are shared. Of a session the postings have its place among `sessions`."""
+    """Sessions, and the additions to their segments: of known sessions by a segment's number, of new ones by whom they
+    are shared with. Postings name a session by its index in `sessions`."""
 
     sessions: list[PreparedSession]
     segments: dict[int | str, SegmentRows]
 
 
 def prepared(batch: Iterable[SessionPush], terms_in: Callable[[str], list[str]]) -> PreparedBatch:
-    """A batch as it is written, found by the terms that `terms_in` finds in texts."""
+    """Return a batch as it is written, found by the terms that `terms_in` finds in texts."""
     sessions: list[PreparedSession] = []
     postings: dict[int | str, NewPostings] = {}
     item_counts: Counter[int | str] = Counter()
@@ -98,7 +98,7 @@ def storable(value: str) -> str:
 
 
 def _open_calls(one: SessionPush) -> list[int]:
-    """The numbers of the tool uses whose result has still not come."""
+    """Return the numbers of the tool uses whose result has still not come."""
     ended = {item.id & NUMBERS for item in one.ended}
     before = [number for number in (one.before.open_calls if one.before else ()) if number not in ended]
     return before + [item.id & NUMBERS for item in one.items if item.role == TOOL_ROLE and not item.outcome]

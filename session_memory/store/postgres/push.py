@@ -1,7 +1,7 @@
-"""Pushing to a team: batches of sessions with what is new of them, each batch one transaction.
+"""Pushes to a team: batches of sessions with their new items, each batch one transaction.
 
-How far a session was pushed stands in its row, which changes in the same transaction: what was cut off is as if it had
-not been sent, and what was sent is not sent again.
+A session's row says how far it was pushed and changes in the same transaction: an interrupted push leaves no trace, and
+nothing is sent twice.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ SEGMENT_ITEMS = 10_000  # from which on a segment takes no further sessions; doc
 
 
 class PushCounts(NamedTuple):
-    """What a push did: sessions that were written, items that were new, sessions that were left for the next time,
-    since another process of the same machine was at one of them."""
+    """The counts of a push: sessions written, new items, and sessions left for the next time because another process of
+    this machine was pushing them."""
 
     sessions: int
     items: int
@@ -61,9 +61,8 @@ class PushCounts(NamedTuple):
 
 
 class TeamPush:
-    """A machine's connection to push by. Methods raise TeamError; UnreachableTeamError and FullTeamError mean that it
-    is to be tried again later, with what the team then says that it has. `seconds` is how long somebody waits for each
-    step, 0 for as long as upkeep does."""
+    """A machine's connection for pushing. Methods raise TeamError; after UnreachableTeamError or FullTeamError, retry
+    later with the team's state then. `seconds` is the timeout of each step; 0 means upkeep's."""
 
     def __init__(self, url: str, machine: str, *, seconds: int = 0) -> None:
         self.url = url
@@ -76,7 +75,7 @@ class TeamPush:
                     message = f"a newer session-memory made the store of the team at {place_of(url)}"
                     raise TeamError(f"{message}: it is read, and nothing is pushed", "update: python3 install.py")
                 [(self.member, database)] = self.connection.execute("SELECT current_user::text, current_database()")
-            to_stage = f"whoever administers it: GRANT TEMPORARY ON DATABASE {database} TO {self.member}"
+            to_stage = f"the database administrator must run GRANT TEMPORARY ON DATABASE {database} TO {self.member}"
             with explained(url, forbidden=to_stage):
                 self.connection.execute(_STAGE)
         except BaseException:
@@ -86,15 +85,15 @@ class TeamPush:
         self._asking = partial(explained, url, self.connection, seconds or ANSWER_SECONDS)
 
     def close(self) -> None:
-        """Closes the connection."""
+        """Close the connection."""
         self.connection.close()
 
     def cut(self) -> None:
-        """Ends the connection as if the server had, whatever another thread does by it."""
+        """End the connection as if the server had, even while another thread uses it."""
         cut(self.connection)
 
     def note_machine(self, program: str, *, pushed: bool) -> None:
-        """Notes that this machine belongs to the team, with which version of session-memory, and, if `pushed`, that all
+        """Note that this machine belongs to the team, with which version of session-memory, and, if `pushed`, that all
         that it has was pushed just now."""
         sql = (
             "INSERT INTO machine (name, joined_at, pushed_at, program) "
@@ -106,7 +105,7 @@ class TeamPush:
             self.connection.execute(sql, {"name": self.machine, "pushed": pushed, "program": program})
 
     def pushed(self) -> dict[tuple[str, str], PushedSession]:
-        """What the team has of this machine's sessions, by their keys."""
+        """Return the team's state of this machine's sessions, by their keys."""
         sql = (
             f"SELECT id, segment, {', '.join(_SESSION)}, next_number, mark, open_calls "
             "FROM session WHERE owner = current_user AND machine = %s"
@@ -121,11 +120,12 @@ class TeamPush:
         return found
 
     def prepare(self, batch: Sequence[SessionPush]) -> PreparedBatch:
-        """A batch made ready for `push`, which may be at work in another thread meanwhile: the server is not asked."""
+        """Return a batch made ready for `push`, which may be at work in another thread meanwhile: the server is not
+        asked."""
         return prepared(batch, self._terms.of)
 
     def push(self, batch: PreparedBatch) -> PushCounts:
-        """Writes all of a batch or, if anything fails or another process is at one of its sessions, nothing of it."""
+        """Write all of a batch or, if anything fails or another process is at one of its sessions, nothing of it."""
         from psycopg import Rollback
 
         with self._asking(), self.connection.transaction() as transaction:
@@ -153,7 +153,7 @@ class TeamPush:
                 self._withdraw_postings(segment, ids)
 
     def _withdraw_postings(self, segment: int, sessions: list[int]) -> None:
-        """Takes what is of sessions that were deleted from the postings of a segment; an empty segment goes too."""
+        """Remove the items of deleted sessions from the postings of a segment; delete an empty segment."""
         cursor = self.connection.cursor(binary=True)
         left = frozenset([id for (id,) in cursor.execute("SELECT id FROM session WHERE segment = %s", (segment,))])
         if not left:
@@ -166,7 +166,7 @@ class TeamPush:
         self._insert_postings([(segment, term, packed(items)) for term, items in kept if items], [])
 
     def withdraw_all(self) -> int:
-        """Deletes all that this machine has pushed, and that it belongs to the team; returns how many sessions."""
+        """Delete all that this machine has pushed, and that it belongs to the team; return how many sessions."""
         known = self.pushed().values()
         self.withdraw(known)
         with self._asking():
@@ -174,8 +174,8 @@ class TeamPush:
         return len(known)
 
     def _locked(self, sessions: Sequence[PreparedSession], open_segments: dict[str, int]) -> list[int]:
-        """The numbers of the sessions, which are locked; 0 for those of which the team has another state than `before`,
-        since another process of this machine has pushed meanwhile."""
+        """Lock the sessions and return their numbers; 0 for those whose state is not `before`, since another process of
+        this machine has pushed."""
         new = [one.push.session for one in sessions if one.push.before is None]
         added = {}
         if new:
@@ -196,8 +196,9 @@ class TeamPush:
         return ids
 
     def _open_segments(self, sessions: Sequence[PreparedSession]) -> dict[str, int]:
-        """The segments that new sessions go to, by with whom these are shared. They are locked, and so are those of the
-        known ones, before anything else is: processes of one machine wait for each other here and nowhere else."""
+        """Return the segments that new sessions go to, by with whom these are shared. They are locked, and so are those
+        of the known ones, before anything else is: processes of one machine wait for each other here and nowhere else.
+        """
         sql = (
             "SELECT id, share, item_count FROM segment WHERE id = ANY(%s) OR id IN "
             "(SELECT max(id) FROM segment WHERE owner = current_user AND machine = %s GROUP BY share) "
@@ -214,7 +215,7 @@ class TeamPush:
         return newest
 
     def _copy(self, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
-        """Put rows in place of what a table of the connection holds."""
+        """Replace the content of a table of the connection with rows."""
         cursor = self.connection.cursor()
         cursor.execute(f"TRUNCATE {table}")
         with cursor.copy(f"COPY {table} FROM STDIN (FORMAT BINARY)") as copy:
@@ -239,8 +240,8 @@ class TeamPush:
             )
 
     def _write_postings(self, batch: PreparedBatch, ids: Sequence[int], open_segments: dict[str, int]) -> None:
-        """Writes the rows for segments of known sessions, then those for the segments of new ones, which may be the
-        same. Where a segment was empty there are none to be added to, which is written in half of the time."""
+        """Write the rows for segments of known sessions, then those for segments of new ones, which may be the same. An
+        empty segment has no rows to extend, which takes half the time."""
         for kind in (int, str):
             added = {
                 open_segments[group] if isinstance(group, str) else group: of
@@ -253,7 +254,7 @@ class TeamPush:
                 self._insert_postings(rows, grown)
 
     def _insert_postings(self, rows: Iterable[tuple[int, str, bytes]], grown: list[int]) -> None:
-        """Writes rows of `posting`, of which there may be some already only in the segments that have `grown`."""
+        """Write rows of `posting`. Only the segments that have `grown` may have some of them already."""
         self._copy("staged_posting", rows)
         insert = "INSERT INTO posting (segment, term, items) SELECT * FROM staged_posting WHERE segment"
         cursor = self.connection.cursor()
@@ -263,7 +264,7 @@ class TeamPush:
             cursor.execute(f"{insert} = ANY(%s) {appended}", (grown,))
 
     def _grown_segments(self, added: dict[int, int]) -> list[int]:
-        """Counts how many items are new in segments; returns which of these had some before."""
+        """Count how many items are new in segments; return which of these had some before."""
         sql = (
             "UPDATE segment SET item_count = item_count + added.count FROM unnest(%s::bigint[], %s::bigint[]) "
             "AS added (id, count) WHERE segment.id = added.id RETURNING segment.id, segment.item_count > added.count"
@@ -272,7 +273,7 @@ class TeamPush:
         return [segment for segment, had_some in rows if had_some]
 
     def _write_conversations(self, sessions: Sequence[PreparedSession], ids: Sequence[int]) -> None:
-        """Writes the conversations with one statement: for each its policy reads all sessions of the member."""
+        """Write the conversations with one statement: for each its policy reads all sessions of the member."""
         spans = [(id, *span) for id, one in zip(ids, sessions) for span in one.push.spans]
         if spans:
             self.connection.execute(

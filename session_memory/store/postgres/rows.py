@@ -1,4 +1,4 @@
-"""What the queries of the engine have in common: the condition of a filter, and rows as values."""
+"""Shared parts of the engine's queries: the condition of a filter, and rows as values."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ def size_in(column: str) -> str:
     return f"CASE WHEN {column} BETWEEN 0 AND {LARGEST_SIZE} THEN {column} END"
 
 
-# A condition on `conversation AS c` that rows fulfil which a program of ours wrote.
+# A condition on `conversation AS c`: this program wrote the row.
 IS_SOUND = f"c.first_number >= 0 AND c.last_number - c.first_number::bigint BETWEEN 0 AND {MOST_NUMBERS}"
-# The fields of values.Conversation, but for a title that is what the user said first, which comes behind them. A
-# conversation is known by its first item.
+# The fields of values.Conversation. If the title is the user's first words, these come last. A conversation is known by
+# its first item.
 CONVERSATIONS = f"""
     SELECT c.session << {ITEM_BITS} | c.first_number, s.session_id, s.file_path, s.home, s.runtime, s.cwd, s.title,
         {time_in("c.first_at")}, {time_in("c.last_at")}, greatest(c.message_count, 0), '', '',
@@ -58,26 +58,25 @@ ITEMS = f"""
 
 
 def conversation_of(row: Sequence[Any]) -> Conversation:
-    """The conversation in a row of CONVERSATIONS."""
+    """Return the conversation in a row of CONVERSATIONS."""
     found = Conversation._make(labels(row[:-1]))
     said = plain(row[-1] or "")
     return found._replace(title=shorten(one_line(subject(said)), TITLE_CHARACTERS)) if said else found
 
 
 def entry_of(row: Sequence[Any]) -> StoredEntry:
-    """The entry or tool use in a row of ITEMS."""
+    """Return the entry or tool use in a row of ITEMS."""
     return StoredEntry._make(labels(row))._replace(text=plain(row[2]))
 
 
 def labels(values: Sequence[Any]) -> list[Any]:
-    """Return values as others may see them, whatever a member's own program pushed: texts on one line, without control
-    characters, and not endless."""
+    """Return values that are safe to show, whatever a member's own program pushed: texts on one line, limited, without
+    control characters."""
     return [one_line(plain(value[:LABEL_CHARACTERS])) if isinstance(value, str) else value for value in values]
 
 
 def where(wanted: Filter) -> tuple[str, list[Any]]:
-    """The condition on `conversation AS c` and `session AS s`, and its values. What is to be done with a conversation
-    (`status`) is not known here."""
+    """Return the condition on `conversation AS c` and `session AS s`, and its values. A `status` is unknown here."""
     condition, values = where_session(wanted)
     if wanted.status:
         condition += " AND false"
@@ -91,7 +90,7 @@ def where(wanted: Filter) -> tuple[str, list[Any]]:
 
 
 def where_session(wanted: Filter) -> tuple[str, list[Any]]:
-    """The part of the condition that is on `session AS s`, but for the times."""
+    """Return the part of the condition on `session AS s`, except for the times."""
     conditions = ["true"]
     values: list[Any] = []
     if wanted.homes is not None:

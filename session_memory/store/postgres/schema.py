@@ -1,4 +1,4 @@
-"""The schema of a team's database: made and brought up to date once, by whoever has the right to and comes first."""
+"""The schema of a team's database, created and migrated once by the first program with the rights to."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .connection import TeamConnection
 
 _OWNED = ("session", "segment", "memory", "machine")  # tables whose rows have an owner
-_BELONGING = (  # tables whose rows belong to one of these: by which column of theirs to which of its
+_BELONGING = (  # tables whose rows belong to a row of these: their column, and the column it refers to
     ("item", "session", "session", "id"),
     ("conversation", "session", "session", "id"),
     ("posting", "segment", "segment", "id"),
@@ -48,24 +48,24 @@ def _read(*names: str) -> str:
 
 
 class SchemaState(NamedTuple):
-    """Which version of the schema a database has (0: none), and which one this program knows."""
+    """The version of the schema in a database (0: none), and the latest that this program knows."""
 
     version: int
     known: int
 
     @property
     def is_newer(self) -> bool:
-        """Whether a newer program has changed the schema: it is read, and nothing is pushed."""
+        """Check if a newer program has changed the schema: it is read, and nothing is pushed."""
         return self.version > self.known
 
     @property
     def is_older(self) -> bool:
-        """Whether an earlier program made it, and it is to be migrated first."""
+        """Check if an earlier program made the schema, which must be migrated first."""
         return self.version < self.known
 
 
 def schema_state(connection: TeamConnection) -> SchemaState:
-    """What there is. Raises what psycopg raises."""
+    """Return the state of the schema. Raises the errors of psycopg."""
     [(found,)] = connection.execute(f"SELECT to_regclass('{SCHEMA}.schema_version') IS NOT NULL")
     version = 0
     if found:
@@ -74,8 +74,8 @@ def schema_state(connection: TeamConnection) -> SchemaState:
 
 
 def migrate(connection: TeamConnection, migrations: Sequence[Callable[[], str]] = MIGRATIONS) -> list[int]:
-    """Make the schema, or bring it up to date; return the versions that were missing. Of several who do so at once one
-    does it, and the others find it done. Raises what psycopg raises."""
+    """Create or migrate the schema; return the versions that were missing. Of several processes, one does it. Raises
+    the errors of psycopg."""
     done = []
     with connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
@@ -96,7 +96,7 @@ def _missing(version: int, migrations: Sequence[Callable[[], str]]) -> list[tupl
 
 
 def members(connection: TeamConnection) -> list[str]:
-    """Return the names of the members. Raises what psycopg raises."""
+    """Return the names of the members. Raises the errors of psycopg."""
     sql = (
         "SELECT DISTINCT pg_get_userbyid(grantee)::text FROM pg_class, aclexplode(relacl) "
         f"WHERE oid = '{SCHEMA}.session'::regclass AND grantee != relowner AND grantee != 0 ORDER BY 1"
@@ -106,7 +106,7 @@ def members(connection: TeamConnection) -> list[str]:
 
 def lets_everybody_in(connection: TeamConnection) -> str:
     """Return the SQL that keeps all but members from connecting to the database; '' if others may not connect. Raises
-    what psycopg raises."""
+    the errors of psycopg."""
     from psycopg import sql
 
     asked = "SELECT current_database(), has_database_privilege('public', current_database(), 'CONNECT')"
@@ -117,8 +117,8 @@ def lets_everybody_in(connection: TeamConnection) -> str:
 
 
 def add_member(connection: TeamConnection, name: str, password: str = "") -> bool:
-    """Make the database's user `name` a member, and the user if there is none, with `password`. Return whether the user
-    was made. Raises what psycopg raises."""
+    """Make the database's user `name` a member; create the user with `password` if missing. Return whether it was
+    created. Raises the errors of psycopg."""
     from psycopg import sql
 
     with connection.transaction():
@@ -134,8 +134,8 @@ def add_member(connection: TeamConnection, name: str, password: str = "") -> boo
 
 
 def remove_member(connection: TeamConnection, name: str, *, purge: bool) -> int:
-    """Take all rights from the user `name`, who reads and writes nothing from then on; their user stays. What they
-    shared stays too, unless `purge`. Return how many of their sessions were deleted. Raises what psycopg raises."""
+    """Revoke all rights of the user `name`, but keep the user. What they shared stays, unless `purge`. Return how many
+    of their sessions were deleted. Raises the errors of psycopg."""
     connection.execute(f"SELECT {SCHEMA}.remove_member(%s)", (name,))
     if not purge:
         return 0
@@ -152,7 +152,7 @@ def remove_member(connection: TeamConnection, name: str, *, purge: bool) -> int:
 
 
 def setup_sql(names: Iterable[str] = ()) -> str:
-    """Return all that `migrate` and `add_member` do to a database where nothing is, for whoever administers it."""
+    """Return the SQL of `migrate` and `add_member` for an empty database, for its administrator."""
     parts = ["BEGIN;", f"SELECT pg_advisory_xact_lock({_LOCK});", _BEGIN]
     for number, sql in _missing(0, MIGRATIONS):
         parts += [sql(), f"INSERT INTO schema_version (version) VALUES ({number});"]
@@ -164,14 +164,18 @@ def setup_sql(names: Iterable[str] = ()) -> str:
 
 
 def check_member(connection: TeamConnection, place: str) -> SchemaState:
-    """Return what the schema is like, for somebody who is to push and read. Raises TeamError if there is none, if it is
-    older than this program, or if row level security would not hold for them."""
+    """Return the state of the schema for a member who pushes and reads. Raises TeamError if there is none, if it is
+    older than this program, or if row level security would not protect it."""
     state = schema_state(connection)
     if not state.version:
-        raise TeamError(f"{place} holds no store of a team", "whoever administers it: session-memory team init URL")
+        raise TeamError(
+            f"{place} holds no store of a team", "the database administrator must run session-memory team init URL"
+        )
     if state.is_older:
         problem = f"an earlier session-memory made the store of the team at {place}, which has to be migrated"
-        raise TeamError(problem, "whoever administers it: session-memory team init URL; until then what is new waits")
+        raise TeamError(
+            problem, "the database administrator must run session-memory team init URL; until then new sessions wait"
+        )
     [(is_held, user)] = connection.execute(f"SELECT row_security_active('{SCHEMA}.session'), current_user")
     if not is_held:
         hint = f"join as a user of your own: session-memory team init URL --member NAME, where URL is that of {user}"

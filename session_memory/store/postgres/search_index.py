@@ -1,7 +1,7 @@
-"""`search.index.SearchIndex` in PostgreSQL: what has a term, the newest first, and the tables beside it.
+"""`search.index.SearchIndex` in PostgreSQL: the items with a term, the newest first, and cached tables.
 
-A segment has one row for each of its terms, in an index by term and segment: one scan of it, backwards, gives the
-newest segments that have a term. docs/team.md says why, and what else was measured.
+A segment has one row for each of its terms, in an index by term and segment: scanning it backwards finds the newest
+segments that have a term. docs/team.md says why, and what else was measured.
 """
 
 from __future__ import annotations
@@ -43,14 +43,13 @@ if TYPE_CHECKING:
 _NO_TEXT = TextStart("", 0, False)
 MOST_SEGMENTS = 2000  # of those that have a term: the newest
 MOST_ITEMS = 20_000  # of those that have a term: no more segments are read
-WHOLE = 2_000_000  # texts: where there are no more, nothing is left out
-LITERAL_ITEMS = 20_000  # whose texts are looked through for what is no term
+WHOLE = 2_000_000  # texts: up to this many, nothing is omitted
+LITERAL_ITEMS = 20_000  # whose texts are scanned for text that is no term
 
 
 class KnownTeam(NamedTuple):
-    """What tells whether anything that a member sees has changed; how many sessions they see, how many texts in them
-    can be found, and how many terms these have; the sessions by segment, and the table of conversations as it was
-    then."""
+    """The cached view of a member: a stamp of all they see; how many sessions they see, how many searchable texts these
+    have, and how many terms; the sessions by segment, and the table of conversations."""
 
     version: tuple[int, ...]
     sessions: int
@@ -61,7 +60,7 @@ class KnownTeam(NamedTuple):
 
 
 class TeamTables:
-    """The table of conversations over a connection, read anew where it has changed since."""
+    """The table of conversations over a connection, reloaded when it has changed."""
 
     def __init__(self) -> None:
         import apsw
@@ -71,8 +70,8 @@ class TeamTables:
         self._known: KnownTeam | None = None
 
     def of(self, connection: TeamConnection) -> KnownTeam:
-        """What there is, as it is. Where nothing was written on the server since, the sessions are not even counted,
-        which with 100,000 of them takes as long as the rest of a search."""
+        """Return the current view. If nothing was written on the server since, nothing is counted: counting 100,000
+        sessions takes as long as the rest of a search."""
         [(snapshot,)] = connection.execute("SELECT pg_current_snapshot()::text")
         if self._known is None or snapshot != self._snapshot:
             self._known = self._read(connection)
@@ -92,7 +91,7 @@ class TeamTables:
 
 
 class PostgresSearchIndex:
-    """See the protocol for what each method returns. Made for one search, within which nothing is looked for twice."""
+    """The index for one search, which looks nothing up twice. See the protocol for what each method returns."""
 
     def __init__(self, connection: TeamConnection, tables: TeamTables) -> None:
         self._connection = connection
@@ -142,7 +141,7 @@ class PostgresSearchIndex:
         return self._known.texts, self._known.terms / max(1, self._known.texts)
 
     def _matching(self, files: frozenset[int] | None, expression: str) -> list[int]:
-        """The items that match an expression, in the order of ids; of these files, if that is not None."""
+        """Return the items that match an expression, in order of id; only of these files, if not None."""
         key = files, expression
         if key not in self._matched:
             self._older = 0
@@ -151,8 +150,8 @@ class PostgresSearchIndex:
         return self._matched[key]
 
     def _items(self, files: frozenset[int] | None, term: str, is_prefix: bool, among: list[int] | None) -> list[int]:
-        """The items that have a term, in the order of ids; of these files, if that is not None. Of a large team only
-        the newest, unless it is asked which of the items `among` others have it."""
+        """Return the items that have a term, in order of id; only of these files, if not None. Of a large team only the
+        newest, unless `among` limits the items."""
         key = files, term, is_prefix
         if key not in self._postings:
             self._postings[key] = self._read_items(*key, None)
@@ -165,7 +164,7 @@ class PostgresSearchIndex:
     def _read_items(
         self, files: frozenset[int] | None, term: str, is_prefix: bool, among: list[int] | None
     ) -> tuple[list[int], int]:
-        """The items, and how many older ones were left out."""
+        """Return the items, and how many older ones were omitted."""
         values: list[Any]
         condition, values = "term = %s", [clipped(term)]
         if is_prefix:
@@ -248,7 +247,7 @@ class PostgresSearchIndex:
         named = list(items)
         rows = self._rows(sql, [characters, *_named(named)])
         found = {item: TextStart(plain(text), size, is_tool) for item, text, size, is_tool in rows}
-        return {item: found.get(item, _NO_TEXT) for item in named}  # a posting may name an item that is not there
+        return {item: found.get(item, _NO_TEXT) for item in named}  # a posting may name an item that does not exist
 
     def items(self, ids: Iterable[int]) -> dict[int, StoredEntry]:
         return {row[0]: entry_of(row) for row in self._rows(f"{ITEMS} JOIN {_NAMED}", _named(ids))}
@@ -278,7 +277,7 @@ def _named(items: Iterable[int]) -> list[Any]:
 
 
 def _table(connection: TeamConnection) -> ConversationTable:
-    """The table of all conversations that the member sees, in one value: row by row takes four times as long."""
+    """Return the table of all conversations that the member sees, in one value: row by row takes four times as long."""
     sql = (
         "SELECT string_agg(int8send(session) || int8send(first_number) || int8send(last_number) || "
         f"int8send(coalesce({time_in('last_at')}, 0)) || int8send(coalesce({size_in('text_bytes')}, 0)), '' "
@@ -298,6 +297,6 @@ def _table(connection: TeamConnection) -> ConversationTable:
 
 
 def _segments(connection: TeamConnection) -> dict[int, frozenset[int]]:
-    """The sessions that the member sees, by segment."""
+    """Return the sessions that the member sees, by segment."""
     sql = "SELECT segment, array_agg(id) FROM session GROUP BY segment"
     return {segment: frozenset(ids) for segment, ids in connection.cursor(binary=True).execute(sql)}

@@ -1,4 +1,4 @@
-"""A session on its way to a team, as values: what of it is new, and what the team has of it already."""
+"""A session to push to a team, as values: what is new, and what the team has already."""
 
 from __future__ import annotations
 
@@ -17,10 +17,9 @@ SHARES = ("mine", "team")  # who may read a session: its owner on all machines, 
 
 
 class SharedSession(NamedTuple):
-    """A session as the team is to know it. `home` and `file_path` are its transcript's in the machine's own store;
-    `project` is the same on all machines; `cwd` is the project with the directory in its repository. `shape` tells
-    which items of which file in that store these are; `rules` says what secrets were looked for in their texts; times
-    are in milliseconds since the epoch."""
+    """A session for the team. `home` and `file_path` are its transcript's in the machine's own store; `project` is the
+    same on all machines; `cwd` is the project with the directory in its repository. `shape` is a checksum of which
+    items are shared; `rules` of the rules for redaction. Times are in milliseconds since the epoch."""
 
     home: str
     file_path: str
@@ -38,13 +37,13 @@ class SharedSession(NamedTuple):
 
     @property
     def key(self) -> tuple[str, str]:
-        """By which it is known among those of its machine."""
+        """Return the key of the session among those of its machine."""
         return self.home, self.file_path
 
 
 class PushedSession(NamedTuple):
-    """What the team has of a session: its number there and its segment's, itself, and how far it was pushed. `mark` is
-    that of all its items (`mark_of`), `open_calls` are the numbers of tool uses whose result had not come."""
+    """A session in the team's store: its number and its segment's, itself, and how far it was pushed. `mark` is that of
+    all its items (`mark_of`), `open_calls` are the numbers of tool uses without a result yet."""
 
     id: int
     segment: int
@@ -55,9 +54,9 @@ class PushedSession(NamedTuple):
 
 
 class SessionPush(NamedTuple):
-    """What is to be pushed of a session that the team knows as `before` (None: not at all): its new `items` in order,
-    of which those in `copies` are a fork's and are not to be found; `ended` are tool uses whose result has come since,
-    `spans` the conversations that are new or have grown. `next_number` is up to where the items go."""
+    """The changes to push for a session that the team knows as `before` (None: new): its new `items` in order (those in
+    `copies` are a fork's and not searchable), tool uses that have `ended` since, and the `spans` of new or grown
+    conversations. Items end before `next_number`."""
 
     before: PushedSession | None
     session: SharedSession
@@ -69,9 +68,9 @@ class SessionPush(NamedTuple):
 
 
 def mark_of(items: Iterable[StoredEntry], copies: Collection[int], open_calls: Collection[int] = ()) -> int:
-    """Return a checksum of all that others can read of items, by which they are known again when a transcript was
-    ingested again. It is a sum: that of more items is added to it (`sum_of`). The tool uses with the numbers
-    `open_calls` count as if their result had not come."""
+    """Return a checksum of all that others can read of items, which identifies them after a transcript was ingested
+    again. It is a sum: that of more items is added to it (`sum_of`). The tool uses with the numbers `open_calls` count
+    as unfinished."""
     marks = []
     for one in items:
         number = one.id & _NUMBERS
@@ -82,7 +81,7 @@ def mark_of(items: Iterable[StoredEntry], copies: Collection[int], open_calls: C
 
 
 def mark_of_result(item: StoredEntry) -> int:
-    """Return the part of the mark that is of how a tool use ended."""
+    """Return the part of the checksum for the outcome of a tool use."""
     return checksum(item.id & _NUMBERS, item.outcome, item.error, item.result_size, item.result_lines)
 
 

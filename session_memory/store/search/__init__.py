@@ -1,1 +1,1 @@
-"""Search: a query, its terms, the postings, how they are ranked, and the snippet that is shown."""
+"""Search: the query, its terms, the postings, the ranking, and the snippet."""

@@ -42,13 +42,13 @@ MOST_CHECKED = 20_000  # short ones take half a second
 READ_CHARACTERS = 1500
 CHECKED_CHARACTERS = 100_000
 BYTES_A_TERM = 6
-TOOL_SHARE = 0.9  # what somebody said is worth more than the same words in a command
-FEW = 5  # conversations: where no more are found, up to EACH of their entries are shown
+TOOL_SHARE = 0.9  # the weight of a message against the same words in a command
+FEW = 5  # conversations: if fewer are found, up to EACH of their entries are shown
 
 
 class Candidates:
-    """The items that were found for a query, with their scores; `hits` returns what is shown. `times` are those that
-    the query names."""
+    """The items found for a query, with their scores; `hits` returns those to show. `times` are the times that the
+    query names."""
 
     def __init__(
         self, index: SearchIndex, asked: Query, found: QueryPostings, wanted: Filter, times: Sequence[NamedTime]
@@ -65,7 +65,7 @@ class Candidates:
         self._allowed = self._those_allowed()
 
     def hits(self) -> Hits:
-        """The best item of each of the best conversations; more of each where there are but few."""
+        """Return the best item of each of the best conversations; more of each if there are few."""
         scores = self._conversations()
         found = {one: self._items_of(one) for one in self._index.conversations_at(scores, self._wanted)}
         items = {one: best for one, best in found.items() if best}
@@ -82,8 +82,8 @@ class Candidates:
         return self._shown([(one.conversation_id, item, totals[one]) for one, item in chosen])
 
     def _saying_it(self, items: Sequence[int]) -> set[int]:
-        """Of these items those whose text has the query as it stands; if none has, those that begin with a text that
-        has the same terms one after the other."""
+        """Return the items whose text contains the query verbatim; if there are none, those that begin with a text that
+        has the same terms in sequence."""
         verbatim = self._asked.verbatim
         if not verbatim:
             return set()
@@ -96,7 +96,7 @@ class Candidates:
         }
 
     def _those_allowed(self) -> list[int] | None:
-        """The items that have all required parts and no unwanted phrase; None if the query has neither."""
+        """Return the items that have all required parts and no unwanted phrase; None if the query has neither."""
         found = self._found
         required = [having for part, having in zip(found.parts, found.postings) if part.is_required]
         if not required and not self._asked.unwanted_phrases:
@@ -108,8 +108,8 @@ class Candidates:
         return either(allowed, sorted(self._verbatim))
 
     def _checked(self, candidates: list[int], phrases: list[tuple[str, ...]]) -> list[int]:
-        """The candidates whose text has the phrases and no unwanted one. The newest are read first, AT_ONCE of them,
-        and older ones until enough fit, of MOST_CHECKED in all."""
+        """Return the candidates whose text has the phrases and no unwanted one. The newest are read first, AT_ONCE of
+        them, and older ones until enough fit, of MOST_CHECKED in all."""
         kept: list[int] = []
         newest = candidates[: -MOST_CHECKED - 1 : -1]
         for at in range(0, len(newest), AT_ONCE):
@@ -126,7 +126,7 @@ class Candidates:
         return sorted(kept)
 
     def _conversations(self) -> dict[int, float]:
-        """The best conversations, by their first items, and what each is worth beside its best item."""
+        """Return the best conversations, by their first items, with the score that each adds to its best item."""
         found, table = self._found, self._index.table()
         starts, ends = table.starts, table.ends
         scores = conversation_scores(table, found.postings, found.weights)
@@ -148,7 +148,7 @@ class Candidates:
         return {starts[number]: scores[number] / best + recency(latest - ends[number]) for number in chosen}
 
     def _items_of(self, one: ConversationRange) -> list[int]:
-        """The EACH items of a conversation that have the most telling parts, of those that may be shown."""
+        """Return the EACH items of a conversation that have the most telling parts, of those that may be shown."""
         scores = {item: 0.0 for item in self._verbatim if one.first_item <= item <= one.last_item}
         for items, weight in zip(self._found.postings, self._found.weights):
             first = bisect_left(items, one.first_item)
@@ -159,8 +159,8 @@ class Candidates:
         return nlargest(EACH, scores, key=lambda item: (item in self._verbatim, scores[item], -item))
 
     def _read(self, items: list[int]) -> None:
-        """Reads the texts of the best of these items, of equals those that come first, and scores them by how often
-        they have each part, and by how much of the query stands together."""
+        """Read the texts of the best items (of equals, those that come first), and score them by how often they have
+        each part and how much of the query is in sequence."""
         found = self._found
         neighbours = [f" {first} {second} " for first, second in pairwise(_terms_of(found.parts))]
         best = nlargest(MOST_READ, items, key=self._scores.__getitem__)
@@ -188,7 +188,7 @@ class Candidates:
         return Hits(hits, self._unchecked)
 
     def _spans(self, text: str) -> list[Span]:
-        """The terms of a text as they are to be marked: of a prefix part only its character, and literal parts."""
+        """Return the terms of a text to highlight: of a prefix part only its character, and literal parts."""
         spans = self._terms.spans(text)
         for part in self._found.parts:
             if part.is_prefix:

@@ -1,8 +1,8 @@
-"""Dates and times in a question, and how near to them something was said. Pure.
+"""Dates and times in a question, and how close an entry is to them. Pure.
 
 English and German: `on 7 May`, `May 7th, 2023`, `in June 2023`, `2026-03-04`, `last summer`, `yesterday`, `two weeks
-ago`, `am 7. Mai`, `letzte Woche`, `vor drei Tagen`. What has no year is meant of each of the last years. Days are those
-of local time.
+ago`, `am 7. Mai`, `letzte Woche`, `vor drei Tagen`. A date without a year matches each of the last years. Days are
+those of local time.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-YEARS_BACK = 10  # that a date without a year may lie in
-HALF_LIFE_DAYS = 2.0  # of what is near, but outside; for a longer time a quarter of its length
+YEARS_BACK = 10  # tried for a date without a year
+HALF_LIFE_DAYS = 2.0  # of what is near a named time; for a longer time, a quarter of its length
 DAY_MILLISECONDS = 86_400_000
 _EDGES = ".,;:!?()[]{}\"'“”„‘’`*"
 
@@ -30,8 +30,8 @@ class Days(NamedTuple):
 
 
 class NamedTime(NamedTuple):
-    """The same in milliseconds since the epoch: from when the day before begins until the day after ends, as what
-    happens is told a little later, or announced."""
+    """A named time in milliseconds since the epoch, from the start of the day before to the end of the day after:
+    events are announced or reported a little earlier or later."""
 
     begin: int
     end: int
@@ -39,13 +39,13 @@ class NamedTime(NamedTuple):
 
 
 def times_in(text: str, now: float) -> list[NamedTime]:
-    """The times that a question names, asked at `now`, in seconds since the epoch."""
+    """Return the times that a question names, asked at `now`, in seconds since the epoch."""
     return [_named(days) for days in _days_in(text, date.fromtimestamp(now))]
 
 
 def closeness(moment: int, times: Sequence[NamedTime]) -> float:
-    """How near a moment, in milliseconds since the epoch, is to the nearest of these times: 1.0 within it, and less and
-    less beside it."""
+    """Return how close a moment (milliseconds since the epoch) is to the nearest time: 1.0 within it, decreasing
+    outside."""
     return max([pow(2.0, -max(begin - moment, moment - end, 0) / half_life) for begin, end, half_life in times])
 
 
@@ -75,7 +75,7 @@ def _named(days: Days) -> NamedTime:
 
 
 def _written_as_number(word: str) -> list[Days]:
-    """`2026-03-04`, `4.3.2026`."""
+    """Return `2026-03-04`, `4.3.2026`."""
     if word.count("-") == 2 and len(word) == 10:
         parts = word.split("-")
     elif word.count(".") == 2:
@@ -88,7 +88,7 @@ def _written_as_number(word: str) -> list[Days]:
 
 
 def _month(words: list[str], at: int, today: date) -> list[Days]:
-    """`7 May`, `the 7th of May`, `May 7, 2023`, `in June`, `June 2023`."""
+    """Return `7 May`, `the 7th of May`, `May 7, 2023`, `in June`, `June 2023`."""
     month = _MONTHS.get(words[at])
     if month is None:
         return []
@@ -105,7 +105,7 @@ def _month(words: list[str], at: int, today: date) -> list[Days]:
 
 
 def _season(words: list[str], at: int, today: date) -> list[Days]:
-    """`summer 2022`, `in winter`, `last summer`."""
+    """Return `summer 2022`, `in winter`, `last summer`."""
     month = _SEASONS.get(words[at])
     year = _year_number(words[at + 1]) if at + 1 < len(words) else 0
     if month is None or not (year or (at and words[at - 1] in _BEFORE_MONTH)):
@@ -115,13 +115,13 @@ def _season(words: list[str], at: int, today: date) -> list[Days]:
 
 
 def _year(words: list[str], at: int) -> list[Days]:
-    """`in 2023`."""
+    """Return `in 2023`."""
     year = _year_number(words[at])
     return [Days(date(year, 1, 1), date(year, 12, 31))] if year and at and words[at - 1] in _BEFORE_YEAR else []
 
 
 def _relative(words: list[str], at: int, today: date) -> list[Days]:
-    """`yesterday`, `two weeks ago`, `last month`, `on Monday`."""
+    """Return `yesterday`, `two weeks ago`, `last month`, `on Monday`."""
     word = words[at]
     if word in _DAYS_BACK:
         return [_ago(today, _DAYS_BACK[word], 1)]
@@ -145,7 +145,7 @@ def _relative(words: list[str], at: int, today: date) -> list[Days]:
 
 
 def _ago(today: date, days: int, length: int) -> Days:
-    """The `length` days from so many days before today on."""
+    """Return the `length` days from so many days before today on."""
     days = min(days, today.toordinal() - 1)
     first = today - timedelta(days)
     return Days(first, first + timedelta(length - 1))
@@ -160,13 +160,13 @@ def _day(year: int, month: int, day: int) -> list[Days]:
 
 
 def _months(year: int, month: int, count: int) -> list[Days]:
-    """The `count` months from one on."""
+    """Return the `count` months from one on."""
     years, following = divmod(month - 1 + count, 12)
     return [Days(date(year, month, 1), date(year + years, following + 1, 1) - timedelta(1))]
 
 
 def _day_number(word: str) -> int:
-    """The day that `7`, `7th` or `7.` means; 0 for none."""
+    """Return the day that `7`, `7th` or `7.` means; 0 for none."""
     digits = word[:-2] if word[-2:] in ("st", "nd", "rd", "th") else word
     return int(digits) if len(digits) <= 2 and digits.isdecimal() and digits.isascii() and 1 <= int(digits) <= 31 else 0
 
@@ -176,12 +176,12 @@ def _year_number(word: str) -> int:
 
 
 def _count(word: str) -> int:
-    """How many `two`, `a` or `3` are; 0 where it says no number."""
+    """Return the number that `two`, `a` or `3` means; 0 for no number."""
     return int(word) if word.isdecimal() and word.isascii() and len(word) <= 4 else _NUMBERS.get(word, 0)
 
 
 def _numbered(names: str) -> dict[str, int]:
-    """Names that mean 1, 2, ...: those of one number stand beside each other, with slashes."""
+    """Return the names that mean 1, 2, ...; a slash separates names of the same number."""
     return {name: number for number, same in enumerate(names.split(), 1) for name in same.split("/")}
 
 

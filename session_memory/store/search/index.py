@@ -1,4 +1,5 @@
-"""What a search needs of an engine: which items have a term, and texts. The rest is the same for every engine.
+"""The interface between search and an engine: the items that have a term, and texts. All else is the same for every
+engine.
 
 Expressions are those of FTS5: `"word"`, `"one" AND "two"`, `"beginning" *`, `(...) NOT (...)`. Items are named by id.
 """
@@ -19,60 +20,61 @@ if TYPE_CHECKING:
     from .terms import Terms
 
     class SearchIndex(Protocol):
-        """Methods raise what the engine's driver raises."""
+        """The index of an engine. Methods raise the errors of the engine's driver."""
 
         @property
         def terms(self) -> Terms:
-            """Makes terms of texts as the index does."""
+            """Make terms of texts as the index does."""
 
         def snapshot(self) -> AbstractContextManager[object]:
-            """Within it all that is read is of one state of the store, whatever is written meanwhile."""
+            """Read one state of the store within the block, even if others write meanwhile."""
 
         def files(self, wanted: Filter) -> tuple[list[int], int] | None:
-            """The ids of the files that a filter allows, the newest first, and how many there are at most; None if it
-            allows all. What it says of conversations and entries is not looked at."""
+            """Return the ids of the files that a filter allows, the newest first, and their number at most; None if it
+            allows all. The filter's conditions on conversations and entries are ignored."""
 
         def items_with(self, expression: str, scope: Scope, newest: int = 0) -> list[int]:
-            """The items of the scope that match an expression, in the order of ids; only so many of the newest, if
-            that is not 0."""
+            """Return the items of the scope that match an expression, in order of id; at most `newest` of the newest,
+            if not 0."""
 
         def left_out(self, expression: str, scope: Scope) -> int:
-            """How many older items match that `items_with` left out."""
+            """Return how many older matching items `items_with` omitted."""
 
         def count_with(self, expression: str, most: int = 0) -> int:
-            """How many items of the whole store match an expression; if `most` is not 0, that many may do."""
+            """Count the items of the whole store that match an expression; if `most` is not 0, counting may stop
+            there."""
 
         def size(self) -> tuple[int, float]:
-            """How many items are indexed, and how many terms one of them has on average."""
+            """Return the number of indexed items, and the average number of terms of one."""
 
         def items_saying(self, text: str, scope: Scope) -> list[int]:
-            """Entries that have `text` as it stands, among the newest of the scope."""
+            """Return entries that contain `text` verbatim, among the newest of the scope."""
 
         def fitting(self, items: list[int], wanted: Filter) -> list[int]:
             """Of `items` those of the role, of the kind and from the time that are wanted."""
 
         def table(self) -> ConversationTable:
-            """All conversations of the store."""
+            """Return all conversations of the store."""
 
         def conversations_at(self, starts: Iterable[int], wanted: Filter) -> list[ConversationRange]:
-            """The conversations that begin with these items, of those that fit the filter."""
+            """Return the conversations that begin with these items, of those that fit the filter."""
 
         def text_starts(self, items: Iterable[int], characters: int) -> dict[int, TextStart]:
-            """How the texts of these items begin: at most so many characters of each."""
+            """Return the beginnings of the texts of these items, at most `characters` of each."""
 
         def items(self, ids: Iterable[int]) -> dict[int, StoredEntry]:
-            """The entries and tool uses of these ids."""
+            """Return the entries and tool uses of these ids."""
 
         def conversations(self, ids: Iterable[int]) -> dict[int, Conversation]:
-            """The conversations of these ids."""
+            """Return the conversations of these ids."""
 
 
 _NUMBER = (1 << ITEM_BITS) - 1
 
 
 class Scope(NamedTuple):
-    """The files that a search is limited to: their items as ranges of ids, the newest first. `files` is None where
-    that is all of them; `share` says which part of all files they are."""
+    """The files that a search is limited to: their items as ranges of ids, the newest first. `files` is None for all
+    files; `share` is the fraction of all files."""
 
     ranges: list[tuple[int, int]]
     files: frozenset[int] | None
@@ -80,9 +82,9 @@ class Scope(NamedTuple):
 
 
 class ConversationTable(NamedTuple):
-    """What ranking needs of each conversation, in the order of their items: its first item, how many it has, when it
-    ended in milliseconds since the epoch (0: not known), and what `ranking.length_norms` makes of its size in bytes.
-    Each goes on to where the next one begins."""
+    """The values that ranking needs of each conversation, in the order of their items: the first item, the number of
+    items, the end in milliseconds since the epoch (0: unknown), and the `ranking.length_norms` of its size. Each
+    extends to the start of the next."""
 
     starts: list[int]
     counts: list[int]
@@ -91,8 +93,8 @@ class ConversationTable(NamedTuple):
 
 
 class ConversationRange(NamedTuple):
-    """A conversation: its first and its last item, its id; when it ended, in milliseconds since the epoch (0: not
-    known), and its session's id, by which those are put in order that fit a query as well."""
+    """A conversation: its first and last item, its id, its end in milliseconds since the epoch (0: unknown), and its
+    session's id, which orders conversations with equal scores."""
 
     first_item: int
     last_item: int
@@ -102,7 +104,7 @@ class ConversationRange(NamedTuple):
 
     @property
     def order(self) -> tuple[int, str, int]:
-        """The same in every engine: the time, then the key, that is the session and the number in it."""
+        """Return a sort key that is the same in every engine: the time, then the session and the number in it."""
         return self.ended, self.session_id, self.first_item & _NUMBER
 
 

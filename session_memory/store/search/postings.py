@@ -1,4 +1,4 @@
-"""The postings of a query: which items have each of its parts, and what having it is worth."""
+"""The postings of a query: the items that have each of its parts, and the weight of each part."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
     from .index import SearchIndex
     from .query import Query
 
-WHOLE = 200_000  # items: where there are no more, all parts count
-MOST_ITEMS = 400_000  # where there are more, those of the rarest parts, and the others do not count; of two parts all
-MOST_VERBATIM = 64  # items that have all parts and perhaps the query as it stands: the newest
+WHOLE = 200_000  # items: up to this many, all parts count
+MOST_ITEMS = 400_000  # above that, only the rarest parts count; of two parts both
+MOST_VERBATIM = 64  # of the newest items that have all parts, checked for the verbatim query
 _EVERYTHING = Scope([(0, (1 << 63) - 1)], None, 1.0)
 
 
 class QueryPostings(NamedTuple):
-    """What the index has for a query: the parts, their items in the order of ids, what each is worth; how many terms a
-    text has; and the items that may have the query as it stands."""
+    """The index's answer to a query: its parts, their items in order of id, their weights, the number of terms of each
+    text, and the items that may contain the query verbatim."""
 
     parts: list[Part]
     postings: list[list[int]]
@@ -32,7 +32,7 @@ class QueryPostings(NamedTuple):
 
 
 def scope_of(index: SearchIndex, wanted: Filter) -> Scope:
-    """The files that `wanted` allows."""
+    """Return the files that `wanted` allows."""
     allowed = index.files(wanted)
     if allowed is None:
         return _EVERYTHING
@@ -41,8 +41,8 @@ def scope_of(index: SearchIndex, wanted: Filter) -> Scope:
 
 
 def postings_of(index: SearchIndex, asked: Query, scope: Scope, wanted: Filter, whole: int = WHOLE) -> QueryPostings:
-    """The items that have each part of a query; where nothing has all terms of a part, those that have each of them. Of
-    more than `whole` items, only those of the rarest parts."""
+    """Return the items that have each part of a query. If none has all terms of a part, return those that have each
+    term. Above `whole` items, return only those of the rarest parts."""
     total, average_terms = index.size()
     within = max(1, round(total * scope.share))
     parts = _known_parts(index, asked.parts)
@@ -65,7 +65,7 @@ def postings_of(index: SearchIndex, asked: Query, scope: Scope, wanted: Filter, 
 
 
 def postings_of_literal(index: SearchIndex, text: str, scope: Scope, wanted: Filter) -> QueryPostings:
-    """For a query without a word (an emoji, an operator): what has it as it stands, among the newest."""
+    """Return the newest items that contain a query without words (an emoji, an operator) verbatim."""
     if not text or text.startswith("-"):
         return QueryPostings([], [], [])
     items = sorted(index.fitting(index.items_saying(text, scope), wanted))
@@ -73,7 +73,7 @@ def postings_of_literal(index: SearchIndex, text: str, scope: Scope, wanted: Fil
 
 
 def _known_parts(index: SearchIndex, asked: tuple[Part, ...]) -> list[Part]:
-    """The parts, and of one that nothing has whole its terms."""
+    """Return the parts, and of one that nothing has whole its terms."""
     found: dict[Part, None] = {}
     for part in asked:
         others = alternatives(part)
@@ -82,8 +82,8 @@ def _known_parts(index: SearchIndex, asked: tuple[Part, ...]) -> list[Part]:
 
 
 def _rarest(counts: list[int]) -> set[int]:
-    """The numbers of the rarest parts that together have no more than MOST_ITEMS items; at least of two. `counts` are
-    those of all parts."""
+    """Return the numbers of the rarest parts that together have no more than MOST_ITEMS items; at least of two.
+    `counts` are those of all parts."""
     chosen: set[int] = set()
     left = MOST_ITEMS
     for number in sorted(range(len(counts)), key=counts.__getitem__):
@@ -94,7 +94,7 @@ def _rarest(counts: list[int]) -> set[int]:
 
 
 def _items(index: SearchIndex, part: Part, asked: Query, scope: Scope, wanted: Filter) -> list[int]:
-    """The items that have a part and are wanted."""
+    """Return the items that have a part and are wanted."""
     return _fitting(index, index.items_with(_match(part, asked), scope), wanted)
 
 
@@ -110,7 +110,7 @@ def _fitting(index: SearchIndex, items: list[int], wanted: Filter) -> list[int]:
 
 
 def _ranges(files: list[int]) -> list[tuple[int, int]]:
-    """The items of files, which come newest first, as few ranges of ids."""
+    """Return the items of files, which come newest first, as few ranges of ids."""
     ranges: list[tuple[int, int]] = []
     for file in files:
         first, last = _items_of(file)
@@ -122,5 +122,5 @@ def _ranges(files: list[int]) -> list[tuple[int, int]]:
 
 
 def _items_of(file: int) -> tuple[int, int]:
-    """The first and the last id that an item of a file may have."""
+    """Return the first and the last id that an item of a file may have."""
     return file << ITEM_BITS, (file + 1 << ITEM_BITS) - 1

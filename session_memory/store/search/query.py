@@ -1,4 +1,4 @@
-"""A query as somebody types it: words, "quoted phrases", and -what is not wanted. Pure; any text is a query."""
+"""Parses a typed query: words, "quoted phrases", and -excluded words. Pure; any text is a query."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ MOST_PARTS = 48
 LEAST_VERBATIM = 4
 _QUOTES = str.maketrans("“”„‟«»＂「」『』", '"' * 11)
 _PIECE = re.compile(r'(?P<minus>(?<!\S)-(?=[^\s\-]))?(?:"(?P<phrase>[^"]*)"|(?P<word>[^\s"]+))')
-_SEPARATORS = re.compile(r"[()\[\]{}<>,;:|=*`!?]+")  # between words; not what joins them, as in `package.json`
+_SEPARATORS = re.compile(r"[()\[\]{}<>,;:|=*`!?]+")  # separates words, unlike what joins them, as in `package.json`
 
-# What a question consists of beside what it is about; no word that is also a name.
+# Words of a question that are not its subject; none that is also a name.
 _STOP_WORDS = """
 a about after again all also am an and any anybody anyone anything are as at be because been before being both but
 by can cannot could d did do does doing don done during each either else ever every few for from further had has
@@ -34,8 +34,8 @@ STOP_WORDS = frozenset(_STOP_WORDS.split())
 
 
 class Part(NamedTuple):
-    """One thing that is looked for: the expression for the index ('' for a text that has no terms) and its terms.
-    `is_phrase`: they stand one after the other. `is_required`: what is found must have the part."""
+    """One part of a query: its expression for the index ('' for a text without terms) and its terms. `is_phrase`: the
+    terms must be in sequence. `is_required`: every hit must have the part."""
 
     match: str
     terms: tuple[str, ...]
@@ -44,18 +44,17 @@ class Part(NamedTuple):
 
     @property
     def is_prefix(self) -> bool:
-        """Whether all terms that begin with its term count: a single character of a script without spaces."""
+        """Check if the part matches every term that begins with it: a single character of a script without spaces."""
         return self.match.endswith("*")
 
     @property
     def is_literal(self) -> bool:
-        """Whether it is looked for as it stands, since it has no terms."""
+        """Check if the part is searched for verbatim, since it has no terms."""
         return not self.match
 
 
 class Verbatim(NamedTuple):
-    """A query as it stands: the expression for what may have it, its text as it is compared with the casefolded words
-    of another, its terms."""
+    """A query verbatim: the expression for candidates, its text in the casefolded form that is compared, its terms."""
 
     match: str
     text: str
@@ -63,9 +62,8 @@ class Verbatim(NamedTuple):
 
 
 class Query(NamedTuple):
-    """What to look for. `unwanted` is the expression of words that must not be in what is found ('' for none),
-    `unwanted_phrases` are the terms of phrases that must not. `verbatim` is given where the query is long enough to be
-    a sentence that somebody remembers."""
+    """A parsed query. `unwanted` is the expression of words that no hit may have ('' for none), `unwanted_phrases` the
+    terms of such phrases. `verbatim` is set if the query is long enough to be a remembered sentence."""
 
     parts: tuple[Part, ...]
     unwanted: str
@@ -74,8 +72,8 @@ class Query(NamedTuple):
 
 
 def parse(text: str, terms: Terms) -> Query:
-    """What `text` asks for. Stop words are dropped unless nothing else is left; a word of several terms
-    (`package.json`) is one part, which has all of them."""
+    """Parse `text`. Stop words are dropped unless nothing else is left; a word of several terms (`package.json`) is one
+    part that has all of them."""
     words: list[str] = []
     parts: list[Part] = []
     unwanted: list[str] = []
@@ -101,8 +99,8 @@ def parse(text: str, terms: Terms) -> Query:
 
 
 def whole_expression(query: Query) -> str:
-    """All that a query asks for as one expression: any of its parts, all that are required, nothing unwanted. '' where
-    there is nothing to look for in an index."""
+    """Return the whole query as one expression: any of its parts, all required ones, none of the unwanted; '' if it has
+    nothing to look up in an index."""
     match = " OR ".join([f"({part.match})" for part in query.parts if part.match])
     if not match:
         return ""
@@ -113,13 +111,13 @@ def whole_expression(query: Query) -> str:
 
 
 def alternatives(part: Part) -> list[Part]:
-    """A part for each term of a part with several, to be tried if nothing has all of them."""
+    """Return a part for each term of a part with several, to be tried if nothing has all of them."""
     matches = part.match.split(" AND ")
     return [Part(match, (term,)) for match, term in zip(matches, dict.fromkeys(part.terms))] if matches[1:] else []
 
 
 def relaxed(query: Query) -> Query:
-    """The query without quotation marks, to be tried if nothing has the phrases."""
+    """Return the query without quotation marks, to be tried if nothing has the phrases."""
     parts = {
         other.terms: other._replace(is_required=False)
         for part in query.parts
@@ -129,13 +127,13 @@ def relaxed(query: Query) -> Query:
 
 
 def contains(terms: list[str], phrase: tuple[str, ...]) -> bool:
-    """Whether `terms` has those of `phrase` one after the other."""
+    """Check if `terms` contains those of `phrase` in sequence."""
     return f" {' '.join(phrase)} " in f" {' '.join(terms)} "
 
 
 def occurrences(part: Part, text: str, terms: list[str]) -> float:
-    """How often a text has a part, which it has according to the index; `terms` are those of the beginning that was
-    read. Terms that do not stand together there count half."""
+    """Count how often a text has a part that the index found in it; `terms` are those of the beginning that was read.
+    Terms out of sequence there count half."""
     if part.is_literal:
         return text.count(part.terms[0])
     if part.is_prefix:
@@ -146,7 +144,7 @@ def occurrences(part: Part, text: str, terms: list[str]) -> float:
 
 
 def literal_spans(text: str, literal: str) -> list[tuple[int, int, str]]:
-    """Where `literal` stands in `text`: start, end and itself, as `Terms.spans` returns terms."""
+    """Return each occurrence of `literal` in `text`: start, end and text, as `Terms.spans` does."""
     spans = []
     at = text.find(literal)
     while at >= 0:
@@ -156,7 +154,7 @@ def literal_spans(text: str, literal: str) -> list[tuple[int, int, str]]:
 
 
 def _verbatim(text: str, terms: Terms) -> Verbatim | None:
-    """`text` as it stands, if it has at least LEAST_VERBATIM words."""
+    """Return `text` verbatim if it has at least LEAST_VERBATIM words."""
     words = text[:LONGEST].casefold().split()
     whole = _phrase(text[:LONGEST], terms)
     if whole is None or len(whole.terms) < LEAST_VERBATIM:
@@ -183,7 +181,7 @@ def _parts_of_words(words: Iterable[str], terms: Terms, stop_words: frozenset[st
 
 
 def _parts_of_unspaced(run: str, terms: Terms) -> list[Part]:
-    """A part for each pair of characters; for a single character, one for all terms that begin with it."""
+    """Return a part for each pair of characters; for a single character, one for all terms that begin with it."""
     if len(run) == 1:
         return [Part(f'"{run}" *', tuple(terms.of(run)))] if terms.of(run) else []
     parts = []
@@ -201,7 +199,7 @@ def _together(spans: list[tuple[int, int, str]], piece: str) -> Part:
 
 
 def _phrase(text: str, terms: Terms) -> Part | None:
-    """A quoted text, all of whose words count; None if there are none."""
+    """Return a quoted text, all of whose words count; None if there are none."""
     matches: list[str] = []
     found: list[str] = []
     for is_unspaced, _, piece in split_unspaced(text):

@@ -1,7 +1,7 @@
-"""How well something fits a query: BM25 for entries and for conversations, and what is added to it. Pure.
+"""Ranking: BM25 for entries and conversations, and bonuses. Pure.
 
-The figures were found by measuring (docs/search.md). A conversation's score counts its entries that have a term, an
-entry's how often the term is in it.
+The weights were measured (docs/search.md). A conversation's score counts its entries that have a term, an entry's how
+often it has the term.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ if TYPE_CHECKING:
 
 ENTRY_K, ENTRY_B = 0.9, 0.4
 CONVERSATION_K, CONVERSATION_B = 4.0, 0.75
-RECENCY = 0.02  # what being the latest is worth against being the best: it decides between equals
+RECENCY = 0.02  # the weight of the latest against the best: it only decides between equals
 RECENCY_HALF_LIFE = 30 * 24 * 3600 * 1000  # milliseconds
-AT_THE_TIME = 1.0  # what being of the time that the query names is worth
+AT_THE_TIME = 1.0  # the weight of the time that the query names
 _BEHIND = 1 << 63  # all ids
-VERBATIM = 3.0  # and what having the whole query as it stands is: it comes first
+VERBATIM = 3.0  # the weight of the whole query verbatim: it comes first
 
 
 def idf(total: int, having: int) -> float:
-    """What having something is worth that `having` of `total` have."""
+    """Return the weight of a term that `having` of `total` items have."""
     return math.log(1 + max(0.0, total - having + 0.5) / (min(having, total) + 0.5))
 
 
 def conversation_scores(
     table: ConversationTable, postings: Iterable[list[int]], weights: Iterable[float]
 ) -> list[float]:
-    """BM25 of each conversation of the table: how many of its items are in each of `postings`, and what that is
-    worth."""
+    """Return the BM25 score of each conversation of the table, from the items in each of `postings` and their
+    weights."""
     starts, norms = table.starts, table.norms
     scores = [0.0] * len(starts)
     for items, weight in zip(postings, weights):
@@ -56,7 +56,7 @@ def conversation_scores(
 
 
 def conversations_of(items: list[int], table: ConversationTable) -> set[int]:
-    """The numbers of the conversations that have some of these items."""
+    """Return the numbers of the conversations that have some of these items."""
     within = _range_of(items, table)
     if 2 * len(items) <= within.stop - within.start:
         return {bisect_right(table.starts, item) - 1 for item in items}
@@ -65,30 +65,31 @@ def conversations_of(items: list[int], table: ConversationTable) -> set[int]:
 
 
 def best_of(scores: Sequence[float], ends: Sequence[int], most: int) -> list[int]:
-    """The numbers of the `most` highest scores, the highest first; of equals those that ended later. Without zeros."""
+    """Return the numbers of the `most` highest scores, the highest first; of equals those that ended later. Without
+    zeros."""
     least = nlargest(most, filter(None, scores))[-1:] or [math.inf]
     found = [(score, ends[number], number) for number, score in enumerate(scores) if score >= least[0]]
     return [number for *_, number in sorted(found, reverse=True)[:most]]
 
 
 def length_norms(sizes: Sequence[int]) -> list[float]:
-    """For conversations of these sizes, what a count of items has to be set against."""
+    """Return the divisors for counts of items in conversations of these sizes."""
     average = sum(sizes) / max(1, len(sizes)) or 1.0
     constant, slope = CONVERSATION_K * (1 - CONVERSATION_B), CONVERSATION_K * CONVERSATION_B / average
     return [constant + slope * size for size in sizes]
 
 
 def _range_of(items: list[int], table: ConversationTable) -> slice:
-    """The conversations from that of the first to that of the last of these items."""
+    """Return the conversations from that of the first to that of the last of these items."""
     if not items:
         return slice(0, 0)
     return slice(max(0, bisect_right(table.starts, items[0]) - 1), bisect_right(table.starts, items[-1]))
 
 
 def _counts(items: list[int], table: ConversationTable, within: slice) -> list[int]:
-    """How many of `items` each of these conversations has. Most have none of them, or one: that shows without looking
-    for where theirs end, which is looked for only among as many as the conversation has. Looking for each, among all
-    items, takes two to three times as long."""
+    """Count how many of `items` each of these conversations has. Most have none or one, which needs no search for the
+    end of theirs; for the rest, only that many items are searched. Searching among all items takes two to three times
+    as long."""
     lengths = table.counts[within]
     ends = [*table.starts[within.start + 1 : within.stop + 1], _BEHIND]
     padded = items + [_BEHIND] * (max(lengths, default=0) + 2)
@@ -104,23 +105,23 @@ def _counts(items: list[int], table: ConversationTable, within: slice) -> list[i
 
 
 def entry_score(counts: Iterable[tuple[float, float]], size: float, average_size: float) -> float:
-    """BM25 of an entry of `size` terms: `counts` says what each part is worth, and how often the entry has it."""
+    """Return the BM25 score of an entry of `size` terms; `counts` has the weight and the frequency of each part."""
     norm = ENTRY_K * (1 - ENTRY_B + ENTRY_B * size / average_size)
     return sum([weight * count * (ENTRY_K + 1) / (count + norm) for weight, count in counts])
 
 
 def standing_together(neighbours: Sequence[str], terms: str) -> float:
-    """The share of `neighbours`, pairs of terms that follow each other in the query, that follow each other in a text
-    too. A pair has a space around and between its terms, as all `terms` of the text have."""
+    """Return the share of `neighbours`, pairs of terms that follow each other in the query, that follow each other in a
+    text too. A pair has a space around and between its terms, as all `terms` of the text have."""
     return sum([pair in terms for pair in neighbours]) / len(neighbours) if neighbours else 0.0
 
 
 def shares(scores: Mapping[T, float]) -> dict[T, float]:
-    """Each score as a share of the highest."""
+    """Return each score as a share of the highest."""
     best = max(scores.values(), default=0.0) or 1.0
     return {one: score / best for one, score in scores.items()}
 
 
 def recency(age: int) -> float:
-    """What having ended so many milliseconds before the latest is worth."""
+    """Return the bonus for a conversation that ended so many milliseconds before the latest."""
     return RECENCY * math.exp(-math.log(2) * age / RECENCY_HALF_LIFE)

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 
 def search(index: SearchIndex, query: str, wanted: Filter, *, now: float | None = None, whole: int = WHOLE) -> Hits:
-    """The entries that fit `query`, which is asked at `now` (seconds since the epoch), best first. Nothing is cut off
-    where `whole` items or fewer may be looked at. Raises what the engine's driver raises."""
+    """Return the entries that fit `query`, asked at `now` (seconds since the epoch), best first. Nothing is omitted up
+    to `whole` items. Raises the errors of the engine's driver."""
     text = plain(query[:LONGEST]).strip()
     asked = parse(text, index.terms)
     times = times_in(text, time.time() if now is None else now)

@@ -1,4 +1,4 @@
-"""The piece of a text that is shown for a hit, on one line, and where the words of the query stand in it. Pure."""
+"""The snippet of a text for a hit, on one line, and the positions of the query's words in it. Pure."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ...text.format import one_line, shorten
 from ...text.sanitize import all_for_prompt, beginning
 
 CHARACTERS = 200
-_BEFORE = 60  # of what stands before the first word that hits
+_BEFORE = 60  # characters before the first matching word
 _STEP = 2000
 _MOST = 40_000
 
@@ -26,8 +26,8 @@ class Excerpt(NamedTuple):
 
 
 def excerpts(texts: list[str], weights: Mapping[str, float], spans: Spans) -> list[Excerpt]:
-    """The piece of each text where most of the terms in `weights` stand together. `spans` returns the terms of a text
-    with start and end."""
+    """Return the part of each text in which most of the terms in `weights` are close together. `spans` returns the
+    terms of a text with start and end."""
     begins = [_begin(text, _best_start(text, weights, spans)) for text in texts]
     pieces = [beginning(text[begin:], 2 * CHARACTERS) for text, begin in zip(texts, begins)]
     return [
@@ -47,7 +47,7 @@ def snippet(excerpt: Excerpt, weights: Mapping[str, float], spans: Spans) -> tup
 
 
 def merged(ranges: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
-    """`ranges` in order, those that overlap as one."""
+    """Return `ranges` in order, those that overlap as one."""
     found: list[tuple[int, int]] = []
     for start, end in ranges:
         if found and start < found[-1][1]:
@@ -58,15 +58,15 @@ def merged(ranges: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
 
 
 def _begin(text: str, start: int) -> int:
-    """Where the piece begins: at a word, some characters before `start`."""
+    """Return the start of the snippet: at a word, some characters before `start`."""
     if start <= _BEFORE + 20:
         return 0
     return text.rfind(" ", start - _BEFORE - 20, start - _BEFORE) + 1 or start - _BEFORE
 
 
 def _best_start(text: str, weights: Mapping[str, float], spans: Spans) -> int:
-    """Where the stretch with the heaviest different terms begins; 0 if there are none. A long text is read in steps,
-    up to the first that has any."""
+    """Return the start of the stretch with the heaviest different terms; 0 if there are none. A long text is read in
+    steps, up to the first that has any."""
     for begin in range(0, min(len(text), _MOST), _STEP):
         hits = [span for span in spans(text[begin : begin + _STEP]) if span[2] in weights]
         if hits:
@@ -75,7 +75,7 @@ def _best_start(text: str, weights: Mapping[str, float], spans: Spans) -> int:
 
 
 def _heaviest(hits: list[Span], weights: Mapping[str, float]) -> int:
-    """The start of the hit from which on the terms that fit into the snippet weigh most, each counted once."""
+    """Return the start of the hit from which on the terms that fit into the snippet weigh most, each counted once."""
     best, best_start = -1.0, 0
     for number, (start, _, _) in enumerate(hits):
         terms = {term for at, _, term in hits[number : number + 40] if at < start + CHARACTERS - _BEFORE}

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 # Thai, Lao, Myanmar, Khmer; radicals, kana, Bopomofo, ideographs, Hangul; half-width kana; ideographs beyond the BMP.
-# Korean has spaces, but what is looked for has particles attached to it.
+# Korean has spaces, but its words have particles attached.
 _UNSPACED = (
     ("\u0e01", "\u0eff"), ("\u1000", "\u109f"), ("\u1780", "\u17ff"), ("\u2e80", "\u2fdf"), ("\u3005", "\u3007"),
     ("\u3040", "\u312f"), ("\u31a0", "\u31ff"), ("\u3400", "\u4dbf"), ("\u4e00", "\u9fff"), ("\uac00", "\ud7af"),
@@ -23,12 +23,12 @@ _LETTER = re.compile(r"[^\W\x00-\x7f]")  # beyond ASCII
 
 @cache
 def _runs() -> re.Pattern[str]:
-    """The pattern of a run of such characters. Compiling it takes a quarter of the time in which Python starts."""
+    """Return the pattern of a run of such characters. Compiling it takes a quarter of Python's start."""
     return re.compile(f"[{''.join(f'{first}-{last}' for first, last in _UNSPACED)}]+")
 
 
 def _has_unspaced(text: str) -> bool:
-    """Whether `text` has characters of a script without spaces."""
+    """Check if `text` has characters of a script without spaces."""
     if text.isascii():
         return False
     beyond = text.encode("utf-8", "replace").translate(None, _ASCII).decode()  # few, most of the time
@@ -40,20 +40,21 @@ def _has_unspaced(text: str) -> bool:
 
 
 def indexable(text: str) -> str:
-    """`text` as it is to be indexed: runs of scripts without spaces as pairs. The same is to be deleted again."""
+    """Return `text` for the index: runs of scripts without spaces become pairs. The same text must be passed for
+    deletion."""
     if not _has_unspaced(text):
         return text
     return _runs().sub(lambda run: f" {' '.join(pairs(run[0]))} ", text)
 
 
 def pairs(run: str) -> list[str]:
-    """The pairs of characters in a text without spaces. The last character comes by itself, so that what begins with
-    one certain character is found wherever it stands: `京都市` is `京都`, `都市`, `市`."""
+    """Return the pairs of characters in a text without spaces. The last character is alone, so that a prefix search
+    finds a single character anywhere: `京都市` is `京都`, `都市`, `市`."""
     return [run[at : at + 2] for at in range(len(run))]
 
 
 def split_unspaced(text: str) -> list[tuple[bool, int, str]]:
-    """`text` in pieces, in order: whether one is of a script without spaces, where it begins, and the piece."""
+    """Split `text` into pieces, in order, each as (has no spaces between words, start, text)."""
     if not _has_unspaced(text):
         return [(False, 0, text)] if text else []
     pieces = []
@@ -69,9 +70,9 @@ def split_unspaced(text: str) -> list[tuple[bool, int, str]]:
 
 
 class Terms:
-    """Makes terms of text with the tokenizer of the index, so that what matches there matches here.
+    """Splits text into terms with the tokenizer of the index, so that both agree.
 
-    `tokens` gives the terms in UTF-8, `spans` also where each begins and ends in it, in bytes.
+    `tokens` returns the terms in UTF-8, `spans` also their start and end in bytes.
     """
 
     def __init__(
@@ -81,19 +82,19 @@ class Terms:
         self._byte_spans = spans
 
     def of(self, text: str) -> list[str]:
-        """The terms of `text`, in order."""
+        """Return the terms of `text`, in order."""
         return self._tokens(_encoded(indexable(text)))
 
     def of_word(self, word: str) -> str:
-        """The term of a word of an expression, or of a pair of characters; '' if it has none."""
+        """Return the term of a word of an expression, or of a pair of characters; '' if it has none."""
         return "".join(self._tokens(_encoded(word))[:1])
 
     def spans(self, text: str) -> list[tuple[int, int, str]]:
-        """The terms of `text` with where they begin and end in it; those of a pair overlap with the next one's."""
+        """Return the terms of `text` with their start and end; pairs overlap."""
         if text.isascii():
             return self._byte_spans(text.encode())
         if not _LETTER.search(text):
-            return self.spans(text.encode("ascii", "replace").decode())  # as long, and what is replaced is no term
+            return self.spans(text.encode("ascii", "replace").decode())  # as long; what is replaced is no term
         spans = []
         for is_unspaced, start, piece in split_unspaced(text):
             if is_unspaced:
@@ -105,7 +106,7 @@ class Terms:
         return spans
 
     def _spans_of_spaced(self, text: str, at: int) -> list[tuple[int, int, str]]:
-        """The spans of a text in which the tokenizer, which counts bytes, finds the terms; `at` is where it begins."""
+        """Return the spans of a text with spaces that begins at `at`; the tokenizer counts bytes."""
         encoded = _encoded(text)
         spans = []
         byte = 0

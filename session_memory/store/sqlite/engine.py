@@ -1,4 +1,4 @@
-"""`contract.Store` in one SQLite file. What a search reads is in search_index.py."""
+"""`contract.Store` in one SQLite file. search_index.py has the part for searches."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ _STATE_COLUMNS = (
 
 
 class SqliteStore:
-    """See the protocol for what each method returns. A silence of more than `gap` milliseconds ends a conversation; one
-    with fewer than `least_messages` is skipped. What `rules` exclude is not told, but for what `lifts` let whoever asks
-    see."""
+    """The store. See the protocol for what each method returns. A silence of more than `gap` milliseconds ends a
+    conversation; one with fewer than `least_messages` is skipped. What `rules` exclude is hidden, except for what
+    `lifts` permit."""
 
     def __init__(
         self, path: str, *, gap: int = 3_600_000, least_messages: int = 5, patience: Patience | None = None,
@@ -57,22 +57,22 @@ class SqliteStore:
 
     @property
     def set_aside(self) -> str:
-        """Where a corrupt or outdated database was moved to when this one was made; '' if there was none."""
+        """Return the new path of a corrupt or outdated database that this one replaced; '' if there was none."""
         return self._database.set_aside
 
     @property
     def is_new(self) -> bool:
-        """Whether the database was made just now."""
+        """Check if the database was just made."""
         return self._database.is_new
 
     @property
     def is_newer(self) -> bool:
-        """Whether a newer version made the database, so that it is only read."""
+        """Check if a newer version made the database, so that it is only read."""
         return self._database.is_newer
 
     @property
     def obstacle(self) -> DatabaseError | None:
-        """Why the database can only be read; None where it can be written."""
+        """Return why the database can only be read; None if it can be written."""
         return self._database.obstacle
 
     def limit_cache(self, kibibytes: int) -> None:
@@ -80,19 +80,19 @@ class SqliteStore:
         self.connection.execute(f"PRAGMA cache_size = -{kibibytes}")
 
     def is_excluding(self) -> bool:
-        """Whether rules exclude anything; conditions on the tables of exclusions.py hold from then on."""
+        """Check if rules exclude anything. The tables of exclusions.py are current from then on."""
         with explained(self.path):
             return self._exclusions.ready()
 
     def excluded_files(self) -> set[int]:
-        """The ids of the files that rules exclude, or the text of which."""
+        """Return the ids of the files that rules exclude, or whose text they exclude."""
         if not self.is_excluding():
             return set()
         with explained(self.path):
             return {file_id for (file_id,) in fetch(self.connection, "SELECT file_id FROM memory_excluded_files")}
 
     def apply_rules(self) -> None:
-        """Has the database know what the rules exclude, where they have changed since: for those who read its views."""
+        """Update the tables of exclusions if the rules have changed, for readers of the database's views."""
         with explained(self.path):
             if self._rules is None or not is_behind(self.connection):
                 return
@@ -120,7 +120,7 @@ class SqliteStore:
             return written
 
     def _is_current(self, connection: Connection, batch: Batch) -> bool:
-        """Whether the file is still in the state that the batch was read from."""
+        """Check if the file is still in the state that the batch was read from."""
         sql = f"SELECT {_STATE_COLUMNS} FROM memory_file_states WHERE home = ? AND file_path = ?"
         rows = fetch(connection, sql, (batch.after.home, batch.after.file_path))
         return (FileState._make(rows[0]) if rows else None) == batch.before
@@ -151,11 +151,11 @@ class SqliteStore:
             sql = "SELECT id FROM memory_file_states WHERE home = ? AND file_path = ?"
             for (file_id,) in fetch(connection, sql, (home, key)):
                 remove(connection, file_id)
-            apply(connection, None)  # what other files shared with it has other ids
+            apply(connection, None)  # items that other files shared with it have other ids
 
     def forget_conversations(self, conversations: Iterable[Conversation]) -> None:
-        """Removes conversations with all that was made of them, but for memories; and the files that hold no other. No
-        byte of them is left in the database: that takes as long as writing it anew."""
+        """Delete conversations with everything derived from them except memories, and files that hold no other. No byte
+        of them stays in the database, which takes as long as rewriting it."""
         from .queue_copy import rewrite
         from .writer import remove, remove_items
 
@@ -173,8 +173,8 @@ class SqliteStore:
         self._drop_free_pages()
 
     def redact_again(self, seconds: float) -> None:
-        """Redacts what was stored by earlier rules for secrets, for so long: the next time it goes on. In the end no
-        byte of it is left in the database. Raises DatabaseError."""
+        """Redact what was stored under earlier rules for secrets, for so many seconds; the next call continues. In the
+        end no byte of a secret stays in the database. Raises DatabaseError."""
         from . import redaction
 
         with explained(self.path):
@@ -191,20 +191,20 @@ class SqliteStore:
                 redaction.keep(connection, known._replace(is_changed=False))
 
     def redacted_share(self) -> float:
-        """How much of what is stored was searched for secrets by the rules as they are now, from 0 to 1."""
+        """Return how much of the store was redacted by the current rules, from 0 to 1."""
         from .redaction import share_done
 
         with explained(self.path):
             return share_done(self.connection)
 
     def _drop_free_pages(self) -> None:
-        """Writes the database anew: what was removed may be left in pages that are free."""
+        """Rewrite the database: removed text may be left in free pages."""
         with explained(self.path):
             self.connection.execute("PRAGMA temp_store = file; VACUUM; PRAGMA wal_checkpoint(truncate)")
             self.connection.execute("PRAGMA temp_store = memory")
 
     def all_conversations(self, homes: tuple[str, ...] | None) -> list[Conversation]:
-        """All conversations of these groups, excluded ones too: for a person who wants to forget them."""
+        """Return all conversations of these groups, excluded ones too: for a person who wants to forget them."""
         condition, values = where(Filter(homes=homes))
         sql = (
             f"SELECT {conversation_columns(excluding=False)} FROM memory_conversations AS c "
@@ -273,7 +273,7 @@ class SqliteStore:
                     yield from items_between(self.connection, begin, end, excluding=excluding)
 
     def item_ids(self, conversation_id: int) -> tuple[int, int]:
-        """The ids of a conversation's first and last item; (0, -1) where there is none of that id."""
+        """Return the ids of a conversation's first and last item; (0, -1) if it does not exist."""
         sql = "SELECT first_item, last_item FROM memory_conversations WHERE id = ?"
         with explained(self.path):
             for first, last in fetch(self.connection, sql, (conversation_id,)):
@@ -281,7 +281,7 @@ class SqliteStore:
         return 0, -1
 
     def items(self, first: int, last: int) -> list[StoredEntry]:
-        """The items of one file from one id to another, as far as rules do not exclude them."""
+        """Return the items of one file from one id to another, except those that rules exclude."""
         excluding = self.is_excluding()
         with explained(self.path):
             return list(items_between(self.connection, first, last, excluding=excluding))
@@ -320,6 +320,6 @@ def _counts(connection: Connection, condition: str, values: tuple[Any, ...], pat
 
 
 def _drop_old_terms(connection: Connection) -> None:
-    """Has the search indexes forget the terms of what was removed, which they keep for a while."""
+    """Make the search indexes drop the terms of removed texts, which they keep for a while."""
     for index in ("memory_search", "memories_search"):
         connection.execute(f"INSERT INTO {index} ({index}) VALUES ('optimize')")

@@ -1,7 +1,7 @@
-"""What rules exclude, as the tables that every query for people and agents looks at: whole transcripts, single items.
+"""The tables of what rules exclude, used by every query for people and agents: whole transcripts, single items.
 
-The tables in the database are brought up to date by whoever writes. Where they are behind the rules, or somebody may
-see more than others, whoever reads has temporary ones of the same names, which SQLite then takes in their place.
+A writer updates the tables in the database. If these are behind the rules, or a user may see more than others, the
+reader creates temporary tables of the same names, which SQLite then prefers.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _TEMPORARY = """
     DELETE FROM temp.memory_excluded_files;
     DELETE FROM temp.memory_excluded_items;
 """
-GIVEN_TITLE = 3  # the rank of a title that a person gave: others are made of what was said
-# Conditions on `memory_conversations AS c` and `memory_file_states AS f`, where something is excluded.
+GIVEN_TITLE = 3  # the rank of a title that a person gave; others quote the session
+# Conditions on `memory_conversations AS c` and `memory_file_states AS f`, if anything is excluded.
 LISTED = """
     NOT EXISTS (SELECT 1 FROM memory_excluded_files WHERE file_id = f.id AND NOT is_told) AND (
         SELECT count(DISTINCT item) FROM memory_excluded_items
@@ -46,7 +46,7 @@ WHOLE = """
         SELECT 1 FROM memory_excluded_items WHERE item BETWEEN c.first_item AND c.last_item AND because = f.id
     )
 """
-# How many messages of `memory_conversations AS c` nothing is told of. The records of one message have its number.
+# The number of hidden messages of `memory_conversations AS c`. The records of one message share its number.
 HIDDEN_MESSAGES = """(
     SELECT count(DISTINCT coalesce(nullif(coalesce(e.message, t.message), 0), -x.item))
     FROM memory_excluded_items AS x
@@ -57,16 +57,15 @@ HIDDEN_MESSAGES = """(
 
 
 class Lifts(NamedTuple):
-    """What whoever asks may see although it is excluded for others: the sessions that they are in, and, if they are a
-    person who asked for it, the text of those of which only who, when and how much may be told."""
+    """Exceptions from exclusion for one user: the sessions that they are in, and, for a person who asked for it, the
+    text of sessions that others see only as metadata."""
 
     own_sessions: tuple[str, ...] = ()
     with_private: bool = False
 
 
 class Exclusions:
-    """What the rules exclude from what is read over a connection. Without `rules` that is what they excluded when
-    somebody wrote last."""
+    """The exclusions of a connection. Without `rules`, those of the last write."""
 
     def __init__(self, connection: Connection, rules: StoreRules | None, lifts: Lifts | None = None) -> None:
         self._connection = connection
@@ -74,10 +73,10 @@ class Exclusions:
         self._lifts = lifts or Lifts()
         self._made_of: object = None
         self._has_any = False
-        self._places: list[str] = []  # where the tables in the database are behind
+        self._places: list[str] = []  # if the tables in the database are outdated
 
     def ready(self) -> bool:
-        """Whether anything is excluded. The tables are as the rules are now from then on. Raises what apsw raises."""
+        """Check if anything is excluded, and bring the tables up to date with the rules. Raises the errors of apsw."""
         places = _known_places(self._connection)
         stamps = {place: stamp(place) for place in places}
         is_current = self._rules is None or (bool(places) and stamps == places)
@@ -94,7 +93,7 @@ class Exclusions:
         return self._has_any
 
     def settings(self) -> dict[str, Stamp]:
-        """The files with the rules that count, by path, each with its stamp. Raises what apsw raises."""
+        """Return the files with the rules that count, by path, each with its stamp. Raises the errors of apsw."""
         self.ready()
         places = self._places or list(_known_places(self._connection))
         return {place: stamp(place) for place in sorted(places) if place.endswith(".yaml")}
@@ -129,20 +128,20 @@ class Exclusions:
             self._places = []
 
     def _state(self, stamps: dict[str, Stamp]) -> object:
-        """What changes with the rules and with whatever is written, over this connection or another."""
+        """Return a value that changes with the rules and with every write, over this connection or another."""
         looked_at = {place: stamp(place) for place in self._places}
         return stamps, looked_at, self._connection.pragma("data_version"), self._connection.total_changes()
 
 
 def apply(connection: Connection, rules: StoreRules | None, files: Iterable[int] = ()) -> None:
-    """Brings the tables up to date, within the caller's transaction: all where the rules have changed, else what is
-    excluded of these `files`, which were written. Without `rules` whoever reads next has to look."""
+    """Update the tables within the caller's transaction: all if the rules have changed, else those of these `files`,
+    which were written. Without `rules` the next reader must check."""
     if rules is None:
         connection.execute("DELETE FROM main.memory_rules")
         return
     known = _known_places(connection)
     is_current = not _have_changed(known)
-    # Stamps of before the rules are read: a rule that is written meanwhile is read next.
+    # Stamp before reading the rules: a rule written meanwhile is read the next time.
     stamps = known if is_current else {place: stamp(place) for place in {*known, *rules.read().places}}
     read = rules.read()
     if is_current:
@@ -160,12 +159,12 @@ def apply(connection: Connection, rules: StoreRules | None, files: Iterable[int]
 
 
 def is_behind(connection: Connection) -> bool:
-    """Whether the rules have changed since the tables were made."""
+    """Check if the rules have changed since the tables were made."""
     return _have_changed(_known_places(connection))
 
 
 def item_shown(item: str) -> str:
-    """The condition that an item, whose id is the expression `item`, is not excluded."""
+    """Return the condition that an item, whose id is the expression `item`, is not excluded."""
     return (
         f"NOT EXISTS (SELECT 1 FROM memory_excluded_files WHERE file_id = {item} >> {ITEM_BITS}) "
         f"AND NOT EXISTS (SELECT 1 FROM memory_excluded_items WHERE item = {item})"
@@ -173,17 +172,17 @@ def item_shown(item: str) -> str:
 
 
 def unless_private(expression: str, instead: str = "''") -> str:
-    """An expression about `memory_file_states AS f`, or `instead` where only who, when and how much may be told."""
+    """Return an expression about `memory_file_states AS f`, or `instead` if only metadata may be shown."""
     return f"iif(EXISTS (SELECT 1 FROM memory_excluded_files WHERE file_id = f.id), {instead}, {expression})"
 
 
 def title_shown() -> str:
-    """The title of `memory_file_states AS f`; where its text is private, only one that a person gave it."""
+    """Return the title of `memory_file_states AS f`; if its text is private, only one that a person gave it."""
     return unless_private("f.title", f"iif(f.title_rank >= {GIVEN_TITLE}, f.title, '')")
 
 
 def _judge(connection: Connection, schema: str, rules: ReadRules, files: Sequence[JudgedFile]) -> None:
-    """Writes what is excluded of these files. What several files share is excluded with any of them."""
+    """Write what is excluded of these files. An item of several files is excluded with any of them."""
     excluded: list[tuple[int, bool]] = []
     items: list[tuple[int, int, bool]] = []
     for file in files:
@@ -199,7 +198,7 @@ def _judge(connection: Connection, schema: str, rules: ReadRules, files: Sequenc
     if _any_in(connection, schema, _TABLES[1:]):
         connection.executemany(f"DELETE FROM {schema}.memory_excluded_items WHERE because = ?", ids)
     connection.executemany(f"INSERT INTO {schema}.memory_excluded_files VALUES (?, ?)", excluded)
-    # Of two rules for one item the stricter: nothing is told of it.
+    # Of two rules for one item the stricter wins.
     sql = (
         f"INSERT INTO {schema}.memory_excluded_items VALUES (?, ?, ?) "
         "ON CONFLICT DO UPDATE SET is_told = is_told AND excluded.is_told"
@@ -208,7 +207,8 @@ def _judge(connection: Connection, schema: str, rules: ReadRules, files: Sequenc
 
 
 def _said_elsewhere(connection: Connection, rules: ReadRules, file: JudgedFile) -> list[tuple[int, int, bool]]:
-    """The items of a file that belong to an excluded directory other than the one that its session was started in."""
+    """Return the items of a file that belong to an excluded directory other than the one that its session was started
+    in."""
     first, last = _items_of(file.id)
     tables = ("memory_transcript_entries", "memory_tool_uses")
     found = []
@@ -267,11 +267,11 @@ def _any_in(connection: Connection, schema: str, tables: Sequence[str] = _TABLES
 
 
 def _have_changed(known: dict[str, Stamp]) -> bool:
-    """Whether any of the places has changed, or none was noted."""
+    """Check if any of the places has changed, or none was noted."""
     return not known or any(stamp(place) != then for place, then in known.items())
 
 
 def _known_places(connection: Connection) -> dict[str, Stamp]:
-    """The places that rules were read from, with their stamps then."""
+    """Return the places that rules were read from, with their stamps then."""
     rows = fetch(connection, "SELECT place, stamp FROM main.memory_rules")
     return {place: decode(known) for place, known in rows}

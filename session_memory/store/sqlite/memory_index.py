@@ -1,7 +1,7 @@
-"""The index of memories: what is on their pages of Markdown, to be searched. It can be made again from the pages.
+"""The index of memories on pages of Markdown, for searches. It can be rebuilt from the pages.
 
-`home` is the group whose memories they are, '' without groups; `path` is that of a page below its directory, or of one
-for memories of what rules exclude, which begins with PRIVATE.
+`home` is the group that has the memories, '' without groups. `path` is a page's path below the group's directory; the
+path of memories of excluded sessions begins with PRIVATE.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _COLUMNS = (
     "i.home, i.path, i.id, i.kind, i.title, i.content, i.subject, i.quote, i.origins, i.at, i.superseded, "
     "i.is_untrusted, i.is_marked"
 )
-# Drawn from no conversation of which rules exclude anything.
+# Memories whose conversations no rule excludes.
 _OF_NOTHING_EXCLUDED = """
     NOT EXISTS (
         SELECT 1 FROM json_each(i.origins) AS origin
@@ -58,11 +58,10 @@ _RANK = f"bm25(memories_search, {', '.join(map(str, WEIGHTS))})"
 
 
 class IndexedMemory(NamedTuple):
-    """A memory as the index holds it. `origins` are (milliseconds, session, conversation, strategy, message, the
-    directory in which the session was started), 0 for no message and '' where the directory is not known; `at` is in
-    milliseconds since the epoch; `superseded` is the id of the memory that took its place, '' for what holds.
-    `doubts` say what speaks against it by now; the index does not know them. `who` is the member and the machine, as in
-    ann@laptop, where a team's store tells of it."""
+    """A memory in the index. `origins` are (milliseconds, session, conversation, strategy, message, directory in which
+    the session was started), with message 0 or directory '' if unknown. `at` is in milliseconds since the epoch;
+    `superseded` is the id of the memory that replaced it, '' if current. `doubts` are reasons to doubt it; the index
+    does not store them. `who` is the member and the machine, as in ann@laptop, in a team's store."""
 
     home: str
     path: str
@@ -82,7 +81,7 @@ class IndexedMemory(NamedTuple):
 
 
 class PlacedMemory(NamedTuple):
-    """Where a memory lies, and whether rules hide it; `is_told`: a prompt may be told of it."""
+    """The page of a memory, and if rules hide it. `is_told`: a prompt may quote it."""
 
     id: str
     path: str
@@ -91,14 +90,14 @@ class PlacedMemory(NamedTuple):
 
     @property
     def is_misplaced(self) -> bool:
-        """Whether it lies on an open page although it is hidden, or on a private one although it is not."""
+        """Check if a hidden memory is on an open page, or a visible one on a private page."""
         return self.is_hidden != self.path.startswith(PRIVATE)
 
 
 class MemoryFilter(NamedTuple):
-    """What a listing or a search of memories is limited to. `homes` None means all groups, `is_untrusted` None both
-    kinds. Superseded memories are left out unless `with_superseded`, those of excluded conversations unless
-    `with_excluded`: whoever keeps memories needs all of them."""
+    """The limits of a listing or a search of memories. `homes` None means all groups, `is_untrusted` None both kinds.
+    Superseded memories are omitted unless `with_superseded`, those of excluded conversations unless `with_excluded`,
+    which keeping the memories needs."""
 
     homes: tuple[str, ...] | None = None
     kinds: tuple[str, ...] = ()
@@ -109,8 +108,8 @@ class MemoryFilter(NamedTuple):
 
 
 class MemoryIndex:
-    """Safe to use from several processes at once. `rules` say which conversations are excluded, `with_private` that a
-    person asks for those of which only the text may not be told. Methods raise DatabaseError."""
+    """The index, safe for several processes. `rules` exclude conversations; `with_private`: a person asks for those
+    whose text is private. Methods raise DatabaseError."""
 
     def __init__(
         self, database: str, rules: StoreRules | None = None, patience: Patience | None = None, *,
@@ -123,26 +122,26 @@ class MemoryIndex:
         self._exclusions = Exclusions(self._database.connection, rules, Lifts(with_private=with_private))
 
     def close(self) -> None:
-        """Closes the database."""
+        """Close the database."""
         self._database.close()
 
     def pages(self, home: str) -> dict[str, str]:
-        """The stamps that the pages of a group had when they were read, by path."""
+        """Return the stamps that the pages of a group had when they were read, by path."""
         with explained(self.path):
             sql = "SELECT path, stamp FROM memory_pages WHERE home = ?"
             return dict(fetch(self._database.connection, sql, (home,)))
 
     def ids(self, home: str, *, only_missing: bool = False) -> set[str]:
-        """The ids of a group's memories that a strategy made; `only_missing`: of these only the ones that were on no
-        page the last time."""
+        """Return the ids of a group's memories that a strategy made; `only_missing`: of these only the ones that were
+        on no page the last time."""
         condition = " AND is_missing" if only_missing else ""
         with explained(self.path):
             sql = f"SELECT id FROM memories WHERE home = ? AND is_marked{condition}"
             return {id for (id,) in fetch(self._database.connection, sql, (home,))}
 
     def replace(self, home: str, pages: Mapping[str, Changed], kept: Iterable[str]) -> None:
-        """Replaces what is known of changed pages by their stamps and memories; the stamp '' means that a page is gone.
-        Memories that are on none of them any more are removed; those with an id in `kept` are noted as missing."""
+        """Replace the memories of changed pages, given by stamp; the stamp '' means that a page is gone. Delete
+        memories that are on no page any more; note those with an id in `kept` as missing."""
         remembered = set(kept)
         with self._database.transaction() as connection:
             now = {memory.id for _, memories in pages.values() for memory in memories}
@@ -161,7 +160,7 @@ class MemoryIndex:
                     _insert(connection, memory)
 
     def remove(self, home: str, ids: Iterable[str]) -> None:
-        """Removes memories of a group."""
+        """Remove memories of a group."""
         with self._database.transaction() as connection:
             for id in ids:
                 sql = "SELECT number FROM memories WHERE home = ? AND id = ?"
@@ -169,12 +168,12 @@ class MemoryIndex:
                     _remove(connection, number)
 
     def settings(self) -> dict[str, Stamp]:
-        """The files with the rules that count, by path, each with its stamp."""
+        """Return the files with the rules that count, by path, each with its stamp."""
         with explained(self.path):
             return self._exclusions.settings()
 
     def memories(self, wanted: MemoryFilter) -> list[IndexedMemory]:
-        """The memories that fit, the latest first."""
+        """Return the memories that fit, the latest first."""
         condition, values = self._where(wanted)
         sql = (
             f"SELECT {_COLUMNS} FROM memories AS i WHERE {condition} "
@@ -184,8 +183,7 @@ class MemoryIndex:
             return self._shown(sql, values, wanted)
 
     def placed(self, home: str) -> list[PlacedMemory]:
-        """Where each of a group's memories lies, and who may be told of it, without their texts as
-        `memories` has them."""
+        """Return the page of each memory of a group, and who may see it, without the texts (see `memories`)."""
         connection = self._database.connection
         with explained(self.path):
             shown = _OF_NOTHING_EXCLUDED if self._exclusions.ready() else "true"
@@ -198,7 +196,7 @@ class MemoryIndex:
         placed = []
         for id, path, origins, is_shown, is_told in rows:
             is_hidden = not is_shown
-            if origins == "[]":  # a person wrote it, and says by the page where it belongs
+            if origins == "[]":  # a person wrote it, and chose the page
                 is_hidden = path.startswith(PRIVATE)
             elif unknown and is_shown:
                 is_hidden = any(_who(home, origin) in unknown for origin in json.loads(origins))
@@ -206,20 +204,20 @@ class MemoryIndex:
         return placed
 
     def missing(self, home: str) -> list[IndexedMemory]:
-        """The memories that were on no page the last time."""
+        """Return the memories that were on no page the last time."""
         sql = f"SELECT {_COLUMNS} FROM memories AS i WHERE i.home = ? AND i.is_missing"
         with explained(self.path):
             return [_memory(row) for row in fetch(self._database.connection, sql, (home,))]
 
     def beginning_with(self, id: str, homes: tuple[str, ...] | None) -> list[IndexedMemory]:
-        """The memories whose id is, or begins with, `id`."""
+        """Return the memories whose id is, or begins with, `id`."""
         condition, values = self._where(MemoryFilter(homes, with_superseded=True))
         sql = f"SELECT {_COLUMNS} FROM memories AS i WHERE {condition} AND substr(i.id, 1, length(?)) = ?"
         with explained(self.path):
             return self._shown(f"{sql} LIMIT ?", (*values, id, id), MemoryFilter(homes))
 
     def search(self, query: str, wanted: MemoryFilter) -> list[IndexedMemory]:
-        """The memories that fit a query best, best first. Any text is a query."""
+        """Return the memories that fit a query best, best first. Any text is a query."""
         with explained(self.path):
             connection = self._database.connection
             match = whole_expression(parse(query[:LONGEST], terms_of(connection)))
@@ -234,8 +232,8 @@ class MemoryIndex:
             return self._shown(sql, (match, *values), wanted)
 
     def excluded_sessions(self, home: str, sessions: Iterable[str]) -> set[str]:
-        """Those of a group's sessions of which rules exclude anything. Of one that the store does not know, as its
-        transcript is gone, its id and the names that it had are what rules look at."""
+        """Return the sessions of a group of which rules exclude anything. For one that the store does not know, because
+        its transcript is gone, its id and its former names are checked."""
         with explained(self.path):
             asked = set(sessions)
             hidden = {session for _, session, _ in self._hidden_unknown({(home, session, "") for session in asked})}
@@ -249,8 +247,8 @@ class MemoryIndex:
             return hidden | {one for one in asked if fetch(self._database.connection, sql, (home, one))}
 
     def _shown(self, sql: str, values: tuple[Any, ...], wanted: MemoryFilter) -> list[IndexedMemory]:
-        """The memories that a query finds; what is asked for last in it is how many. Those of sessions that the store
-        does not know are judged here, since no table tells of them."""
+        """Return the memories that a query finds; its last value is the limit. Sessions that the store does not know
+        are checked here, since no table has them."""
         connection = self._database.connection
         found = [_memory(row) for row in fetch(connection, sql, (*values, wanted.limit))]
         if wanted.with_excluded or self._rules is None:
@@ -263,8 +261,8 @@ class MemoryIndex:
         return shown[: wanted.limit] if wanted.limit >= 0 else shown
 
     def _hidden_unknown(self, sessions: Iterable[UnknownSession]) -> set[UnknownSession]:
-        """Those of these sessions that the store does not know, and rules hide by the id, by names that a home knows,
-        or by the directory."""
+        """Return those of these sessions that the store does not know, and rules hide by the id, by names that a home
+        knows, or by the directory."""
         sql = "SELECT 1 FROM memory_file_states WHERE home = ? AND session_id = ? LIMIT 1"
         unknown = [one for one in sessions if not fetch(self._database.connection, sql, one[:2])]
         if not unknown or self._rules is None:
@@ -289,12 +287,12 @@ class MemoryIndex:
 
 
 def _sessions_of(memories: Iterable[IndexedMemory]) -> set[UnknownSession]:
-    """The sessions that memories were drawn from."""
+    """Return the sessions that memories were drawn from."""
     return {_who(one.home, origin) for one in memories for origin in one.origins}
 
 
 def _who(home: str, origin: Sequence[Any]) -> UnknownSession:
-    """The session of an origin. The index of an earlier version names no directory."""
+    """Return the session of an origin. The index of an earlier version names no directory."""
     return home, origin[1], origin[5] if len(origin) > 5 else ""
 
 

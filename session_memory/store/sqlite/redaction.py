@@ -1,6 +1,6 @@
-"""Redacts anew what was stored before secrets were found as well as now: item by item, a bit at a time.
+"""Redacts texts that were stored under earlier rules for secrets, a few items at a time.
 
-How far that is stands in the database, with a checksum of the rules. Where these change, it begins anew.
+The database records how far that is, with a checksum of the rules. If the rules change, it starts again.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 BATCH_ITEMS = 2000
 HIGHEST_ITEM = (1 << 63) - 1
-# The columns of each table that have text from elsewhere, the one that is in the index first.
+# The columns of each table with text from elsewhere, the indexed one first.
 _COLUMNS = {
     "memory_transcript_entries": ("content", "cwd"),
     "memory_tool_uses": ("argument", "name", "error", "cwd"),
@@ -29,8 +29,8 @@ _COLUMNS = {
 
 
 class Redaction(NamedTuple):
-    """How far it is: everything up to the item `until` was looked through. `is_changed`: something was redacted in it;
-    `is_done`: there is no more to do by the rules `rules`."""
+    """The progress of redaction: all items up to `until` are done. `is_changed`: something was redacted; `is_done`: all
+    is done by the rules `rules`."""
 
     rules: str
     until: int
@@ -49,20 +49,20 @@ def rule_set() -> str:
 
 
 def state(connection: Connection) -> Redaction:
-    """How far it is by the rules as they are now."""
+    """Return the progress by the current rules."""
     rules = rule_set()
     rows = fetch(connection, "SELECT rules, until, is_changed, is_done FROM memory_redaction WHERE rules = ?", (rules,))
     return next((Redaction(*row[:2], *map(bool, row[2:])) for row in rows), Redaction(rules, 0, False, False))
 
 
 def keep(connection: Connection, known: Redaction) -> None:
-    """Notes how far it is, within the caller's transaction."""
+    """Note how far it is, within the caller's transaction."""
     connection.execute("DELETE FROM memory_redaction")
     connection.execute("INSERT INTO memory_redaction VALUES (?, ?, ?, ?)", known)
 
 
 def share_done(connection: Connection) -> float:
-    """How much of the items was looked through, from 0 to 1."""
+    """Return the share of items that are done, from 0 to 1."""
     known = state(connection)
     if known.is_done:
         return 1.0
@@ -74,8 +74,8 @@ def share_done(connection: Connection) -> float:
 
 
 def redact_some(connection: Connection, known: Redaction) -> Redaction:
-    """Looks through the next items, or, behind the last one, through what there is of each file; within the caller's
-    transaction. Returns how far it is then."""
+    """Redact the next items, or, after the last one, the texts of each file, within the caller's transaction. Return
+    the new progress."""
     rows = {table: _rows(connection, table, known.until) for table in _COLUMNS}
     ends = [found[-1][0] for found in rows.values() if len(found) == BATCH_ITEMS]
     until = min(ends) if ends else HIGHEST_ITEM
@@ -83,7 +83,7 @@ def redact_some(connection: Connection, known: Redaction) -> Redaction:
     is_done = not ends
     if is_done:
         changed.append(_redact_files(connection))
-        connection.execute("UPDATE memory_pages SET stamp = 'unsettled'")  # these are read anew, and redacted
+        connection.execute("UPDATE memory_pages SET stamp = 'unsettled'")  # these are reloaded, and redacted
     after = Redaction(known.rules, until, known.is_changed or any(changed), is_done)
     keep(connection, after)
     return after
@@ -95,7 +95,7 @@ def _rows(connection: Connection, table: str, until: int) -> list[tuple[Any, ...
 
 
 def _redact(connection: Connection, table: str, rows: list[tuple[Any, ...]]) -> bool:
-    """Whether there was something to redact in these rows of a table."""
+    """Redact these rows of a table. Return whether anything changed."""
     from ...text.sanitize import for_storage
 
     columns = _COLUMNS[table]
@@ -110,11 +110,11 @@ def _redact(connection: Connection, table: str, rows: list[tuple[Any, ...]]) -> 
     for item, before, after in changed:
         connection.execute(f"UPDATE {table} SET {settings} WHERE id = ?", (*after, item))
         if before[0] != after[0]:
-            _index_anew(connection, item, before[0], after[0])
+            _reindex(connection, item, before[0], after[0])
     return bool(changed)
 
 
-def _index_anew(connection: Connection, item: int, before: str, after: str) -> None:
+def _reindex(connection: Connection, item: int, before: str, after: str) -> None:
     """Has the search index, and the sizes of the conversations that have the item, follow its text."""
     from ..search.terms import indexable
 

@@ -1,4 +1,4 @@
-"""Checks a store, sets a corrupt one aside, and cuts conversations anew where the gap has changed."""
+"""Checks a store, moves a corrupt one aside, and rebuilds conversations after the gap has changed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from ..conversations import ConversationSpan
     from .engine import SqliteStore
 
-BUILT_ANEW = "built anew from transcripts and, where these are gone, archives"
+REBUILT = "rebuilt from transcripts and, if these are gone, archives"
 _CHECKED_FAULTS = 10
 _ITEMS = """
     SELECT id, message, timestamp, octet_length(content) FROM memory_transcript_entries WHERE id BETWEEN ?1 AND ?2
@@ -48,19 +48,20 @@ _COLUMNS = "last_item, first_message_at, last_message_at, entry_count, last_mess
 
 
 def is_empty(store: SqliteStore) -> bool:
-    """Whether nothing was ever stored."""
+    """Check that nothing was ever stored."""
     with explained(store.path):
         return not fetch(store.connection, "SELECT 1 FROM memory_file_states LIMIT 1")
 
 
 def holds_memories(store: SqliteStore) -> bool:
-    """Whether there is any memory in the index."""
+    """Check if the index has any memory."""
     with explained(store.path):
         return bool(fetch(store.connection, "SELECT 1 FROM memories LIMIT 1"))
 
 
 def faults(connection: Connection, path: str) -> list[str]:
-    """What is wrong with a store, at most _CHECKED_FAULTS that SQLite finds; empty if it is whole. Reads all of it."""
+    """Return the faults that SQLite finds in a store, at most _CHECKED_FAULTS; empty if it is whole. Reads all of
+    it."""
     try:
         with explained(path):
             rows = fetch(connection, f"PRAGMA quick_check({_CHECKED_FAULTS})")
@@ -71,15 +72,15 @@ def faults(connection: Connection, path: str) -> list[str]:
 
 
 def _is_indexed(connection: Connection) -> bool:
-    """Whether the search index holds most of the texts: one that was emptied is whole for SQLite."""
+    """Check if the search index has most of the texts: an emptied one is whole for SQLite."""
     [(texts,)] = fetch(connection, "SELECT count(*) FROM memory_transcript_entries")
     return bool(indexed_texts(connection) * 2 >= texts)
 
 
 @contextmanager
 def damage_recognised(store: SqliteStore) -> Iterator[None]:
-    """Raises CorruptDatabaseError in place of whatever else fails within the block where a check finds the store
-    damaged: a value of another type than was stored, a column that is gone."""
+    """Raise CorruptDatabaseError for any failure within the block if a check finds the store damaged, such as a value
+    of the wrong type or a missing column."""
     try:
         with explained(store.path):
             yield
@@ -93,15 +94,15 @@ def damage_recognised(store: SqliteStore) -> Iterator[None]:
 
 
 def rebuilt_notice(aside: str) -> str:
-    """What to tell a person of a store that was set aside as `aside`."""
+    """Return the notice for a person about a store that was moved to `aside`."""
     reasons = {OutdatedDatabaseError.WHY: "was made by an earlier version", ForeignDatabaseError.WHY: "was not ours"}
     why = next((reason for word, reason in reasons.items() if f".{word}-" in aside), "was corrupt")
-    return f"the store {why}: it is {aside} now, and {BUILT_ANEW}"
+    return f"the store {why}: it is {aside} now, and {REBUILT}"
 
 
 def set_aside_if_corrupt(path: str, *, is_certain: bool = False) -> str:
-    """Moves the database at `path` out of the way if a check finds it corrupt, or without a check if `is_certain`: what
-    is wrong may be in a page that the check does not read. Returns its new path, '' if it stays."""
+    """Move the database at `path` aside if a check finds it corrupt, or without a check if `is_certain`: the damage may
+    be in a page that the check does not read. Return its new path, '' if it stays."""
     held = lock(f"{path}.lock", LOCK_WAIT_SECONDS)
     try:
         if not os.path.lexists(path) or (not is_certain and _is_whole(path)):
@@ -124,10 +125,10 @@ def _is_whole(path: str) -> bool:
 
 
 def recut(store: SqliteStore, gap_minutes: int) -> bool:
-    """Cuts all conversations anew if they were cut with another gap. Returns whether they were.
+    """Rebuild all conversations if they were cut with another gap. Return whether they were.
 
-    A conversation that stays as it was keeps its id and status, one
-    that only ends elsewhere its id. What a fork took over counts at the time of its original. Raises DatabaseError.
+    An unchanged conversation keeps its id and status; one that only ends elsewhere keeps its id. Items that a fork
+    copied count at the time of the original. Raises DatabaseError.
     """
     with explained(store.path):
         if cut_with(store.connection) == gap_minutes:

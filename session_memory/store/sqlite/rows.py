@@ -1,4 +1,4 @@
-"""What the queries of the engine have in common: the condition of a filter, and rows as values."""
+"""Shared parts of the engine's queries: the condition of a filter, and rows as values."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
 
 TITLE_CHARACTERS = 80
 _SAID_CHARACTERS = 400  # of a first message, in which a plan may have its heading
-_SAID = "\x01"  # before a title that is what the user said first
+_SAID = "\x01"  # before a title that is the user's first words
 
 
 def conversation_columns(excluding: bool) -> str:
-    """The fields of values.Conversation, where something is excluded without that. Its title is its session's, else
-    what the user said first in it, which `conversation_of` makes a title of."""
+    """Return the columns of values.Conversation, without what is excluded. The title is the session's, else the user's
+    first words, which `conversation_of` makes a title of."""
     title, source_file, cwd, messages = "f.title", "c.source_file", "f.cwd", "c.entry_count"
     shown = ""
     if excluding:
@@ -41,7 +41,7 @@ def conversation_columns(excluding: bool) -> str:
 
 
 def conversation_of(row: Sequence[Any]) -> Conversation:
-    """The conversation in a row of `conversation_columns`."""
+    """Return the conversation in a row of `conversation_columns`."""
     found = Conversation._make(row)
     if not found.title.startswith(_SAID):
         return found
@@ -50,7 +50,7 @@ def conversation_of(row: Sequence[Any]) -> Conversation:
 
 @lru_cache(maxsize=1000)
 def _title_of(said: str) -> str:
-    """A title made of what the user said first: kept, since a list of sessions has the same ones the next time."""
+    """Return a title made of the user's first words. Cached: a list of sessions repeats them."""
     return shorten(one_line(subject(said)), TITLE_CHARACTERS)
 
 
@@ -68,7 +68,7 @@ TOOL_USES = f"""
 
 
 def where(wanted: Filter) -> tuple[str, tuple[Any, ...]]:
-    """The condition on `memory_conversations AS c` and `memory_file_states AS f`, and its values."""
+    """Return the condition on `memory_conversations AS c` and `memory_file_states AS f`, and its values."""
     conditions = ["1"]
     values: list[Any] = []
     if wanted.homes is not None:
@@ -101,14 +101,14 @@ def where(wanted: Filter) -> tuple[str, tuple[Any, ...]]:
 
 
 def items_of(connection: Connection, items: Iterable[int]) -> dict[int, StoredEntry]:
-    """The entries and tool uses of these ids."""
+    """Return the entries and tool uses of these ids."""
     sql = f"{ENTRIES} WHERE e.id IN carray(?1) UNION ALL {TOOL_USES} WHERE t.id IN carray(?1)"
     return {row[0]: StoredEntry._make(row) for row in connection.execute(sql, (ids_of(items),))}
 
 
 def items_between(connection: Connection, first: int, last: int, *, excluding: bool = False) -> Iterator[StoredEntry]:
-    """The items of one file with ids from `first` to `last`, in file order; those it shares with another where they
-    stand in this one. `excluding` leaves out what rules exclude."""
+    """Yield the items of one file with ids from `first` to `last`, in file order, including those shared with another
+    file. `excluding` omits what rules exclude."""
     entry, use, copy, original = (
         f"AND {item_shown(item)}" if excluding else "" for item in ("e.id", "t.id", "s.id", "s.original")
     )

@@ -20,7 +20,7 @@ _CREATED = re.compile(r"^CREATE (?:VIRTUAL )?(TABLE|INDEX|VIEW|TRIGGER) (\w+).*?
 
 
 def create_store(connection: Connection) -> None:
-    """All tables and views, and in them what is known from before of the queue and the token accounts."""
+    """Create all tables and views, and fill in the former queue and token accounts."""
     from . import redaction
     from .queue_copy import restore
 
@@ -31,8 +31,8 @@ def create_store(connection: Connection) -> None:
 
 
 def add_exclusions(connection: Connection) -> None:
-    """What rules exclude, and where a tool was used, for stores that were made without: there that is where the session
-    was when something was said last."""
+    """Add the tables of exclusions and the directory of each tool use to stores without them: the directory is that of
+    the session's last message before it."""
     if connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'memory_rules'").fetchall():
         return
     schema = _schema()
@@ -46,24 +46,24 @@ def add_exclusions(connection: Connection) -> None:
 
 
 def renew_views(connection: Connection) -> None:
-    """The views as they are in the schema, for stores that were made with others."""
+    """Replace views of earlier versions by those of the schema."""
     for view in VIEWS:
         connection.execute(f"DROP VIEW IF EXISTS {view}")
     connection.execute("CREATE VIEW sessions" + _schema().partition("CREATE VIEW sessions")[2])
 
 
 def add_unread_files(connection: Connection) -> None:
-    """The table `memory_unread_files`, for stores that were made without it."""
+    """Add the table `memory_unread_files` to stores without it."""
     _add_table(connection, "memory_unread_files")
 
 
 def add_redaction(connection: Connection) -> None:
-    """The table `memory_redaction`, for stores that were made without: all that they hold is to be looked through."""
+    """Add the table `memory_redaction` to stores without it: all their texts are still to be redacted."""
     _add_table(connection, "memory_redaction")
 
 
 def leave_out_lookups(connection: Connection) -> None:
-    """Removes what agents looked up in our memory, which stores made by earlier versions kept as content."""
+    """Delete what agents looked up in our memory, which earlier versions stored as content."""
     from ...transcripts.lookups import is_lookup
     from ..search.terms import indexable
 
@@ -121,14 +121,14 @@ MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
 
 
 def open_database(path: str, patience: Patience | None = None) -> Database:
-    """The database at `path`, made where it is missing; set aside and made anew where it is corrupt, with the queue
-    and the token accounts as far as they can be had. Raises DatabaseError, OSError."""
+    """Open the database at `path`. Create it if missing. Move a corrupt one aside and create a new one with the queue
+    and token accounts that can be recovered. Raises DatabaseError, OSError."""
     return Database(path, MIGRATIONS, _salvage, patience)
 
 
 def complete(connection: Connection, path: str) -> list[str]:
-    """Makes anew what is missing of views, indexes and triggers; returns their names. Raises CorruptDatabaseError where
-    a table is missing, DatabaseError."""
+    """Rebuild missing views, indexes and triggers; return their names. Raises CorruptDatabaseError if a table is
+    missing, DatabaseError."""
     with explained(path):
         there = {name for (name,) in fetch(connection, "SELECT name FROM sqlite_schema")}
         missing = [found for found in _CREATED.finditer(_schema()) if found[2] not in there]
@@ -143,7 +143,7 @@ def complete(connection: Connection, path: str) -> list[str]:
 
 
 def differences(connection: Connection) -> list[str]:
-    """What the tables of the database lack of one that was just made."""
+    """Return what the tables of the database lack compared to a new one."""
     import apsw
 
     sql = (
@@ -167,7 +167,7 @@ def _salvage(path: str) -> None:
 
 
 def _add_table(connection: Connection, name: str) -> None:
-    """A table as it is in the schema, if it is not there."""
+    """Add a table of the schema if it is missing."""
     if not fetch(connection, "SELECT 1 FROM sqlite_schema WHERE name = ?", (name,)):
         connection.execute(_table(name))
 

@@ -22,19 +22,19 @@ if TYPE_CHECKING:
     from apsw import Connection, Cursor
 
 MOST_RANGES = 40  # more are not asked for one by one
-LITERAL_ITEMS = 20_000  # whose texts are looked through for what is no term
+LITERAL_ITEMS = 20_000  # whose texts are scanned for text that is no term
 
 
 class KnownTables:
-    """The table of conversations, read anew where the database has changed since: with a million entries that takes as
-    long as the search itself."""
+    """The table of conversations, reloaded when the database has changed: with a million entries that takes as long as
+    the search itself."""
 
     def __init__(self) -> None:
         self._version: tuple[int, int] | None = None
         self._table = ConversationTable([], [], [], [])
 
     def of(self, connection: Connection) -> ConversationTable:
-        """The table as it is."""
+        """Return the table as it is."""
         version = (connection.execute("PRAGMA data_version").get, connection.total_changes())
         if version != self._version:
             # In the order of the rows, since that of an index reads each by itself.
@@ -50,8 +50,8 @@ class KnownTables:
 
 
 class SqliteSearchIndex:
-    """See the protocol for what each method returns. `tables` is that of the connection; `excluding`: rules exclude
-    something, which is left out."""
+    """The index. See the protocol for what each method returns. `tables` belongs to the connection; `excluding`: rules
+    exclude something, which is omitted."""
 
     def __init__(self, connection: Connection, tables: KnownTables, *, excluding: bool = False) -> None:
         self._connection = connection
@@ -77,7 +77,7 @@ class SqliteSearchIndex:
         return _column(self._connection.execute(sql, values)), newest or 0
 
     def _allows_all(self, wanted: Filter) -> bool:
-        """Whether the filter leaves out no file; of several groups that one has all files is not looked for."""
+        """Check if the filter allows every file. Of several groups, it does not detect that one has all files."""
         in_part = wanted.project or wanted.directories or wanted.session or wanted.runtime
         if in_part or wanted.since is not None or wanted.until is not None:
             return False
@@ -192,7 +192,7 @@ class SqliteSearchIndex:
 
 
 def indexed_texts(connection: Connection) -> int:
-    """How many texts the index holds."""
+    """Return the number of texts in the index."""
     return _index_size(connection)[0]
 
 
@@ -209,7 +209,7 @@ def terms_of(connection: Connection) -> Terms:
 
 
 def _column(cursor: Cursor) -> list[int]:
-    """The only column of all rows: not row by row, which takes longer than SQLite does."""
+    """Return the only column of all rows: not row by row, which takes longer than SQLite does."""
     found: Any = cursor.get
     if isinstance(found, list):
         return found
@@ -217,8 +217,8 @@ def _column(cursor: Cursor) -> list[int]:
 
 
 def _index_size(connection: Connection) -> tuple[int, int]:
-    """How many texts the index holds, and how many terms: FTS5 keeps these as the first numbers of its first record, in
-    seven bits a byte."""
+    """Return the number of texts in the index, and of terms: FTS5 keeps these as the first numbers of its first record,
+    in seven bits a byte."""
     numbers = [0]
     for byte in connection.execute("SELECT block FROM memory_search_data WHERE id = 1").get or b"":
         numbers[-1] = numbers[-1] << 7 | byte & 0x7F

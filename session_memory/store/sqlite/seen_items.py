@@ -1,5 +1,5 @@
-"""Which items of a conversation a strategy has seen: in this conversation, in former ones with the same items, before
-the file was read anew, or in the session that this one was forked from."""
+"""Finds the items of a conversation that a strategy has seen: in this conversation, in former ones with the same items,
+before the file was ingested again, or in the session that was forked."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..values import Conversation, StoredEntry
 
 _ITEMS_OF_FILE = (1 << ITEM_BITS) - 1
-# Rows of the queue whose file was read anew, with the conversation that begins where theirs began.
+# Rows of the queue whose file was ingested again, with the conversation that begins at the same time.
 _LOST = """
     SELECT w.conversation_id, w.strategy, w.outcome, w.seen_until, w.until_at, c.id, c.first_item, c.last_item
     FROM memory_work AS w
@@ -26,7 +26,7 @@ _LOST = """
         SELECT 1 FROM memory_work AS known WHERE known.conversation_id = c.id AND known.strategy = w.strategy
     )
 """
-# A transcript that is gone may have left an archive, which has the time of its last message only, to the second.
+# The archive of a lost transcript has only the time of its last message, in seconds.
 _LOST_IN_ARCHIVES = """
     INSERT OR IGNORE INTO memory_work (
         conversation_id, strategy, home, source_file, first_message_at, first_item, seen_item, seen_until, outcome
@@ -42,8 +42,8 @@ _LOST_IN_ARCHIVES = """
 
 
 class SeenItems(NamedTuple):
-    """What a strategy has seen of a file: ranges of ids and, from before the file was read anew, ranges of time.
-    `is_archived`: memories were made of some of it."""
+    """The items of a file that a strategy has seen: ranges of ids and, from before the file was ingested again, ranges
+    of time. `is_archived`: memories were made of some of it."""
 
     items: tuple[tuple[int, int], ...]
     times: tuple[tuple[int, int], ...]
@@ -53,8 +53,8 @@ class SeenItems(NamedTuple):
 def seen_of(
     connection: Connection, strategy: str, conversation: Conversation, first: int, last: int, *, with_own: bool = True
 ) -> SeenItems:
-    """What `strategy` has seen of a conversation with the items from `first` to `last`; without `with_own` only what it
-    saw when that was another conversation."""
+    """Return the items that `strategy` has seen of a conversation from `first` to `last`; without `with_own` only those
+    it saw as part of another conversation."""
     began, ended = conversation.first_message_at, conversation.last_message_at
     rows = fetch(
         connection,
@@ -80,8 +80,8 @@ def seen_of(
 
 
 def find_again(connection: Connection) -> None:
-    """Moves the rows of the queue whose file was read anew, perhaps into a new store, to the conversation that begins
-    at the same time in that file: what was seen of it, failed attempts, a result that is not among the memories yet."""
+    """Move the rows of the queue whose file was ingested again, perhaps into a new store, to the conversation that
+    begins at the same time: items seen, failed attempts, a result that is not in the memories yet."""
     for former, strategy, outcome, seen_until, until_at, now, first, last in fetch(connection, _LOST):
         items = list(items_between(connection, first, last))
         connection.execute(
@@ -101,7 +101,7 @@ def find_again(connection: Connection) -> None:
 
 
 def _last_until(items: list[StoredEntry], time: int | None) -> int:
-    """The last of a conversation's items before the first that is later than `time`."""
+    """Return the last of a conversation's items before the first that is later than `time`."""
     seen = 0
     for item in items:
         if item.timestamp is not None and time is not None and item.timestamp > time:
@@ -111,7 +111,7 @@ def _last_until(items: list[StoredEntry], time: int | None) -> int:
 
 
 def unseen(items: list[StoredEntry], seen: SeenItems) -> list[StoredEntry]:
-    """The items that were not seen. Where times decide, one without a time counts as the one before it."""
+    """Return the items that were not seen. If times decide, an item without a time has that of the one before it."""
     found = []
     was_seen = False
     for item in items:

@@ -1,4 +1,4 @@
-"""What a machine's own store has to share: its transcripts, without what rules exclude, and what is in them."""
+"""The transcripts that a machine's own store can share, without what rules exclude, and their content."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _NUMBERS = (1 << ITEM_BITS) - 1
 
 
 class StoredFile(NamedTuple):
-    """A transcript that the store knows: as values.FileState has it; `given_title` is a title that a person gave it.
-    `next_number` is that of the item that comes next, `ranges` are the first and last numbers of the items that there
-    are, and `hidden` those that rules exclude; where `is_excluded`, all."""
+    """A transcript in the store, as values.FileState has it; `given_title` is a title that a person gave it. The next
+    item gets `next_number`; `ranges` are the first and last numbers of existing items, and `hidden` those that rules
+    exclude: all, if `is_excluded`."""
 
     id: int
     home: str
@@ -42,11 +42,11 @@ class StoredFile(NamedTuple):
 
     @property
     def item_count(self) -> int:
-        """How many of its items may be told."""
+        """Return the number of its items that may be shown."""
         return 0 if self.is_excluded else self.count_without(self.hidden)
 
     def count_without(self, numbers: Collection[int]) -> int:
-        """How many items there are but for those with these numbers."""
+        """Return the number of items except those with these numbers."""
         return sum([last - first + 1 for first, last in self.ranges]) - len(numbers)
 
 
@@ -58,7 +58,7 @@ def store_id(store: SqliteStore) -> int:
 
 
 def stored_files(store: SqliteStore) -> list[StoredFile]:
-    """Return all transcripts, in the order in which the store came to know them. Raises DatabaseError."""
+    """Return all transcripts, in the order in which they were first stored. Raises DatabaseError."""
     sql = f"""
         SELECT id, home, file_path, session_id, source, title, iif(title_rank >= {GIVEN_TITLE}, title, ''), cwd,
             first_entry_timestamp, last_entry_timestamp, next_ordinal
@@ -90,8 +90,8 @@ def common_items(store: SqliteStore) -> list[tuple[int, int]]:
 
 
 def items_from(store: SqliteStore, file_id: int, first: int, most: int) -> list[StoredEntry]:
-    """The items of a file from the number `first` on, at most `most`, that rules do not exclude, in order. Raises
-    DatabaseError."""
+    """Return the items of a file from the number `first` on, at most `most`, that rules do not exclude, in order.
+    Raises DatabaseError."""
     start = file_id << ITEM_BITS
     with explained(store.path):
         begin = start + first
@@ -99,12 +99,12 @@ def items_from(store: SqliteStore, file_id: int, first: int, most: int) -> list[
 
 
 def item_at(store: SqliteStore, file_id: int, number: int) -> StoredEntry | None:
-    """One item of a file, if it is there and no rule excludes it. Raises DatabaseError."""
+    """Return one item of a file, if it is there and no rule excludes it. Raises DatabaseError."""
     return next(iter(items_from(store, file_id, number, 1)), None)
 
 
 def spans_from(store: SqliteStore, file_id: int, first: int) -> list[StoredSpan]:
-    """The conversations of a file that have items from the number `first` on, in order. Raises DatabaseError."""
+    """Return the conversations of a file that have items from the number `first` on, in order. Raises DatabaseError."""
     sql = (
         "SELECT first_item, last_item, first_message_at, last_message_at, entry_count, text_bytes "
         "FROM memory_conversations WHERE file_id = ? AND last_item >= ? ORDER BY first_item"

@@ -1,7 +1,7 @@
-"""What models have spent: an account for each attempt at a conversation, and the sum of a day's accounts.
+"""The tokens that models have spent: an account for each attempt at a conversation, and the sum of a day's accounts.
 
-An account counts from before the first token is spent: first with what was estimated, then call by call with what the
-provider reported. So no crash leaves anything uncounted, and processes that run at the same time share one day.
+An account counts from before the first token: first the estimate, then call by call what the provider reported. A crash
+leaves nothing uncounted, and concurrent processes share one day.
 """
 
 from __future__ import annotations
@@ -29,13 +29,14 @@ class TokenAccounts:
         self._database = database
 
     def of_day(self, now: int) -> int:
-        """The tokens that count against the day (UTC) of `now`, in milliseconds since the epoch."""
+        """Return the tokens that count against the day (UTC) of `now`, in milliseconds since the epoch."""
         sql = f"SELECT coalesce(sum({_COUNTED}), 0) FROM memory_spending WHERE day = ?"
         total: int = self._database.connection.execute(sql, (day_of(now),)).get
         return total
 
     def by_model(self, since: str, until: str = "9") -> list[Usage]:
-        """What each model has spent from a day to another (UTC), both included; what is reserved counts as read."""
+        """Return the tokens that each model has spent from one day to another (UTC, inclusive); reserved tokens count
+        as input."""
         sql = (
             f"SELECT sum(input_tokens + max(0, {_COUNTED} - input_tokens - output_tokens - cached_tokens)), "
             "sum(output_tokens), sum(cached_tokens), model FROM memory_spending "
@@ -44,7 +45,7 @@ class TokenAccounts:
         return [Usage(*row) for row in fetch(self._database.connection, sql, (since, until))]
 
     def open(self, strategy: str, conversation_id: int, estimate: Usage, now: int, day_limit: int) -> int | None:
-        """Opens an account with `estimate` reserved. Returns its id, None if that exceeds what is left of the day."""
+        """Open an account with `estimate` reserved. Return its id, or None if that exceeds what is left of the day."""
         with self._database.transaction() as connection:
             if estimate.tokens and self.of_day(now) + estimate.tokens > day_limit:
                 return None
@@ -58,8 +59,8 @@ class TokenAccounts:
             return account
 
     def begin_call(self, account: int, estimate: Usage, day_limit: int, account_limit: int) -> tuple[int, int] | None:
-        """Adds a call that will spend at most `estimate`, and returns None. If that does not fit nothing is added, and
-        the tokens that are left of the day and of the account are returned."""
+        """Add a call that will spend at most `estimate`, and return None. If that does not fit, add nothing, and return
+        the tokens left of the day and of the account."""
         with self._database.transaction() as connection:
             sql = f"SELECT {_SPENT}, reserved, day FROM memory_spending WHERE id = ?"
             spent, reserved, day = connection.execute(sql, (account,)).get
@@ -77,7 +78,7 @@ class TokenAccounts:
             return None
 
     def end_call(self, account: int, estimate: Usage, usage: Usage) -> None:
-        """Replaces the estimate of a call by what it spent."""
+        """Replace the estimate of a call with its real usage."""
         with self._database.transaction() as connection:
             connection.execute(
                 "UPDATE memory_spending SET pending = pending - ?, input_tokens = input_tokens + ?, "
@@ -90,8 +91,8 @@ class TokenAccounts:
             note(connection, ACCOUNTS, account)
 
     def settle(self, account: int, usage: Usage) -> None:
-        """Closes an account. `usage` counts if no single calls were recorded. A call that never reported what it spent
-        stays counted as estimated."""
+        """Close an account. `usage` counts if no single calls were recorded. A call without a report stays counted as
+        estimated."""
         with self._database.transaction() as connection:
             settle(connection, account, usage)
 
@@ -109,5 +110,5 @@ def settle(connection: Connection, account: int, usage: Usage) -> None:
 
 
 def day_of(now: int) -> str:
-    """The day (UTC) of a point in time in milliseconds since the epoch."""
+    """Return the day (UTC) of a point in time in milliseconds since the epoch."""
     return time.strftime("%Y-%m-%d", time.gmtime(now / 1000))

@@ -1,4 +1,4 @@
-"""The tool uses of each conversation, in which patterns are looked for."""
+"""The tool uses of each conversation, from which patterns are found."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ _HAS_ERROR = (
 
 
 class ConversationSteps(NamedTuple):
-    """A conversation and its steps in file order: its tool uses and, without their text, its user entries. What a fork
-    copied is left out: it counts in the original; and so is what rules exclude."""
+    """A conversation and its steps in file order: its tool uses and, without text, its user entries. Items that a fork
+    copied (they count in the original) and items that rules exclude are omitted."""
 
     conversation: Conversation
     steps: list[StoredEntry]
 
 
 def conversation_steps(store: SqliteStore, wanted: Filter, *, with_errors: bool = False) -> Iterator[ConversationSteps]:
-    """The conversations that fit, the latest first, at most `wanted.limit`; `with_errors`: only those in which a tool
-    use failed. Raises DatabaseError."""
+    """Yield the conversations that fit, the latest first, at most `wanted.limit`; `with_errors`: only those in which a
+    tool use failed. Raises DatabaseError."""
     excluding = store.is_excluding()
     condition, values = where(wanted)
     condition += _HAS_ERROR if with_errors else ""

@@ -1,4 +1,4 @@
-"""When and where conversations took place: what a map of a year is drawn from, and what there is to choose from."""
+"""The times and directories of conversations, for the map of a year and for the choices of filters."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class WorkHour(NamedTuple):
 
 
 class WorkPlace(NamedTuple):
-    """A directory in which sessions of a runtime were started: how many, and when the last of them ended, in
-    milliseconds since the epoch (None if unknown)."""
+    """A directory in which sessions of a runtime were started: how many, and the end of the last in milliseconds since
+    the epoch (None if unknown)."""
 
     directory: str
     runtime: str
@@ -34,8 +34,8 @@ class WorkPlace(NamedTuple):
 
 
 def work_hours(store: SqliteStore, wanted: Filter) -> list[WorkHour]:
-    """The hours in which conversations that fit began, the earliest first; of a conversation without a time nothing is
-    said. Raises DatabaseError."""
+    """Return the hours in which conversations that fit began, the earliest first; those without a time are omitted.
+    Raises DatabaseError."""
     excluding = store.is_excluding()
     condition, values = where(wanted)
     messages = f"max(0, c.entry_count - {HIDDEN_MESSAGES})" if excluding else "c.entry_count"
@@ -54,8 +54,8 @@ def work_hours(store: SqliteStore, wanted: Filter) -> list[WorkHour]:
 
 
 def work_places(store: SqliteStore, homes: tuple[str, ...] | None = None) -> list[WorkPlace]:
-    """The directories of these groups in which there are conversations, each with its runtimes, the latest first; '' is
-    an unknown one, or one that is private. Raises DatabaseError."""
+    """Return the directories of these groups that have conversations, each with its runtimes, the latest first; ''
+    stands for an unknown or private one. Raises DatabaseError."""
     excluding = store.is_excluding()
     condition, values = where(Filter(homes=homes))
     directory = unless_private("f.cwd") if excluding else "f.cwd"

@@ -1,4 +1,5 @@
-"""Writes a batch into the tables, within the caller's transaction: items, what forks share, index, conversations."""
+"""Writes a batch into the tables, within the caller's transaction: items, shared items of forks, index,
+conversations."""
 
 from __future__ import annotations
 
@@ -30,9 +31,8 @@ _UNKNOWN = (None, None, None, None)  # how a tool use ended whose result has not
 
 
 def write(connection: Connection, batch: Batch, gap: int) -> FileState:
-    """Stores `batch` and returns the new state of its file. A silence of more than `gap` milliseconds ends a
-    conversation. An item that is known, from an earlier generation of the file or from another file, is not stored
-    again."""
+    """Store `batch` and return the new state of its file. A silence of more than `gap` milliseconds ends a
+    conversation. A known item, from an earlier generation of the file or another file, is not stored again."""
     before = batch.before
     file_id = before.id if before else _new_file(connection, batch.after)
     first = file_id << ITEM_BITS | (before.next_ordinal if before else 0)
@@ -46,7 +46,7 @@ def write(connection: Connection, batch: Batch, gap: int) -> FileState:
 
 
 def without_forgotten(batch: Batch, tombstones: Sequence[Tombstone]) -> Batch:
-    """What of a batch was not forgotten. Where that is nothing, neither does the state of the file tell of it."""
+    """Return the batch without what was forgotten. If nothing is left, the state of the file reveals nothing either."""
     state = batch.after
     before = forgotten_until(tombstones, state.home, state.session_id, state.cwd)
     if before is None:
@@ -60,7 +60,7 @@ def without_forgotten(batch: Batch, tombstones: Sequence[Tombstone]) -> Batch:
 
 
 def remove(connection: Connection, file_id: int) -> None:
-    """Removes a file and its items. An item that other files share is moved to the first of these."""
+    """Remove a file and its items. An item that other files share is moved to the first of these."""
     remove_items(connection, file_id << ITEM_BITS, (file_id + 1 << ITEM_BITS) - 1)
     connection.execute("DELETE FROM memory_excluded_items WHERE because = ?", (file_id,))
     connection.execute("DELETE FROM memory_excluded_files WHERE file_id = ?", (file_id,))
@@ -68,7 +68,7 @@ def remove(connection: Connection, file_id: int) -> None:
 
 
 def remove_items(connection: Connection, first: int, last: int) -> None:
-    """Removes the items of a file from `first` to `last`, and the conversations that begin with one of them. An item
+    """Remove the items of a file from `first` to `last`, and the conversations that begin with one of them. An item
     that other files share is moved to the first of these."""
     connection.execute("DELETE FROM memory_shared_items WHERE id BETWEEN ? AND ?", (first, last))
     connection.execute("DELETE FROM memory_foreign_items WHERE id BETWEEN ? AND ?", (first, last))
@@ -93,7 +93,7 @@ def remove_items(connection: Connection, first: int, last: int) -> None:
 
 
 def _move_keys(connection: Connection, first: int, last: int, new_ids: dict[int, int]) -> None:
-    """Changes the keys of the items from `first` to `last` that get new ids, and removes those of the others."""
+    """Change the keys of the items from `first` to `last` that get new ids, and removes those of the others."""
     sql = "SELECT key, id FROM memory_item_keys WHERE id BETWEEN ? AND ?"  # a scan: forgetting a file is rare
     keys = fetch(connection, sql, (first, last))
     connection.executemany(
@@ -106,7 +106,7 @@ def _move_keys(connection: Connection, first: int, last: int, new_ids: dict[int,
 
 
 def _indexed(connection: Connection, first: int, last: int) -> list[tuple[int, str]]:
-    """The items with ids from `first` to `last` and their texts as they were given to the index."""
+    """Return the items with ids from `first` to `last` and their texts as they were given to the index."""
     sql = (
         "SELECT id, content FROM memory_transcript_entries WHERE id BETWEEN ?1 AND ?2 UNION ALL "
         "SELECT id, argument FROM memory_tool_uses WHERE id BETWEEN ?1 AND ?2 AND argument != ''"
@@ -115,7 +115,7 @@ def _indexed(connection: Connection, first: int, last: int) -> list[tuple[int, s
 
 
 class _Rows:
-    """The rows of a batch; `items` is what of it is new to this file, in order."""
+    """The rows of a batch; `items` are those that are new to this file, in order."""
 
     def __init__(self, connection: Connection, batch: Batch, file_id: int, first: int) -> None:
         self.entries: list[tuple[Any, ...]] = []
@@ -146,7 +146,7 @@ class _Rows:
             self._take(entry, batch.after, known)
 
     def _take(self, entry: NewEntry, state: FileState, known: dict[int, int]) -> None:
-        """The rows of an entry that has text, and of its tool uses."""
+        """Add the rows of an entry that has text, and of its tool uses."""
         key, message, offset, role, text, when, cwd, tools, origin = entry
         first = len(self.keys)
         if text and (item := self._new_id(key, known, message, when, text)):
@@ -156,14 +156,14 @@ class _Rows:
             if item := self._new_id(key, known, message, when, argument):
                 how = ended or _UNKNOWN
                 if ended:
-                    call = 0  # only a result that is still to come asks for it
+                    call = 0  # only a pending result needs it
                 elsewhere = None if cwd == state.cwd else cwd
                 self.tools.append((item, call, self._number, offset, when, name, kind, argument, *how, elsewhere))
         if origin:
             self.foreign += [(item, origin) for _, item in self.keys[first:]]
 
     def _new_id(self, key: int, known: dict[int, int], message: int, when: int | None, text: str) -> int:
-        """The id of an item that is new to the store; 0 for one that is known, which is noted as shared if this file
+        """Return the id of an item that is new to the store; 0 for a known one, which is noted as shared if this file
         does not have it yet. `known` has the ids of items by their keys."""
         key = self._own_keys.get(key, key)
         original = known.get(key)
@@ -186,7 +186,7 @@ class _Rows:
         return item if original is None else 0
 
     def insert(self, connection: Connection) -> None:
-        """Writes the rows, and how tool uses ended that were stored before."""
+        """Write the rows, and how tool uses ended that were stored before."""
         connection.executemany("INSERT INTO memory_transcript_entries VALUES (?, ?, ?, ?, ?, ?, ?, ?)", self.entries)
         connection.executemany(
             "INSERT INTO memory_tool_uses VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self.tools
@@ -203,7 +203,8 @@ class _Rows:
 
 
 def _known(connection: Connection, keys: list[int]) -> dict[int, int]:
-    """The ids of the items that have these keys, by key; of an item that files share, the id in the first of them."""
+    """Return the ids of the items that have these keys, by key; of an item that files share, the id in the first of
+    them."""
     import apsw
 
     if not keys:
@@ -213,7 +214,7 @@ def _known(connection: Connection, keys: list[int]) -> dict[int, int]:
 
 
 def _shared_by(connection: Connection, file_id: int, originals: list[int]) -> set[int]:
-    """Which of `originals` are noted as shared by this file."""
+    """Return which of `originals` are noted as shared by this file."""
     import apsw
 
     sql = "SELECT original FROM memory_shared_items WHERE original IN carray(?) AND id >> ? = ?"
@@ -232,7 +233,7 @@ def _texts(connection: Connection, items: list[int]) -> dict[int, str]:
 
 
 def _differs(stored: str | None, text: str) -> bool:
-    """Check if two texts differ before the first secret: what is one may have changed since the other was stored."""
+    """Check if two texts differ before the first secret: redaction may have changed since the other was stored."""
     if stored is None or stored == text:
         return False
     cut = min([at for at in (stored.find(MARK), text.find(MARK)) if at >= 0], default=None)
@@ -274,7 +275,7 @@ _LAST_SPAN = f"SELECT id, {_SPAN_COLUMNS} FROM memory_conversations WHERE file_i
 def _write_conversations(
     connection: Connection, state: FileState, file_id: int, items: list[TimedItem], gap: int
 ) -> None:
-    """Adds new items to the file's last conversation, or cuts new ones. One that grows is active again."""
+    """Add new items to the file's last conversation, or cuts new ones. One that grows is active again."""
     if not items:
         return
     for span in fold(_last_span(connection, file_id), items, gap):
