@@ -82,8 +82,8 @@ class ClaudeRecords(Records):
 
     def prefilter(self, line: bytes, wanted: int) -> bool:
         return bool(
-            (wanted & MESSAGES and _may_say(line, wanted & CALLS))
-            or (wanted & RESULTS and b'"tool_result"' in line and b'"type":"user"' in line)
+            (wanted & RESULTS and b'"tool_result"' in line and b'"type":"user"' in line)
+            or (wanted & MESSAGES and _may_say(line, wanted & CALLS))
             or (wanted & INJECTED and b'"attachment":{"type":"hook_' in line)
             or (wanted & LINKS and b'"parentUuid":' in line)
             or (wanted & USAGE and b'"usage":{' in line and b'"type":"assistant"' in line)

@@ -74,8 +74,8 @@ class CodexRecords(Records):
 
     def prefilter(self, line: bytes, wanted: int) -> bool:
         return bool(
-            (wanted & MESSAGES and _may_say(line, wanted & CALLS))
-            or (wanted & RESULTS and _may_bring_results(line))
+            (wanted & RESULTS and _may_bring_results(line))
+            or (wanted & MESSAGES and _may_say(line, wanted & CALLS))
             or (wanted & INJECTED and b'"role":"developer"' in line)
             or (wanted & LINKS and b'"type":"message"' in line)
             or (wanted & USAGE and (b'"type":"token_count"' in line or b'"type":"turn_context"' in line))

@@ -61,8 +61,8 @@ class CopilotRecords(Records):
 
     def prefilter(self, line: bytes, wanted: int) -> bool:
         return bool(
-            (wanted & MESSAGES and _may_say(line, wanted & CALLS))
-            or (wanted & RESULTS and b'"tool.execution_complete"' in line)
+            (wanted & RESULTS and b'"tool.execution_complete"' in line)
+            or (wanted & MESSAGES and _may_say(line, wanted & CALLS))
             or (wanted & INJECTED and b'"user.message"' in line and _REMINDER.encode() in line)
             or (wanted & LINKS and b'.message"' in line)
             or (wanted & USAGE and b'"session.usage_record"' in line)

@@ -69,8 +69,8 @@ class GeminiRecords(Records):
 
     def prefilter(self, line: bytes, wanted: int) -> bool:
         return bool(
-            (wanted & MESSAGES and _may_say(line, wanted & CALLS))
-            or (wanted & RESULTS and b'"toolCalls":' in line)
+            (wanted & RESULTS and b'"toolCalls":' in line)
+            or (wanted & MESSAGES and _may_say(line, wanted & CALLS))
             or (wanted & INJECTED and CONTEXT.encode() in line and b'"functionResponse"' not in line)
             or (wanted & LINKS and line.startswith(b'{"id":'))
             or (wanted & USAGE and b'"tokens":' in line)

@@ -59,8 +59,8 @@ class OpenCodeRecords(Records):
 
     def prefilter(self, line: bytes, wanted: int) -> bool:
         return bool(
-            (wanted & MESSAGES and _may_say(line, wanted & CALLS))
-            or (wanted & RESULTS and _TOOL in line)
+            (wanted & RESULTS and _TOOL in line)
+            or (wanted & MESSAGES and _may_say(line, wanted & CALLS))
             or (wanted & INJECTED and b'"synthetic": true' in line)
             or (wanted & LINKS and _PART in line)
             or (wanted & USAGE and _MESSAGE in line)

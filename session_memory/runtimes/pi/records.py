@@ -62,8 +62,8 @@ class PiRecords(Records):
 
     def prefilter(self, line: bytes, wanted: int) -> bool:
         return bool(
-            (wanted & MESSAGES and _may_say(line, wanted & CALLS))
-            or (wanted & RESULTS and (b'"toolResult"' in line or b'"bashExecution"' in line))
+            (wanted & RESULTS and (b'"toolResult"' in line or b'"bashExecution"' in line))
+            or (wanted & MESSAGES and _may_say(line, wanted & CALLS))
             or (wanted & INJECTED and _INJECTED in line)
             or (wanted & LINKS and b'"parentId":' in line)
             or (wanted & USAGE and b'"usage":{' in line)

@@ -52,8 +52,8 @@ class QwenRecords(Records):
 
     def prefilter(self, line: bytes, wanted: int) -> bool:
         return bool(
-            (wanted & MESSAGES and _may_say(line, wanted & CALLS))
-            or (wanted & RESULTS and b'"functionResponse"' in line)
+            (wanted & RESULTS and b'"functionResponse"' in line)
+            or (wanted & MESSAGES and _may_say(line, wanted & CALLS))
             or (wanted & INJECTED and b'"hookContext":"' in line)
             or (wanted & LINKS and b'"uuid":"' in line)
             or (wanted & USAGE and b'qwen-code.api_response"' in line)
