@@ -256,11 +256,11 @@ def entries_back_to(runtime: Runtime, path: str, oldest: float) -> list[Entry]:
 
 def _read_back(
     unseen: Unseen, runtime: Runtime, descriptor: int, start: int, end: int, since: float, budget: Budget,
-    unread: list[list[float]], enough: int = 0, *, is_new: bool = True,
+    unread: list[list[float]], enough: int | None = None, *, is_new: bool = True,
 ) -> list[Entry]:  # fmt: skip
     """Return the entries in `[start, end)`, read from its end back to the time `since` (0 for all), or, if it is given,
-    until about `enough` bytes. What the `budget` does not reach is added to `unread`, with that time. One that is not
-    `is_new` was left unread before."""
+    until about `enough` bytes, 0 for the first dialogue. What the `budget` does not reach is added to `unread`, with
+    that time. One that is not `is_new` was left unread before."""
     owner = TitleOwner(runtime.session_id_of(unseen.session.path), descriptor)
     reader = TranscriptReader(runtime, first_line(descriptor), owner=owner)
     entries: list[Entry] = []
@@ -269,7 +269,7 @@ def _read_back(
         for lines in windows_backward(descriptor, start, end, budget.read, reader.may_matter):
             entries = list(reader.backward(reversed(lines)))[::-1] + entries
             lowest = lines[0][0]
-            is_enough = _reach(entries, since) or (enough > 0 and _is_much(entries, end - lowest, enough))
+            is_enough = _reach(entries, since) or (enough is not None and _is_much(entries, end - lowest, enough))
             if is_enough or reader.decoded >= min(budget.decoded, budget.of_one):
                 break
     budget.decoded -= reader.decoded

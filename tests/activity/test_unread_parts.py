@@ -103,6 +103,20 @@ def test_however_little_is_read_at_once_all_is_read_once(tmp_path, monkeypatch, 
     assert not any("unread" in cursor for cursor in cursors.values())
 
 
+def test_long_sessions_that_are_seen_first_leave_the_last_dialogue_of_each_other_to_be_read(tmp_path):
+    long, other = Path(tmp_path / "long.jsonl"), Path(tmp_path / "other.jsonl")
+    append(long, user("begin"))
+    bury(long, 2, MEGABYTE // 2)
+    other.write_bytes(b"".join([line(user(f"{number}")) + line(assistant("x" * 1000)) for number in range(2000)]))
+    sessions = [Session(path.stem, str(path)) for path in (long, other)]
+    os.utime(other, (1e9, 1e9))
+    deadline = Deadline()
+    changed = changed_sessions(sessions, {}, 0.0, deadline)
+    read, _ = read_changed(changed, {}, CLAUDE, time.time(), 0.0, 6, deadline)
+    assert [one.session.key for one in read] == ["long", "other"]
+    assert read[1].bytes_read <= lines.FIRST_WINDOW_BYTES
+
+
 def read_all(sessions, cursors, budget):
     """The cursors behind what is new in the sessions, and the texts in it, as far as the budget goes."""
     cursors, now = json.loads(json.dumps(cursors)), time.time()
