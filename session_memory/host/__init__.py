@@ -1,1 +1,1 @@
-"""A host: a program that serves the groups of one directory, each with sessions, archives and tasks of its own."""
+"""A host: a program that serves the groups of one directory, each with its own sessions, archives and tasks."""

@@ -1,4 +1,5 @@
-"""What the agent of a group may do in its host: its tasks; for main those of all groups, the groups, and the chats."""
+"""Administration of a host by a group's agent: its tasks; for main also the tasks of all groups, the groups and the
+chats."""
 
 from __future__ import annotations
 
@@ -16,14 +17,14 @@ if TYPE_CHECKING:
     from ..settings.host_layout import Layout
     from .values import Chat, RegisteredGroup, Task
 
-MOST_TASKS = 100  # of a group: a model that is led astray could add them without end
+MOST_TASKS = 100  # of a group: a misled model could add tasks without end
 SHORTEST_SECONDS = 60  # between two runs that an agent asks for; each costs tokens
 _WHERE_IDS_ARE = "use list_tasks to see the ids"
 
 
 class HostAdministration:
-    """See `tools.backend.Administration`. Each call opens the database for itself, since agents call from threads of
-    their own. Raises GroupNameError."""
+    """See `tools.backend.Administration`. Each call opens the database itself, since agents call from their own
+    threads. Raises GroupNameError."""
 
     def __init__(self, layout: Layout, group: str) -> None:
         own = layout.group(group)
@@ -45,7 +46,7 @@ class HostAdministration:
             target = ledger.group(self._named(group))
             planned = [task for task in ledger.schedule.tasks(target.folder) if task.status != "completed"]
             if len(planned) >= MOST_TASKS:
-                raise RefusedError(f"{target.folder} has {len(planned)} tasks, and can have no more", "cancel some")
+                raise RefusedError(f"{target.folder} has {len(planned)} tasks, the maximum", "cancel some first")
             task = ledger.schedule.add(
                 target.folder, target.jid, prompt, schedule_type, schedule_value.strip(), context_mode
             )
@@ -76,7 +77,7 @@ class HostAdministration:
         self._check_main()
         with self._ledger() as ledger:
             known = {one.folder: one for one in ledger.groups()}.get(group)
-            if known is None or (chat and known.jid != chat):  # else it is asked for again, as after a crash
+            if known is None or (chat and known.jid != chat):  # otherwise it is a repeated request, as after a crash
                 add_group(self._layout, ledger, group, chat, name, trigger)
             return _listed_chat(ledger, group)
 
@@ -119,7 +120,7 @@ class HostAdministration:
 
 @contextmanager
 def _hint() -> Iterator[None]:
-    """Tells an agent what is wrong with a task, and where it finds the ids of those there are."""
+    """Add to an error where an agent finds the ids of existing tasks."""
     try:
         yield
     except UnknownTaskError as error:

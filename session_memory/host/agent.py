@@ -1,4 +1,4 @@
-"""One run of a group's agent: claude-agent-sdk with one session, to which prompts are given while it runs."""
+"""One run of a group's agent: a claude-agent-sdk session that receives prompts while it runs."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ if TYPE_CHECKING:
     from .values import Prompt
 
 TOOLS = "session-memory"
-# Timers of the runtime, which ends when it is idle (the host has a schedule of its own), access to the sessions of
-# other groups, and copies of a repository around the host, which holds all groups.
+# Disabled: the runtime's timers (it ends when idle, and the host has its own schedule), access to other groups'
+# sessions, and worktrees of the repository around the host, which holds all groups.
 WITHOUT = ("CronCreate", "CronDelete", "CronList", "ScheduleWakeup", "ListAgents", "EnterWorktree", "ExitWorktree")
 SHELLS = "Bash|Monitor"
 NO_GIT = "CLAUDE_CODE_DISABLE_GIT_INSTRUCTIONS"
 LAST_LINES = 5
 STOP_SECONDS = 20.0
-# What a runtime sets for the programs it starts; the host may be one of them.
+# A runtime sets these for the programs it starts; the host may be one of them.
 OF_ANOTHER_SESSION = ("CLAUDE_CODE_SESSION_ID", "CLAUDE_PLUGIN_ROOT", "CLAUDE_PLUGIN_DATA")
 
 
@@ -56,7 +56,7 @@ class PromptTaken(NamedTuple):
 
 
 class TurnEnded(NamedTuple):
-    """A turn is over: the ids of its prompts, the agent's text, and what went wrong ('' for nothing)."""
+    """The end of a turn: the ids of its prompts, the agent's text, and the error ('' for none)."""
 
     uuids: tuple[str, ...]
     text: str
@@ -64,7 +64,7 @@ class TurnEnded(NamedTuple):
 
 
 class RuntimeStopped(NamedTuple):
-    """The runtime ended; `error` is why, '' where it was told to."""
+    """The runtime ended; `error` is the reason, '' after an ordinary stop."""
 
     error: str
 
@@ -73,10 +73,10 @@ Event = SessionStarted | PromptTaken | TurnEnded | RuntimeStopped
 
 
 class Agent:
-    """A started runtime. `session_id` is known from the start, also of a new session; `heard` is when (by the monotonic
-    clock) it last sent a message.
+    """A started runtime. `session_id` is known from the start, also for a new session; `heard` is the monotonic time of
+    its last message.
 
-    What it does is passed to `tell` as events, in order; the last one is RuntimeStopped.
+    It passes its events to `tell` in order; the last one is RuntimeStopped.
     """
 
     def __init__(self, options: ClaudeAgentOptions, session_id: str, tell: Callable[[Event], None]) -> None:
@@ -91,7 +91,7 @@ class Agent:
         self._is_over = asyncio.Event()
 
     async def give(self, prompt: Prompt) -> None:
-        """Gives the agent a prompt. Where the runtime has ended, RuntimeStopped follows."""
+        """Send a prompt to the agent. If the runtime has ended, RuntimeStopped follows."""
         await self._is_ready
         try:
             await self._client.query(_stream(prompt))
@@ -99,7 +99,7 @@ class Agent:
             self._is_over.set()
 
     async def stop(self) -> None:
-        """Ends the runtime and waits for that, STOP_SECONDS at most. No event follows."""
+        """End the runtime and wait up to STOP_SECONDS. No event follows."""
         self._tell = lambda event: None
         self._is_over.set()
         with suppress(asyncio.TimeoutError):
@@ -122,7 +122,7 @@ class Agent:
                     await asyncio.gather(reading, over, return_exceptions=True)
         except (ClaudeSDKError, OSError, asyncio.TimeoutError) as failure:
             error = " ".join([*self._stderr[-LAST_LINES:], str(failure)])
-        except Exception as failure:  # the SDK raises bare exceptions for what the runtime reports
+        except Exception as failure:  # the SDK raises bare exceptions for errors that the runtime reports
             error = f"{type(failure).__name__}: {failure}"
         finally:
             if not self._is_ready.done():
@@ -141,7 +141,7 @@ class Agent:
 
 
 def turn_end(message: ResultMessage) -> TurnEnded:
-    """The event for a turn's result."""
+    """Return the event for a turn's result."""
     text = message.result or ""
     uuids = tuple(message.user_message_uuids or ([message.user_message_uuid] if message.user_message_uuid else []))
     if message.is_error or message.subtype != "success":
@@ -153,7 +153,7 @@ def start(
     layout: Layout, group: Group, config: HostSettings, backend: GroupBackend, name: str, resume: str | None,
     tell: Callable[[Event], None],
 ) -> Agent:  # fmt: skip
-    """Starts the agent of a group in the session `resume`, or in a new one, which the group's other sessions know as
+    """Start the agent of a group in the session `resume` or in a new one. The group's other sessions see it as
     `name`."""
     session_id = resume or str(uuid.uuid4())
     found = options(layout, group, config, backend, name)
@@ -165,10 +165,10 @@ def start(
 
 
 def options(layout: Layout, group: Group, config: HostSettings, backend: GroupBackend, name: str) -> ClaudeAgentOptions:
-    """How the runtime is started for a group.
+    """Return the runtime's options for a group.
 
-    An agent works in its group's directory alone: for what lies elsewhere the runtime would ask for permission, and
-    nobody answers. The agent of main may read the whole host.
+    An agent works in its group's directory alone: for anything else the runtime would ask for permission, and nobody
+    would answer. The agent of main may read the whole host.
     """
     shared = "" if group.is_main else instructions_for_all(layout)
     guard = shell_callback(group, config.allowed_tools)
@@ -196,13 +196,13 @@ def options(layout: Layout, group: Group, config: HostSettings, backend: GroupBa
 
 
 def _environment(group: Group, name: str) -> dict[str, str]:
-    """The variables that are set beside the host's own environment."""
+    """Return the variables to set beside the host's own environment."""
     return {
         "HOME": group.home,
         group.runtime.CONFIG_VARIABLE: group.config_dir,
         "CLAUDE_PROJECT_DIR": group.root,
         "ENABLE_TOOL_SEARCH": "false",
-        # A repository around the host holds all groups; its log stands in the system prompt.
+        # A repository around the host holds all groups; its log would appear in the system prompt.
         **({} if group.is_main else {"GIT_CEILING_DIRECTORIES": os.path.dirname(group.root), NO_GIT: "1"}),
         ENV_HOME: group.root,
         ENV_SESSION: name,
@@ -211,7 +211,7 @@ def _environment(group: Group, name: str) -> dict[str, str]:
 
 
 async def _stream(prompt: Prompt) -> AsyncIterator[dict[str, Any]]:
-    """The prompt as the SDK takes it. The runtime records it under `uuid`, and takes no id twice."""
+    """Yield the prompt in the SDK's form. The runtime records it under `uuid`, and refuses an id it has seen."""
     yield {
         "type": "user",
         "message": {"role": "user", "content": prompt.text},

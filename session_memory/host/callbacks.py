@@ -1,6 +1,6 @@
 """The SDK hooks of a group's runtime: the update before a prompt, the archive before a compaction, the shell's guard.
 
-The agent may put links into its group's directories, so they are held open for as long as they are used.
+The agent may create symlinks in its group's directories, so the hooks keep directories open while they use them.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ARCHIVE_SECONDS = 60.0
 
 
 def updates_callback(group: Group, name: str) -> HookCallback:
-    """A callback for UserPromptSubmit: tells the session `name` of a group what the group's other sessions did."""
+    """Return a callback for UserPromptSubmit that reports to the session `name` what the group's other sessions did."""
 
     def offer(event: Any, handover: Handover) -> None:
         session_id = str(event["session_id"])
@@ -48,7 +48,7 @@ def updates_callback(group: Group, name: str) -> HookCallback:
 
 
 def archive_callback(group: Group) -> HookCallback:
-    """A callback for PreCompact: archives the conversation of the session that is about to be compacted."""
+    """Return a callback for PreCompact that archives the conversation about to be compacted."""
 
     def archive(event: Any, handover: Handover) -> None:
         session_id = str(event["session_id"])
@@ -59,7 +59,7 @@ def archive_callback(group: Group) -> HookCallback:
 
 
 def shell_callback(group: Group, allowed_tools: Sequence[str]) -> HookCallback:
-    """A callback for PreToolUse of a shell: refuses what would show an agent that other groups exist."""
+    """Return a callback for PreToolUse that refuses shell commands which would reveal other groups."""
 
     async def judge(event: Any, tool_use_id: str | None, context: Any) -> Any:
         given = event.get("tool_input")
@@ -74,7 +74,7 @@ def shell_callback(group: Group, allowed_tools: Sequence[str]) -> HookCallback:
 
 
 def _host_log(group: Group) -> HookLog:
-    """The host's log, where faults are written: the group's own directory may be what is wrong."""
+    """Return the host's log: the group's own directory may be the problem."""
     home = home_at(group.host, os.environ, is_host=True)
     home.log_file = Layout(group.host).log_file
     return HookLog(home)

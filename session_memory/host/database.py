@@ -1,4 +1,4 @@
-"""messages.db: all SQL of the host. The tables are in schema.sql, and those of the pointers in the same file."""
+"""messages.db: all SQL of the host. The tables are in schema.sql; the pointers' tables are in the same file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def create_host(connection: apsw.Connection) -> None:
-    """Makes the tables of schema.sql."""
+    """Create the tables of schema.sql."""
     connection.execute(Path(__file__).with_name("schema.sql").read_text(encoding="utf-8"))
 
 
@@ -26,9 +26,9 @@ MIGRATIONS: tuple[Migration, ...] = (create_host,)
 
 
 class HostDatabase:
-    """An open messages.db, made or brought up to date. Raises OSError; every method raises what apsw raises.
+    """An open messages.db, created or migrated. Raises OSError; every method raises apsw's errors.
 
-    A method that changes something belongs inside a `transaction`.
+    Call a method that changes something inside a `transaction`.
     """
 
     def __init__(self, path: str) -> None:
@@ -36,21 +36,21 @@ class HostDatabase:
         self.connection.pragma("foreign_keys", True)
 
     def close(self) -> None:
-        """Closes the file; what was committed stays."""
+        """Close the file; committed changes stay."""
         self.connection.close()
 
     def transaction(self) -> AbstractContextManager[None]:
-        """One transaction that holds the write lock from its beginning."""
+        """Open a transaction that holds the write lock from its beginning."""
         return writing(self.connection)
 
     def version(self) -> int:
-        """A number that changes when another connection has changed the database."""
+        """Return a number that changes when another connection changes the database."""
         return int(self.connection.pragma("data_version"))
 
     # Groups
 
     def groups(self) -> list[RegisteredGroup]:
-        """All groups, by the name of their folder."""
+        """Return all groups, by the name of their folder."""
         rows = self._rows(
             "SELECT jid, name, folder, trigger_pattern, coalesce(requires_trigger, 1) FROM registered_groups "
             "ORDER BY folder"
@@ -59,7 +59,7 @@ class HostDatabase:
         return [group._replace(requires_trigger=bool(group.requires_trigger)) for group in found]
 
     def add_group(self, group: RegisteredGroup, added_at: str) -> None:
-        """Registers a group."""
+        """Register a group."""
         self._change(
             "INSERT INTO registered_groups (jid, name, folder, trigger_pattern, requires_trigger, added_at) "
             "VALUES (?, ?, ?, ?, ?, ?)",
@@ -67,7 +67,7 @@ class HostDatabase:
         )  # fmt: skip
 
     def change_group(self, folder: str, group: RegisteredGroup) -> None:
-        """Changes all but the folder of a group; its tasks go along to another chat."""
+        """Change everything but the folder of a group; its tasks move with it to another chat."""
         self._change(
             "UPDATE scheduled_tasks SET chat_jid = ? WHERE group_folder = ? "
             "AND chat_jid = (SELECT jid FROM registered_groups WHERE folder = ?)",
@@ -80,13 +80,13 @@ class HostDatabase:
         )  # fmt: skip
 
     def remove_group(self, folder: str) -> None:
-        """Removes a group; its chat, its messages and its tasks stay."""
+        """Remove a group; its chat, messages and tasks stay."""
         self._change("DELETE FROM registered_groups WHERE folder = ?", folder)
 
     # Chats and messages
 
     def chats(self) -> list[Chat]:
-        """All chats, the one that was last active first."""
+        """Return all chats, the last active one first."""
         rows = self._rows(
             "SELECT jid, coalesce(name, ''), coalesce(last_message_time, '') FROM chats "
             "ORDER BY last_message_time DESC, jid"
@@ -94,7 +94,7 @@ class HostDatabase:
         return [Chat._make(row) for row in rows]
 
     def add_chat(self, jid: str, name: str | None, last_message_time: str) -> None:
-        """Adds a chat, or brings a known one up to date. Without `name` its id is its first name."""
+        """Add a chat, or update a known one. Without `name` its id is its first name."""
         self._change(
             "INSERT INTO chats (jid, name, last_message_time, channel) VALUES (?, coalesce(?, ?), ?, ?) "
             "ON CONFLICT (jid) DO UPDATE SET name = coalesce(?, name), "
@@ -103,7 +103,7 @@ class HostDatabase:
         )  # fmt: skip
 
     def add_message(self, message_id: str, jid: str, sender: str, sender_name: str, text: str, timestamp: str) -> bool:
-        """Adds a message that came in, unless the chat has one with this id; whether it was added."""
+        """Add a received message; return False if the chat has one with this id."""
         return bool(
             self._rows(
                 "INSERT INTO messages VALUES (?, ?, ?, ?, ?, ?, 0, 0) ON CONFLICT DO NOTHING RETURNING 1",
@@ -112,7 +112,7 @@ class HostDatabase:
         )  # fmt: skip
 
     def add_reply(self, message_id: str, jid: str, text: str, kind: str, timestamp: str) -> int:
-        """Adds a message of an agent that is to be delivered; the id of the reply."""
+        """Add a message of an agent for delivery; return the reply's id."""
         self._change(
             "INSERT INTO messages VALUES (?, ?, 'agent', 'agent', ?, ?, 1, 1)", message_id, jid, text, timestamp
         )
@@ -120,29 +120,29 @@ class HostDatabase:
         return self.connection.last_insert_rowid()
 
     def replies_after(self, reply_id: int, jid: str, limit: int) -> list[ChatReply]:
-        """The replies with a higher id, of one chat or ('') of all."""
+        """Return the replies with a higher id, of one chat or ('') of all."""
         return self._replies("o.id > ? AND (? = '' OR o.chat_jid = ?)", (reply_id, jid, jid), limit)
 
     def latest_replies(self, jid: str, limit: int) -> list[ChatReply]:
-        """The last replies in a chat, in their order."""
+        """Return the last replies in a chat, in order."""
         ids = "SELECT id FROM outbox WHERE chat_jid = ? ORDER BY id DESC LIMIT ?"
         return self._replies(f"o.id IN ({ids})", (jid, limit), limit)
 
     def undelivered(self, limit: int) -> list[ChatReply]:
-        """The replies that no channel has delivered yet."""
+        """Return the replies that no channel has delivered yet."""
         return self._replies("o.delivered_at IS NULL", (), limit)
 
     def set_delivered(self, reply_id: int, at: str) -> None:
-        """Notes when a reply arrived."""
+        """Record the delivery of a reply."""
         self._change("UPDATE outbox SET delivered_at = ? WHERE id = ?", at, reply_id)
 
     def last_reply(self) -> int:
-        """The id of the latest reply; 0 where there is none."""
+        """Return the id of the latest reply; 0 for none."""
         ((found,),) = self._rows("SELECT coalesce(max(id), 0) FROM outbox")
         return int(str(found))
 
     def last_message_time(self, folder: str) -> str:
-        """When something was last said in a group's chat; '' for never."""
+        """Return the time of the last message in a group's chat; '' for none."""
         ((found,),) = self._rows(
             "SELECT coalesce(max(timestamp), '') FROM messages "
             "WHERE chat_jid = (SELECT jid FROM registered_groups WHERE folder = ?)",
@@ -151,12 +151,12 @@ class HostDatabase:
         return str(found)
 
     def state(self, key: str) -> str:
-        """A value of `router_state`; '' where there is none."""
+        """Return a value of `router_state`; '' for none."""
         rows = self._rows("SELECT value FROM router_state WHERE key = ?", key)
         return str(rows[0][0]) if rows else ""
 
     def set_state(self, key: str, value: str) -> None:
-        """Sets a value of `router_state`."""
+        """Set a value of `router_state`."""
         self._change(
             "INSERT INTO router_state VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value", key, value
         )
@@ -164,12 +164,12 @@ class HostDatabase:
     # The inbox
 
     def last_arrival(self) -> int:
-        """The place in the inbox of the message that came last; 0 where none ever came."""
+        """Return the inbox position of the latest message; 0 for none."""
         ((found,),) = self._rows("SELECT coalesce(max(seq), 0) FROM inbox")
         return int(str(found))
 
     def arrivals(self, after: int) -> list[Arrival]:
-        """The messages that came behind a place in the inbox, in their order."""
+        """Return the messages after a position in the inbox, in order."""
         rows = self._rows(
             "SELECT i.seq, i.group_folder, m.sender_name, length(m.content) FROM inbox i JOIN messages m "
             "ON m.id = i.message_id AND m.chat_jid = i.chat_jid WHERE i.seq > ? ORDER BY i.seq",
@@ -178,16 +178,16 @@ class HostDatabase:
         return [Arrival._make(row) for row in rows]
 
     def add_to_inbox(self, message_id: str, jid: str, folder: str) -> None:
-        """Has a message wait for its answer."""
+        """Add a message to the inbox, to wait for its answer."""
         self._change("INSERT INTO inbox (message_id, chat_jid, group_folder) VALUES (?, ?, ?)", message_id, jid, folder)
 
     def groups_with_waiting_messages(self) -> set[str]:
-        """The folders of the groups whose inbox is not empty."""
+        """Return the folders of the groups with messages in their inbox."""
         rows = self._rows("SELECT DISTINCT group_folder FROM inbox WHERE prompt_id IS NULL")
         return {str(folder) for (folder,) in rows}
 
     def waiting_texts(self, folder: str) -> list[str]:
-        """The texts of the messages that wait in a group's inbox."""
+        """Return the texts in a group's inbox."""
         rows = self._rows(
             "SELECT m.content FROM inbox i JOIN messages m ON m.id = i.message_id AND m.chat_jid = i.chat_jid "
             "WHERE i.group_folder = ? AND i.prompt_id IS NULL",
@@ -196,7 +196,7 @@ class HostDatabase:
         return [str(text) for (text,) in rows]
 
     def move_into_prompt(self, folder: str, prompt_id: int, limit: int) -> None:
-        """Moves the first messages of a group's inbox into a prompt."""
+        """Move the first messages of a group's inbox into a prompt."""
         self._change(
             "UPDATE inbox SET prompt_id = ? WHERE seq IN "
             "(SELECT seq FROM inbox WHERE group_folder = ? AND prompt_id IS NULL ORDER BY seq LIMIT ?)",
@@ -204,7 +204,7 @@ class HostDatabase:
         )  # fmt: skip
 
     def inbox_counts(self, folder: str) -> tuple[int, int]:
-        """How many of a group's messages wait, and how many are in open prompts."""
+        """Return the number of a group's waiting messages, and of those in open prompts."""
         ((waiting, working),) = self._rows(
             "SELECT count(*) FILTER (WHERE i.prompt_id IS NULL), count(*) FILTER (WHERE p.id IS NOT NULL) FROM inbox i "
             "LEFT JOIN prompts p ON p.id = i.prompt_id AND p.answered_at IS NULL WHERE i.group_folder = ?",
@@ -217,7 +217,7 @@ class HostDatabase:
     def add_prompt(
         self, folder: str, jid: str, uuid: str, task_id: str | None = None, due_at: str | None = None
     ) -> int:
-        """Adds an open prompt; its id."""
+        """Add an open prompt; return its id."""
         self._change(
             "INSERT INTO prompts (group_folder, chat_jid, uuid, task_id, due_at) VALUES (?, ?, ?, ?, ?) "
             "ON CONFLICT (task_id, due_at) DO NOTHING",  # the same time twice, as when the clock is set back
@@ -226,15 +226,15 @@ class HostDatabase:
         return self.connection.last_insert_rowid()
 
     def groups_with_open_prompts(self, now: str) -> set[str]:
-        """The folders of the groups with open prompts that are not put off beyond `now`."""
+        """Return the folders of the groups with open prompts that are not delayed beyond `now`."""
         rows = self._rows(
             "SELECT DISTINCT group_folder FROM prompts WHERE answered_at IS NULL AND coalesce(not_before, '') <= ?", now
         )
         return {str(folder) for (folder,) in rows}
 
     def open_prompts(self, folder: str, now: str | None) -> list[Prompt]:
-        """A group's open prompts in their order, without those put off beyond `now`, if that is given. The text of one
-        with messages is ''."""
+        """Return a group's open prompts in order. With `now`, leaves out those delayed beyond it. A prompt of messages
+        has the text ''."""
         rows = self._rows(
             "SELECT p.id, p.group_folder, p.chat_jid, p.uuid, coalesce(p.session_id, ''), p.attempt, "
             "coalesce(p.task_id, ''), coalesce(t.context_mode = 'isolated', 0), coalesce(p.begun_at, ''), "
@@ -246,7 +246,7 @@ class HostDatabase:
         return [prompt._replace(is_isolated=bool(prompt.is_isolated)) for prompt in map(Prompt._make, rows)]
 
     def messages_of(self, prompt_id: int) -> list[Message]:
-        """The messages in a prompt, in the order in which they came."""
+        """Return the messages in a prompt, in order of arrival."""
         rows = self._rows(
             "SELECT m.sender_name, m.timestamp, m.content FROM inbox i JOIN messages m "
             "ON m.id = i.message_id AND m.chat_jid = i.chat_jid WHERE i.prompt_id = ? ORDER BY i.seq",
@@ -255,27 +255,27 @@ class HostDatabase:
         return [Message._make(row) for row in rows]
 
     def set_begun(self, prompt_id: int, session_id: str, at: str) -> None:
-        """Notes that a prompt is being given to a session."""
+        """Record that a session receives a prompt."""
         self._change("UPDATE prompts SET session_id = ?, begun_at = ? WHERE id = ?", session_id, at, prompt_id)
 
     def set_uuid(self, prompt_id: int, uuid: str) -> None:
-        """Gives a prompt another id for the runtime."""
+        """Give a prompt another id for the runtime."""
         self._change("UPDATE prompts SET uuid = ? WHERE id = ?", uuid, prompt_id)
 
     def put_off(self, prompt_id: int, not_before: str) -> None:
-        """Counts another attempt, which is not to be made before that time."""
+        """Count another attempt and delay the next until `not_before`."""
         self._change("UPDATE prompts SET attempt = attempt + 1, not_before = ? WHERE id = ?", not_before, prompt_id)
 
     def is_open(self, prompt_id: int) -> bool:
-        """Whether a prompt has no answer yet."""
+        """Return whether a prompt has no answer yet."""
         return bool(self._rows("SELECT 1 FROM prompts WHERE id = ? AND answered_at IS NULL", prompt_id))
 
     def set_answered(self, prompt_id: int, reply_id: int | None, at: str) -> None:
-        """Notes the reply to a prompt, None where the agent had nothing to say."""
+        """Record the reply to a prompt; None if the agent had nothing to say."""
         self._change("UPDATE prompts SET answered_at = ?, reply_id = ? WHERE id = ?", at, reply_id, prompt_id)
 
     def answer_of(self, message_id: str, jid: str) -> tuple[bool, int | None]:
-        """Whether a message is answered, and the id of the reply, None where the agent had nothing to say."""
+        """Return whether a message is answered, and the reply's id (None if the agent had nothing to say)."""
         rows = self._rows(
             "SELECT p.answered_at IS NOT NULL, p.reply_id FROM inbox i JOIN prompts p ON p.id = i.prompt_id "
             "WHERE i.message_id = ? AND i.chat_jid = ?",
@@ -289,7 +289,7 @@ class HostDatabase:
     # Tasks
 
     def tasks(self, folder: str = "") -> list[Task]:
-        """The tasks of a group, or of all, the next one first."""
+        """Return the tasks of a group, or of all, the next one first."""
         rows = self._rows(
             "SELECT id, group_folder, chat_jid, prompt, schedule_type, schedule_value, "
             "coalesce(context_mode, 'isolated'), next_run, last_run, last_result, status, created_at "
@@ -299,7 +299,7 @@ class HostDatabase:
         return [Task._make(row) for row in rows]
 
     def add_task(self, task: Task) -> None:
-        """Adds a task."""
+        """Add a task."""
         self._change(
             "INSERT INTO scheduled_tasks (id, group_folder, chat_jid, prompt, schedule_type, schedule_value, "
             "context_mode, next_run, last_run, last_result, status, created_at) "
@@ -308,11 +308,11 @@ class HostDatabase:
         )
 
     def set_next_run(self, task_id: str, next_run: str | None, status: str) -> None:
-        """Sets when a task is due next, and its status."""
+        """Set a task's next due time and its status."""
         self._change("UPDATE scheduled_tasks SET status = ?, next_run = ? WHERE id = ?", status, next_run, task_id)
 
     def change_task(self, task: Task) -> None:
-        """Changes what a task is to do, when, and whether."""
+        """Change a task's prompt, schedule and status."""
         self._change(
             "UPDATE scheduled_tasks SET prompt = ?, schedule_type = ?, schedule_value = ?, context_mode = ?, "
             "next_run = ?, status = ? WHERE id = ?",
@@ -321,26 +321,26 @@ class HostDatabase:
         )  # fmt: skip
 
     def status_of(self, task_id: str) -> str:
-        """The status of a task; '' where there is none."""
+        """Return the status of a task; '' if there is none."""
         rows = self._rows("SELECT status FROM scheduled_tasks WHERE id = ?", task_id)
         return str(rows[0][0]) if rows else ""
 
     def remove_waiting_prompts(self, task_id: str) -> None:
-        """Removes the prompts of a task that no agent was given."""
+        """Delete the prompts of a task that no agent has received."""
         self._change("DELETE FROM prompts WHERE task_id = ? AND answered_at IS NULL AND begun_at IS NULL", task_id)
 
     def remove_task(self, task_id: str) -> None:
-        """Removes a task, its log and its prompts."""
+        """Delete a task, its log and its prompts."""
         for table in ("task_run_logs", "prompts"):
             self._change(f"DELETE FROM {table} WHERE task_id = ?", task_id)
         self._change("DELETE FROM scheduled_tasks WHERE id = ?", task_id)
 
     def has_open_prompt(self, task_id: str) -> bool:
-        """Whether a run of a task is not over yet."""
+        """Return whether a run of a task is unfinished."""
         return bool(self._rows("SELECT 1 FROM prompts WHERE task_id = ? AND answered_at IS NULL", task_id))
 
     def add_run(self, run: TaskRun, summary: str) -> None:
-        """Logs a run of a task, and notes it in the task, which is completed if it is never due again."""
+        """Log a run of a task and record it in the task, which is completed if it is never due again."""
         self._change(
             "INSERT INTO task_run_logs (task_id, run_at, duration_ms, status, result, error) VALUES (?, ?, ?, ?, ?, ?)",
             *run,
@@ -352,7 +352,7 @@ class HostDatabase:
         )  # fmt: skip
 
     def runs(self, task_id: str) -> list[TaskRun]:
-        """How the runs of a task went, the first one first."""
+        """Return the runs of a task, the first one first."""
         rows = self._rows(
             "SELECT task_id, run_at, duration_ms, status, result, error FROM task_run_logs WHERE task_id = ? "
             "ORDER BY id",

@@ -33,7 +33,7 @@ FEATURES = {
 
 
 def prepare_host(layout: Layout) -> list[str]:
-    """Makes the host's directory and its files where they are missing; returns the files made. Raises OSError."""
+    """Create the host's missing directory and files; return the files created. Raises OSError."""
     layout.make()
     made = []
     instructions = _template("groups/global/CLAUDE.md")
@@ -45,7 +45,7 @@ def prepare_host(layout: Layout) -> list[str]:
 
 
 def prepare_group(group: Group) -> list[str]:
-    """Makes the group's directories, and its CLAUDE.md and settings.json if missing; returns the files made.
+    """Create the group's missing directories, CLAUDE.md and settings.json; return the files created.
 
     Raises OSError, OutsideGroupError.
     """
@@ -65,9 +65,9 @@ def prepare_group(group: Group) -> list[str]:
 def add_group(
     layout: Layout, ledger: Ledger, name: str, chat: str = "", title: str = "", trigger: str = ""
 ) -> list[str]:
-    """Registers a group, for the chat `chat` or ('') the terminal's, and makes what is its own; the files made.
+    """Register a group for the chat `chat`, or ('') for the terminal's, and create its files; return them.
 
-    What a group of this name left is taken up. Raises SessionMemoryError, OSError.
+    Reuses files of an earlier group of this name. Raises SessionMemoryError, OSError.
     """
     group = layout.group(name)
     ledger.register(name, chat or f"{LOCAL}{name}", title or name, trigger, bool(trigger))
@@ -75,7 +75,7 @@ def add_group(
 
 
 def first_settings() -> dict[str, Any]:
-    """The first settings.json of a group: the feature flags, and those of our hooks that the host does not run."""
+    """Return a group's first settings.json: the feature flags, and those of our hooks that the host does not run."""
     source = source_dir()
     declared = (source / "hooks" / "hooks.json").read_text()
     hooks: dict[str, list[dict[str, Any]]] = {}
@@ -87,7 +87,7 @@ def first_settings() -> dict[str, Any]:
 
 
 def instructions_for_all(layout: Layout) -> str:
-    """What groups/global/CLAUDE.md says; '' where there is none, or a link in its place. Raises OutsideGroupError."""
+    """Return the text of groups/global/CLAUDE.md; '' if it is missing or a symlink. Raises OutsideGroupError."""
     try:
         descriptor = open_below(layout.root, "groups", "global", "CLAUDE.md")
     except FileNotFoundError:
@@ -97,16 +97,16 @@ def instructions_for_all(layout: Layout) -> str:
 
 
 def name_session(group: Group, name: str, session_id: str) -> None:
-    """Names a session for the group's other sessions; a name has one session. Raises OSError."""
+    """Name a session for the group's other sessions; a name has one session. Raises OSError."""
     path = f"{group.memory_home.sessions_dir}/{name}.json"
     write_atomically(path, encode({"sessionId": session_id}).encode())
 
 
 def forget_old_names(group: Group, now: float) -> None:
-    """Removes the names of tasks that have not run for NAME_SECONDS. `now` is in seconds since the epoch."""
+    """Remove the names of tasks that have not run for NAME_SECONDS. `now` is in seconds since the epoch."""
     directory = Path(group.memory_home.sessions_dir)
     for path in directory.glob("*.json"):
-        with suppress(OSError):  # what the agent has put there, such as a directory
+        with suppress(OSError):  # the agent may have put anything there, such as a directory
             if path.stem != CHAT and now - path.lstat().st_mtime > NAME_SECONDS:
                 path.unlink()
 

@@ -1,4 +1,4 @@
-"""The skills of a host, which every group has: `<host>/skills/<name>/`, kept the same in a group's `.claude/skills`."""
+"""The host's skills for every group: syncs `<host>/skills/<name>/` to a group's `.claude/skills`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 SKILL = "SKILL.md"
 FILE_BYTES = 1024 * 1024
 MOST_FILES = 200  # of one skill
-_OURS = ".session-memory.json"  # names the skills that came from the host: others are the group's own
+_OURS = ".session-memory.json"  # lists the skills that came from the host; others are the group's own
 
 
 class SkillError(SessionMemoryError):
@@ -37,8 +37,8 @@ class SkillFile(NamedTuple):
 
 
 def sync_skills(layout: Layout, group: Group) -> None:
-    """Copies what has changed of the host's skills, and removes those that are gone. A skill that the group has itself
-    under the same name stays. Raises SkillError, OSError, OutsideGroupError."""
+    """Copy changed skills of the host and delete removed ones. The group's own skill of the same name stays. Raises
+    SkillError, OSError, OutsideGroupError."""
     wanted = {name: _files(Path(layout.skills_dir, name)) for name in _names(layout.skills_dir)}
     target = f"{group.config_dir}/skills"
     if not wanted and not os.path.lexists(f"{target}/{_OURS}"):
@@ -48,7 +48,7 @@ def sync_skills(layout: Layout, group: Group) -> None:
         there = set(os.listdir(skills))
         taken = {name for name in wanted if name in ours or name not in there}
         if not taken <= ours:
-            _note(skills, ours | taken)  # before there is anything to remove
+            _note(skills, ours | taken)  # before anything is deleted
         for name in ours - wanted.keys():
             _remove(skills, f"{target}/{name}")
         for name in sorted(taken):
@@ -68,19 +68,19 @@ def _names(directory: str) -> list[str]:
 
 
 def _files(directory: Path) -> dict[str, SkillFile]:
-    """The regular files of a skill by their paths in it; links are left out. Raises SkillError, OSError."""
+    """Return the regular files of a skill by relative path, without symlinks. Raises SkillError, OSError."""
     found: dict[str, SkillFile] = {}
     for path in _walk(directory):
         status = path.lstat()
         if status.st_size > FILE_BYTES or len(found) == MOST_FILES:
             hint = f"a skill has at most {MOST_FILES} files of {FILE_BYTES} bytes"
-            raise SkillError(f"{path}: too much for a skill", hint)
+            raise SkillError(f"{path}: too large for a skill", hint)
         found[str(path.relative_to(directory))] = SkillFile(path.read_bytes(), bool(status.st_mode & 0o100))
     return found
 
 
 def _copied(group: Group, directory: str) -> dict[str, SkillFile] | None:
-    """The files of a skill that a group has; None where there is something else than files and directories."""
+    """Return the files of a group's copy of a skill; None if it contains anything but files and directories."""
     found: dict[str, SkillFile] = {}
     try:
         for path in _walk(Path(directory)):
@@ -94,7 +94,7 @@ def _copied(group: Group, directory: str) -> dict[str, SkillFile] | None:
 
 
 def _walk(directory: Path) -> Iterator[Path]:
-    """The regular files below a directory. No link is followed."""
+    """Yield the regular files below a directory, without following symlinks."""
     for parent, directories, names in os.walk(directory):
         directories.sort()
         for name in sorted(names):

@@ -1,4 +1,4 @@
-"""The files that a group's agent shares with its host where it has no database, as in a sandbox: data/ipc/<group>/.
+"""Files that a group's agent and its host exchange when the agent has no database, as in a sandbox: data/ipc/<group>/.
 
     session_history.json, current_tasks.json, available_groups.json   what there is, written before each run
     tasks/<id>.json                    {"tool": "clear_session", "arguments": {"name": "Tax"}}: a call of a tool
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     Rows = Sequence[Mapping[str, Any]]
 
 REQUEST_BYTES = 64 * 1024
-MOST_REQUESTS = 100  # of one group at a time, so that the others are not kept waiting
+MOST_REQUESTS = 100  # of one group at a time, so that the others need not wait
 BEING_WRITTEN_SECONDS = 2.0
 _TAKEN = ".taken"
 _SUFFIX, _ANSWERED = ".json", ".answer"
@@ -55,11 +55,11 @@ def write_snapshots(
     has_graph: bool = False,
     has_team: bool = False,
 ) -> None:
-    """Writes the snapshots of a group: its history, and its own of `tasks` and `groups`.
+    """Write the snapshots of a group: its history, and its own of `tasks` and `groups`.
 
     `tasks` have a `group_folder`, `groups` a `folder`, '' for a chat without one. Main gets all of them, and the
-    history of all groups that are given. `has_graph` says that the group may ask a knowledge graph, `has_team`
-    that it may ask a team. Raises OSError, OutsideGroupError.
+    history of all groups given. `has_graph` allows the group to search a knowledge graph, `has_team` a team. Raises
+    OSError, OutsideGroupError.
     """
     own = layout.group(group)
     others = [str(row["folder"]) for row in groups if row["folder"] not in (group, "")]
@@ -80,9 +80,9 @@ def write_snapshots(
 
 
 def answer_requests(layout: Layout, group: str, backend: Backend) -> int:
-    """Answers what the agent of `group` has asked for in files, over its `backend`; returns how often it answered.
+    """Answer the file requests of a group's agent with its `backend`; return the number answered.
 
-    Waits for nothing: 0 where another process is at it. Raises OSError, OutsideGroupError.
+    Does not wait: returns 0 if another process is answering. Raises OSError, OutsideGroupError.
     """
     own = layout.group(group)
     taken_dir = f"{layout.root}/data/ipc/{_TAKEN}/{group}"
@@ -117,9 +117,9 @@ class _RequestFiles:
         self._taken_dir = taken_dir
 
     def interrupted(self) -> list[str]:
-        """Publishes the answers that were written before a crash; returns the requests that were not answered."""
+        """Publish answers written before a crash; return the requests without an answer."""
         for name in os.listdir(self._taken):
-            if name.startswith("."):  # an answer that was not written to its end
+            if name.startswith("."):  # an unfinished answer
                 self._remove(name)
             elif name.endswith(_ANSWERED):
                 self.publish(name.removesuffix(_ANSWERED))
@@ -127,7 +127,7 @@ class _RequestFiles:
         return [request_id for request_id in left if not self._is_answered(request_id)]
 
     def waiting(self) -> list[str]:
-        """The requests that are whole, the oldest first."""
+        """Return the complete requests, the oldest first."""
         found = []
         with os.scandir(self._tasks) as entries:
             for entry in islice(entries, _MOST_LISTED):
@@ -139,7 +139,7 @@ class _RequestFiles:
         return [request_id for _, request_id in sorted(found)]
 
     def take(self, request_id: str) -> bool:
-        """Moves a request, whatever it is, out of the agent's reach; False where it is gone, or answered already."""
+        """Move a request, whatever it is, out of the agent's reach; return False if it is gone or already answered."""
         name = request_id + _SUFFIX
         try:
             os.rename(name, name, src_dir_fd=self._tasks, dst_dir_fd=self._taken)
@@ -148,19 +148,19 @@ class _RequestFiles:
         return not self._is_answered(request_id)
 
     def read(self, request_id: str) -> bytes:
-        """The content of a request that was taken. Raises NotAFileError, TooLargeError."""
+        """Return the content of a taken request. Raises NotAFileError, TooLargeError."""
         name = request_id + _SUFFIX
         if not is_regular(os.stat(name, dir_fd=self._taken, follow_symlinks=False)):
-            raise NotAFileError("not a regular file")  # a device is not even opened
+            raise NotAFileError("not a regular file")  # never open a device
         return read_inside(self._taken, name, REQUEST_BYTES)
 
     def answer(self, request_id: str, answer: ToolResult) -> None:
-        """Writes the answer; from then on the request counts as answered."""
+        """Write the answer; from then on the request counts as answered."""
         response = {"id": request_id, "text": answer.text, "is_error": answer.is_error}
         write_inside(self._taken, request_id + _ANSWERED, _json(response))
 
     def publish(self, request_id: str) -> bool:
-        """Removes the request and moves the answer to responses/; False where a directory is in its place."""
+        """Delete the request and move the answer to responses/; return False if a directory is in its place."""
         self._remove(request_id + _SUFFIX)
         try:
             os.rename(request_id + _ANSWERED, request_id + _SUFFIX, src_dir_fd=self._taken, dst_dir_fd=self._responses)
@@ -170,7 +170,7 @@ class _RequestFiles:
         return True
 
     def _is_answered(self, request_id: str) -> bool:
-        """Whether there is an answer to a request of this id; then the request, which was made again, is removed."""
+        """Return whether a request of this id has an answer; if so, delete the repeated request."""
         try:
             os.stat(request_id + _SUFFIX, dir_fd=self._responses, follow_symlinks=False)
         except FileNotFoundError:
@@ -179,7 +179,7 @@ class _RequestFiles:
         return True
 
     def _is_being_written(self, name: str, modified: float) -> bool:
-        """Whether a request that is no JSON is so new that its writer may not be done."""
+        """Return whether an invalid request is so new that its writer may not have finished."""
         if time.time() - modified > BEING_WRITTEN_SECONDS:
             return False
         try:
@@ -200,7 +200,7 @@ class _RequestFiles:
 
 
 def _answer(files: _RequestFiles, request_id: str, backend: Backend, *, is_again: bool = False) -> ToolResult:
-    """The answer to a request that was taken; `is_again` where it may have been done before a crash."""
+    """Return the answer to a taken request; `is_again` if it may have been executed before a crash."""
     tools = tools_for(backend)
     try:
         request = decode(files.read(request_id).decode())
@@ -221,7 +221,7 @@ def _answer(files: _RequestFiles, request_id: str, backend: Backend, *, is_again
 
 
 def _visible(rows: Rows, key: str, group: Group) -> list[dict[str, Any]]:
-    """The rows that a group may see, safe for a prompt."""
+    """Return the rows that a group may see, safe for a prompt."""
     seen = [row for row in rows if group.is_main or row[key] == group.name]
     return [{name: for_prompt(one) if isinstance(one, str) else one for name, one in row.items()} for row in seen]
 

@@ -1,8 +1,8 @@
 """The ledger: which messages came in, which prompts they went into, and which reply answers each, once.
 
-A message waits in the inbox until it is put into a prompt. A prompt is open until its reply is written down, together
-with everything else that the reply changes, in one transaction. After a crash the open prompts are looked for in the
-transcript (recovery.py); those whose answer is not there are asked again.
+A message waits in the inbox until it is put into a prompt. A prompt is open until its reply is recorded; one
+transaction records the reply and everything else that it changes. After a crash the host looks for the answers of open
+prompts in the transcript (recovery.py) and asks the rest again.
 """
 
 from __future__ import annotations
@@ -52,13 +52,13 @@ class Ledger:
         self._now = now
 
     def close(self) -> None:
-        """Closes the database."""
+        """Close the database."""
         self.database.close()
 
     def register(
         self, folder: str, jid: str, name: str, trigger_pattern: str, requires_trigger: bool
     ) -> RegisteredGroup:
-        """Has the messages of a chat answered by the group `folder`. Raises UnknownGroupError where either is taken,
+        """Assign a chat's messages to the group `folder`. Raises UnknownGroupError if either is taken,
         WrongGroupError."""
         registered = _checked(RegisteredGroup(jid, name, folder, trigger_pattern, requires_trigger))
         with self.database.transaction():
@@ -72,7 +72,7 @@ class Ledger:
     def update(
         self, folder: str, *, name: str | None = None, trigger: str | None = None, jid: str | None = None
     ) -> RegisteredGroup:
-        """Changes what is given of a group; with '' as trigger it answers everything. Raises UnknownGroupError,
+        """Change the given properties of a group; with '' as trigger it answers everything. Raises UnknownGroupError,
         WrongGroupError."""
         with self.database.transaction():
             group = self.group(folder)
@@ -87,8 +87,8 @@ class Ledger:
         return changed
 
     def remove(self, folder: str) -> list[str]:
-        """Has a chat no longer answered by its group, whose files and messages stay; the ids of its tasks, which are
-        paused. Raises UnknownGroupError."""
+        """Unassign a group from its chat and pause its tasks; return their ids. The group's files and messages stay.
+        Raises UnknownGroupError."""
         with self.database.transaction():
             self.group(folder)
             self.database.remove_group(folder)
@@ -98,20 +98,20 @@ class Ledger:
         return [task.id for task in active]
 
     def chats(self) -> list[Chat]:
-        """The chats that the host has heard of, the one that was last active first."""
+        """Return the known chats, the last active one first."""
         return self.database.chats()
 
     def note_chat(self, jid: str, name: str = "", at: str = "") -> None:
-        """Notes what a chat is called, and that something happened there. `at` is ISO 8601, '' for now."""
+        """Record a chat's name and its activity. `at` is ISO 8601, '' for now."""
         with self.database.transaction():
             self.database.add_chat(jid, one_line(plain(name)) or None, at or self._iso())
 
     def groups(self) -> list[RegisteredGroup]:
-        """All groups, by the name of their folder."""
+        """Return all groups, by the name of their folder."""
         return self.database.groups()
 
     def group(self, folder: str) -> RegisteredGroup:
-        """The group with this folder. Raises UnknownGroupError."""
+        """Return the group with this folder. Raises UnknownGroupError."""
         found = {group.folder: group for group in self.groups()}
         if folder not in found:
             hint = f"there are {', '.join(found)}" if found else "session-memory host add NAME makes one"
@@ -119,14 +119,14 @@ class Ledger:
         return found[folder]
 
     def receive(self, jid: str, text: str, *, sender: str, sender_name: str, message_id: str = "", at: str = "") -> str:
-        """Puts a message into the inbox of the group that has the chat `jid`; returns the message's id.
+        """Put a message into the inbox of the group that has the chat `jid`; return the message's id.
 
-        A message whose id is known in its chat already is the same one, and changes nothing. Raises UnknownGroupError,
-        EmptyMessageError.
+        A message with an id that its chat already has is the same message and changes nothing. Raises
+        UnknownGroupError, EmptyMessageError.
         """
         text = storable(text)
         if not text.strip():
-            raise EmptyMessageError("a message needs a text", "say something")
+            raise EmptyMessageError("a message needs a text", "send a text")
         timestamp = at or self._iso()
         message_id = message_id or uuid.uuid4().hex
         with self.database.transaction():
@@ -140,20 +140,20 @@ class Ledger:
         return message_id
 
     def ready_groups(self) -> set[str]:
-        """The groups with something to do now: messages that are to be answered, or open prompts not put off."""
+        """Return the groups with work to do now: messages to answer, or open prompts that are not delayed."""
         groups = {group.folder: group for group in self.groups()}
         waiting = self.database.groups_with_waiting_messages() & groups.keys()
         ready = {folder for folder in waiting if self._is_called(groups[folder])}
         return ready | (self.database.groups_with_open_prompts(self._iso()) & groups.keys())
 
     def open_prompts(self, folder: str, *, even_later: bool = False) -> list[Prompt]:
-        """The group's unanswered prompts in their order, without those put off unless `even_later`."""
+        """Return the group's unanswered prompts in order, without delayed ones unless `even_later`."""
         found = self.database.open_prompts(folder, None if even_later else self._iso())
         return [prompt._replace(text=self._text_of(prompt)) for prompt in found]
 
     def next_prompt(self, folder: str) -> Prompt | None:
-        """A new prompt of the messages that wait in the group's inbox; None where none is to be answered, or the group
-        is gone."""
+        """Make a prompt of the messages in the group's inbox; return None if none needs an answer, or the group is
+        gone."""
         with self.database.transaction():
             group = next((group for group in self.groups() if group.folder == folder), None)
             if group is None or not self._is_called(group):
@@ -163,27 +163,27 @@ class Ledger:
         return self.open_prompts(folder)[-1]
 
     def begin(self, prompt: Prompt, session_id: str) -> Prompt:
-        """Notes that the prompt is being given to a session; returns the prompt as it is now."""
+        """Record that a session receives the prompt; return the prompt as it is now."""
         begun_at = self._iso()
         with self.database.transaction():
             self.database.set_begun(prompt.id, session_id, begun_at)
         return prompt._replace(session_id=session_id, begun_at=begun_at)
 
     def ask_again(self, prompt: Prompt) -> None:
-        """Gives the prompt a new id: the runtime takes no prompt twice under the same one."""
+        """Give the prompt a new id: the runtime refuses an id it has seen."""
         with self.database.transaction():
             self.database.set_uuid(prompt.id, str(uuid.uuid4()))
 
     def put_off(self, prompt: Prompt, seconds: float) -> None:
-        """Has the prompt asked once more after that time, which counts as another attempt."""
+        """Retry the prompt after that time; counts as another attempt."""
         with self.database.transaction():
             self.database.set_uuid(prompt.id, str(uuid.uuid4()))
             self.database.put_off(prompt.id, iso_time(self._now() + seconds))
 
     def answer(self, prompts: Iterable[Prompt], text: str, error: str = "") -> int | None:
-        """Writes down the one reply to all of `prompts`, which closes them; the reply's id, None where `text` is blank.
+        """Record one reply to all of `prompts`, which closes them. Return its id, None if `text` is blank.
 
-        `error` is what went wrong where the agent could not answer. Prompts that have an answer already keep it.
+        `error` is the reason if the agent could not answer. Prompts with an answer keep it.
         """
         with self.database.transaction():
             answered = [prompt for prompt in prompts if self.database.is_open(prompt.id)]
@@ -200,60 +200,60 @@ class Ledger:
         return reply_id
 
     def notify(self, jid: str, text: str) -> int:
-        """Sends text that answers no message, such as what an agent says of work that ended in the background."""
+        """Send text that answers no message, such as an agent's report on work that ended in the background."""
         with self.database.transaction():
             return self._post(jid, text, "notice")
 
     def replies(self, after: int = 0, jid: str = "", limit: int = 1000) -> list[ChatReply]:
-        """The replies with an id above `after`, of one chat or of all."""
+        """Return the replies with an id above `after`, of one chat or of all."""
         return self.database.replies_after(after, jid, limit)
 
     def latest_replies(self, jid: str, count: int) -> list[ChatReply]:
-        """The last `count` replies in a chat, in their order."""
+        """Return the last `count` replies in a chat, in order."""
         return self.database.latest_replies(jid, count)
 
     def undelivered(self, limit: int = 100) -> list[ChatReply]:
-        """The replies that no channel has delivered yet."""
+        """Return the replies that no channel has delivered yet."""
         return self.database.undelivered(limit)
 
     def mark_delivered(self, reply_id: int) -> None:
-        """Notes that a reply has arrived."""
+        """Record the delivery of a reply."""
         with self.database.transaction():
             self.database.set_delivered(reply_id, self._iso())
 
     def last_reply(self) -> int:
-        """The id of the latest reply; 0 where there is none."""
+        """Return the id of the latest reply; 0 for none."""
         return self.database.last_reply()
 
     def reply_to(self, message_id: str, jid: str) -> tuple[bool, int | None]:
-        """Whether a message is answered, and the id of the reply, None where the agent had nothing to say."""
+        """Return whether a message is answered, and the reply's id (None if the agent had nothing to say)."""
         return self.database.answer_of(message_id, jid)
 
     def _text_of(self, prompt: Prompt) -> str:
         return task_text(prompt.text) if prompt.task else messages_text(self.database.messages_of(prompt.id))
 
     def answers(self, folder: str, text: str) -> bool:
-        """Whether the group's agent would answer a message with this text. Raises UnknownGroupError."""
+        """Return whether the group's agent would answer a message with this text. Raises UnknownGroupError."""
         group = self.group(folder)
         return _calls(group, text) or self._is_called(group)
 
     def _is_called(self, group: RegisteredGroup) -> bool:
-        """Whether one of the messages that wait is for the agent."""
+        """Return whether one of the waiting messages is for the agent."""
         return any(_calls(group, text) for text in self.database.waiting_texts(group.folder))
 
     def _meet(self, jid: str, name: str) -> None:
-        """Has the chat be known; what a channel has called it stays. Inside a transaction."""
+        """Add the chat if it is new; a name that a channel gave it stays. Inside a transaction."""
         if jid not in {chat.jid for chat in self.chats()}:
             self.database.add_chat(jid, name, "")
 
     def _post(self, jid: str, text: str, kind: str) -> int:
-        """Adds a message of the agent, to be delivered; its id as a reply. Inside a transaction."""
+        """Add a message of the agent for delivery; return its id as a reply. Inside a transaction."""
         timestamp = self._iso()
         self.database.add_chat(jid, None, timestamp)
         return self.database.add_reply(uuid.uuid4().hex, jid, text, kind, timestamp)
 
     def _note_last_answered(self, prompt: Prompt) -> None:
-        """Notes, as NanoClaw does, when the latest message was written that is answered in the prompt's chat."""
+        """Record, as NanoClaw does, the time of the latest answered message in the prompt's chat."""
         times = [message.timestamp for message in self.database.messages_of(prompt.id)]
         if times:
             by_chat = json.loads(self.database.state(LAST_ANSWERED) or "{}")
@@ -265,25 +265,30 @@ class Ledger:
 
 
 def _checked(group: RegisteredGroup) -> RegisteredGroup:
-    """The group with its name on one line. Raises WrongGroupError where it cannot be as it is said to be."""
+    """Return the group with its name on one line. Raises WrongGroupError if its properties are invalid."""
     try:
         re.compile(group.trigger_pattern)
     except re.error as error:
-        raise WrongGroupError(f"the trigger {group.trigger_pattern!r}: {error}", "it is a regular expression") from None
+        raise WrongGroupError(
+            f"the trigger {group.trigger_pattern!r}: {error}", "write a valid regular expression"
+        ) from None
     if not group.jid or one_line(plain(group.jid)) != group.jid or len(group.jid) > MOST_CHAT_CHARACTERS:
-        raise WrongGroupError(f"{group.jid[:MOST_CHAT_CHARACTERS]!r} is no id of a chat", "such as telegram:123")
+        raise WrongGroupError(
+            f"{group.jid[:MOST_CHAT_CHARACTERS]!r} is not a chat id", "write one such as telegram:123"
+        )
     return group._replace(name=shorten(one_line(plain(group.name)), MOST_CHAT_CHARACTERS) or group.folder)
 
 
 def _calls(group: RegisteredGroup, text: str) -> bool:
-    """Whether a text is for the group's agent."""
+    """Return whether a text is for the group's agent."""
     return not group.requires_trigger or re.search(group.trigger_pattern, text, re.IGNORECASE) is not None
 
 
 def messages_text(messages: Sequence[Message]) -> str:
-    """The prompt for messages: the text alone of a single one without a sender, else each with its sender and time.
+    """Return the prompt for messages: the text alone of a single one without a sender, else each with its sender and
+    time.
 
-    Texts are escaped, so that no message can end before its end or begin another in somebody else's name.
+    Texts are escaped, so that no message can end early or begin another in somebody else's name.
     """
     if len(messages) == 1 and not messages[0].sender:
         return messages[0].text
@@ -291,7 +296,7 @@ def messages_text(messages: Sequence[Message]) -> str:
 
 
 def task_text(prompt: str) -> str:
-    """The prompt for a scheduled task."""
+    """Return the prompt for a scheduled task."""
     return f"{TASK_INTRODUCTION}\n\n{prompt}"
 
 

@@ -1,4 +1,4 @@
-"""At most one host serves a directory: the lock that it holds, and whether somebody holds it."""
+"""The lock of a host's directory: at most one host serves it."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ WAIT_SECONDS = 0.5  # longer than `is_running` holds it
 
 @contextmanager
 def host_lock(layout: Layout) -> Iterator[None]:
-    """Holds the host's directory until the block ends. Raises LockedError where another host runs there."""
+    """Hold the lock of the host's directory until the block ends. Raises LockedError if another host runs there."""
     try:
         with FileLock(layout.lock_file, timeout=WAIT_SECONDS, mode=0o600):
             yield
     except Timeout:
-        raise LockedError(f"{layout.root}: its host runs already", "session-memory host status shows it") from None
+        raise LockedError(f"{layout.root}: its host is already running", "see session-memory host status") from None
 
 
 def is_running(layout: Layout) -> bool:
-    """Whether a host runs in the directory: none does where nothing can be written."""
+    """Return whether a host runs in the directory; False if the directory is not writable."""
     try:
         with FileLock(layout.lock_file, timeout=0, mode=0o600):
             return False

@@ -1,4 +1,4 @@
-"""What a host tells of its work: a line for each event and each fault, live and in host.log."""
+"""The host's log: a line for each event and each error, shown live and appended to host.log."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ LINE_CHARACTERS = 300
 
 
 class HostLog:
-    """The log in the file `path`, which is moved to `<path>.1` once it is full. `show` is called with each line,
-    without its time, and whether it tells of a fault."""
+    """The log in the file `path`, rotated to `<path>.1` when full. `show` is called with each line, without its time,
+    and with True for an error."""
 
     def __init__(self, path: str, show: Callable[[str, bool], None]) -> None:
         self._path = path
         self._show = show
 
     def event(self, text: str) -> None:
-        """Tells of something that happened."""
+        """Log an event."""
         self._write(text, is_fault=False)
 
     def fault(self, text: str) -> None:
-        """Tells of something that went wrong."""
+        """Log an error."""
         self._write(text, is_fault=True)
 
     def _write(self, text: str, *, is_fault: bool) -> None:

@@ -1,6 +1,6 @@
-"""Runtimes that a killed host left running: each finishes the turn that it was in, and ends by itself.
+"""Runtimes that a killed host left running: each finishes its turn, then ends by itself.
 
-Until then its session may not be resumed, or two processes would write one transcript. The runtime notes its processes
+Until then its session must not be resumed, or two processes would write one transcript. The runtime lists its processes
 in its configuration directory, which belongs to one group.
 """
 
@@ -22,7 +22,7 @@ TERMINATE_SECONDS = 3.0
 
 
 async def wait_for_end(runtime: Runtime, config_dir: str, timeout_seconds: float) -> None:
-    """Returns when no runtime runs on `config_dir`; ends those that take longer than `timeout_seconds`."""
+    """Wait until no runtime runs on `config_dir`; kill those that take longer than `timeout_seconds`."""
     deadline = time.monotonic() + timeout_seconds
     while pids := running_pids(runtime, config_dir):
         number = signal.SIGTERM
@@ -35,15 +35,15 @@ async def wait_for_end(runtime: Runtime, config_dir: str, timeout_seconds: float
 
 
 def running_pids(runtime: Runtime, config_dir: str) -> list[int]:
-    """The ids of the processes that the runtime has noted in `config_dir` and that still run."""
+    """Return the ids of the running processes that the runtime has listed in `config_dir`."""
     noted = runtime.live_processes(config_dir)
     return [pid for pid, started in noted if pid > 1 and _is_alive(pid, started, runtime.PROGRAM)]
 
 
 def _is_alive(pid: int, started: str, program: str) -> bool:
-    """Whether the process runs and, as far as the system tells, is the one that was listed: systems reuse ids."""
+    """Return whether the process runs and, if the system tells, is the listed one: systems reuse ids."""
     try:
-        # proc(5): behind the name, which may hold anything, the state is the first field, the start time the 20th.
+        # proc(5): after the name, which may hold anything, the state is the first field, the start time the 20th.
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except FileNotFoundError:
         if Path("/proc/self").exists():

@@ -1,4 +1,4 @@
-"""What a host is doing, as a value: its groups, their sessions, what waits, which tasks come next."""
+"""The state of a host as a value: groups, sessions, waiting messages, next tasks."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ MOST_CHATS = 500  # without a group, the last active ones
 
 
 class GroupState(NamedTuple):
-    """A group: its chat, what that is called, what a message has to hold ('' for nothing), its active session ('' if
-    none), when something was last said there (ISO 8601, '' if never), how many earlier sessions have a name, how many
-    messages wait or are being worked on, the next of its tasks."""
+    """A group: its chat, the chat's name, the trigger ('' for none), the active session ('' if none), the time of the
+    last message (ISO 8601, '' if none), the number of earlier named sessions, the numbers of waiting and of processed
+    messages, the next task."""
 
     group: str
     chat: str
@@ -30,25 +30,25 @@ class GroupState(NamedTuple):
     next_task: Task | None
 
     def as_json(self) -> dict[str, Any]:
-        """The state as JSON shows it."""
+        """Return the state as JSON."""
         return {**self._asdict(), "next_task": self.next_task._asdict() if self.next_task else None}
 
 
 def chat_rows(ledger: Ledger) -> list[dict[str, Any]]:
-    """The groups and the chats that no group answers in (their `folder` is ''), with the names of the columns."""
+    """Return the groups, and the chats without a group (their `folder` is ''), with the names of the columns."""
     last = {chat.jid: chat.last_activity for chat in ledger.chats()}
     groups = [{**group._asdict(), "last_activity": last.get(group.jid, "")} for group in ledger.groups()]
     return groups + [{**chat._asdict(), "folder": ""} for chat in strangers(ledger)]
 
 
 def strangers(ledger: Ledger) -> list[Chat]:
-    """The chats that no group answers in, the last active ones first, MOST_CHATS at most."""
+    """Return the chats without a group, the last active ones first, at most MOST_CHATS."""
     taken = {group.jid for group in ledger.groups()}
     return [chat for chat in ledger.chats() if chat.jid not in taken][:MOST_CHATS]
 
 
 def group_states(ledger: Ledger, sessions: SessionManager) -> list[GroupState]:
-    """The state of every group, by name."""
+    """Return the state of every group, by name."""
     active = sessions.all()
     tasks = [task for task in ledger.schedule.tasks() if task.status == "active" and task.next_run]
     found = []

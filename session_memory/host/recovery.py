@@ -1,4 +1,4 @@
-"""The answers that a transcript holds to prompts which a host gave before it was killed."""
+"""Find answers in a transcript to prompts that a host sent before it was killed."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ class RecoveredAnswer(NamedTuple):
 
 
 class Recovered(NamedTuple):
-    """The prompts that were answered, and the ids of those that the runtime had taken but not answered."""
+    """The answered prompts, and the ids of those that the runtime had received but not answered."""
 
     answers: list[RecoveredAnswer]
     begun: set[str]
 
 
 def recover(runtime: Runtime, transcript: str, prompt_ids: Collection[str]) -> Recovered:
-    """What became of the prompts with these ids; nothing where there is no transcript."""
+    """Return the state of the prompts with these ids; nothing without a transcript."""
     found = Recovered([], set())
     final_id, text = "", ""
     for record in _records(runtime, transcript, prompt_ids):
@@ -56,7 +56,7 @@ def _close(found: Recovered, text: str) -> None:
 
 
 def _records(runtime: Runtime, transcript: str, prompt_ids: Collection[str]) -> Iterator[dict[str, Any]]:
-    """The records from the line on that names the first of the prompts."""
+    """Return the records from the first one that names one of the prompts."""
     wanted = [prompt_id.encode() for prompt_id in prompt_ids]
     try:
         descriptor = open_regular(transcript)

@@ -1,4 +1,4 @@
-"""Scheduled tasks: when each is due, and how its runs went."""
+"""Scheduled tasks: due times and the log of their runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 TYPES = ("cron", "interval", "once")
 CONTEXT_MODES = ("group", "isolated")
 ACTIVE, PAUSED, COMPLETED = "active", "paused", "completed"
-CANCELLED = "cancelled"  # taken away in the middle of a run, whose answer is still to come
+CANCELLED = "cancelled"  # deleted during a run whose answer is still to come
 RESULT_CHARACTERS = 200
 SHORTEST_INTERVAL_MILLISECONDS = 1000
 LONGEST_INTERVAL_MILLISECONDS = 10 * 366 * 24 * 3600 * 1000
@@ -29,7 +29,7 @@ _VALUE_CHARACTERS = 60
 
 
 class ScheduleError(WrongCallError):
-    """A schedule that names no time, or a task without a text."""
+    """A schedule without a valid time, or a task without a text."""
 
 
 class UnknownTaskError(SessionMemoryError):
@@ -44,8 +44,8 @@ class Schedule:
         self._now = now
 
     def add(self, group: str, jid: str, prompt: str, schedule_type: str, value: str, context_mode: str) -> Task:
-        """Adds a task, whose answers go to the chat `jid`. What is asked for again, because its answer was lost in a
-        crash, is not added again. Raises ScheduleError."""
+        """Add a task whose answers go to the chat `jid`. A request repeated because a crash lost its answer adds
+        nothing. Raises ScheduleError."""
         now = self._now()
         wanted = _checked(
             Task(
@@ -62,24 +62,25 @@ class Schedule:
         return wanted
 
     def tasks(self, group: str = "") -> list[Task]:
-        """The tasks of a group, or of all, the next one first."""
+        """Return the tasks of a group, or of all, the next one first."""
         return [task for task in self._database.tasks(group) if task.status != CANCELLED]
 
     def task(self, task_id: str, group: str = "") -> Task:
-        """The task with this id, of the group if one is given. Raises UnknownTaskError."""
+        """Return the task with this id, of the group if one is given. Raises UnknownTaskError."""
         for task in self.tasks(group):
             if task.id == task_id:
                 return task
         raise UnknownTaskError(f"there is no task {task_id!r}", "session-memory host tasks shows them")
 
     def runs(self, task_id: str) -> list[TaskRun]:
-        """How the runs of a task went, the first one first."""
+        """Return the runs of a task, the first one first."""
         return self._database.runs(task_id)
 
     def update(self, task_id: str, group: str = "", **changes: str) -> Task:
-        """Changes prompt, schedule_type, schedule_value, context_mode or status (active, paused); the task after that.
+        """Change prompt, schedule_type, schedule_value, context_mode or status (active, paused); return the changed
+        task.
 
-        A new time counts from now; what was missed while a task was paused is not run. Raises ScheduleError,
+        A new time counts from now; runs missed while a task was paused are skipped. Raises ScheduleError,
         UnknownTaskError.
         """
         with self._database.transaction():
@@ -95,7 +96,7 @@ class Schedule:
         return task
 
     def remove(self, task_id: str, group: str = "") -> None:
-        """Removes a task and its log; a run that has begun is still answered. Raises UnknownTaskError."""
+        """Delete a task and its log; a run that has begun is still answered. Raises UnknownTaskError."""
         with self._database.transaction():
             self.task(task_id, group)
             self._database.remove_waiting_prompts(task_id)
@@ -105,10 +106,10 @@ class Schedule:
                 self._database.remove_task(task_id)
 
     def start_due(self) -> list[str]:
-        """Makes a prompt of each task that is due, and sets its next time, as one step; a line for each task that it
-        had to end, since its schedule names no time.
+        """Make a prompt of each due task and set its next time, in one transaction. Return a line for each task that
+        ended because its schedule has no next time.
 
-        What was missed while no host ran is run once. A task whose last run is not over is not started again.
+        Runs missed while no host ran are made up once. A task with an unfinished run is not started again.
         """
         ended = []
         with self._database.transaction():
@@ -129,7 +130,7 @@ class Schedule:
         return ended
 
     def log_run(self, task_id: str, begun_at: str, result: str, error: str) -> None:
-        """Logs a run that is over. Inside a transaction."""
+        """Log a finished run. Inside a transaction."""
         if self._database.status_of(task_id) == CANCELLED:
             self._database.remove_task(task_id)
             return
@@ -148,8 +149,8 @@ class Schedule:
 
 
 def first_time(schedule_type: str, value: str, now: float) -> float:
-    """When a task that is asked for now is due first, in seconds since the epoch. Raises ScheduleError where that is
-    past, or no time at all."""
+    """Return the first due time of a new task, in seconds since the epoch. Raises ScheduleError if it is past or
+    invalid."""
     due = next_time(schedule_type, value, now)
     if due is None or due < now:
         raise ScheduleError(f"{_shown(value)} is in the past", f"it is {datetime.fromtimestamp(now):%Y-%m-%dT%H:%M}")
@@ -157,10 +158,10 @@ def first_time(schedule_type: str, value: str, now: float) -> float:
 
 
 def next_time(schedule_type: str, value: str, now: float, before: float | None = None) -> float | None:
-    """When a task is due next, in seconds since the epoch, later than `now`; None for never again.
+    """Return a task's next due time after `now`, in seconds since the epoch; None for never.
 
-    A `cron` expression is read in local time; an `interval` is in milliseconds, and counts from `before`, when the task
-    was due last; `once` is a time (local, unless it names its zone). Raises ScheduleError for what names no time.
+    A `cron` expression is read in local time; an `interval` is in milliseconds and counts from `before`, the last due
+    time; `once` is a time (local, unless it names its zone). Raises ScheduleError for an invalid time.
     """
     if schedule_type == "cron":
         return _next_of_cron(value, now)
@@ -168,7 +169,7 @@ def next_time(schedule_type: str, value: str, now: float, before: float | None =
         is_number = re.fullmatch("[0-9]{1,15}", value) is not None
         if not is_number or not SHORTEST_INTERVAL_MILLISECONDS <= int(value) <= LONGEST_INTERVAL_MILLISECONDS:
             hint = f"a number from {SHORTEST_INTERVAL_MILLISECONDS} to {LONGEST_INTERVAL_MILLISECONDS}"
-            raise ScheduleError(f"{_shown(value)} is no interval in milliseconds", hint)
+            raise ScheduleError(f"{_shown(value)} is not an interval in milliseconds", hint)
         seconds = int(value) / 1000
         return now + seconds if before is None else before + seconds * (max(0.0, now - before) // seconds + 1)
     if schedule_type == "once":
@@ -178,7 +179,7 @@ def next_time(schedule_type: str, value: str, now: float, before: float | None =
                 raise ValueError(value)
         except (ValueError, OverflowError, OSError):
             hint = "write it as 2026-02-21T15:30:00, or with its zone as 2026-02-21T15:30:00+01:00"
-            raise ScheduleError(f"{_shown(value)} is no time", hint) from None
+            raise ScheduleError(f"{_shown(value)} is not a time", hint) from None
         return at if before is None else None
     raise ScheduleError(f"a schedule is {', '.join(TYPES)}, not {_shown(schedule_type)}")
 
@@ -188,37 +189,39 @@ def _next_of_cron(expression: str, now: float) -> float:
 
     shown = f"the cron expression {_shown(expression)}"
     if len(expression.split()) != 5 and not expression.startswith("@"):  # croniter also takes seconds and years
-        raise ScheduleError(f"{shown} has not the five fields minute, hour, day, month, weekday", "such as 0 8 * * 1-5")
+        raise ScheduleError(
+            f"{shown} does not have the five fields minute, hour, day, month, weekday", "such as 0 8 * * 1-5"
+        )
     try:
         times = croniter(expression, datetime.fromtimestamp(now))
         due = now
         while due <= now:  # when clocks are set back, an hour comes twice
             due = times.get_next(datetime).timestamp()
     except CroniterBadDateError:
-        raise ScheduleError(f"{shown} has no next time", "no such day comes") from None
+        raise ScheduleError(f"{shown} has no next time", "choose a day that exists") from None
     except (ValueError, KeyError, OverflowError) as error:
         raise ScheduleError(f"{shown}: {shorten(str(error), 2 * _VALUE_CHARACTERS)}", "such as 0 8 * * 1-5") from None
     return due
 
 
 def _checked(task: Task) -> Task:
-    """The task, if all but its time is right. Raises ScheduleError."""
+    """Return the task if everything but its time is valid. Raises ScheduleError."""
     if task.context_mode not in CONTEXT_MODES:
         problem = f"the context of a task is {' or '.join(CONTEXT_MODES)}, not {_shown(task.context_mode)}"
         raise ScheduleError(problem)
     if not task.prompt.strip():
-        raise ScheduleError("a task needs a prompt", "say what its agent is to do")
+        raise ScheduleError("a task needs a prompt", "say what its agent should do")
     return task
 
 
 def _what_it_is(task: Task) -> tuple[object, ...]:
-    """What makes two tasks the same."""
+    """Return the properties that make two tasks the same."""
     is_over = task.id if task.status == COMPLETED else ""
     return task.group, task.jid, task.prompt, task.schedule_type, task.schedule_value, task.context_mode, is_over
 
 
 def storable(text: str) -> str:
-    """The text without what no database takes."""
+    """Return the text without characters that databases reject."""
     return text.replace("\0", "").encode("utf-8", "replace").decode()
 
 

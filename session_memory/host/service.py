@@ -1,4 +1,4 @@
-"""The host at work: gives messages and tasks to the workers of their groups, and replies to the channels."""
+"""The host's service: gives messages and tasks to the workers of their groups, and replies to the channels."""
 
 from __future__ import annotations
 
@@ -75,8 +75,8 @@ class Host:
         self._heard = self._ledger.database.last_arrival()
 
     async def run(self) -> None:
-        """Serves until SIGTERM or SIGINT. Turns under way then have LAST_TURN_SECONDS to end, or until the next signal;
-        the next run takes up what did not."""
+        """Serve until SIGTERM or SIGINT. Running turns then have LAST_TURN_SECONDS to end, or until the next signal;
+        the next run resumes the rest."""
         stopped = asyncio.Semaphore(0)
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, stopped.release)
@@ -101,13 +101,13 @@ class Host:
             self._ledger.close()
 
     async def _end_turns(self) -> None:
-        """Returns when every turn that is under way is over."""
+        """Wait until no turn is running."""
         for worker, _ in self._workers.values():
             worker.finish()
         await asyncio.gather(*[task for _, task in self._workers.values()], return_exceptions=True)
 
     async def _keep_up(self, loop: Callable[[], Awaitable[None]]) -> None:
-        """Runs one of the loops for good: a fault is logged, and it is started again after a pause that grows."""
+        """Run one of the loops for good: log an error and restart it after a growing pause."""
         pause = AGAIN_SECONDS
         while True:
             began = time.monotonic()
@@ -122,7 +122,7 @@ class Host:
         self._is_new.set()
 
     async def _start_tasks(self) -> None:
-        """Starts the tasks that are due; wakes the host for prompts that were put off until now."""
+        """Start the due tasks; wake the host for prompts whose delay is over."""
         while True:
             for ended in self._ledger.schedule.start_due():
                 self._log.fault(ended)
@@ -130,7 +130,7 @@ class Host:
             await asyncio.sleep(CLOCK_SECONDS)
 
     async def _watch(self) -> None:
-        """Wakes the host when another program has changed the database."""
+        """Wake the host when another program has changed the database."""
         version = -1
         while True:
             now = self._ledger.database.version()
@@ -140,7 +140,7 @@ class Host:
             await asyncio.sleep(POLL_SECONDS)
 
     async def _dispatch(self) -> None:
-        """Gives every group with something to do a worker, as many at once as the settings allow."""
+        """Give every group with work a worker, as many at once as the settings allow."""
         while True:
             await self._is_new.wait()
             self._is_new.clear()
@@ -191,7 +191,7 @@ class Host:
         self._write_snapshots(group.name)
         try:
             sync_skills(self._layout, group)
-        except (SessionMemoryError, OSError) as error:  # without them it can work, too
+        except (SessionMemoryError, OSError) as error:  # it works without them, too
             self._log.fault(f"{group.name}: skills: {error}")
         return agent.start(self._layout, group, self._config, self._backend(group.name), name, resume, tell)
 
@@ -204,7 +204,7 @@ class Host:
         )
 
     def _backend(self, group: str) -> GroupBackend:
-        """What the tools of a group's agent work over."""
+        """Return the backend of the tools of a group's agent."""
         administration = HostAdministration(self._layout, group)
         return GroupBackend(
             self._layout,
@@ -218,7 +218,7 @@ class Host:
         )
 
     async def _deliver(self) -> None:
-        """Sends replies to their chats, in each chat in their order."""
+        """Send replies to their chats, in order within each chat."""
         while True:
             held_up: set[str] = set()
             for reply in self._ledger.undelivered():
@@ -227,7 +227,7 @@ class Host:
             await asyncio.sleep(POLL_SECONDS)
 
     async def _sent(self, reply: ChatReply) -> bool:
-        """Sends a reply; whether its chat has it now. Local chats have it, since they are read in the database."""
+        """Send a reply and return whether its chat has it. Local chats always do: they read the database."""
         if self._not_before.get(reply.jid, 0.0) > time.monotonic():
             return False
         try:
@@ -246,7 +246,7 @@ class Host:
         return True
 
     async def _do_upkeep(self) -> None:
-        """Now and then has a process take what the groups' sessions hold into their store, and make memories of it."""
+        """Periodically start a process that ingests the groups' sessions and makes memories."""
         home = home_at(self._layout.root, os.environ, is_host=True)
         await asyncio.sleep(FIRST_UPKEEP_SECONDS)
         while True:
@@ -263,7 +263,7 @@ class Host:
             await asyncio.sleep(UPKEEP_POLL_SECONDS)
 
     async def _answer_requests(self) -> None:
-        """Answers the requests that agents without a database put down as files."""
+        """Answer the file requests of agents without a database."""
         while True:
             for group in self._ledger.groups():
                 backend = self._backend(group.folder)

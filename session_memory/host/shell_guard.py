@@ -1,9 +1,9 @@
-"""What a group's agent may not run in a shell, although the runtime takes it for harmless: what would show that other
-groups exist.
+"""Shell commands that a group's agent may not run because they reveal other groups, although the runtime considers them
+harmless.
 
-The runtime checks the paths of commands that it knows to read files. It lets pass `du ../..`, `echo ../*`, whose paths
-the shell itself expands, and `ps`, which shows all processes. What may be such a path or command is refused, quoted or
-not: `text/shell_words`, which finds only what is sure, reads a line for the opposite purpose.
+The runtime checks the paths of commands that it knows to read files. It allows `du ../..`, `echo ../*` (the shell
+expands the path) and `ps` (it shows all processes). This guard refuses anything that may be such a path or command,
+quoted or not. `text/shell_words` does the opposite: it finds only what is certain.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _WRAPPERS = {
     "builtin", "command", "doas", "env", "exec", "nice", "nohup", "setsid", "stdbuf", "sudo", "time", "timeout",
     "xargs",
 }  # fmt: skip
-_EXPANSION = re.compile(r"`|\$[A-Za-z0-9_{(\[']|<\(|>\(")  # what the shell would put there is not to be seen before
+_EXPANSION = re.compile(r"`|\$[A-Za-z0-9_{(\[']|<\(|>\(")  # an expansion whose result is unknown in advance
 _HIDDEN_GLOB = re.compile(r"\.[^/]*[*?\[]")  # `.*` and `.?` may match `..`
 _DOT_IN_BRACES = re.compile(r"\.\{|\}\.|\{[^}]*\.\.?[,}]")
 _SEPARATORS = re.compile(r"[\s=:,<>|&;(){}]+")
@@ -31,9 +31,9 @@ OF_THE_MACHINE = "it shows what runs on the whole machine, which is not yours to
 
 
 def refusal(command: str, root: str, allowed_tools: Sequence[str] = ()) -> str:
-    """Why the agent that works in `root` may not run a shell command; '' where the runtime is to decide.
+    """Return the reason why the agent in `root` may not run a shell command; '' to let the runtime decide.
 
-    What `allowed_tools` lets it run (`Bash`, `Bash(npm test:*)`) is whoever runs the host's own decision.
+    Commands that `allowed_tools` permits (`Bash`, `Bash(npm test:*)`) are the operator's own decision.
     """
     if any(_allows(one, command) for one in allowed_tools):
         return ""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-LOCAL = "local:"  # prefix of chats that no channel has: nothing is delivered, replies are read in the database
+LOCAL = "local:"  # prefix of chats without a channel: replies are not delivered but read from the database
 
 
 class RegisteredGroup(NamedTuple):
-    """A group and its chat: `jid` is the chat's id; with `requires_trigger` its agent answers what `trigger_pattern`
-    (a regular expression) is found in."""
+    """A group and its chat: `jid` is the chat's id. With `requires_trigger` its agent answers only messages that match
+    `trigger_pattern`, a regular expression."""
 
     jid: str
     name: str
@@ -19,12 +19,12 @@ class RegisteredGroup(NamedTuple):
 
     @property
     def trigger(self) -> str:
-        """What a message has to match for the agent to answer; '' where it answers everything."""
+        """The pattern that a message must match; '' if the agent answers everything."""
         return self.trigger_pattern if self.requires_trigger else ""
 
 
 class Chat(NamedTuple):
-    """A chat of which the host has heard: `last_activity` is when something was last said there, '' for never."""
+    """A known chat. `last_activity` is the time of its last message, '' for none."""
 
     jid: str
     name: str
@@ -32,7 +32,7 @@ class Chat(NamedTuple):
 
 
 class Arrival(NamedTuple):
-    """A message that has come in, for the log: its place in the inbox, its group, who wrote it, its length."""
+    """A received message, for the log: its position in the inbox, its group, its sender, its length."""
 
     seq: int
     group: str
@@ -41,7 +41,7 @@ class Arrival(NamedTuple):
 
 
 class Message(NamedTuple):
-    """A message as it came in; `sender` is '' for the one person at the terminal."""
+    """A received message; `sender` is '' for the one person at the terminal."""
 
     sender: str
     timestamp: str
@@ -49,8 +49,8 @@ class Message(NamedTuple):
 
 
 class Prompt(NamedTuple):
-    """What is given to an agent in one piece. `task` is '' for messages; `uuid` is what the runtime records it under;
-    `session_id` and `begun_at` are '' until it is given."""
+    """A prompt for an agent. `task` is '' for messages; `uuid` is its id in the runtime's transcript; `session_id` and
+    `begun_at` are '' until it is sent."""
 
     id: int
     group: str
@@ -65,8 +65,8 @@ class Prompt(NamedTuple):
 
 
 class ChatReply(NamedTuple):
-    """What an agent says in a chat: `kind` is reply, task, notice or error; `answers` are the ids of the messages that
-    it answers."""
+    """A message of an agent in a chat: `kind` is reply, task, notice or error; `answers` are the ids of the messages
+    that it answers."""
 
     id: int
     jid: str
@@ -94,13 +94,13 @@ class Task(NamedTuple):
     created_at: str
 
     def row(self) -> dict[str, object]:
-        """The task with the names of its columns in the database."""
+        """Return the task as a dict of database columns."""
         columns = {"group": "group_folder", "jid": "chat_jid"}
         return {columns.get(name, name): value for name, value in self._asdict().items()}
 
 
 class TaskRun(NamedTuple):
-    """How one run of a task went: `status` is success or error."""
+    """The log entry of a task's run: `status` is success or error."""
 
     task_id: str
     run_at: str

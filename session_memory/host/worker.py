@@ -1,4 +1,4 @@
-"""One group at work: gives its prompts to its agent, one session at a time, and writes down the replies."""
+"""A group's worker: gives its prompts to its agent, one session at a time, and records the replies."""
 
 from __future__ import annotations
 
@@ -27,21 +27,21 @@ if TYPE_CHECKING:
     from .log import HostLog
     from .values import Prompt
 
-    # Starts an agent: the group, the name of its session, the session to go on with, and where its events go.
+    # Starts an agent: the group, the name of its session, the session to resume, and the receiver of its events.
     Start = Callable[[Group, str, str | None, Callable[[Event], None]], Agent]
 
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 2.0, 300.0
-ORPHAN_SECONDS = 20.0  # for the turn that the runtime of a killed host is still in
+ORPHAN_SECONDS = 20.0  # for the unfinished turn of a killed host's runtime
 SILENCE_SECONDS = 30 * 60.0
-SHARE_SECONDS = 30.0  # how long a busy group goes on while others wait
+SHARE_SECONDS = 30.0  # a busy group continues this long while others wait
 ERROR_CHARACTERS = 500
-NO_SESSION = "No conversation found"  # what the runtime says of a session that it cannot read
+NO_SESSION = "No conversation found"  # the runtime says this of a session that it cannot read
 
 
 class Worker:
     """Works for one group until there is nothing to do, or until others wait.
 
-    The ledger alone says what is answered: all state here may be lost at any moment.
+    Only the ledger records what is answered: all state here may be lost at any moment.
     """
 
     def __init__(
@@ -66,21 +66,21 @@ class Worker:
         self._is_last_turn = False
 
     def poke(self) -> None:
-        """Has the worker look for something new to do."""
+        """Make the worker look for new work."""
         self._events.put_nowait(None)
 
     def make_room(self) -> None:
-        """Has the worker end soon: another group waits."""
+        """Ask the worker to end soon: another group waits."""
         self._is_room_wanted = True
         self.poke()
 
     def finish(self) -> None:
-        """Has the worker end with the turn that the agent is in."""
+        """Ask the worker to end after the agent's current turn."""
         self._is_last_turn = True
         self.poke()
 
     async def work(self) -> None:
-        """Returns after `idle_seconds` with nothing to do, or when told to end. Raises SessionMemoryError, OSError."""
+        """Work until idle for `idle_seconds`, or until told to end. Raises SessionMemoryError, OSError."""
         await asyncio.to_thread(prepare_group, self.group)
         await wait_for_end(self.group.runtime, self.group.config_dir, ORPHAN_SECONDS)
         await self._recover()
@@ -98,13 +98,13 @@ class Worker:
             await self._close()
 
     def _is_time_to_go(self) -> bool:
-        """Whether to end between two turns, as others wait: at once with nothing to do, else after SHARE_SECONDS."""
+        """Return whether to end between two turns because others wait: at once if idle, else after SHARE_SECONDS."""
         if self._given or not (self._is_room_wanted or self._is_last_turn):
             return False
         return self._is_last_turn or time.monotonic() - self._since > SHARE_SECONDS or self._choose() is None
 
     async def _recover(self) -> None:
-        """Writes down the answers that a killed host did not, but that transcripts hold; has the rest asked again."""
+        """Record answers in transcripts that a killed host did not; ask the other prompts again."""
         waiting = self._ledger.open_prompts(self.group.name, even_later=True)
         for session_id in dict.fromkeys(prompt.session_id for prompt in waiting if prompt.session_id):
             prompts = {prompt.uuid: prompt for prompt in waiting if prompt.session_id == session_id}
@@ -114,23 +114,23 @@ class Worker:
                 self._adopt(session_id, list(prompts.values()))
             for answer in found.answers:
                 self._ledger.answer([prompts[one] for one in answer.uuids], answer.text)
-                self._log.event(f"{self.group.name}: took an answer from the transcript that an earlier host had not")
+                self._log.event(f"{self.group.name}: recovered an answer from the transcript")
             for one in found.begun:
                 self._ledger.ask_again(prompts[one])
 
     def _adopt(self, session_id: str, prompts: list[Prompt]) -> None:
-        """Sets the pointer to a session whose host died before it did."""
+        """Set the pointer to a session whose host died before it did."""
         name = self.group.name
         is_known = session_id in {entry.session_id for entry in self._sessions.get_history(name)}
         if self._sessions.get(name) is None and not is_known and not prompts[0].is_isolated:
             self._sessions.set(name, session_id)
 
     def _choose(self) -> Prompt | None:
-        """The prompt that may be given now.
+        """Return the prompt to send now, or None.
 
-        While the agent is in a turn, prompts with messages are given one after the other, each when the runtime has
-        taken the one before: it joins those that wait into one, whose answers cannot be told apart. A task runs alone,
-        and what came after a `clear` is for the next session.
+        During a turn, prompts with messages are sent one after the other, each when the runtime has received the
+        previous one: it merges waiting prompts, whose answers would be indistinguishable. A task runs alone, and
+        messages after a `clear` are for the next session.
         """
         if self._is_last_turn:
             return None
@@ -144,14 +144,15 @@ class Worker:
             if prompt.uuid in ready and not (self._given and prompt.task):
                 return prompt
             if not prompt.task:
-                return None  # later messages wait for one that was put off
+                return None  # later messages wait for a delayed one
         return self._ledger.next_prompt(self.group.name)
 
     def _open_prompts(self, *, even_later: bool = False) -> list[Prompt]:
         return self._ledger.open_prompts(self.group.name, even_later=even_later)
 
     def _is_current(self) -> bool:
-        """Whether the agent's session is still the one for the next message: tools may have cleared or switched it."""
+        """Return whether the agent's session is still the one for the next message: tools may have cleared or switched
+        it."""
         if self._agent is None:
             return False
         expected = self._agent.session_id if self._is_begun else self._pointer
@@ -215,25 +216,25 @@ class Worker:
         self._log.event(f"{self.group.name}: {f'{prompt.task} done' if prompt.task else 'answered'}{seconds}")
 
     async def _check_life(self) -> None:
-        """Gives up a runtime that has sent nothing for SILENCE_SECONDS; one that works sends messages."""
+        """Give up a runtime that has sent nothing for SILENCE_SECONDS; a working one sends messages."""
         if self._agent and time.monotonic() - self._agent.heard > SILENCE_SECONDS:
             await self._give_up(f"the runtime has sent nothing for {SILENCE_SECONDS / 60:.0f} minutes")
 
     async def _give_up(self, error: str) -> None:
-        """Ends the agent. Takes what it had answered from the transcript; has the rest asked again."""
+        """End the agent. Recover its answers from the transcript; ask the other prompts again."""
         prompts, was_begun = list(self._given.values()), self._is_begun
         await self._close()
         await self._recover()
         still_open = {prompt.id for prompt in self._open_prompts(even_later=True)}
         prompts = [prompt for prompt in prompts if prompt.id in still_open]
         if self._pointer and not was_begun and NO_SESSION in error:
-            self._log.fault(f"{self.group.name}: {self._pointer} cannot be gone on with: {one_line(for_people(error))}")
+            self._log.fault(f"{self.group.name}: {self._pointer} cannot be resumed: {one_line(for_people(error))}")
             self._sessions.lose(self.group.name, self._pointer)  # the open prompts begin a new one
         else:
             self._fail(prompts, error)
 
     def _fail(self, prompts: list[Prompt], error: str) -> None:
-        """Tries prompts again later, or, after the last time, answers with what went wrong."""
+        """Retry prompts later or, after the last attempt, answer with the error."""
         reason = shortened(error, ERROR_CHARACTERS)
         self._log.fault(f"{self.group.name}: {reason}")
         for prompt in prompts:
@@ -245,7 +246,7 @@ class Worker:
                 self._ledger.answer([prompt], f"There is no answer, after {after}: {reason}", reason)
 
     async def _close(self) -> None:
-        """Ends the agent. Its unanswered prompts stay open."""
+        """End the agent. Its unanswered prompts stay open."""
         agent, self._agent = self._agent, None
         self._given.clear()
         self._taken.clear()
@@ -261,7 +262,7 @@ class Worker:
                 await asyncio.to_thread(archive_group_session, self.group, agent.session_id, time.time())
 
     def _name(self) -> str:
-        """The name of the agent's session for the group's other sessions."""
+        """Return the name of the agent's session for the group's other sessions."""
         if not self._task:
             return CHAT
         return self._task if is_name(self._task) and self._task != CHAT else "task"

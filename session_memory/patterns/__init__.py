@@ -1,1 +1,1 @@
-"""What is usual in how agents work: which commands fail and what helped, what is edited together."""
+"""Patterns in agents' work: commands that fail and their solutions, files edited together."""

@@ -1,4 +1,4 @@
-"""Failed tool uses, which errors are the same, and what followed until the tool use worked. Pure."""
+"""Failed tool calls: group equal errors and find what followed until the call succeeded. Pure."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
     from ..store.values import StoredEntry
 
-MOST_TOOL_USES = 80  # a success that comes later has little to do with the failure
+MOST_TOOL_USES = 80  # a success after more calls has little to do with the failure
 MOST_STEPS = 12
-LEAST_WORDS = 3  # telling ones, of one line of many
+LEAST_WORDS = 3  # distinctive words, for one line of several to count
 COMMAND_CHARACTERS = 100
 
-# What runtimes report as an error when a person refused or stopped a tool use.
+# Reported as an error when a person refused or stopped a tool call.
 _STOPPED = re.compile(
     r"The user doesn't want to|\[Request interrupted|Command (?:was )?aborted|Permission prompt was aborted|"
     r"Permission to use \S+ has been denied|Operation aborted|The tool use was rejected|.*requested permissions? to",
@@ -41,7 +41,7 @@ _SHAPES = tuple(
         (r"(?<!\w)/[\w.@+-]{2,}", "<path>"),
         (rf"\b[\w-]+\.{_ENDING}\b", "<path>"),
         (r"\b0x[0-9a-f]+\b|\b(?=[a-f]*\d)[0-9a-f]{7,}\b", "<hex>"),
-        (r"(?<![a-z_\d])\d+(?:[.,:]\d+)*", "<n>"),  # not what has a letter before it: `TS2339` is a name
+        (r"(?<![a-z_\d])\d+(?:[.,:]\d+)*", "<n>"),  # not digits after a letter: `TS2339` is a name
     )
 )
 _WORD = re.compile(r"<\w+>|\w+")
@@ -52,8 +52,9 @@ _IN_ANY_ERROR = frozenset((
 
 
 class Failure(NamedTuple):
-    """A tool use that failed, `times` with the same error. `fixed` is its repetition that worked (None: none did);
-    `steps` are what worked in between: edits, commands, and reading again a file that could not be edited."""
+    """A failed tool call; `times` counts repetitions with the same error. `fixed` is the repetition that succeeded, or
+    None. `steps` are the successful calls in between: edits, commands, and re-reading a file that could not be
+    edited."""
 
     tool: StoredEntry
     times: int
@@ -62,7 +63,7 @@ class Failure(NamedTuple):
 
 
 def is_failure(tool: StoredEntry) -> bool:
-    """Whether a tool use failed; not one that a person stopped, nor a search that found nothing."""
+    """Return whether a tool call failed; a call that a person stopped and a search without matches did not."""
     if tool.outcome != "error" or _STOPPED.match(tool.error):
         return False
     says_nothing = _SAYS_NOTHING.match(tool.error) is not None
@@ -70,7 +71,7 @@ def is_failure(tool: StoredEntry) -> bool:
 
 
 def normalised(error: str) -> str:
-    """An error in lower case with what varies taken out: exit codes, times, addresses, paths, ids, numbers."""
+    """Return an error in lower case without its variable parts: exit codes, times, addresses, paths, ids, numbers."""
     text = _EXIT_CODE.sub("", one_line(error).lower())
     for shape, name in _SHAPES:
         text = shape.sub(name, text)
@@ -78,9 +79,9 @@ def normalised(error: str) -> str:
 
 
 def similarity(wanted: str, error: str) -> float:
-    """How much of an error somebody asks for (both normalised): above 0.0 only where one has all telling words of the
-    other, 1.0 where both have the same, or are the same. What is asked for may be a piece of the error, or have it in
-    it."""
+    """Return the share of a queried error that another error matches (both normalised). It is above 0.0 only if one has
+    all distinctive words of the other, and 1.0 if they have the same ones. The query may be a part of the error, or
+    contain it."""
     if wanted == error:
         return 1.0
     words, others = _telling(wanted), _telling(error)
@@ -90,20 +91,20 @@ def similarity(wanted: str, error: str) -> float:
 
 
 def best_similarity(wanted: str, error: str) -> float:
-    """The highest similarity between a line of `wanted` and an error. Of several lines only those count that tell as
-    much as an error does."""
+    """Return the highest similarity between a line of `wanted` and an error. If there are several lines, only lines as
+    distinctive as an error count."""
     lines = [normalised(line) for line in wanted.splitlines() if line.strip()]
     telling = [line for line in lines if len(_telling(line)) >= LEAST_WORDS] if len(lines) > 1 else lines
     return max([similarity(line, normalised(error)) for line in telling or lines], default=0.0)
 
 
 def _telling(error: str) -> set[str]:
-    """The words of a normalised error that tell it from others."""
+    """Return the distinctive words of a normalised error."""
     return {word for word in _WORD.findall(error) if not word.startswith("<") and word not in _IN_ANY_ERROR}
 
 
 def failures(items: Iterable[StoredEntry]) -> list[Failure]:
-    """The failures among the tool uses of a conversation, in the order in which they first happened."""
+    """Return the failures among a conversation's tool calls, in order of first occurrence."""
     found: list[_OpenFailure] = []
     waiting: dict[tuple[str, str], list[_OpenFailure]] = {}
     for tool in items:
@@ -127,8 +128,8 @@ def failures(items: Iterable[StoredEntry]) -> list[Failure]:
 
 
 def what_followed(failure: Failure, names: Mapping[str, str] | None = None) -> str:
-    """What made it work, in a few words: `after editing a.ts and running npm install`; '' if it did not. `names` maps
-    paths to how they are shown."""
+    """Return what fixed a failure, briefly: `after editing a.ts and running npm install`; '' if nothing did. `names`
+    maps paths to their display form."""
     if failure.fixed is None:
         return ""
     names = names or {}
@@ -153,7 +154,7 @@ def what_followed(failure: Failure, names: Mapping[str, str] | None = None) -> s
 
 
 class _OpenFailure:
-    """A failure whose repetition has not worked yet; `age` counts the tool uses since."""
+    """A failure without a successful repetition yet; `age` counts the tool calls since."""
 
     def __init__(self, tool: StoredEntry) -> None:
         self.tool = tool
@@ -164,7 +165,7 @@ class _OpenFailure:
 
 
 def _key(tool: StoredEntry) -> tuple[str, str]:
-    """What is equal for a tool use and its repetition."""
+    """Return the key that a tool call and its repetition share."""
     if tool.kind == "command":
         return "command", family(tool.text)
     return (tool.kind, tool.text) if tool.kind in ("edit", "read") else (tool.kind, tool.tool)
@@ -173,7 +174,7 @@ def _key(tool: StoredEntry) -> tuple[str, str]:
 def _still_waiting(
     waiting: dict[tuple[str, str], list[_OpenFailure]], tool: StoredEntry
 ) -> dict[tuple[str, str], list[_OpenFailure]]:
-    """Adds a tool use that worked to the steps of each open failure; leaves out failures that are too old."""
+    """Add a successful tool call to the steps of each open failure; drop failures that are too old."""
     is_step = tool.outcome == "ok" and (tool.kind == "edit" or (tool.kind == "command" and not is_looking(tool.text)))
     for same in waiting.values():
         for one in same:

@@ -1,4 +1,4 @@
-"""How an agent usually works, counted from the tool uses of its conversations. Pure."""
+"""An agent's habits, counted from the tool calls of its conversations. Pure."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ EXAMPLES = 3
 
 
 class FailingCommand(NamedTuple):
-    """A command that fails: how often it ran, failed, and worked again after a failure; its most frequent errors with
-    how often each was seen; what most often followed until it worked."""
+    """A command that fails: how often it ran, failed, and then succeeded; its most frequent errors with their counts;
+    the most frequent fix."""
 
     command: str
     runs: int
@@ -36,7 +36,7 @@ class FailingCommand(NamedTuple):
 
 
 class FilePair(NamedTuple):
-    """Two files that are changed in answer to the same request: how often together, and how often each."""
+    """Two files changed for the same request: how often together, and how often each."""
 
     first: str
     second: str
@@ -46,7 +46,7 @@ class FilePair(NamedTuple):
 
 
 class WorkDirectory(NamedTuple):
-    """A directory with the conversations and messages there, and the time of the last one in milliseconds since the
+    """A directory with its number of conversations and messages, and the time of the last one in milliseconds since the
     epoch."""
 
     directory: str
@@ -68,8 +68,8 @@ class Habits(NamedTuple):
 
 
 class ErrorMatch(NamedTuple):
-    """The same error earlier: where, which share of its telling words was asked for, and what solved it ('' for
-    nothing)."""
+    """An earlier occurrence of an error: its place, the share of its distinctive words that the query matched, and its
+    solution ('' for none)."""
 
     conversation: Conversation
     failure: Failure
@@ -79,7 +79,7 @@ class ErrorMatch(NamedTuple):
 
 
 def find_habits(found: Iterable[ConversationSteps]) -> Habits:
-    """The habits that the conversations show."""
+    """Return the habits in the conversations."""
     counts = _Counts()
     for worked in found:
         counts.take(worked)
@@ -95,7 +95,7 @@ def find_habits(found: Iterable[ConversationSteps]) -> Habits:
 
 
 def short_names(found: Habits) -> dict[str, str]:
-    """The paths of the files that are changed together, from the name of their project's directory on."""
+    """Map the paths of files changed together to short names that begin with the project's directory."""
     directories = sorted((place.directory for place in found.places if place.directory), key=len, reverse=True)
     names = {}
     for path in {path for pair in found.together for path in (pair.first, pair.second)}:
@@ -105,8 +105,7 @@ def short_names(found: Habits) -> dict[str, str]:
 
 
 def matching_errors(wanted: str, found: Iterable[ConversationSteps]) -> list[ErrorMatch]:
-    """The same errors as a line of `wanted`: those with the fewest other words first, then solved ones, then the
-    latest."""
+    """Return the errors that match a line of `wanted`: the closest first, then solved ones, then the latest."""
     seen = []
     for conversation, steps in found:
         for failure in failures(steps):
@@ -216,7 +215,7 @@ class _Counts:
 
 
 def _exchanges(steps: Iterable[StoredEntry]) -> Iterator[list[StoredEntry]]:
-    """The tool uses in answer to one request."""
+    """Yield the tool calls of each request."""
     exchange: list[StoredEntry] = []
     for step in steps:
         if step.role == "tool":
@@ -229,7 +228,7 @@ def _exchanges(steps: Iterable[StoredEntry]) -> Iterator[list[StoredEntry]]:
 
 
 def _label(step: StoredEntry) -> str:
-    """The name of a step in a sequence: the tool, or the family of the command that it runs."""
+    """Return the name of a step: the tool, or the family of its command."""
     if step.kind == "command" and (name := family(step.text)):
         return name
-    return step.tool[:1].upper() + step.tool[1:]  # runtimes differ in how they write `Read`
+    return step.tool[:1].upper() + step.tool[1:]  # runtimes differ in the case of `Read`

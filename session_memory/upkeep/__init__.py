@@ -1,1 +1,1 @@
-"""Work that nobody waits for: bringing the store up to date, and working off what is due."""
+"""Background work: keeping the store up to date, and the tasks that are due."""

@@ -1,4 +1,4 @@
-"""What sessions cost by day, project, session or model, and what memories cost, as sums."""
+"""Sums of costs: sessions by day, project, session or model, and memories."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ BY = ("day", "project", "session", "model")
 
 
 class CostSum:
-    """What several answers took together. `dollars` is None where none of them has a price; `unpriced` are the models
-    among them that have none."""
+    """The sum of several answers. `dollars` is None if none of them has a price; `unpriced` are their models without a
+    price."""
 
     def __init__(self, name: str = "", title: str = "") -> None:
         self.name = name
@@ -34,7 +34,7 @@ class CostSum:
         self.unpriced: set[str] = set()
 
     def add(self, expense: Expense) -> None:
-        """Adds an answer."""
+        """Add an answer."""
         usage = expense.usage
         self.input += usage.input
         self.output += usage.output
@@ -47,7 +47,7 @@ class CostSum:
 
 
 def is_within(expense: Expense, wanted: Filter) -> bool:
-    """Whether an answer is of the time that is wanted."""
+    """Return whether an answer is within the queried time."""
     if wanted.since is None and wanted.until is None:
         return True
     at = expense.at
@@ -55,8 +55,8 @@ def is_within(expense: Expense, wanted: Filter) -> bool:
 
 
 def sums_of(found: Iterable[Expense], *by: str) -> tuple[CostSum, list[list[CostSum]]]:
-    """What was spent in all, and by each of BY that is asked for: days (in local time) in their order from the latest,
-    all else from the dearest. No expense is kept."""
+    """Return the total, and the sums by each requested key of BY: days (local time) from the latest, everything else
+    from the most expensive. Does not keep the expenses in memory."""
     total = CostSum()
     sums: list[dict[str, CostSum]] = [{} for _ in by]
     for expense in found:
@@ -70,7 +70,7 @@ def sums_of(found: Iterable[Expense], *by: str) -> tuple[CostSum, list[list[Cost
 
 
 def _name_of(expense: Expense, kind: str) -> str:
-    """By what an expense is counted."""
+    """Return the key by which an expense is counted."""
     if kind == "day":
         return local_time(expense.at / 1000)[:10] if expense.at is not None else ""
     if kind == "model":
@@ -85,7 +85,7 @@ def _in_order(sums: Iterable[CostSum], kind: str) -> list[CostSum]:
 
 
 def of_memories(location: StoreLocation, wanted: Filter, prices: Prices) -> list[CostSum]:
-    """What our strategies spent in the days (UTC) that are asked for, by model."""
+    """Return our strategies' expenses in the queried days (UTC), by model."""
     since = day_of(wanted.since) if wanted.since is not None else ""
     until = day_of(wanted.until) if wanted.until is not None else "9"
     with closing(StoredQueue(location.database)) as queue:

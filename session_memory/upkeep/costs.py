@@ -1,7 +1,7 @@
-"""What sessions cost, by what their transcripts say of each answer, read when it is asked for.
+"""Costs of sessions, from the usage in their transcripts, read on demand.
 
-An answer counts once, whichever records and forks repeat it; a sub-agent's is its session's. Sessions are those that
-the store shows to whoever asks, so that rules hold here too.
+Each answer counts once, however many records and forks repeat it; a sub-agent's answer counts for its session. Only
+sessions that the store shows to the caller count, so rules apply here too.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
 
     _Answer = tuple[Runtime, ModelUsage, int | None]  # with its time in milliseconds since the epoch
 
-# What it costs to put tokens into a cache, as a multiple of reading them anew.
+# The price of writing tokens to a cache, as a multiple of reading them uncached.
 WRITTEN, WRITTEN_FOR_AN_HOUR = 1.25, 2.0
 
 
 class Expense(NamedTuple):
-    """What an answer took, in which session, when (milliseconds since the epoch; None where that is not said), and its
-    dollars, None without a price."""
+    """One answer's usage, session, time (milliseconds since the epoch, None if unknown) and dollars (None without a
+    price)."""
 
     session: Conversation
     at: int | None
@@ -47,9 +47,8 @@ class Expense(NamedTuple):
 
 
 class SessionFiles:
-    """The transcripts of `conversations` in what is `watched`, the oldest name first, so that a fork follows what it is
-    of; with those of their sub-agents that lie among all others. `missing` counts the sessions whose transcripts are
-    not there."""
+    """The transcripts of `conversations` among the `watched` files, the oldest name first, so that a fork follows its
+    origin; also of their sub-agents in shared folders. `missing` counts the sessions without a transcript."""
 
     def __init__(self, watched: Sequence[SourceDirectory], conversations: Sequence[Conversation]) -> None:
         wanted = {(one.home, one.source_file): one for one in conversations}
@@ -71,19 +70,19 @@ class SessionFiles:
         self.files = sorted(both, key=lambda one: os.path.basename(one[0].key))
 
     def written_since(self, moment: int | None) -> list[tuple[SourceFile, Conversation]]:
-        """Those that may hold something from that time on, each with a conversation of its session."""
+        """Return the files that may contain answers since that time, each with a conversation of its session."""
         return [one for one in self.files if moment is None or one[0].modified >= moment]
 
 
 class KnownAnswers:
-    """The answers in files that were read before, for as long as a file stays as it is: for a program that goes on.
-    They are kept as bytes, which take a quarter of the memory."""
+    """Cache of the answers in files, each valid until its file changes: for a long-running program. Stored as bytes, a
+    quarter of the memory."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[int, int], tuple[tuple[int, int], bytes]] = {}
 
     def of(self, runtime: Runtime, descriptor: int) -> Iterator[_Answer]:
-        """The answers in a file."""
+        """Return the answers in a file."""
         status = os.fstat(descriptor)
         file, stamp = (status.st_dev, status.st_ino), (status.st_size, status.st_mtime_ns)
         known = self._known.get(file)
@@ -98,8 +97,8 @@ def expenses(
     files: Sequence[tuple[SourceFile, Conversation]], prices: Prices, advance: Callable[[str, int], None],
     known_answers: KnownAnswers | None = None,
 ) -> Iterator[Expense]:  # fmt: skip
-    """What each answer in `files` took; what can not be read is left out. `advance` is called with each file and its
-    size. What is in `known_answers` is not read again."""
+    """Yield the expense of each answer in `files`, skipping unreadable ones. Calls `advance` with each file and its
+    size. Uses `known_answers` as a cache."""
     read = known_answers.of if known_answers else _answers_in
     known: set[tuple[str, str]] = set()
     copies: list[tuple[tuple[str, str], Expense]] = []
@@ -113,14 +112,14 @@ def expenses(
                 known.add(key)
                 yield expense
         advance(file.path, file.size)
-    for key, expense in copies:  # of what is not there any more
+    for key, expense in copies:  # of files that no longer exist
         if key not in known:
             known.add(key)
             yield expense
 
 
 def price_of(usage: ModelUsage, prices: Prices) -> float | None:
-    """What an answer costs in dollars: what its runtime says, else by the price of the model; None without one."""
+    """Return an answer's cost in dollars: as its runtime reports it, else by the model's price; None without one."""
     if usage.dollars is not None:
         return usage.dollars
     plain = cost(Usage(usage.input, usage.output, usage.cached, usage.model), prices)
@@ -134,13 +133,13 @@ def price_of(usage: ModelUsage, prices: Prices) -> float | None:
 def _sub_agents_of(
     sessions: dict[tuple[str, str], Conversation], others: Iterable[SourceFile]
 ) -> Iterator[tuple[SourceFile, Conversation]]:
-    """Those of `others` that are of sub-agents of `sessions`, which are by home and id; also of such that another
-    sub-agent started."""
+    """Yield the files of `others` that belong to sub-agents of `sessions` (by home and id), including nested
+    sub-agents."""
     found: dict[tuple[str, str], tuple[SourceFile, str]] = {}
     for _, files in groupby(others, lambda file: file.directory):
         for file in files:
             runtime, parent = _sub_agent_in(file)
-            if runtime and runtime.HAS_PROJECT_FOLDERS:  # so they lie beside their sessions', all that are here
+            if runtime and runtime.HAS_PROJECT_FOLDERS:  # they lie beside their session's: already found
                 break
             if runtime and parent:
                 found[file.directory.home, runtime.session_id_of(file.plain_path)] = file, parent
@@ -154,7 +153,7 @@ def _sub_agents_of(
 
 
 def _sub_agent_in(file: SourceFile) -> tuple[Runtime | None, str]:
-    """The runtime of a transcript, and, where it is a sub-agent's, the id of the session that it names as its own."""
+    """Return the runtime of a transcript and, for a sub-agent's, the id of the session that it names as its own."""
     try:
         descriptor = file.open()
     except (OSError, OutsideGroupError):
@@ -168,7 +167,7 @@ def _sub_agent_in(file: SourceFile) -> tuple[Runtime | None, str]:
 
 
 def _answers_of(file: SourceFile, read: Callable[[Runtime, int], Iterable[_Answer]]) -> Iterator[_Answer]:
-    """The answers in a transcript and in those of its sub-agents, each with its time."""
+    """Yield the answers in a transcript and in those of its sub-agents, each with its time."""
     try:
         descriptor = file.open()
     except (OSError, OutsideGroupError):
@@ -178,13 +177,13 @@ def _answers_of(file: SourceFile, read: Callable[[Runtime, int], Iterable[_Answe
         if runtime is None:
             return
         yield from read(runtime, descriptor)
-    except OSError:  # what was read of it counts
+    except OSError:  # answers read so far count
         return
     finally:
         os.close(descriptor)
     confined_to = file.directory.confined_to
     for path in runtime.sub_agents(file.path):
-        if path == file.path:  # it was read
+        if path == file.path:  # already read
             continue
         try:
             descriptor = open_inside(confined_to, path) if confined_to else open_regular(path)
@@ -199,8 +198,8 @@ def _answers_of(file: SourceFile, read: Callable[[Runtime, int], Iterable[_Answe
 
 
 def _answers_in(runtime: Runtime, descriptor: int) -> Iterator[_Answer]:
-    """The answers in one file. Of the records of one answer that counts which tells of the most tokens: the first ones
-    may have been written while it still went on."""
+    """Yield the answers in one file. Of several records of one answer, the one with the most tokens counts: earlier
+    ones may have been written while it was streaming."""
     records = runtime.records
     model, total = "", None
     answers: dict[object, tuple[ModelUsage, int | None]] = {}

@@ -1,4 +1,5 @@
-"""The archives that are due: of conversations that ended and that no hook archived, as where a runtime was killed."""
+"""Due archives: of conversations that ended without a hook to archive them, for example because a runtime was
+killed."""
 
 from __future__ import annotations
 
@@ -26,13 +27,13 @@ if TYPE_CHECKING:
     from ..store.location import StoreLocation
     from ..store.values import Conversation
 
-EVERY_SECONDS = 600  # for a watcher: all archives are looked at
-SLACK_SECONDS = 24 * 3600  # by which a transcript may be taken in later than its conversation ended
+EVERY_SECONDS = 600  # for a watcher: a check reads the list of all archives
+SLACK_SECONDS = 24 * 3600  # a transcript may be ingested this long after its conversation ended
 _EVERY = 10**9
 
 
 class DueArchive(NamedTuple):
-    """A session whose archive is due: its id and its transcript."""
+    """A session with a due archive: its id and its transcript."""
 
     session_id: str
     transcript: str
@@ -41,9 +42,9 @@ class DueArchive(NamedTuple):
 def due_archives(
     store: Store, location: StoreLocation, since: float, environ: Mapping[str, str]
 ) -> Iterator[DueArchive]:
-    """The sessions of a person or an agent whose last conversation is over and in no archive, if all of them were when
-    it was `since` (seconds since the epoch). Those of an agent home, or of a host's group, are due there. Raises
-    DatabaseError, OSError."""
+    """Yield the sessions of a person or an agent whose last conversation has ended and is not archived, if all were
+    archived at `since` (seconds since the epoch). Sessions of an agent home or of a host's group are archived there
+    instead. Raises DatabaseError, OSError."""
     since -= SLACK_SECONDS + location.settings.gap / 1000
     directory = location.home.conversations_dir
     states = store.file_states("")
@@ -65,7 +66,7 @@ def due_archives(
 def write_due(
     due: Iterator[DueArchive], location: StoreLocation, environ: Mapping[str, str], is_over: Callable[[], bool]
 ) -> tuple[int, list[str]]:
-    """Writes archives until `is_over`; how many, and for each that could not be written a line that says why."""
+    """Write archives until `is_over`; return their number, and an error line for each failure."""
     home, settings = location.home, location.home.settings()
     privacy = Privacy(environ, home)
     names: dict[str, str] | None = None
@@ -89,14 +90,15 @@ def write_due(
 
 
 class DueArchives:
-    """The archives that are due, for whoever looks again and again: each time since the last, at most now and then."""
+    """Due archives for a long-running caller: each call covers the time since the previous one, at most every
+    EVERY_SECONDS."""
 
     def __init__(self) -> None:
         self._until = time.time()
         self._next = 0.0
 
     def write(self, store: Store, location: StoreLocation, is_over: Callable[[], bool]) -> tuple[int, list[str]]:
-        """Writes them, if it is time to: see `write_due`. Raises DatabaseError, OSError."""
+        """Write the due archives, unless the last check is recent: see `write_due`. Raises DatabaseError, OSError."""
         began = time.time()
         if began < self._next:
             return 0, []
@@ -106,14 +108,15 @@ class DueArchives:
 
 
 def _is_of_agent(conversation: Conversation, environ: Mapping[str, str]) -> bool:
-    """Whether a session was started in an agent home."""
+    """Return whether a session was started in an agent home."""
     folders = [runtime.SESSIONS_FOLDER for runtime in all_runtimes()]
     stop = environ.get("HOME", "")
     return any(agent_home(conversation.cwd, environ, stop=stop, folder=folder) for folder in folders)
 
 
 def _is_archived(known: KnownArchives, directory: str, session_id: str, modified: float) -> bool:
-    """Whether a session's archive was written after its transcript, which was `modified` (seconds since the epoch)."""
+    """Return whether a session's archive is newer than its transcript, whose time `modified` is in seconds since the
+    epoch."""
     if not os.path.isdir(directory):
         return False
     with private_folder_if_there(directory) as private:
@@ -125,7 +128,7 @@ def _is_archived(known: KnownArchives, directory: str, session_id: str, modified
 
 
 def _names(location: StoreLocation, environ: Mapping[str, str]) -> dict[str, str]:
-    """The names of an agent's sessions, by their ids."""
+    """Map the ids of an agent's sessions to their names."""
     if not location.home.sessions_dir:
         return {}
     try:

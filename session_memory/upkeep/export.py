@@ -1,5 +1,5 @@
-"""An export of conversations as Markdown, JSON or HTML, piece by piece: no more than a part of a conversation is in
-memory. Pure. docs/store.md documents the JSON."""
+"""Export conversations as Markdown, JSON or HTML as a stream: only part of a conversation is in memory. Pure.
+docs/store.md documents the JSON."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 JSON_VERSION = 1
 ASSISTANT = "Assistant"
 WITHHELD = "[what was said may not be told: see the rules in config.yaml]"
-# So many items are rendered at a time, unless they are long.
+# Number of items rendered at a time, unless they are long.
 _BATCH_ITEMS = 100
 _BATCH_CHARACTERS = 256 * 1024
 _BACKTICKS = re.compile("`+")
@@ -65,31 +65,31 @@ blockquote { border-left: 2px solid var(--line); margin-left: 0; padding-left: .
 
 
 class ExportFormat(Protocol):
-    """The text of an export, in the order of these methods, those of a conversation for each."""
+    """The text of an export. The methods are called in this order, those about a conversation once for each."""
 
     def begin(self, now: int, full: bool, title: str) -> str:
-        """What stands before all conversations, which together are called `title`, '' for nothing. `now` is in
+        """Return the text before all conversations. `title` is their common title, '' for none; `now` is in
         milliseconds since the epoch."""
 
     def conversation(self, conversation: Conversation, is_told: bool) -> str:
-        """What stands before the items of a conversation, none of which may be told unless it `is_told`."""
+        """Return the text before the items of a conversation; without `is_told` the items must not be shown."""
 
     def items(self, items: list[StoredEntry]) -> str:
-        """Some of its items."""
+        """Return the text of some of its items."""
 
     def end_of_conversation(self) -> str:
-        """What stands behind the last of them."""
+        """Return the text after its last item."""
 
     def end(self) -> str:
-        """What stands behind all conversations."""
+        """Return the text after all conversations."""
 
 
 def export(
     form: ExportFormat, conversations: Iterable[Conversation], entries: Callable[[int], Iterator[StoredEntry]],
     now: int, *, full: bool, title: str = "",
 ) -> Iterator[str]:  # fmt: skip
-    """The export of conversations, whose items `entries` returns by their ids: what was said, and if it is `full` also
-    the tool uses, and how they ended. Where they are those of one session, `title` is its."""
+    """Yield the export of conversations. `entries` returns a conversation's items by its id: messages and, if `full`,
+    tool calls with their outcome. `title` is the session's, if all conversations are of one."""
     yield form.begin(now, full, for_people(title))
     for conversation in conversations:
         items = entries(conversation.id)
@@ -104,7 +104,7 @@ def export(
 
 
 def _joined(items: Iterable[StoredEntry]) -> Iterator[StoredEntry]:
-    """The items, with those that one API message said in a row as one."""
+    """Yield the items, joining consecutive texts of one API message."""
     last: StoredEntry | None = None
     for item in items:
         if last and item.message and (item.message, item.role) == (last.message, last.role) and item.role != TOOL_ROLE:
@@ -131,13 +131,13 @@ def _batches(items: Iterable[StoredEntry]) -> Iterator[list[StoredEntry]]:
 
 
 def _safe(items: list[StoredEntry]) -> list[StoredEntry]:
-    """The items without secrets that were stored before there was a rule for them."""
+    """Redact secrets stored before a rule for them existed."""
     texts = for_storage([text for one in items for text in (one.text, one.error)])
     return [one._replace(text=text, error=error) for one, text, error in zip(items, texts[::2], texts[1::2])]
 
 
 def _outcome(item: StoredEntry) -> str:
-    """`ok, 3 lines`, `error: 3 failed`; '' where it is not known."""
+    """Return `ok, 3 lines`, `error: 3 failed`; '' if unknown."""
     if item.outcome == "error":
         return f"error: {one_line(item.error)}" if item.error else "error"
     if item.outcome and item.result_lines:
@@ -150,7 +150,7 @@ def _title(conversation: Conversation) -> str:
 
 
 def _facts(conversation: Conversation) -> dict[str, str]:
-    """What is known of a conversation, by what it is called for people."""
+    """Return a conversation's known properties, by their labels for people."""
     times = [at for at in (conversation.first_message_at, conversation.last_message_at) if at is not None]
     return {
         "Session": f"{conversation.session_id} ({conversation.runtime})",
@@ -161,7 +161,7 @@ def _facts(conversation: Conversation) -> dict[str, str]:
 
 
 class MarkdownExport:
-    """Each conversation under a heading of its own, its messages as archives have them."""
+    """Each conversation under its own heading, with messages as in archives."""
 
     def begin(self, now: int, full: bool, title: str) -> str:
         return ""
@@ -182,7 +182,7 @@ class MarkdownExport:
 
 
 def _literal(text: str) -> str:
-    """`text` as Markdown that shows it as it is."""
+    """Escape `text` as Markdown."""
     return escape(text) if "`" in text else f"`{text}`"
 
 
@@ -195,7 +195,7 @@ def _message(item: StoredEntry) -> ArchivedMessage:
 
 
 def _tool_text(item: StoredEntry) -> str:
-    """The name of a tool, its argument as code, and how it ended."""
+    """Return a tool call: the tool's name, its argument as code, and the outcome."""
     argument = item.text.strip("\n")
     longest = max(map(len, _BACKTICKS.findall(argument)), default=0)
     outcome = _outcome(item)
@@ -207,7 +207,7 @@ def _tool_text(item: StoredEntry) -> str:
 
 
 class JsonExport:
-    """One JSON object, in which each conversation, and each item, begins a line."""
+    """One JSON object; each conversation, and each item, begins a line."""
 
     def __init__(self) -> None:
         self._has_conversations = False
@@ -272,8 +272,8 @@ def _encoded(value: dict[str, Any]) -> str:
 
 
 class HtmlExport:
-    """A page on its own: no script, and nothing that a browser would fetch. What agents said is HTML as `render` makes
-    it of Markdown; without that, and all else, is shown as it is."""
+    """A self-contained page: no script, no external resource. Agents' messages are rendered by `render` from Markdown;
+    without it, and everywhere else, text is escaped."""
 
     def __init__(self, render: Callable[[str], str] | None = None) -> None:
         self._render = render

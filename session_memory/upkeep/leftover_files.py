@@ -1,6 +1,6 @@
-"""Files that nobody needs any more, which upkeep removes: what a killed process left beside a file that it was about to
-replace, after an hour, and what is kept for the prompts of a session (cursors and what lies beside them), where none
-has changed it for 90 days. Should the session go on all the same, it hears what a new one would."""
+"""Upkeep's deletion of obsolete files: temporary files of killed processes after an hour, and the state of a session's
+prompts (cursors and the files beside them) after 90 days without a change. If that session continues after all, its
+next update is that of a new session."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 UNFINISHED_SECONDS = 3600.0
 CURSOR_SECONDS = 90 * 86_400.0
-_NAME = re.compile(r".\.\d+(-\d+)?\.tmp$")  # as files.write_atomically has them: with the number of the process
-_ARCHIVE = re.compile(r"^\..+\.tmp$")  # as archives.writer has them, among archives alone
-_CURSORS = re.compile(r"(?<!\.lock)$")  # whoever waits for a lock has it open
+_NAME = re.compile(r".\.\d+(-\d+)?\.tmp$")  # as files.write_atomically names them: with the process id
+_ARCHIVE = re.compile(r"^\..+\.tmp$")  # as archives.writer names them, only among archives
+_CURSORS = re.compile(r"(?<!\.lock)$")  # a process waiting for a lock has its file open
 
 
 class _Leftovers(NamedTuple):
-    """Below `directory` the files with such `names` that are so old."""
+    """Files below `directory` with such `names` and at least this age."""
 
     directory: str
     names: re.Pattern[str]
@@ -35,11 +35,11 @@ class _Leftovers(NamedTuple):
 
 
 def remove_leftovers(location: StoreLocation) -> None:
-    """Removes them from the state, the memories and the archives of a store. Links are not followed: what lies in a
-    group is its agent's."""
+    """Delete the obsolete files in the state, memories and archives of a store. Does not follow symlinks: a group's
+    agent controls its files."""
     now = time.time()
     for directory, names, seconds in _leftovers(location):
-        with suppress(OSError):  # it is not there, or not ours
+        with suppress(OSError):  # the file is gone, or not ours
             for files, descriptor in _files_below(directory, names):
                 for name in files:
                     _remove(name, descriptor, now - seconds)
@@ -55,7 +55,7 @@ def _leftovers(location: StoreLocation) -> Iterator[_Leftovers]:
 
 
 def _files_below(directory: str, names: re.Pattern[str]) -> Iterator[tuple[Iterator[str], int | None]]:
-    """Of each directory below this one the files with such names, and its descriptor, which only Windows has not."""
+    """Yield, for each directory below this one, its files with such names and its descriptor (None on Windows)."""
     if hasattr(os, "fwalk"):
         for _, _, files, descriptor in os.fwalk(directory):
             yield filter(names.search, files), descriptor

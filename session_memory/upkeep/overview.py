@@ -1,4 +1,4 @@
-"""What waits for the upkeep of a store, and what strategies have spent, as values."""
+"""Upkeep's pending work for a store, and the strategies' spending, as values."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _DAY_MILLISECONDS = 24 * 3600 * 1000
 
 
 class Waiting(NamedTuple):
-    """What is not done yet: files with something that is not in the store, and its bytes; how many conversations each
-    strategy has still to do; the files that cannot be taken in, each with the reason."""
+    """Pending work: the files with new content and its bytes; the number of pending conversations by strategy; the
+    files that cannot be ingested, each with the reason."""
 
     files: int
     bytes: int
@@ -32,7 +32,7 @@ class Waiting(NamedTuple):
 
 
 class Spent(NamedTuple):
-    """What our strategies spent: tokens today (UTC) and in the last seven days, and dollars for the latter, as far as
+    """The strategies' spending: tokens today (UTC) and in the last seven days, and dollars for the latter as far as
     prices are known; `unpriced` are the models without a price."""
 
     tokens_today: int
@@ -43,7 +43,7 @@ class Spent(NamedTuple):
 
 
 def waiting(store: SqliteStore, location: StoreLocation) -> Waiting:
-    """What is not done yet. Raises DatabaseError."""
+    """Return the pending work. Raises DatabaseError."""
     files, size = pending(store, [one for one in location.watched if one.is_expected()])
     with closing(StoredQueue(location.database, location.rules)) as queue:
         now = now_milliseconds()
@@ -58,7 +58,7 @@ def waiting(store: SqliteStore, location: StoreLocation) -> Waiting:
 
 
 def spent(location: StoreLocation) -> Spent:
-    """What our strategies spent. Raises DatabaseError."""
+    """Return the strategies' spending. Raises DatabaseError."""
     now = now_milliseconds()
     with closing(StoredQueue(location.database)) as queue:
         week = queue.accounts.by_model(day_of(now - (WEEK_DAYS - 1) * _DAY_MILLISECONDS))

@@ -1,4 +1,4 @@
-"""Has the archives and memories of a store lie where the rules want them, before anybody looks at them."""
+"""Move the archives and memories of a store where the rules require, before anyone reads them."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 
 def follow_rules(location: StoreLocation, environ: Mapping[str, str], note: Note) -> None:
-    """Moves to private folders what rules exclude, and back what they do not. A host does it for its groups' archives.
-    `note` is called with what stands in the way. Raises CorruptDatabaseError."""
+    """Move files that rules exclude to private folders, and others back. A host does this for its groups' archives.
+    Calls `note` with any obstacle. Raises CorruptDatabaseError."""
     try:
         for archives in location.archives:
             if not archives.confined_to and os.path.isdir(archives.directory):

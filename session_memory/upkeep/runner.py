@@ -1,7 +1,7 @@
-"""One run of upkeep, in a process of its own: takes in what is new, archives what is due, makes memories, and ends.
+"""One run of upkeep in its own process: ingests new content, writes due archives, makes memories, and ends.
 
-At most one at a time for a store, at most every ten minutes, of low priority, at most a minute of one processor. It may
-be killed at any moment: the next run goes on.
+At most one at a time per store, at most every ten minutes, at low priority, with at most a minute of CPU time. It may
+be killed at any moment: the next run resumes.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 EVENT = "upkeep"  # in the log
 CPU_SECONDS = 60.0
-STUCK_CPU_SECONDS = 90  # at which the kernel ends a process of ours that does not look at its allowance any more
+STUCK_CPU_SECONDS = 90  # the kernel kills a process that exceeds its allowance this far
 LONGEST_SECONDS = 600.0
 REDACTION_SECONDS = 5.0
 BATCH_BYTES = 8 * 1024 * 1024
@@ -44,35 +44,35 @@ NO_APSW = "apsw is not installed, so that there is no store yet, and only archiv
 
 
 class Allowance:
-    """How much of the processor, and how long, a run may still take."""
+    """The CPU and wall-clock time that a run has left."""
 
     def __init__(self) -> None:
         self._cpu_end = cpu_seconds() + CPU_SECONDS
         self._deadline = time.monotonic() + LONGEST_SECONDS
 
     def is_spent(self) -> bool:
-        """Whether it is to end."""
+        """Return whether the run must end."""
         return cpu_seconds() >= self._cpu_end or time.monotonic() >= self._deadline
 
 
 class _SpentError(Exception):
-    """The allowance is spent while there is still something to take in."""
+    """The allowance is spent before everything is ingested."""
 
 
 def main(words: list[str]) -> None:
-    """The program, started with the path of a home. What goes wrong is a line in the home's log."""
+    """Run upkeep for the home whose path is the argument. Errors go to the home's log."""
     _lower_priority()
-    for runtime in all_runtimes():  # what is started from here belongs to no session
+    for runtime in all_runtimes():  # a child process belongs to no session
         for name in runtime.install.hook_variables("", ""):
             os.environ.pop(name, None)
     os.environ[ENV_GUARD] = "1"
     add_all_packages(os.environ)
-    with suppress(NoStoreError, LockedError):  # nothing was said there yet; another process is at it
+    with suppress(NoStoreError, LockedError):  # nothing recorded yet; another process is running
         do_upkeep(words[0], os.environ)
 
 
 def do_upkeep(path: str, environ: Mapping[str, str]) -> None:
-    """Does the upkeep of the store of the home at `path`, if it is due. Raises NoStoreError, LockedError."""
+    """Run upkeep for the store of the home at `path`, if due. Raises NoStoreError, LockedError."""
     location = find_location(path, environ)
     home = location.home
     try:
@@ -93,7 +93,7 @@ def _run(location: StoreLocation, environ: Mapping[str, str], held: int) -> None
     runs.note_broken_off()
     run = UpkeepRun(time.time())
     if find_spec("apsw") is None:
-        run.problem = NO_APSW  # and it stays due: a plugin may be installing it
+        run.problem = NO_APSW  # stays due: a plugin may be installing it
         if before == NO_APSW:
             return
     runs.runs.append(run)
@@ -114,7 +114,7 @@ def _run(location: StoreLocation, environ: Mapping[str, str], held: int) -> None
 
 
 def _work(location: StoreLocation, environ: Mapping[str, str], run: UpkeepRun, runs: RunLog, log: HookLog) -> None:
-    """Does the work, and notes in `run` what became of it. Raises SessionMemoryError, OSError."""
+    """Do the work and record the outcome in `run`. Raises SessionMemoryError, OSError."""
     from ..store.refresh import use_store
     from .leftover_files import remove_leftovers
     from .private_files import follow_rules
@@ -185,7 +185,7 @@ def _make_memories(location: StoreLocation, run: UpkeepRun, allowance: Allowance
 
 
 def _push_to_team(location: StoreLocation, allowance: Allowance, log: HookLog) -> None:
-    """Pushes what is new. What cannot be pushed waits, and is said once, until it is another problem."""
+    """Push new content. On failure it waits; each problem is logged once."""
     from ..store.refresh import open_store
     from .team import note_problem, push_to_team
 
@@ -200,10 +200,10 @@ def _push_to_team(location: StoreLocation, allowance: Allowance, log: HookLog) -
 
 
 def _lower_priority() -> None:
-    """Lets everything else go first, and has the kernel end what does not look at its allowance."""
+    """Lower the process's priority, and let the kernel kill it if it ignores its allowance."""
     if hasattr(os, "nice"):
         os.nice(NICENESS)
-    with suppress(OSError):  # there is none but on Linux
+    with suppress(OSError):  # exists only on Linux
         subprocess.run(["ionice", "-c", "3", "-p", str(os.getpid())], check=False, capture_output=True)
     with suppress(ImportError, OSError, ValueError):
         from resource import RLIMIT_CPU, getrlimit, setrlimit
@@ -212,6 +212,6 @@ def _lower_priority() -> None:
 
 
 def _said(error: Exception) -> str:
-    """An error on one line, with its type where it is none of ours."""
+    """Return an error on one line, with its type unless it is ours."""
     is_foreseen = isinstance(error, SessionMemoryError | OSError)
     return one_line(for_people(described(error) if is_foreseen else f"{type(error).__name__}: {error}"))

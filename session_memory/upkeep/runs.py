@@ -1,4 +1,4 @@
-"""What upkeep did: its last runs for a home, in `upkeep.json` beside the home's log."""
+"""The log of upkeep's last runs for a home: `upkeep.json` beside the home's log."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ BROKEN_OFF = "it was ended before it was done"
 
 
 class UpkeepRun:
-    """One run: when it `began` and `ended` (0.0 for not yet), in seconds since the epoch; `cpu_seconds` of processor
-    time; the `files` that had something new and the `bytes` of that; how many conversations were `archived`, and how
-    many `memories` made. `is_cut_short` says that there was more to do than it may. `stopped` says for each strategy
-    that could not go on, why; `problem` why the run failed ('' if it did not)."""
+    """One run: `began` and `ended` (0.0 for not yet) in seconds since the epoch; `cpu_seconds`; the number of `files`
+    with new content and its `bytes`; the number of `archived` conversations and of `memories` made. `is_cut_short`: the
+    limit left work undone. `stopped` maps strategies that could not continue to the reason; `problem` is the run's
+    error ('' for none)."""
 
     def __init__(self, began: float) -> None:
         self.began = began
@@ -40,8 +40,8 @@ class UpkeepRun:
 
 
 class RunLog:
-    """The last runs of a home, the oldest first, and until when (seconds since the epoch) all that was said is known to
-    be archived. A file that cannot be understood counts as none."""
+    """The last runs of a home, the oldest first, and the time (seconds since the epoch) up to which everything is
+    archived. A corrupt file counts as empty."""
 
     def __init__(self, home: Home) -> None:
         self._path = home.state_dir + FILE
@@ -55,21 +55,21 @@ class RunLog:
             pass
 
     def save(self) -> None:
-        """Writes the last KEPT_RUNS. Raises OSError."""
+        """Write the last KEPT_RUNS. Raises OSError."""
         self.runs = self.runs[-KEPT_RUNS:]
         content = {"archived_until": self.archived_until, "runs": [vars(run) for run in self.runs]}
         write_atomically(self._path, encode(content).encode())
 
     def note_broken_off(self) -> None:
-        """Says of runs that did not end that they were broken off, for whoever knows that none is at work."""
+        """Mark unfinished runs as interrupted. Call it only if no run is in progress."""
         for run in self.runs:
             if not run.ended and not run.problem:
                 run.problem = BROKEN_OFF
 
 
 class UpkeepRuns(NamedTuple):
-    """When upkeep is done (`mode`), the id of the process that watches (0 for none), the runs that there were, the
-    oldest first, and when, in seconds since the epoch, the next may begin at the earliest (0.0 for at once)."""
+    """The `mode` of upkeep, the process id of the watcher (0 for none), the past runs, the oldest first, and the
+    earliest time of the next in seconds since the epoch (0.0 for now)."""
 
     mode: str
     watcher: int
@@ -78,7 +78,7 @@ class UpkeepRuns(NamedTuple):
 
 
 def past_runs(home: Home) -> list[UpkeepRun]:
-    """The last runs of a home, the oldest first."""
+    """Return the last runs of a home, the oldest first."""
     log = RunLog(home)
     if not is_at_work(home):
         log.note_broken_off()
@@ -86,7 +86,7 @@ def past_runs(home: Home) -> list[UpkeepRun]:
 
 
 def upkeep_runs(location: StoreLocation) -> UpkeepRuns:
-    """The runs for the home that a store belongs to."""
+    """Return the runs for the store's home."""
     home = location.home
     try:
         status = os.stat(lock_file(home))
@@ -97,7 +97,7 @@ def upkeep_runs(location: StoreLocation) -> UpkeepRuns:
 
 
 def is_at_work(home: Home) -> bool:
-    """Whether upkeep of this home runs."""
+    """Return whether upkeep of this home is running."""
     try:
         descriptor = os.open(lock_file(home), os.O_RDONLY)
     except OSError:
@@ -117,7 +117,7 @@ def is_at_work(home: Home) -> bool:
 
 
 def _is_locked(path: str) -> bool:
-    """The same where no lock can be held by several: it is taken for a moment."""
+    """Return the same on a system without shared locks, by taking the lock for a moment."""
     try:
         os.close(lock(path, 0.0))
     except LockedError:
@@ -134,6 +134,6 @@ def _run_of(values: dict[str, Any]) -> UpkeepRun:
 
 
 def cpu_seconds() -> float:
-    """The processor time of this process and of those that it has started and that have ended."""
+    """Return the CPU time of this process and its finished children."""
     times = os.times()
     return times.user + times.system + times.children_user + times.children_system

@@ -1,4 +1,4 @@
-"""What of a machine's store a team gets: which sessions are shared, as what, and when they were pushed last."""
+"""Sharing with a team: which sessions of a machine's store are shared, as what, and when they were pushed last."""
 
 from __future__ import annotations
 
@@ -40,8 +40,9 @@ NOBODY = SHARES[0]
 
 
 class TeamState(NamedTuple):
-    """How it went with the team last: when all was pushed, what went wrong since ('' for nothing), when first, and when
-    this machine was told what others did. Times are in milliseconds since the epoch, 0 for never."""
+    """The last exchange with the team: the time of the last complete push, the problem since ('' for none) and the time
+    it began, and the time when this machine last received others' activity. Times are in milliseconds since the epoch,
+    0 for never."""
 
     pushed_at: int = 0
     problem: str = ""
@@ -50,7 +51,7 @@ class TeamState(NamedTuple):
 
 
 def team_of(home: Home) -> TeamSettings:
-    """What the settings of a home say of its team. Raises ConfigError."""
+    """Return the team settings of a home. Raises ConfigError."""
     return team_settings(home.settings().team, home.user_dir or os.path.expanduser("~"))
 
 
@@ -59,7 +60,7 @@ class NoTeamError(SessionMemoryError):
 
 
 def joined_team(home: Home) -> TeamSettings:
-    """The team of a home. Raises NoTeamError, ConfigError."""
+    """Return the team of a home. Raises NoTeamError, ConfigError."""
     team = team_of(home)
     if not team.url:
         raise NoTeamError("this machine has joined no team", "session-memory team join postgresql://USER@HOST/DATABASE")
@@ -67,7 +68,7 @@ def joined_team(home: Home) -> TeamSettings:
 
 
 def read_state(home: Home) -> TeamState:
-    """How it went last."""
+    """Read the state of the last exchange."""
     try:
         return TeamState(*unsealed(read_whole(_state_file(home))))
     except (OSError, ValueError, TypeError):
@@ -75,14 +76,15 @@ def read_state(home: Home) -> TeamState:
 
 
 def note_heard(home: Home, *, pushed: bool) -> None:
-    """Notes that this machine was told what others did, and, if `pushed`, that all was pushed. Raises OSError."""
+    """Record that this machine received others' activity and, if `pushed`, that the push was complete. Raises
+    OSError."""
     now = now_milliseconds()
     state = TeamState(now) if pushed else read_state(home)
     write_atomically(_state_file(home), sealed(state._replace(heard_at=now)))
 
 
 def note_problem(home: Home, problem: str) -> bool:
-    """Notes what went wrong; returns whether that is new. Raises OSError."""
+    """Record a problem; return whether it is new. Raises OSError."""
     before = read_state(home)
     since = before.problem_since or now_milliseconds()
     write_atomically(_state_file(home), sealed(TeamState(before.pushed_at, problem, since, before.heard_at)))
@@ -92,8 +94,8 @@ def note_problem(home: Home, problem: str) -> bool:
 def push_to_team(
     store: SqliteStore, location: StoreLocation, note: Note, is_spent: Callable[[], bool] = lambda: False
 ) -> tuple[TeamPushReport, MemoryPushReport]:
-    """Pushes what is new to the team that the home has joined, memories too, and keeps on this machine what others did
-    lately in its projects. `note` is called with what somebody should know. Raises SessionMemoryError, OSError."""
+    """Push new sessions and memories to the home's team, and store others' recent activity in its projects on this
+    machine. Calls `note` with warnings for the user. Raises SessionMemoryError, OSError."""
     from ..store.postgres.activity import recent_sessions
     from ..store.postgres.push import TeamPush
     from .team_activity import keep_activity, noted_starts
@@ -121,9 +123,9 @@ def push_to_team(
 def withdraw_forgotten(
     location: StoreLocation, sessions: Collection[tuple[str, str]], memories: Mapping[str, Collection[str]]
 ) -> int:
-    """Deletes sessions, which are (group, id), of this machine and memories by their groups from the team; returns how
-    many. What is kept of a session goes anew with the next push. Raises TeamError where the server does not answer
-    soon: then all of it is deleted with the next push; ConfigError."""
+    """Delete this machine's sessions, as (group, id), and memories, by group, from the team; return the number deleted.
+    Sessions that are still shared are pushed again next time. Raises TeamError if the server does not answer in time
+    (the next push then deletes them all); ConfigError."""
     from ..store.postgres.memory_push import pushed_memories, withdraw_memories
     from ..store.postgres.push import TeamPush
 
@@ -138,8 +140,7 @@ def withdraw_forgotten(
 
 
 def waiting_for_push(store: SqliteStore, location: StoreLocation) -> tuple[int, int]:
-    """How many sessions have something that is to be pushed, and how many entries that is. Raises DatabaseError,
-    ConfigError."""
+    """Return the number of sessions with entries to push, and of those entries. Raises DatabaseError, ConfigError."""
     from ..store.postgres.push import TeamPush
 
     team = team_of(location.home)
@@ -150,7 +151,7 @@ def waiting_for_push(store: SqliteStore, location: StoreLocation) -> tuple[int, 
 
 
 def drop_state(home: Home) -> None:
-    """Forgets how it went, and what others did, as of a team that the home has left. Raises OSError."""
+    """Delete the state and others' activity of a team that the home has left. Raises OSError."""
     from .team_activity import drop_activity
 
     drop_activity(home)
@@ -159,8 +160,8 @@ def drop_state(home: Home) -> None:
 
 
 def unshared_counts(store: SqliteStore, location: StoreLocation) -> tuple[int, int]:
-    """How many sessions are not shared since they lie in no project, and how many since rules say so. Raises
-    DatabaseError, ConfigError."""
+    """Return the number of sessions not shared because they belong to no project, and of those that rules exclude.
+    Raises DatabaseError, ConfigError."""
     sharing = Sharing(location, team_of(location.home))
     told = [file for file in stored_files(store) if file.item_count and not file.is_excluded]
     unshared = [file for file in told if not sharing.shared_as(file, None)]
@@ -169,7 +170,7 @@ def unshared_counts(store: SqliteStore, location: StoreLocation) -> tuple[int, i
 
 
 def shared_files(store: SqliteStore, location: StoreLocation) -> list[tuple[StoredFile, SharedAs]]:
-    """What would be shared, as what. Raises DatabaseError, ConfigError."""
+    """Return the files to share, each with its form. Raises DatabaseError, ConfigError."""
     sharing = Sharing(location, team_of(location.home))
     told = [file for file in stored_files(store) if file.item_count and not file.is_excluded]
     found = [(file, sharing.shared_as(file, None)) for file in told]
@@ -177,8 +178,8 @@ def shared_files(store: SqliteStore, location: StoreLocation) -> list[tuple[Stor
 
 
 class Sharing:
-    """Which sessions of a store are shared, by the rules as they are when this is made. A session is asked for by its
-    transcripts first, and then by its id."""
+    """The sharing rules of a store, as of construction. Looks up a session by its transcripts first,
+    then by its id."""
 
     def __init__(self, location: StoreLocation, team: TeamSettings) -> None:
         self._team = team
@@ -189,8 +190,8 @@ class Sharing:
         self._sessions: dict[tuple[str, str], list[SharedAs | None]] = {}
 
     def shared_as(self, file: StoredFile, known: SharedSession | None) -> SharedAs | None:
-        """As what a transcript is shared; None: not at all. `known` is what the team has of it: a project whose
-        directory is gone stays what it was."""
+        """Return the form in which a transcript is shared; None if it is not. `known` is the team's version: a project
+        whose directory is gone keeps its name."""
         judged = JudgedFile(file.id, file.home, file.session_id, file.title, file.cwd, file.file_path)
         found = self._judged(judged, known)
         if found:
@@ -199,14 +200,14 @@ class Sharing:
         return found
 
     def is_held_back(self, session: SharedSession) -> bool:
-        """Return whether a rule that names a session shares it with fewer than the team has it for; asked if the store
-        does not have it any more, so that nothing can take its place."""
+        """Return whether a rule that names a session allows fewer people than the team has it for. For sessions that
+        the store does not have any more, so that nothing can replace them."""
         rule = self._rules.rule(JudgedFile(0, session.home, session.session_id, session.title, "", ""))
         return rule.is_private or (bool(rule.share) and SHARES.index(rule.share) < SHARES.index(session.share))
 
     def of_session(self, home: str, session: str, directory: str) -> SharedAs | None:
-        """As what a session is shared that was started in a directory: as the strictest of its transcripts; where the
-        store has none of it any more, by the directory."""
+        """Return the form in which a session is shared: the strictest of its transcripts or, if the store has none any
+        more, that of its start directory."""
         if (home, session) not in self._sessions:
             return self._judged(JudgedFile(0, home, session, "", directory, ""), None)
         found = [one for one in self._sessions[home, session] if one]
@@ -214,8 +215,8 @@ class Sharing:
         return min(found, key=lambda one: SHARES.index(one.share)) if is_shared else None
 
     def _branch(self, file: StoredFile, known: SharedSession | None) -> str:
-        """The branch that was checked out when the session was last active; as the team has it, if that is longer ago
-        than others are told of it."""
+        """Return the branch checked out when the session was last active; the team's version if that was too long ago
+        to report."""
         if now_milliseconds() - (file.last_at or 0) > LATELY_HOURS * 3_600_000:
             return known.branch if known else ""
         return for_people(self._branches.checked_out(file.cwd, (file.last_at or 0) / 1000))
@@ -231,14 +232,14 @@ class Sharing:
         return SharedAs(project, share, root) if project else None
 
     def project(self, directory: str) -> tuple[str, str]:
-        """See project_of."""
+        """Return the result of `project_of`."""
         if directory not in self._projects:
             self._projects[directory] = project_of(directory, self._team.projects, self._user_dir)
         return self._projects[directory]
 
     def starts(self, noted: Iterable[str]) -> dict[str, tuple[str, str]]:
-        """The projects of the sessions that were asked for, and of the directories `noted` that rules do not exclude,
-        each with where its root lies here, by the directories that sessions were started in, and by the roots."""
+        """Return the projects of the sessions looked up, and of those directories in `noted` that rules do not exclude,
+        each with its local root, by start directory and by root."""
         for directory in noted:
             if not self._rules.rule(JudgedFile(0, "", "", "", directory, "")).ignore:
                 self.project(directory)
@@ -247,9 +248,9 @@ class Sharing:
 
 
 def project_of(directory: str, names: Mapping[str, str], user_dir: str) -> tuple[str, str]:
-    """The project that a directory belongs to on all machines, and where its root lies on this one: as `names` call the
-    nearest directory above, or the main worktree of its repository, else by the repository's origin. ('', '') where
-    nothing says so."""
+    """Return the project of a directory, the same on all machines, and its local root. The name is that of `names` for
+    the nearest parent directory or the repository's main worktree, else the repository's origin. ('', '') if
+    unknown."""
     if not directory.startswith("/"):
         return "", ""
     real = os.path.realpath(directory)

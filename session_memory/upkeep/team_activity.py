@@ -1,4 +1,4 @@
-"""Keeps on this machine what a team did lately in one's projects, so that a prompt tells it without a network."""
+"""Store a team's recent activity in this machine's projects, so that a prompt reports it without a network."""
 
 from __future__ import annotations
 
@@ -25,10 +25,9 @@ if TYPE_CHECKING:
 def keep_activity(
     home: Home, sessions: list[RecentSession], starts: Mapping[str, tuple[str, str]], own_ids: Collection[str]
 ) -> int:
-    """Writes a file for each of the sessions, and deletes those of others; returns how many there are. `starts` are the
-    projects, and where their root lies here, by the directories that sessions are started in; sessions with one of
-    `own_ids` lie on this machine, too, and are left out. A file changes only where something is new; what is kept of
-    other projects is deleted. Raises OSError."""
+    """Write a file per session and delete the files of other sessions; return the number kept. `starts` maps start
+    directories to projects with their local roots. Leaves out sessions with one of `own_ids`: they are on this machine
+    too. Changes only files with new content, and deletes those of other projects. Raises OSError."""
     wanted: dict[str, dict[str, bytes]] = {project: {} for project, _ in starts.values()}
     for session in sessions:
         if session.session_id not in own_ids and session.project in wanted:
@@ -54,24 +53,24 @@ def keep_activity(
 
 
 def noted_starts(home: Home) -> list[str]:
-    """The directories that sessions were started in since the team was joined, as far as they are still there."""
+    """Return the existing directories in which sessions were started since the team was joined."""
     files = [f"{home.team_starts}/{name}" for name in names_in(home.team_starts)]
     return [start for _, _, start in map(read_start, files) if start and os.path.isdir(start)]
 
 
 def activity_count(home: Home) -> int:
-    """How many sessions of others are kept."""
+    """Return the number of other people's sessions stored here."""
     return sum([name.endswith(ENDING) for _, _, names in os.walk(home.team_dir) for name in names])
 
 
 def drop_activity(home: Home) -> None:
-    """Deletes all that was kept. Raises OSError."""
+    """Delete all stored activity. Raises OSError."""
     with suppress(FileNotFoundError):
         shutil.rmtree(home.team_dir)
 
 
 def _content(session: RecentSession) -> bytes:
-    """The lines of a session's file. The tool uses of a message belong to the entry that they follow, or make one."""
+    """Return the lines of a session's file. A message's tool calls belong to the entry before them, or form one."""
     records: list[dict[str, object]] = [{"title": session.title, "branch": session.branch}]
     for message, items in groupby(session.items, key=lambda item: item.message):
         records.append(_record(message, list(items)))

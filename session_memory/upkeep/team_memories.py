@@ -1,4 +1,4 @@
-"""Which memories of a machine its team gets: those that hold and were drawn only from sessions that are shared."""
+"""Sharing memories with a team: current ones whose sources are all shared sessions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ BATCH = 200  # in one transaction
 
 
 class MemoryPushReport(NamedTuple):
-    """What was done: memories that were pushed, memories that were taken back, and whether all is there."""
+    """The result: the number of memories pushed and withdrawn, and whether everything is pushed."""
 
     pushed: int = 0
     withdrawn: int = 0
@@ -40,8 +40,8 @@ class MemoryPushReport(NamedTuple):
 def push_memories(
     location: StoreLocation, team: TeamPush, shared_as: AsWhat, note: Note, is_spent: Callable[[], bool]
 ) -> MemoryPushReport:
-    """Pushes the memories that are new or have changed, in batches, until `is_spent`; takes back those that are not
-    shared any more, do not hold, or were forgotten. Raises SessionMemoryError, OSError."""
+    """Push new and changed memories in batches until `is_spent`; withdraw those that are no longer shared, are
+    superseded, or were forgotten. Raises SessionMemoryError, OSError."""
     pushed = memory_push.pushed_memories(team)
     shared, known = _shared(location, shared_as, note)
     keys = {(memory.home, memory.id) for memory, _ in shared}
@@ -64,7 +64,7 @@ def push_memories(
 def _shared(
     location: StoreLocation, shared_as: AsWhat, note: Note
 ) -> tuple[list[tuple[IndexedMemory, SharedAs]], set[str]]:
-    """The memories that are shared, each as what; and the groups that have any memories, shared or not."""
+    """Return the shared memories, each with its form, and the groups that have any memories."""
     with open_index(location, note) as index:
         told = index.memories(MemoryFilter(location.homes, is_untrusted=False))
         known = {group for group in groups_of(location) if index.pages(group)}
@@ -73,8 +73,8 @@ def _shared(
 
 
 def _shared_as(memory: IndexedMemory, shared_as: AsWhat) -> SharedAs | None:
-    """As what a memory is shared: in the project of the session that it was drawn from last, and as the strictest of
-    all that it was drawn from. One that a person wrote comes from none, and is not shared."""
+    """Return the form in which a memory is shared: in the project of its latest source session, as strictly as the
+    strictest of its sources. A person's own memory has no source and is not shared."""
     found = [shared_as(memory.home, origin[1], origin[5]) for origin in sorted(memory.origins, key=_time)]
     shared = [one for one in found if one]
     if not found or len(shared) < len(found):
@@ -87,15 +87,14 @@ def _time(origin: tuple[int | None, str, int, str, int, str]) -> int:
 
 
 def _is_gone(location: StoreLocation, key: tuple[str, str], known: set[str]) -> bool:
-    """Whether a memory that is not shared now is to be taken back. Where a group has no memories at all, its folder was
-    lost or moved, and only what was forgotten is."""
+    """Return whether to withdraw a memory that is not shared now. If a group has no memories at all, its folder was
+    lost or moved: then only forgotten memories are withdrawn."""
     group, id = key
     return group in known or id in {one.id for one in forgotten.read(folder_of(location, group))}
 
 
 def _outgoing(shared: list[tuple[IndexedMemory, SharedAs]]) -> list[MemoryPush]:
-    """The memories as the team gets them: without what is a secret by the rules as they are now, with what speaks
-    against them."""
+    """Return the memories in the team's form: redacted by the current rules, with the evidence against them."""
     doubted = with_doubts([memory for memory, _ in shared], os.path.expanduser("~"))
     made = [_made(memory, as_what) for memory, (_, as_what) in zip(doubted, shared)]
     texts = iter(for_storage([text for one in made for text in (one.title, one.content, one.subject, one.quote)]))

@@ -1,8 +1,8 @@
-"""Keeps a store up to date while sessions go on: reads what has changed as soon as it is quiet, and looks at everything
-now and then. Nothing depends on it: whoever asks the store takes in what is new first.
+"""Keep a store up to date while sessions run: ingest a changed file once it is quiet, and poll everything now and then.
+Nothing depends on it: every query ingests new content first.
 
-The kernel drops events when too many come at once, and `watchfiles` does not tell. So a change that was missed is found
-by the next poll, as is one on a file system that sends no events at all.
+The kernel drops events when too many come at once, and `watchfiles` does not report that. The next poll finds any
+missed change, also on a file system without events.
 """
 
 from __future__ import annotations
@@ -31,14 +31,13 @@ if TYPE_CHECKING:
     Step = Callable[[SqliteStore], None]
 
 TICK_SECONDS = 0.5
-QUIET_SECONDS = 2.0  # a file is read once nothing has changed in it for so long,
-FORCED_SECONDS = 15.0  # or so long after its first change: one that is written to all the time
+QUIET_SECONDS = 2.0  # read a file after it was unchanged for this long,
+FORCED_SECONDS = 15.0  # or this long after its first change, if it changes all the time
 BATCH_BYTES = 8 * 1024 * 1024  # a stop waits for no more than this
 
 
 class ChangedFiles:
-    """Files that have changed and wait to be read: each once, however often it changes. Times are in seconds of one
-    clock."""
+    """Changed files that wait to be read, each listed once. Times are in seconds of one clock."""
 
     def __init__(self) -> None:
         self._times: dict[str, tuple[float, float]] = {}  # of the first and of the last change
@@ -47,12 +46,12 @@ class ChangedFiles:
         return len(self._times)
 
     def add(self, path: str, now: float) -> None:
-        """Notes that a file has changed."""
+        """Record a change of a file."""
         first, _ = self._times.get(path, (now, now))
         self._times[path] = (first, now)
 
     def take_due(self, now: float) -> list[str]:
-        """The files that are due, in the order of their first change; they wait no longer."""
+        """Remove and return the due files, in the order of their first change."""
         due = [
             path
             for path, (first, last) in self._times.items()
@@ -63,7 +62,7 @@ class ChangedFiles:
         return due
 
     def clear(self) -> None:
-        """Forgets all of them, as before everything is looked at."""
+        """Remove all files, as before a full poll."""
         self._times.clear()
 
 
@@ -74,9 +73,9 @@ class StoppedError(Exception):
 class Watcher:
     """Keeps one store up to date.
 
-    `find_location` says what is to be watched, and is asked again at every poll; `open_store` opens its store; `say` is
-    called with lines for the log, `tell` with what was taken in; `steps` are done at every poll after that; `stop` ends
-    it within a moment, whatever it is at.
+    `find_location` returns the location to watch and is called at every poll; `open_store` opens its store; `say`
+    receives lines for the log, `tell` the imported sources; `steps` run after every poll; `stop` ends the watcher
+    within a moment, whatever it is doing.
     """
 
     def __init__(
@@ -94,16 +93,16 @@ class Watcher:
         self._say = say
         self._tell = tell
         self._steps = steps
-        self.location = find_location()  # as it was found last
+        self.location = find_location()  # as last found
         self._store = open_store(self.location)
         self._inode = _inode(self.location.database)
         self._changed = ChangedFiles()
         self._poll_at = 0.0
         self._last_problem = ""
-        self._problems = 0  # of the last look at everything
+        self._problems = 0  # of the last poll
 
     def run(self) -> None:
-        """Watches until it is told to stop."""
+        """Watch until told to stop."""
         try:
             while not self._stop.is_set():
                 self._watch(self._roots())
@@ -111,8 +110,8 @@ class Watcher:
             self._store.close()
 
     def run_once(self) -> bool:
-        """Does what is to be done now, and no more; again where the store had to be made anew meanwhile. False if not
-        all that was there could be taken in."""
+        """Poll once; again if the store had to be rebuilt meanwhile. Return False if something could not be
+        ingested."""
         try:
             for _ in range(2):
                 inode = self._inode
@@ -124,8 +123,7 @@ class Watcher:
             self._store.close()
 
     def _poll(self) -> bool:
-        """Takes in all that is new, marks the conversations that have ended, does the other steps. False if the first
-        two could not be done."""
+        """Ingest new content, mark ended conversations, run the other steps. Return False if the first two failed."""
         self._changed.clear()
         self._find_location_anew()
         self._poll_at = time.monotonic() + self.location.settings.poll_seconds
@@ -137,7 +135,8 @@ class Watcher:
         return is_done
 
     def _find_location_anew(self) -> None:
-        """There may be new groups, named sessions or settings. With broken settings the last ones hold."""
+        """Update the location: there may be new groups, named sessions or settings. If the settings are invalid, the
+        last valid ones stay."""
         try:
             location = self._find_location()
         except (SessionMemoryError, OSError) as error:
@@ -149,8 +148,8 @@ class Watcher:
             self._done(self._reopen)
 
     def _watch(self, roots: list[str]) -> None:
-        """Waits for changes below `roots`, and reads them, until the roots are others or it is told to stop. A poll at
-        the beginning finds what was written before."""
+        """Wait for changes below `roots` and read them, until the roots change or the watcher is told to stop. An
+        initial poll finds earlier changes."""
         from watchfiles._rust_notify import WatchfilesRustInternalError
 
         self._poll_at = 0.0
@@ -167,7 +166,7 @@ class Watcher:
             self._stop.wait(seconds)
 
     def _changes(self, roots: list[str]) -> Iterator[set[FileChange]]:
-        """Sets of changes as they come; an empty one where for a while none has."""
+        """Yield sets of changes as they come; an empty one after a while without any."""
         from watchfiles import watch
 
         if roots:
@@ -187,11 +186,11 @@ class Watcher:
                 if key and directory.holds(key) and os.path.isfile(path):
                     self._changed.add(f"{directory.root}/{key}", now)
                 elif key and not os.path.isfile(path) and not key.endswith(".tmp"):
-                    # A file that is gone, or a directory that is new, in which files may lie already.
+                    # A deleted file, or a new directory, which may already contain files.
                     self._poll_at = min(self._poll_at, now + QUIET_SECONDS)
 
     def _work(self) -> None:
-        """Polls where it is time to, else reads the files that are due."""
+        """Poll if it is time, else read the due files."""
         now = time.monotonic()
         if now >= self._poll_at:
             self._poll()
@@ -223,8 +222,8 @@ class Watcher:
         self._store.mark_ready(now_milliseconds())
 
     def _done(self, work: Callable[[], None]) -> bool:
-        """Whether some work could be done. What stands in its way is said, and the work is tried again at the next
-        poll; a store that is corrupt, or that somebody has set aside, is made anew."""
+        """Return whether some work succeeded. An error is logged, and the next poll retries. A store that is corrupt,
+        or that was moved away, is rebuilt."""
         try:
             if _inode(self.location.database) != self._inode:
                 self._reopen()
@@ -249,7 +248,7 @@ class Watcher:
         self._poll_at = 0.0
 
     def _say_problem(self, text: str) -> None:
-        """Says what stands in the way, once as long as it is the same."""
+        """Log a problem once, until it changes."""
         if text != self._last_problem:
             self._say(text)
         self._last_problem = text
@@ -263,7 +262,7 @@ class Watcher:
 
 
 def _key(path: str, root: str) -> str:
-    """The key of the file at `path` below `root`; '' if it lies elsewhere. Some systems report real paths."""
+    """Return the key of the file at `path` below `root`; '' if it lies elsewhere. Some systems report real paths."""
     for directory in (root, os.path.realpath(root)):
         if path.startswith(directory + "/"):
             return path[len(directory) + 1 :]

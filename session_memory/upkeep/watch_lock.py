@@ -1,4 +1,4 @@
-"""The lock that a watcher holds while it runs: one for each store, released by the kernel whatever becomes of it."""
+"""The lock of a running watcher: one per store, released by the kernel even after a crash."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ UNKNOWN = -1
 
 @contextmanager
 def watch_lock(database: str) -> Iterator[None]:
-    """Holds the lock of a store until the block ends. Raises LockedError, OSError."""
-    from filelock import FileLock, Timeout  # only now: help and version load this module where nothing is installed
+    """Hold the lock of a store until the block ends. Raises LockedError, OSError."""
+    from filelock import FileLock, Timeout  # imported late: help and version load this module without dependencies
 
     make_private_dir(os.path.dirname(database))
     try:
@@ -29,7 +29,7 @@ def watch_lock(database: str) -> Iterator[None]:
 
 
 def watcher_of(database: str) -> int:
-    """The id of the process that watches a store; UNKNOWN if it does not say, 0 if none does."""
+    """Return the id of the process that watches a store; UNKNOWN if it does not say, 0 if there is none."""
     if not os.path.lexists(_lock_file(database)):
         return 0
     from filelock import FileLock, Timeout
@@ -39,7 +39,7 @@ def watcher_of(database: str) -> int:
             return 0
     except Timeout:
         pass
-    except OSError:  # where nothing can be written
+    except OSError:  # not writable
         return 0
     try:
         return int(read_whole(_process_file(database)))

@@ -1,1 +1,1 @@
-"""The page: what all agents did, what each was told, what is remembered, in a browser on this machine."""
+"""The page: all agents' activity, the updates they received, and the memories, in a browser on this machine."""

@@ -1,7 +1,7 @@
-"""Who may see the page: whoever came by a link that the terminal shows or the browser was opened with, and nobody else.
+"""Access control of the page: only for visitors with a link that the terminal shows or that started the browser.
 
-Cookies know no ports: what another server on 127.0.0.1 must not get is limited to a path that nobody can guess, below
-which all of the page lies. Other sites are kept out by the checks of Host (DNS rebinding) and Origin.
+Cookies ignore ports. To keep them from another server on 127.0.0.1, they are limited to an unguessable path, and the
+whole page is below it. Checks of Host (DNS rebinding) and Origin keep out other sites.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ _USED = "This link was used before, or is not whole: open the one that `session-
 
 
 class Access:
-    """What one run of the page goes by. `root` is the path below which all of it lies; `form_token` is in every form of
-    ours, and in no other."""
+    """The secrets of one run of the page. `root` is the path that contains all of it; `form_token` is in each of our
+    forms, and nowhere else."""
 
     def __init__(self, port: int) -> None:
         self.root = "/" + secrets.token_urlsafe(16)
@@ -51,11 +51,11 @@ class Access:
 
     @property
     def link(self) -> str:
-        """The link for the terminal: only its user reads that, so that it works as long as the page runs."""
+        """The link for the terminal. Only its user reads that, so the link is valid as long as the page runs."""
         return self._link(self._token)
 
     def single_use_link(self) -> str:
-        """A link that works once: to start a browser with, whose arguments any user of the machine can read."""
+        """Return a link that works once: to start a browser, whose arguments any user of the machine can read."""
         token = secrets.token_urlsafe(24)
         self._single_use.add(token)
         return self._link(token)
@@ -64,13 +64,13 @@ class Access:
         return f"http://{self._hosts[0]}{self.root}{ENTRANCE}?token={token}"
 
     def refusal(self, scope: Scope) -> Response | None:
-        """What a request gets that comes from elsewhere, or asks for what lies elsewhere; None where all is well."""
+        """Return the response to a request from elsewhere or for something outside the root; None if it is allowed."""
         headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
         host, path = headers.get(b"host", ""), scope["path"]
         if host not in self._hosts:
-            return PlainTextResponse("This page is not served under that name.\n", 421)
+            return PlainTextResponse("Wrong Host header: open the page by its link.\n", 421)
         if not path.startswith(self.root + "/"):
-            return PlainTextResponse("There is nothing here.\n", 404)
+            return PlainTextResponse("Not found.\n", 404)
         if path == self.root + ENTRANCE:
             return self._enter(scope)
         if not self._knows(headers.get(b"cookie", "")):
@@ -78,14 +78,15 @@ class Access:
         is_change = scope["method"] not in ("GET", "HEAD")
         site, own = headers.get(b"sec-fetch-site", "none"), f"http://{host}"
         origin = headers.get(b"origin", "" if is_change else own)
-        # A form of a page without referrers comes with the origin `null`. Only a browser says that it is of the same.
+        # A form of a page without referrers has the origin `null`. Only a browser states that it comes from the same
+        # page.
         if not (origin == own or (origin == "null" and site == "same-origin")) or site not in ("same-origin", "none"):
-            return PlainTextResponse("This was asked for by another site.\n", 403)
+            return PlainTextResponse("Cross-site request refused.\n", 403)
         return None
 
     def _enter(self, scope: Scope) -> Response:
-        """Lets in whoever has a token. What comes next is asked for by a page of our own: a browser keeps the cookie
-        back while it follows a link that another site, or a file, has shown."""
+        """Admit a visitor with a token. The next request comes from our own page: a browser withholds the cookie while
+        it follows a link from another site or a file."""
         token = "".join(parse_qs(scope["query_string"].decode("latin-1")).get("token", [])[:1])
         if token in self._single_use:
             self._single_use.remove(token)
@@ -106,7 +107,7 @@ class Access:
 
 
 class Guard:
-    """Lets through to `app` what `access` lets through, and puts the headers on every answer."""
+    """Passes to `app` the requests that `access` allows, and adds the headers to every answer."""
 
     def __init__(self, app: ASGIApp, access: Access) -> None:
         self._app = app

@@ -1,5 +1,5 @@
-"""The sessions that are active, read from their transcripts: those tell more, and sooner, than the store. For
-those that nobody but the store knows, as in the groups of a host, that has to do."""
+"""The active sessions, read from their transcripts, which are more detailed and current than the store. Sessions that
+only the store knows, as in the groups of a host, come from the store."""
 
 from __future__ import annotations
 
@@ -41,16 +41,16 @@ REQUEST_CHARACTERS = 300
 WORDS_CHARACTERS = 500
 FILES = 8
 NIGHT_HOURS = 12
-UNANSWERED_SECONDS = 600.0  # in which a request or a call without an answer is worked at
-ANSWERED_SECONDS = 20.0  # in which an agent may go on after what it has said
-_COLLISION = "! "  # begins the lines that say whose hands meet: see activity/collision_lines.py
-_TO_THE_SESSION = re.compile(r"(, (?:before|after|which)) you ")  # as they are told to it; a person is told of it
+UNANSWERED_SECONDS = 600.0  # a request or call without an answer counts as in progress this long
+ANSWERED_SECONDS = 20.0  # an agent may continue this long after a message
+_COLLISION = "! "  # begins the lines about a collision: see activity/collision_lines.py
+_TO_THE_SESSION = re.compile(r"(, (?:before|after|which)) you ")  # the page rewrites it for a person
 _AGE = re.compile(r"\b(?:just now|(\d+)([mhd]) ago)\b")
 _UNIT_SECONDS = {"m": 60, "h": 3600, "d": 86400}
 
 
 class Told(NamedTuple):
-    """What a session was told at its last prompt: when, the very text, and whether it arrived (None: not known)."""
+    """The update at a session's last prompt: its time, its exact text, and whether it arrived (None: unknown)."""
 
     at: float
     text: str
@@ -58,14 +58,14 @@ class Told(NamedTuple):
 
     @property
     def gist(self) -> str:
-        """What comes first in the text."""
+        """The first lines of the text."""
         return _gist(self.text)
 
 
 class ActiveSession(NamedTuple):
-    """A session of today. `files` are those that it edited last, `collisions` the lines that say whose hands meet;
-    `waiting` is the very text that its next prompt gets, `problem` why that cannot be told. `work` says what it is
-    doing, '' where it does nothing: `at work`, or `at work: Bash` where it called a tool last."""
+    """A session of today. `files` are its last edits, `collisions` the lines about collisions. `waiting` is the exact
+    text that its next prompt gets, `problem` the reason if that is unknown. `work` is its current state: '' if idle,
+    `at work`, or `at work: Bash` if it called a tool last."""
 
     id: str
     name: str
@@ -86,12 +86,12 @@ class ActiveSession(NamedTuple):
 
     @property
     def waiting_gist(self) -> str:
-        """What comes first in what waits."""
+        """The first lines of the waiting update."""
         return _gist(self.waiting)
 
 
 class ActiveSessions:
-    """The active sessions of one store, as they were when they were read last: `sessions`, the latest first."""
+    """The active sessions of one store at the last read: `sessions`, the latest first."""
 
     def __init__(self, pool: StorePool, environ: Mapping[str, str]) -> None:
         self.sessions: list[ActiveSession] = []
@@ -100,7 +100,7 @@ class ActiveSessions:
         self._lock = threading.Lock()
 
     def read(self) -> bool:
-        """Reads them anew; returns whether anything is another than it was."""
+        """Read them again; return whether anything changed."""
         with self._lock:
             now = time.time()
             since = active_since(now)
@@ -115,7 +115,7 @@ class ActiveSessions:
                 with self._pool.store() as store:
                     known = {one.id for one in found}
                     found += _from_store(store, self._pool.location, now, since, known)
-            except (SessionMemoryError, OSError):  # then the page says what is wrong with the store
+            except (SessionMemoryError, OSError):  # the page then reports the problem with the store
                 pass
             found.sort(key=lambda one: -one.last_at)
             is_new = found != self.sessions
@@ -124,13 +124,13 @@ class ActiveSessions:
 
 
 def active_since(now: float) -> float:
-    """From when on a session counts as active: all of today, and at night what was before midnight too. In seconds
+    """Return the time since which a session counts as active: the start of today, or at night of yesterday. In seconds
     since the epoch."""
     return min(midnight(now), now - NIGHT_HOURS * 3600)
 
 
 def midnight(now: float) -> float:
-    """When the day of `now` began here; both in seconds since the epoch."""
+    """Return the local midnight before `now`; both in seconds since the epoch."""
     return time.mktime((*time.localtime(now)[:3], 0, 0, 0, 0, 0, -1))
 
 
@@ -138,7 +138,7 @@ def _from_transcript(one: FoundSession, environ: Mapping[str, str], now: float) 
     runtime = shown_runtime(one.runtime.name)
     try:
         entries = one.last_entries(ENTRIES)[0]
-    except Exception as error:  # whatever it is, costs this session's card alone
+    except Exception as error:  # any error affects only this session's card
         problem = for_people(described(error))
         return ActiveSession(one.id, for_people(one.name), runtime, "", "", one.modified, problem=problem)
     cwd = next((entry.cwd for entry in reversed(entries) if entry.cwd), "")
@@ -155,7 +155,7 @@ def _from_transcript(one: FoundSession, environ: Mapping[str, str], now: float) 
 
 
 def _with_delivery(found: ActiveSession, state: Callable[[], DeliveryState | None], now: float) -> ActiveSession:
-    """The session with what it was told and what waits for it; each collision once, as long ago as it is now."""
+    """Return the session with its last and its waiting update; each collision once, with its current age."""
     try:
         delivered, waiting = state() or (None, "")
     except Exception as error:  # see above
@@ -172,14 +172,14 @@ def _with_delivery(found: ActiveSession, state: Callable[[], DeliveryState | Non
 
 
 def aged(text: str, seconds: float) -> str:
-    """A text that says how long ago things were, as it reads so much later."""
+    """Return a text with relative times adjusted to be read so much later."""
     return _AGE.sub(lambda found: age(seconds + int(found[1] or 0) * _UNIT_SECONDS[found[2] or "m"]), text)
 
 
 def _from_store(
     store: SqliteStore, location: StoreLocation, now: float, since: float, known: set[str]
 ) -> list[ActiveSession]:  # fmt: skip
-    """The sessions that said something since then, without the `known` ones."""
+    """Return the sessions with a message since then, without the `known` ones."""
     found = {}
     for one in store.conversations(Filter(location.homes, since=round(since * 1000), limit=CONVERSATIONS)):
         if one.session_id not in known and one.session_id not in found:
@@ -212,8 +212,8 @@ def _of_conversation(store: SqliteStore, one: Conversation, now: float) -> Activ
 
 
 def work_of(role: str, tool: str, silent_seconds: float) -> str:
-    """What a session is doing whose last entry is of `role` and called `tool`, as far as its transcript tells: an agent
-    that has answered waits, one that was asked or has called something is at work."""
+    """Return a session's state, from the role of its last entry and the tool called: an agent that answered waits, one
+    that was asked or called a tool is at work."""
     has_answered = role == "assistant" and not tool
     if silent_seconds > (ANSWERED_SECONDS if has_answered else UNANSWERED_SECONDS):
         return ""
@@ -221,12 +221,12 @@ def work_of(role: str, tool: str, silent_seconds: float) -> str:
 
 
 def _gist(text: str) -> str:
-    """The first of the lines that say what somebody did."""
+    """Return the first line about somebody's action."""
     return next((line[2:] for line in text.splitlines() if line.startswith((_COLLISION, "- "))), "")
 
 
 def _last_request(entries: list[Entry]) -> tuple[str, str]:
-    """What was asked last, and what the agent said last since then; each '' where there is none."""
+    """Return the last request, and the agent's last message since then; each '' if there is none."""
     request = words = ""
     for entry in entries:
         if entry.role == "user" and is_request(entry.text):

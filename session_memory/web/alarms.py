@@ -1,5 +1,5 @@
-"""What failed and needs the person: a dead hook, a broken setting. It is looked for in a thread of its own, when a file
-changed in which it may show, and now and then: a hook is tried for it, which takes a second."""
+"""Failures that need the person, such as a dead hook or a broken setting. A thread checks when a relevant file changed,
+and periodically: it runs a hook, which takes a second."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 EVERY_SECONDS = 600.0
-LOOK_SECONDS = 1.0  # at the times of the files
+LOOK_SECONDS = 1.0  # between two looks at the files' times
 
 
 class Alarm(NamedTuple):
-    """Something that somebody has to mend: what it is about, what is wrong, what to do."""
+    """A problem for the user to fix: its subject, the error, the fix."""
 
     about: str
     text: str
@@ -26,8 +26,8 @@ class Alarm(NamedTuple):
 
 
 class Alarms:
-    """What `find` found last, in `found`; `tell` is called where that is something else. `watched` returns the paths of
-    the files in which it may show."""
+    """The last result of `find`, in `found`; `tell` is called when it changes. `watched` returns the paths of the
+    relevant files."""
 
     def __init__(
         self, find: Callable[[], list[Alarm]], watched: Callable[[], list[str]], tell: Callable[[], None]
@@ -39,11 +39,11 @@ class Alarms:
         self._stop = threading.Event()
 
     def start(self) -> None:
-        """Begins to look."""
+        """Start checking."""
         threading.Thread(target=self._run, name="alarms", daemon=True).start()
 
     def stop(self) -> None:
-        """Looks no more."""
+        """Stop checking."""
         self._stop.set()
 
     def _run(self) -> None:

@@ -1,4 +1,4 @@
-"""The application: a request becomes a value, a view makes values of that, a template makes HTML of these."""
+"""The application: turns a request into a value, a view turns that into values, a template turns these into HTML."""
 
 from __future__ import annotations
 
@@ -41,12 +41,12 @@ if TYPE_CHECKING:
 
     Endpoint = Callable[[Request], Awaitable[Response]]
 
-LEFT_SECONDS = 0.5  # after which it is seen whether the visitor of a view that takes long is still there
-PART = "x-part"  # the header by which our script asks for what a view shows, without what stands around it
+LEFT_SECONDS = 0.5  # then checks whether the visitor of a slow view is still there
+PART = "x-part"  # the header by which our script requests a view's content without its frame
 
 
 class _Assets(StaticFiles):
-    """Files that a browser keeps: no two runs of the page have the same addresses."""
+    """Files that a browser caches: addresses differ between runs of the page."""
 
     def file_response(self, *given: Any, **named: Any) -> Response:
         response = super().file_response(*given, **named)
@@ -55,7 +55,7 @@ class _Assets(StaticFiles):
 
 
 class PageApp:
-    """What all requests have in common. `say` is called with what went wrong that nobody expected."""
+    """State shared by all requests. `say` is called with unexpected errors."""
 
     def __init__(
         self, pool: StorePool, live: Live, access: Access, environ: Mapping[str, str],
@@ -72,7 +72,7 @@ class PageApp:
         self._templates = environment(access)
 
     def app(self) -> ASGIApp:
-        """The whole application, guarded."""
+        """Return the whole application, guarded."""
         routes = [Route(view.path, self._shown(view), methods=["GET"]) for view in VIEWS]
         routes += [Route(action.path, self._done(action), methods=["POST"]) for action in ACTIONS]
         routes += [Route("/changes", self._changes, methods=["GET"])]
@@ -83,7 +83,7 @@ class PageApp:
         return Guard(found, self._access)
 
     def close(self) -> None:
-        """Closes what was opened for requests."""
+        """Close everything opened for requests."""
         self._teams.close()
 
     def _shown(self, view: View) -> Endpoint:
@@ -109,7 +109,7 @@ class PageApp:
         except (SessionMemoryError, OSError) as error:
             template, values = "state", self._state(error)
             status = 404 if isinstance(error, NotFoundError) else 503
-        except Exception as error:  # a fault of ours costs this view, and is told
+        except Exception as error:  # an error of ours affects only this view, and is logged
             self._say(f"{request.url.path}: {error!r}")
             template, values = "state", {"title": "This view failed", "text": repr(error), "hint": "", "kind": "fault"}
             status = 500
@@ -125,7 +125,7 @@ class PageApp:
         return html
 
     def _state(self, error: Exception) -> dict[str, Any]:
-        """What to say of the store, or of what was asked for, in place of a view."""
+        """Return the values of the error page about the store or the request."""
         hint = error.hint if isinstance(error, SessionMemoryError) else ""
         if isinstance(error, NotFoundError):
             kind, title = "missing", "Not here"
@@ -155,10 +155,10 @@ class PageApp:
             async for piece in request.stream():
                 body += piece
                 if len(body) > MOST_BODY_BYTES:
-                    return Response("That is too much.\n", 413)
+                    return Response("Request body too large.\n", 413)
             fields = {name: values[0] for name, values in parse_qs(body.decode("utf-8", "replace")).items()}
             if not hmac.compare_digest(fields.pop("form_token", "").encode(), self._access.form_token.encode()):
-                return Response("This form is not one of this page: load it again.\n", 403)
+                return Response("Invalid form token: reload the page.\n", 403)
             return await run_in_threadpool(self._do, action, request, fields)
 
         return endpoint
@@ -174,7 +174,7 @@ class PageApp:
         return RedirectResponse(f"{self._access.root}{path}", 303)
 
     async def _changes(self, request: Request) -> Response:
-        """Server-sent events: the version, whenever something is new."""
+        """Send the version as a server-sent event whenever it changes."""
 
         async def events() -> AsyncIterator[str]:
             async for version in self._live.versions():

@@ -1,5 +1,4 @@
-"""What a tool call did, in full: the store has only its main argument and how it ended, so the transcript is read where
-the call stands in it."""
+"""A tool call in full. The store has only its main argument and its outcome, so the transcript is read at the call."""
 
 from __future__ import annotations
 
@@ -24,21 +23,21 @@ if TYPE_CHECKING:
     from ..transcripts.entries import ToolUse
     from ..transcripts.lines import Line
 
-RESULT_BYTES = 8 * 1024 * 1024  # of the transcript, behind the call, in which its result is looked for
+RESULT_BYTES = 8 * 1024 * 1024  # of the transcript after the call, searched for its result
 RESULT_CHARACTERS = 20_000
-MOST_DIFF_LINES = 2000  # comparing takes longer than a look at them where there are more
+MOST_DIFF_LINES = 2000  # a longer diff takes longer to compute than to read
 
 
 class DiffLine(NamedTuple):
-    """A line of a diff. `kind` is add, del, at (where it is) or ''."""
+    """A line of a diff. `kind` is add, del, at (position) or ''."""
 
     kind: str
     text: str
 
 
 class CallDetail(NamedTuple):
-    """A call: its `argument`, the `diffs` of an edit, the `result`, how many characters of that are left out, and why
-    there is no more to see."""
+    """A call: its `argument`, the `diffs` of an edit, the `result`, the number of characters left out of it, and the
+    reason if there is no more to see."""
 
     argument: str
     diffs: tuple[tuple[DiffLine, ...], ...] = ()
@@ -48,13 +47,13 @@ class CallDetail(NamedTuple):
 
 
 def call_detail(location: StoreLocation, conversation: Conversation, item: StoredEntry) -> CallDetail:
-    """The call that an item of a conversation is."""
+    """Return the call behind an item of a conversation."""
     found = CallDetail(for_people(item.text))
     runtime = next((one for one in all_runtimes() if one.name == conversation.runtime), None)
     try:
         descriptor = _opened(location, conversation)
         if runtime is None or descriptor is None:
-            return found._replace(problem="its transcript is gone: this is what the store has")
+            return found._replace(problem="its transcript is gone; shown as stored")
         try:
             return _read(found, runtime, descriptor, item)
         finally:
@@ -64,7 +63,7 @@ def call_detail(location: StoreLocation, conversation: Conversation, item: Store
 
 
 def diff(before: str, after: str) -> tuple[DiffLine, ...]:
-    """How one text became the other; where nothing is known of what was there, all of it is new."""
+    """Return the diff of two texts; without an old text, every line is new."""
     old, new = before.splitlines(), after.splitlines()
     if not before or len(old) + len(new) > MOST_DIFF_LINES:
         return (*(DiffLine("del", line) for line in old), *(DiffLine("add", line) for line in new))
@@ -75,7 +74,7 @@ def diff(before: str, after: str) -> tuple[DiffLine, ...]:
 
 
 def _opened(location: StoreLocation, conversation: Conversation) -> int | None:
-    """A descriptor of the transcript; None where it is gone, or may not be shown."""
+    """Open the transcript; None if it is gone or must not be shown."""
     key = conversation.source_file
     for directory in location.watched if key else ():
         if directory.home == conversation.home and directory.holds(key):
@@ -90,7 +89,7 @@ def _read(found: CallDetail, runtime: Runtime, descriptor: int, item: StoredEntr
     reader = TranscriptReader(runtime, first_line(descriptor))
     call, edits = _call_in(next(lines, (0, b"")), runtime, reader, item)
     if call is None:
-        return found._replace(problem="its transcript has changed since: this is what the store has")
+        return found._replace(problem="its transcript has changed since; shown as stored")
     pairs = iter(all_for_people([text for edit in edits for text in edit]))
     diffs = tuple(diff(before, after) for before, after in zip(pairs, pairs))
     result = _result(lines, reader, call.call_id)
@@ -101,7 +100,7 @@ def _read(found: CallDetail, runtime: Runtime, descriptor: int, item: StoredEntr
 def _call_in(
     line: Line, runtime: Runtime, reader: TranscriptReader, item: StoredEntry
 ) -> tuple[ToolUse | None, list[Edit]]:
-    """The call in a line that an item was made of, and its edits."""
+    """Return the call in a line that an item was made of, and its edits."""
     for index, record in enumerate(reader.records(line[1])):
         entry = runtime.records.entry(record, line[0] + index)
         for tool in entry.tools if entry is not None else ():
@@ -111,7 +110,7 @@ def _call_in(
 
 
 def _result(lines: Iterator[Line], reader: TranscriptReader, call_id: str) -> str:
-    """The text of a call's result, looked for in the lines behind it; '' for none."""
+    """Return the text of a call's result from the lines after it; '' for none."""
     for found in reader.forward(lines, with_results=True):
         if isinstance(found, CallResult) and found.call_id in (call_id, call_id.partition(":")[0]):
             return _text_of(found.content)

@@ -1,5 +1,5 @@
-"""Charts as inline SVG, made of plain values. Colours come from the style sheet, by class; numbers stand in titles, and
-each chart has a label for who cannot see it."""
+"""Charts as inline SVG, made of plain values. Colours come from the style sheet, by class; titles contain the numbers,
+and each chart has a label for screen readers."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
 _CELL, _GAP = 11, 3
-_NAME_ROOM = timedelta(weeks=2)  # that the name of a month takes
-_DAYS = (("Mon", 0), ("Wed", 2), ("Fri", 4))  # that have their names beside the year, and their rows
+_NAME_ROOM = timedelta(weeks=2)  # width of a month's name
+_DAYS = (("Mon", 0), ("Wed", 2), ("Fri", 4))  # labelled rows of the year
 _DAYS_ROOM = 26
 _LEVELS = 4
-_BUSY = 0.95  # of the days with anything have no more than what gets the strongest colour
+_BUSY = 0.95  # this share of the days with activity stays below the strongest colour
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
 def bars(values: Sequence[tuple[str, float]], label: str) -> Markup:
-    """A bar for each pair of what it is of and how much, side by side: as wide and as tall as the style sheet says, so
-    that no text can stand in it."""
+    """Return a bar chart of (label, value) pairs, side by side. The style sheet sets its size, so it contains no
+    text."""
     width, height = 960, 100
     top = max((value for _, value in values), default=0) or 1
     step = width / max(len(values), 1)
@@ -38,8 +38,8 @@ def bars(values: Sequence[tuple[str, float]], label: str) -> Markup:
 
 
 def heat(days: Mapping[str, float], until: float, label: str, shown: str = "", weeks: int = 53) -> Markup:
-    """A year of days (`2026-02-21`), a column a week from Monday on, up to the day of `until` (seconds since 1970); the
-    one that is `shown` is marked."""
+    """Return a heat map of a year of days (`2026-02-21`), a column per week from Monday, up to the day of `until`
+    (seconds since 1970); the day `shown` is marked."""
     top = _busy(days.values())
     last = date.fromtimestamp(until)
     first = last.toordinal() - last.weekday() - 7 * (weeks - 1)
@@ -65,7 +65,7 @@ def heat(days: Mapping[str, float], until: float, label: str, shown: str = "", w
 
 
 def grid(rows: Sequence[tuple[str, Sequence[float]]], columns: Sequence[str], label: str) -> Markup:
-    """A table of squares: a row for each name, a column for each of `columns`, as days of the week by hours."""
+    """Return a grid of squares: a row per name, a column for each of `columns`, such as weekdays by hours."""
     top = _busy([value for _, values in rows for value in values])
     left, step = 34, 15
     shapes = [
@@ -85,7 +85,7 @@ def grid(rows: Sequence[tuple[str, Sequence[float]]], columns: Sequence[str], la
 
 
 def meter(value: float, top: float, label: str, width: int = 120) -> Markup:
-    """One amount of another, as a line that is filled so far."""
+    """Return a line filled to the share `value` of `top`."""
     share = min(max(value / top, 0), 1) if top else 0
     shapes = [
         f'<rect class="track" width="{width}" height="6" rx="3"/>',
@@ -95,24 +95,23 @@ def meter(value: float, top: float, label: str, width: int = 120) -> Markup:
 
 
 def level(value: float, top: float) -> int:
-    """How strong a colour is, from 0 for nothing to 4: by the root, so that a few are told from none."""
+    """Return the strength of a colour from 0 for nothing to 4, by the square root, so that few differs from none."""
     return 0 if value <= 0 else min(_LEVELS, 1 + int((value / top) ** 0.5 * _LEVELS * 0.999))
 
 
 def _busy(values: Iterable[float]) -> float:
-    """What counts as much among them: one day that is like no other does not pale the rest."""
+    """Return the value of the strongest colour: a single outlier does not pale the rest."""
     found = sorted(value for value in values if value > 0)
     return found[int(len(found) * _BUSY)] if found else 1
 
 
 def amount(value: float) -> str:
-    """A number for people."""
+    """Format a number for people."""
     return f"{value:,}" if isinstance(value, int) else f"{value:,.0f}" if value == int(value) else f"{value:,.2f}"
 
 
 def _svg(width: float, height: float, label: str, shapes: list[str], kind: str, attributes: str = "") -> Markup:
-    """The chart of shapes, in which every text is escaped already: Markup, made shape by shape, takes three times as
-    long."""
+    """Return the SVG of shapes whose texts are already escaped: building it with Markup takes three times as long."""
     return Markup(
         f'<svg class="chart {kind}" viewBox="0 0 {width} {height}" width="{width}" height="{height}" role="img" '
         f'aria-label="{escape(label)}"{attributes}>{"".join(shapes)}</svg>'

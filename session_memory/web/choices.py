@@ -1,4 +1,4 @@
-"""What several views let one choose: a time, a project, a runtime."""
+"""Filters shared by several views: time, project, runtime."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PERIODS = (("today", "Today"), ("7d", "7 days"), ("30d", "30 days"), ("365d", "A
 
 
 class Choice(NamedTuple):
-    """One of what there is to choose from."""
+    """An option of a filter."""
 
     value: str
     label: str
@@ -26,8 +26,8 @@ class Choice(NamedTuple):
 
 
 class Places(NamedTuple):
-    """The projects and runtimes that there are, to choose from; `directories` are those of the project that is chosen,
-    none where that is any."""
+    """The projects and runtimes to choose from; `directories` are those of the chosen project, empty if any project
+    fits."""
 
     projects: list[Choice]
     runtimes: list[Choice]
@@ -35,13 +35,13 @@ class Places(NamedTuple):
 
 
 def chosen_of(pairs: Iterable[tuple[str, str]], chosen: str) -> list[Choice]:
-    """Pairs of a value and a label, with the one that is chosen."""
+    """Return choices from (value, label) pairs, with the chosen one marked."""
     return [Choice(value, label, value == chosen) for value, label in pairs]
 
 
 def period(request: PageRequest, default: str) -> tuple[list[Choice], int | None]:
-    """The times to choose from, and where the one begins that is chosen by `since`, in milliseconds since the epoch;
-    None for any time."""
+    """Return the periods, and the beginning of the one chosen by `since`, in milliseconds since the epoch; None for any
+    time."""
     chosen = request.one("since", default)
     if chosen not in dict(PERIODS):
         chosen = default
@@ -49,8 +49,8 @@ def period(request: PageRequest, default: str) -> tuple[list[Choice], int | None
 
 
 def places(request: PageRequest) -> Places:
-    """The projects, the latest first, and the runtimes; what is chosen is in `project` and `runtime`. A project that
-    there is not has a directory that nothing is in."""
+    """Return the projects, the latest first, and the runtimes; `project` and `runtime` hold the choice. An unknown
+    project gets a directory without sessions."""
     found = [(project_of(place.directory), place) for place in work_places(request.store, request.location.homes)]
     names = dict.fromkeys(name for name, place in found if place.directory)
     kinds = {place.runtime: shown_runtime(place.runtime).title for _, place in found}

@@ -1,4 +1,4 @@
-"""A session as a dialogue: the chunks that it is shown in, and what stands in one of them, as values for a template."""
+"""A session as a dialogue: its chunks, and the content of each, as values for a template."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from ..store.sqlite.engine import SqliteStore
     from ..store.values import Conversation, StoredEntry
 
-CHUNK = 60  # items: so many are rendered in 20 ms
+CHUNK = 60  # items; rendering takes 20 ms
 ARGUMENT_CHARACTERS = 240
-LONG_CHARACTERS = 4000  # of a text that gets a box to scroll in
+LONG_CHARACTERS = 4000  # a longer text gets a scroll box
 _LAST_NUMBER = (1 << ITEM_BITS) - 1
 
 
 class DialoguePart(NamedTuple):
-    """A part of a session: the items of a conversation with the numbers from `first` to `last`. The last chunk of all
-    `is_open`: what is said from now on comes into it. `silence` is how long nobody said anything before, in seconds."""
+    """A part of a session: the items of a conversation with the numbers from `first` to `last`. The very last chunk
+    `is_open`: new items go into it. `silence` is the pause before it, in seconds."""
 
     conversation: int
     first: int
@@ -36,7 +36,7 @@ class DialoguePart(NamedTuple):
 
 
 class ShownCall(NamedTuple):
-    """A tool call in one line. `outcome` is '' where none is known, else ok or error."""
+    """A tool call in one line. `outcome` is ok, error, or '' if unknown."""
 
     number: int
     tool: str
@@ -48,8 +48,8 @@ class ShownCall(NamedTuple):
 
 
 class Block(NamedTuple):
-    """What one message says (`text`), or calls of tools in a row (`calls`); `number` is that of the first item. `day`
-    is set where it is the first of a day; `goes_on` tells that the same speaker had the word before."""
+    """One message (`text`), or consecutive tool calls (`calls`); `number` is that of the first item. `day` is set on
+    the first block of a day; `goes_on` means the previous block has the same speaker."""
 
     number: int
     role: str
@@ -63,7 +63,7 @@ class Block(NamedTuple):
 
 
 def chunks_of(store: SqliteStore, conversations: Iterable[Conversation]) -> list[DialoguePart]:
-    """The chunks of conversations, which are given in their order."""
+    """Return the chunks of conversations, given in order."""
     found: list[DialoguePart] = []
     before: float | None = None
     for one in conversations:
@@ -83,14 +83,14 @@ def chunks_of(store: SqliteStore, conversations: Iterable[Conversation]) -> list
 
 
 def items_of(store: SqliteStore, chunk: DialoguePart) -> list[StoredEntry]:
-    """The items of a chunk."""
+    """Return the items of a chunk."""
     first, _ = store.item_ids(chunk.conversation)
     base = first >> ITEM_BITS << ITEM_BITS
     return store.items(base + chunk.first - 1, base + (_LAST_NUMBER if chunk.is_open else chunk.last - 1))
 
 
 def blocks_of(items: list[StoredEntry], day_before: str = "") -> Iterator[Block]:
-    """Items as blocks: what one message says in a row as one, calls in a row as one."""
+    """Yield items as blocks, joining consecutive texts of one message, and consecutive calls."""
     texts = iter(all_for_people([text for item in items for text in (item.text, item.error)]))
     block: Block | None = None
     message = 0
@@ -114,7 +114,7 @@ def blocks_of(items: list[StoredEntry], day_before: str = "") -> Iterator[Block]
         goes_on = item.role == speaker and not shown_day
         if not calls:
             speaker = item.role
-        elif speaker == "user":  # an agent's calls end what a user said
+        elif speaker == "user":  # an agent's calls end a user's block
             speaker = ""
         block = Block(item.number, item.role, at, shown_day, "" if calls else text, goes_on=goes_on, calls=calls)
     if block is not None:

@@ -1,4 +1,4 @@
-"""The environment of the templates: all values are escaped, and one that is missing is an error."""
+"""The environment of the templates: escapes all values; a missing one is an error."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TEMPLATES = Path(__file__).parent / "templates"
 
 
 def environment(access: Access) -> Environment:
-    """The templates, with what all of them may call."""
+    """Return the templates' environment, with the functions that they call."""
     made = Environment(
         loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
         lstrip_blocks=True, auto_reload=False,
@@ -40,7 +40,7 @@ def environment(access: Access) -> Environment:
 
 
 def link(root: str, *parts: object, **query: object) -> str:
-    """The address of what lies below the root: `link('session', id, q='x')`, without parameters that have no value."""
+    """Return an address below the root: `link('session', id, q='x')`, without parameters that have no value."""
     path = "/".join([root, *[_quoted(str(part)) for part in parts]]) if parts else f"{root}/"
     given = "&".join([f"{name}={_quoted(str(value))}" for name, value in query.items() if value not in ("", None)])
     return f"{path}?{given}" if given else path
@@ -48,24 +48,24 @@ def link(root: str, *parts: object, **query: object) -> str:
 
 @lru_cache(maxsize=4000)
 def _quoted(text: str) -> str:
-    """`text` as a part of an address: kept, since a session has its id in a thousand of them."""
+    """Quote `text` for an address. Cached: a page repeats a session's id a thousand times."""
     return quote(text, safe="")
 
 
 def _ago(seconds: float | None) -> Markup:
-    """How long ago that was; the script keeps it right."""
+    """Return the age of a time; the script keeps it current."""
     if not seconds:
         return Markup("")
     return _time(seconds, age(max(0, time.time() - seconds)), f' title="{local_time(seconds)}" data-ago')
 
 
 def _when(seconds: float | None) -> Markup:
-    """The date and the time of day, on this machine."""
+    """Return local date and time of day."""
     return _time(seconds, local_time(seconds)) if seconds else Markup("")
 
 
 def _clock(seconds: float | None) -> Markup:
-    """The time of day alone."""
+    """Return the local time of day."""
     if not seconds:
         return Markup("")
     text = local_time(seconds)
@@ -73,7 +73,7 @@ def _clock(seconds: float | None) -> Markup:
 
 
 def _time(seconds: float, text: str, attributes: str = "") -> Markup:
-    """A time as HTML: of digits, without anything to escape."""
+    """Return a time as HTML: digits, nothing to escape."""
     return Markup(f'<time datetime="{iso_time(seconds)}"{attributes}>{text}</time>')
 
 
@@ -82,13 +82,13 @@ def _number(value: float) -> str:
 
 
 def _short(value: int) -> str:
-    """A number of five digits or more by its thousands or millions, to be read beside others: `46.4K`, `59.1M`."""
+    """Abbreviate a number of five digits or more: `46.4K`, `59.1M`."""
     for size, unit in ((1_000_000, "M"), (1_000, "K")):
-        if value >= 10_000 and value >= size - size / 2000:  # 999,950 is no 1,000.0K
+        if value >= 10_000 and value >= size - size / 2000:  # 999,950 is not 1,000.0K
             return f"{value / size:,.1f}{unit}"
     return f"{value:,}"
 
 
 def _tail(path: str, parts: int = 2) -> str:
-    """The last parts of a path, by which people know it."""
+    """Return the last parts of a path, by which people know it."""
     return "/".join(path.rstrip("/").split("/")[-parts:])

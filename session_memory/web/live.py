@@ -1,7 +1,7 @@
-"""What changes while the page is looked at: transcripts, which are taken into the store at once, and what sessions were
-told. Whoever listens is told that something is new, and asks for it.
+"""Live changes while the page is open: ingests transcripts at once and watches delivered updates. Notifies listeners
+that something changed; they fetch it.
 
-The kernel drops events when too many come at once, so everything is looked at now and then as well.
+The kernel drops events when too many come at once, so there is also a periodic poll.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .store_pool import StorePool
 
 DEBOUNCE_MILLISECONDS = 300
-LOOK_SECONDS = 15.0  # at everything, whatever the kernel says
+LOOK_SECONDS = 15.0  # between two polls, whatever the kernel reports
 PATIENCE_SECONDS = 5.0
 HEARTBEAT_SECONDS = 15.0
 _STEP_MILLISECONDS = 50
@@ -37,8 +37,7 @@ _TICK_MILLISECONDS = 500
 
 
 class Intake(NamedTuple):
-    """How taking in goes on: `done` of `total` bytes (0 where nothing is being taken in), and the `problem` that the
-    last attempt had."""
+    """The progress of an ingest: `done` of `total` bytes (0 if none is running), and the last attempt's `problem`."""
 
     done: int = 0
     total: int = 0
@@ -50,10 +49,11 @@ class _StoppedError(Exception):
 
 
 class Live:
-    """Keeps the store of `pool` up to date in a thread of its own. `version` counts how often something was new.
+    """Keeps the store of `pool` up to date in its own thread. `version` counts the changes.
 
-    `then` is called after each look, and returns whether that has made anything new; while nobody listens, only when a
-    visitor comes (`catch_up`): it reads the sessions of today, 3 ms for each."""
+    `then` is called after each poll and returns whether it changed anything. Without listeners it is called only when a
+    visitor comes (`catch_up`): it reads the sessions of today, 3 ms for each.
+    """
 
     def __init__(
         self, pool: StorePool, find_location: Callable[[], StoreLocation], then: Callable[[], bool]
@@ -63,28 +63,28 @@ class Live:
         self._pool = pool
         self._find_location = find_location
         self._then = then
-        self._is_behind = True  # something may be new since `then` was called
+        self._is_behind = True  # something may have changed since the last call of `then`
         self._catching_up = threading.Lock()
         self._stop = threading.Event()
         self._listeners: set[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = set()
         self._thread = threading.Thread(target=self._run, name="live", daemon=True)
 
     def start(self) -> None:
-        """Begins, with all that is new so far."""
+        """Start, with everything that is new so far."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Ends within a moment, and lets go of whoever listens."""
+        """Stop at once, and release the listeners."""
         self._stop.set()
         self._tell()
 
     def join(self, seconds: float) -> None:
-        """Waits until it has ended, at most so long."""
+        """Wait for the end, at most so long."""
         self._thread.join(seconds)
 
     async def versions(self) -> AsyncIterator[int | None]:
-        """The version whenever it is another, from now on; None now and then where it is not, so that it shows whether
-        anybody is still there."""
+        """Yield the version whenever it changes, and None now and then, to find out whether the client is still
+        there."""
         event = asyncio.Event()
         listener = (asyncio.get_running_loop(), event)
         self._listeners.add(listener)
@@ -111,7 +111,7 @@ class Live:
                 self._then()
 
     def changed(self) -> None:
-        """Notes that something is new: what somebody has done on the page, too."""
+        """Record a change, also one that a person made on the page."""
         self.version += 1
         self._tell()
 
@@ -127,12 +127,12 @@ class Live:
         while not self._stop.is_set():
             try:
                 self._pool.location = self._find_location()
-            except (SessionMemoryError, OSError) as error:  # broken settings: the last ones hold
+            except (SessionMemoryError, OSError) as error:  # broken settings: the last valid ones stay
                 self.intake = Intake(problem=described(error))
             self._watch(self._roots())
 
     def _watch(self, roots: list[str]) -> None:
-        """Looks at everything as soon as something changes below `roots`, and now and then, until they are others."""
+        """Poll as soon as something changes below `roots`, and periodically, until the roots change."""
         from watchfiles import watch
         from watchfiles._rust_notify import WatchfilesRustInternalError
 
@@ -152,12 +152,12 @@ class Live:
                     until = time.monotonic() + LOOK_SECONDS
                 if has_new_roots:
                     return
-        except (OSError, WatchfilesRustInternalError):  # it cannot be watched: looking has to do
+        except (OSError, WatchfilesRustInternalError):  # cannot be watched: polling must do
             self._stop.wait(2)
             self._look()
 
     def _look(self, *, is_certain: bool = False) -> None:
-        """Takes in what is new, and tells whoever listens if anything is: `is_certain` where a file has changed."""
+        """Ingest new content and notify listeners of a change. `is_certain`: a file has changed."""
         before = self.intake
         try:
             is_new = use_store(
@@ -178,7 +178,7 @@ class Live:
             self.changed()
 
     def _take_in(self, store: SqliteStore) -> bool | None:
-        """Whether anything was new; None where nothing can be taken in."""
+        """Ingest and return whether anything was new; None if ingesting failed."""
         if store.is_newer:
             return None
         if store.obstacle:
@@ -189,7 +189,7 @@ class Live:
 
     @contextmanager
     def _shown(self, store: SqliteStore) -> Iterator[Progress]:
-        """Notes how an import goes on, and ends it where the page ends."""
+        """Report an import's progress, and end it when the page ends."""
         total = pending(store, self._pool.location.watched)[1] if is_empty(store) else 0
         done, told = 0, time.monotonic()
         self.intake = Intake(total=total)
@@ -207,7 +207,7 @@ class Live:
         yield progress
 
     def _roots(self) -> list[str]:
-        """The directories with transcripts, and those with what sessions were told and remember."""
+        """Return the directories with transcripts, updates and memories."""
         location = self._pool.location
         homes = [location.home, *(location.home_for(one.home) for one in location.watched if one.home)]
         own = [*(f"{home.state_dir}/cursors" for home in homes), location.home.memories_dir]

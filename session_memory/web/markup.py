@@ -1,5 +1,5 @@
-"""Markdown and code as HTML. Markdown is rendered by markdown-it-py with HTML off, so that every tag in it is text; its
-images become links, since nothing is fetched from anywhere."""
+"""Markdown and code as HTML. markdown-it-py renders with HTML off, so every tag is text; images become links, since the
+page loads nothing external."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ if TYPE_CHECKING:
     from pygments.lexer import Lexer
 
 MOST_HIGHLIGHTED = 20_000  # characters of one piece of code: pygments takes about a second for a million
-MOST_RENDERED = 200_000  # characters of one text: what is longer is shown as it is
+MOST_RENDERED = 200_000  # characters of one text; a longer one is shown unrendered
 _FORMATTER = HtmlFormatter(nowrap=True)
 _WEB = ("http://", "https://", "mailto:")
 
 
 @lru_cache(maxsize=500)
 def markdown(text: str) -> Markup:
-    """`text`, which is Markdown, as HTML."""
+    """Render Markdown as HTML."""
     if len(text) > MOST_RENDERED:
         return Markup('<div class="as-is">{}</div>').format(text)
     return Markup(_renderer().render(text))
 
 
 def code(text: str, name: str = "", path: str = "") -> Markup:
-    """`text` as code of the language `name`, or of that in the file `path`; as it is where neither is known."""
+    """Highlight code of the language `name`, or of the file `path`; unhighlighted if both are unknown."""
     lexer = (_lexer_named(name) if name else _lexer_of(path)) if len(text) <= MOST_HIGHLIGHTED else None
     return escape(text) if lexer is None else Markup(highlight(text, lexer, _FORMATTER))
 
@@ -58,8 +58,8 @@ def _highlighted(text: str, name: str, _: str) -> str:
 
 
 def _link_open(self: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
-    """A link to another site tells it nothing of where it was clicked, and cannot reach back. What leads anywhere else,
-    as to a file, is no link: it says where in its title."""
+    """Render a link to another site without referrer and opener. Other targets, such as a file, are not links: the
+    title names them."""
     href = str(tokens[index].attrs.get("href", ""))
     if not _is_web(href):
         return str(Markup('<span class="aim" title="{}">').format(unquote(href)))

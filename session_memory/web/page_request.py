@@ -1,4 +1,4 @@
-"""What a view is asked for, as a value: with what it may look at."""
+"""The request to a view, as a value, with access to its data."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class NotFoundError(SessionMemoryError):
 
 
 class VisitorGoneError(Exception):
-    """Nobody waits for the answer any more."""
+    """The client has disconnected."""
 
 
 class PageRequest(NamedTuple):
-    """One request. `path` holds what stands for the {names} in the view's path, `query` what stands behind the `?`,
-    each with all its values; `teams` opens the store of the team; `now` is in seconds since the epoch; `root` begins
-    every link; `active` are the sessions of today, `alarms` what somebody has to mend; `is_gone` says whether the
-    visitor has left."""
+    """One request. `path` maps the {names} in the view's path, `query` has the parameters with all their values;
+    `teams` opens the store of the team; `now` is in seconds since the epoch; `root` begins every link; `active` are the
+    sessions of today, `alarms` the problems for the user to fix; `is_gone` tells whether the client has
+    disconnected."""
 
     store: SqliteStore
     teams: TeamPool
@@ -46,17 +46,17 @@ class PageRequest(NamedTuple):
     is_gone: Callable[[], bool] = lambda: False
 
     def while_wanted(self, found: Iterable[Found]) -> Iterator[Found]:
-        """The same, as long as somebody waits for the answer. Raises VisitorGoneError."""
+        """Yield the same until the client disconnects. Raises VisitorGoneError."""
         for one in found:
             if self.is_gone():
                 raise VisitorGoneError
             yield one
 
     def one(self, name: str, default: str = "") -> str:
-        """The first value of `name` in the query."""
+        """Return the first value of `name` in the query."""
         return next(iter(self.query.get(name, ())), default)
 
     def number(self, name: str, default: int, most: int) -> int:
-        """The same as a number from 0 to `most`; what is none is the default."""
+        """Return a parameter as a number from 0 to `most`, or the default if it is not one."""
         text = self.one(name)
         return min(int(text), most) if text.isascii() and text.isdecimal() and len(text) < 20 else default

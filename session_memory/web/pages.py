@@ -1,4 +1,4 @@
-"""The table of what the page offers: a new view is a line here, a function in `views/`, and a template."""
+"""The table of the page's views: a new view is a line here, a function in `views/`, and a template."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 
 class View(NamedTuple):
-    """`values` makes what the template `<name>.html` shows. `path` is below the root, `{name}` in it stands for
-    anything. Those with a `label` are in the navigation, and `g` and their `key` lead there."""
+    """A view: `values` makes the values for the template `<name>.html`. `path` is below the root; `{name}` in it
+    matches anything. A view with a `label` is in the navigation; `g` and its `key` open it."""
 
     name: str
     path: str
@@ -24,7 +24,7 @@ class View(NamedTuple):
 
 
 class Action(NamedTuple):
-    """What a form does: `work` gets the fields that were sent, and returns the path below the root to show then."""
+    """A form's action: `work` gets its fields and returns the path, below the root, to show next."""
 
     path: str
     work: Callable[[PageRequest, Mapping[str, str]], str]

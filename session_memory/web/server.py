@@ -1,4 +1,4 @@
-"""The server: one process on the loopback interface, which ends within a second of Ctrl-C; nothing stays running."""
+"""The server: one process on the loopback interface that ends within a second of Ctrl-C and leaves nothing running."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from .alarms import Alarm
 
 END_SECONDS = 0.5
-SWITCH_SECONDS = 0.0005  # a page is asked for while another thread counts a year: by default each step of it waits 5 ms
-THREADS = 4  # that answer: each has a connection to the store, with a cache
+SWITCH_SECONDS = 0.0005  # a request may wait for a thread that counts a year: by default each step waits 5 ms
+THREADS = 4  # for requests: each has a connection to the store, with a cache
 
 
 class PortError(SessionMemoryError):
@@ -41,9 +41,9 @@ def serve(
     find_location: Callable[[], StoreLocation], environ: Mapping[str, str], alarms: Callable[[], list[Alarm]],
     watched: Callable[[], list[str]], say: Callable[[str], None], *, port: int = 0, with_browser: bool = True,
 ) -> None:  # fmt: skip
-    """Serves the page until SIGINT or SIGTERM. `port` 0 is any that is free. `say` is called with lines for the
-    terminal, `alarms` asks what is wrong with the installation, `watched` in which files that may show. Raises
-    PortError, SessionMemoryError."""
+    """Serve the page until SIGINT or SIGTERM. `port` 0 means any free port. `say` receives lines for the terminal,
+    `alarms` returns the problems of the installation, `watched` the files that may cause one. Raises PortError,
+    SessionMemoryError."""
     with _listening(port) as listener:
         access = Access(listener.getsockname()[1])
         pool = StorePool(find_location())
@@ -66,7 +66,7 @@ def serve(
         say("Ctrl-C ends it")
         try:
             server.run(sockets=[listener])
-        except KeyboardInterrupt:  # uvicorn raises the signal again when it has ended
+        except KeyboardInterrupt:  # uvicorn raises the signal again at its end
             pass
         finally:
             checks.stop()
@@ -77,8 +77,8 @@ def serve(
 
 
 class _Server(uvicorn.Server):
-    """Lets go of whoever listens to changes as soon as it is to end: it waits for them otherwise. Until then it sleeps:
-    uvicorn's own loop looks ten times a second, 0.2 % of a core."""
+    """A server that releases the listeners before it ends, as it would wait for them. Until then it sleeps: uvicorn's
+    own loop wakes ten times a second, 0.2 % of a core."""
 
     def __init__(self, config: uvicorn.Config, live: Live) -> None:
         super().__init__(config)
@@ -103,7 +103,7 @@ class _Server(uvicorn.Server):
 
 
 def _listening(port: int) -> socket.socket:
-    """A socket on the loopback interface. Raises PortError."""
+    """Return a socket on the loopback interface. Raises PortError."""
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     if os.name == "posix":  # elsewhere it would let two programs have one port
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -118,6 +118,6 @@ def _listening(port: int) -> socket.socket:
 
 
 def _has_screen(environ: Mapping[str, str]) -> bool:
-    """Whether a browser can open a window: one that draws on the terminal would take that away."""
+    """Return whether a browser can open a window; a terminal browser would take over the terminal."""
     is_other = sys.platform in ("darwin", "win32")
     return is_other or bool(environ.get("DISPLAY") or environ.get("WAYLAND_DISPLAY"))

@@ -1,4 +1,4 @@
-"""The sessions in the store as lists show them: a line each, the latest first."""
+"""The store's sessions as lists show them: one line each, the latest first."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class ShownRuntime(NamedTuple):
-    """A runtime as people call it, and which of the colours for runtimes it has."""
+    """A runtime's display name and colour."""
 
     title: str
     hue: int
@@ -40,7 +40,7 @@ _OTHER_HUE = 6
 
 
 def shown_runtime(name: str) -> ShownRuntime:
-    """The runtime that the store calls `name`."""
+    """Return the display form of a runtime."""
     for hue, runtime in enumerate(all_runtimes()):
         if runtime.name == name:
             return ShownRuntime(runtime.install.TITLE, hue)
@@ -49,7 +49,7 @@ def shown_runtime(name: str) -> ShownRuntime:
 
 @lru_cache(maxsize=2000)
 def project_of(cwd: str) -> str:
-    """Return what people call the project that a directory is of: the repository's directory, else its own name."""
+    """Return a directory's project name: the name of the repository's directory, else its own."""
     found = find_worktree(cwd, os.path.expanduser("~")) if cwd.startswith("/") else None
     if found is not None:
         top = os.path.dirname(found.common_dir) if found.common_dir.endswith("/.git") else found.root
@@ -58,7 +58,7 @@ def project_of(cwd: str) -> str:
 
 
 def session_lines(request: PageRequest, wanted: Filter) -> list[SessionLine]:
-    """The sessions of the conversations that fit, each once; `wanted.limit` is that of the conversations."""
+    """Return the sessions of the matching conversations, each once; `wanted.limit` counts conversations."""
     found: dict[tuple[str, str], list[Conversation]] = {}
     for one in request.store.conversations(wanted):
         found.setdefault((one.home, one.session_id), []).append(one)

@@ -1,4 +1,4 @@
-"""The open stores that requests are answered from: each request has one for itself, and gives it back."""
+"""The open stores that answer requests: each request borrows one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ..store.sqlite.engine import SqliteStore
 
 PATIENCE_SECONDS = 2.0
-CACHE_KIBIBYTES = 4096  # of each: they stay open, and the system keeps what is read as well
+CACHE_KIBIBYTES = 4096  # of each: they stay open, and the system caches files as well
 _MOST_KEPT = 4
 
 
@@ -29,7 +29,7 @@ class StoreMissingError(SessionMemoryError):
 
 
 class StorePool:
-    """Stores of one location. One that was replaced by another file meanwhile is opened anew."""
+    """Stores of one location. A store whose file was replaced is reopened."""
 
     def __init__(self, location: StoreLocation) -> None:
         self.location = location
@@ -38,7 +38,7 @@ class StorePool:
 
     @contextmanager
     def store(self) -> Iterator[SqliteStore]:
-        """A store for one thread. Raises StoreMissingError, DatabaseError."""
+        """Yield a store for one thread. Raises StoreMissingError, DatabaseError."""
         inode = self._inode()
         store = self._kept(inode) or self._opened()
         try:
@@ -53,7 +53,7 @@ class StorePool:
         self._give_back(inode, store)
 
     def close(self) -> None:
-        """Closes those that nobody has."""
+        """Close the stores that nobody is using."""
         with self._lock:
             stores, self._free = self._free, []
         for _, store in stores:

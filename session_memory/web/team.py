@@ -1,4 +1,4 @@
-"""What the page shows of the team that was joined, where one was: asked for each request, and never for a list."""
+"""The page's view of the joined team, if any: queried for each request, and never for a list."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ TEAM = "team"  # as the value of `whose`
 
 
 def whose(request: PageRequest) -> list[Choice]:
-    """Whether this machine is asked or the team; nothing to choose where none was joined."""
+    """Return the choice between this machine and the team; no choices without a team."""
     pairs = (("", "This machine"), (TEAM, "The team"))
     return chosen_of(pairs, request.one("whose")) if team_of(request.location.home).url else []
 
 
 def is_for_team(request: PageRequest) -> bool:
-    """Whether the team is asked."""
+    """Return whether the request is about the team."""
     return any(one.is_chosen for one in whose(request) if one.value == TEAM)
 
 
 def opened(request: PageRequest) -> AbstractContextManager[TeamStore]:
-    """The team's store. Raises NoTeamError, TeamError."""
+    """Return the team's store. Raises NoTeamError, TeamError."""
     return request.teams.store(joined_team(request.location.home).url)
 
 
 def problem_with(error: TeamError) -> str:
-    """What to say in place of what the team has."""
+    """Return the message to show in place of the team's data."""
     return for_people(f"The team cannot be asked now: {error}.")
 
 
 def directories_of(request: PageRequest, directories: Iterable[str]) -> tuple[str, ...]:
-    """Directories on this machine as the team calls the projects that they are in."""
+    """Return the team's names for the projects of local directories."""
     home = request.location.home
     names = team_of(home).projects
     return tuple(sorted({project_of(directory, names, home.user_dir)[0] or directory for directory in directories}))

@@ -39,10 +39,10 @@ class TestChannels:
             assert json.loads(lines.readline())["error"]["message"] == "there is no group 'nobody'"
             for text in (None, "", " ", 7):
                 tell({"say": {"group": group, "text": text}})
-                assert "text is empty, or no text" in json.loads(lines.readline())["error"]["message"]
+                assert "text is empty or not a string" in json.loads(lines.readline())["error"]["message"]
             lines.write("no json\n")
             lines.flush()
-            assert json.loads(lines.readline())["error"]["message"].startswith("not understood")
+            assert json.loads(lines.readline())["error"]["message"].startswith("invalid request")
         assert len(about(host, "m-bed-1")) == 1
 
     def test_a_channel_is_one_file_and_what_it_could_not_deliver_comes_again(

@@ -148,7 +148,7 @@ class TestLayout:
         assert not is_running(layout)
         with host_lock(layout):
             assert is_running(layout)
-            with pytest.raises(SessionMemoryError, match="runs already"), host_lock(layout):
+            with pytest.raises(SessionMemoryError, match="already running"), host_lock(layout):
                 pass
         assert not is_running(layout)
 
@@ -270,7 +270,7 @@ class TestCommands:
                 for text in ("nan", "inf", "1e400", "0.2", "-5", "soon")
             ),
             (("schedule", "main", "x", "--once", "2020-01-01T00:00"), "'2020-01-01T00:00' is in the past\n  it is 2"),
-            (("schedule", "main", "x", "--once", "2099-01-01T00:00 Mars"), "is no time\n  write it as"),
+            (("schedule", "main", "x", "--once", "2099-01-01T00:00 Mars"), "is not a time\n  write it as"),
             (("schedule", "main", " ", "--every", "60"), "a task needs a prompt"),
             (("drop", "task-0"), "there is no task 'task-0'"),
             (("say", "main", " "), "a message needs a text"),

@@ -80,7 +80,7 @@ class TestTasks:
             ({"schedule_value": "0 0 30 2 *"}, "the cron expression '0 0 30 2 *' has no next time."),
             ({"schedule_type": "once", "schedule_value": "2020-01-01T00:00"}, "'2020-01-01T00:00' is in the past."),
             ({"schedule_type": "interval", "schedule_value": "1000"}, "an interval has at least 60000 milliseconds."),
-            ({"schedule_type": "interval", "schedule_value": "nan"}, "'nan' is no interval in milliseconds."),
+            ({"schedule_type": "interval", "schedule_value": "nan"}, "'nan' is not an interval in milliseconds."),
             ({"schedule_type": "daily"}, "schedule_task: `schedule_type` is cron or interval or once."),
             ({"context_mode": "main"}, "schedule_task: `context_mode` is group or isolated."),
             ({"prompt": " "}, "a task needs a prompt."),
@@ -107,7 +107,7 @@ class TestTasks:
     def test_a_group_has_so_many_tasks_and_no_more(self, host: GroupDir) -> None:
         for number in range(MOST_TASKS):
             assert not schedule(host, "family", prompt=f"Water bed {number}").is_error
-        assert "can have no more. Cancel some" in schedule(host, "family", prompt="One more").text
+        assert "the maximum. Cancel some" in schedule(host, "family", prompt="One more").text
         assert not schedule(host, "work").is_error
         assert "more are not shown." in host.call("family", "list_tasks").text
 

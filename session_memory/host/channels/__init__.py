@@ -1,8 +1,9 @@
-"""Channels: where messages come from and replies go. A new one is one file, `channels/<name>.py` of a host's directory.
+"""Channels: sources of messages and destinations of replies. A new one is one file, `channels/<name>.py` of a host's
+directory.
 
-Such a file has a class `Channel` (see the protocol below) whose constructor takes one argument, a `Chats`. Messages of
-one chat belong to one group; a chat's id begins with the channel's `PREFIX`, such as `telegram:`, and
-`session-memory host add GROUP --chat ID` gives the chat to a group.
+The file defines a class `Channel` (see the protocol below) whose constructor takes one argument, a `Chats`. All
+messages of a chat belong to one group; a chat's id begins with the channel's `PREFIX`, such as `telegram:`, and
+`session-memory host add GROUP --chat ID` assigns the chat to a group.
 """
 
 from __future__ import annotations
@@ -20,24 +21,24 @@ from ..values import ChatReply
 
 
 class ChannelError(SessionMemoryError):
-    """A file that holds no channel."""
+    """A file without a valid channel."""
 
 
 class Chats:
-    """The host's chats, for a channel. To be used from the host's event loop alone."""
+    """The host's chats, for a channel. Use it only from the host's event loop."""
 
     def __init__(self, ledger: Ledger, wake: Callable[[], None], log: HostLog) -> None:
         self._ledger = ledger
         self._wake = wake
         self._log = log
-        self._strangers: set[str] = set()  # chats without a group that the log has named
+        self._strangers: set[str] = set()  # chats without a group, already logged
 
     def receive(self, jid: str, text: str, *, sender: str, sender_name: str, message_id: str = "", at: str = "") -> str:
-        """Puts a message into the inbox of the chat's group; returns the message's id.
+        """Put a message into the inbox of the chat's group; return the message's id.
 
-        When this returns the message is on disk and can be acknowledged. With the id that it has in the chat it may be
-        received twice: the second time changes nothing. Of a message in a chat that no group has, and of one without a
-        text, it is only noted that the chat was active; then '' is returned.
+        When this returns, the message is on disk and may be acknowledged. With the id that it has in the chat,
+        receiving it twice changes nothing. For a chat without a group, or a message without text, it only records the
+        chat's activity and returns ''.
         """
         try:
             received = self._ledger.receive(
@@ -53,40 +54,40 @@ class Chats:
         return received
 
     def describe(self, jid: str, name: str, at: str = "") -> None:
-        """Notes what a chat is called, and when it was last active (now), whether a group has it or not."""
+        """Record a chat's name and the time of its last activity (default: now), with or without a group."""
         self._ledger.note_chat(jid, name, at)
 
     def chat_of(self, group: str) -> str:
-        """The id of a group's chat. Raises UnknownGroupError."""
+        """Return the id of a group's chat. Raises UnknownGroupError."""
         return self._ledger.group(group).jid
 
     def replies(self, jid: str, after: int) -> list[ChatReply]:
-        """The replies in a chat with an id above `after`, in their order."""
+        """Return the replies in a chat with an id above `after`, in order."""
         return self._ledger.replies(after, jid)
 
     def last_reply(self) -> int:
-        """The id of the latest reply."""
+        """Return the id of the latest reply."""
         return self._ledger.last_reply()
 
 
 class Channel(Protocol):
-    """What a channel offers."""
+    """The interface of a channel."""
 
     PREFIX: str
     """How the ids of its chats begin; '' for one that has none of its own."""
 
     async def serve(self) -> None:
-        """Receives messages until it is cancelled. What it raises is logged, and it is called again after a pause."""
+        """Receive messages until cancelled. The host logs its exceptions and calls it again after a pause."""
 
     async def deliver(self, reply: ChatReply) -> None:
-        """Sends a reply to its chat. What it raises is logged, and the reply is sent again after a pause.
+        """Send a reply to its chat. The host logs its exceptions and sends the reply again after a pause.
 
-        After a crash a reply may be sent once more, with the same `id`: the host cannot know whether it had arrived.
+        After a crash a reply may be sent twice with the same `id`: the host cannot know whether it arrived.
         """
 
 
 def channels_in(directory: str, chats: Chats) -> list[Channel]:
-    """The channels of the files in `directory`. Raises ChannelError, and what those files raise."""
+    """Load the channels in `directory`. Raises ChannelError, and the errors of those files."""
     found = []
     for path in sorted(Path(directory).glob("*.py")):
         if not is_name(path.stem):

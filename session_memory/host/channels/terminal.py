@@ -1,5 +1,5 @@
-"""The channel of a terminal: messages go straight into the inbox and replies are read from the database, so that it
-works without a running host."""
+"""The terminal's channel. It writes messages to the inbox and reads replies from the database, so it works without a
+running host."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ POLL_SECONDS = 0.1
 
 
 def say(ledger: Ledger, group: str, text: str, sender: str = "") -> str:
-    """Puts a message into a group's inbox; its id. Raises UnknownGroupError."""
+    """Put a message into a group's inbox and return its id. Raises UnknownGroupError."""
     jid = ledger.group(group).jid
     return ledger.receive(jid, text, sender=sender or "terminal", sender_name=sender)
 
 
 def wait_for_reply(ledger: Ledger, group: str, message_id: str, may_come: Callable[[], bool]) -> ChatReply | None:
-    """Waits for the reply to a message; None where the agent had nothing to say, or once `may_come` says False."""
+    """Wait for the reply to a message. Return None if the agent had nothing to say, or once `may_come` returns
+    False."""
     jid = ledger.group(group).jid
     while True:
         is_answered, reply_id = ledger.reply_to(message_id, jid)
@@ -31,7 +32,7 @@ def wait_for_reply(ledger: Ledger, group: str, message_id: str, may_come: Callab
 
 
 def follow(ledger: Ledger, group: str, last: int) -> Iterator[ChatReply]:
-    """The last replies in a group's chat, then every new one, without end. Raises UnknownGroupError."""
+    """Yield the last replies in a group's chat, then every new one, without end. Raises UnknownGroupError."""
     jid = ledger.group(group).jid
     known = ledger.latest_replies(jid, last)
     yield from known

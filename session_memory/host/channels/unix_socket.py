@@ -1,4 +1,4 @@
-"""The channel `store/host.sock`: a Unix socket for this user alone, one JSON object a line in both directions.
+"""The channel `store/host.sock`: a Unix socket for this user alone, one JSON object per line in both directions.
 
 -> {"say": {"group": "main", "text": "hello", "id": "7", "sender": "Anna"}}      id and sender are optional
 <- {"taken": {"group": "main", "id": "7"}}
@@ -26,11 +26,11 @@ UNDERSTOOD = '{"say": {"group": ..., "text": ...}} or {"follow": {"group": ...}}
 
 
 class SocketError(SessionMemoryError):
-    """The socket cannot be made, or a line that came through it is not understood."""
+    """The socket cannot be created, or a line received on it is invalid."""
 
 
 class UnixSocket:
-    """The channel. It has no chats of its own: a client names a group to speak to, or whose replies it follows."""
+    """The channel. It has no chats of its own: a client names the group to speak to or to follow."""
 
     PREFIX = ""
 
@@ -39,13 +39,13 @@ class UnixSocket:
         self._chats = chats
 
     async def serve(self) -> None:
-        """Listens until it is cancelled. Raises SocketError, OSError."""
+        """Listen until cancelled. Raises SocketError, OSError."""
         server = await asyncio.start_unix_server(self._converse, sock=_bound(self._path), limit=LINE_BYTES)
         async with server:
             await server.serve_forever()
 
     async def deliver(self, reply: ChatReply) -> None:
-        """Does nothing: clients follow the replies in the database."""
+        """Do nothing: clients read the replies from the database."""
 
     async def _converse(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         following: list[asyncio.Task[None]] = []
@@ -57,7 +57,7 @@ class UnixSocket:
                     answer = {"error": {"message": str(error), "hint": error.hint}}
                 if answer:
                     await _send(writer, answer)
-        except (ConnectionError, ValueError):  # the other side is gone, or its line is too long
+        except (ConnectionError, ValueError):  # the client is gone, or its line is too long
             pass
         finally:
             for task in following:
@@ -73,7 +73,7 @@ class UnixSocket:
             if verb == "say":
                 sender, text = str(values.get("sender") or ""), values["text"]
                 if not isinstance(text, str) or not text.strip():
-                    raise SocketError("not understood: text is empty, or no text", UNDERSTOOD)
+                    raise SocketError("invalid request: text is empty or not a string", UNDERSTOOD)
                 taken = self._chats.receive(
                     self._chats.chat_of(group), text, sender=sender or "socket", sender_name=sender,
                     message_id=str(values.get("id", "")),
@@ -84,8 +84,8 @@ class UnixSocket:
                 following.append(asyncio.create_task(self._follow(self._chats.chat_of(group), after, writer)))
                 return None
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise SocketError(f"not understood: {error}", UNDERSTOOD) from None
-        raise SocketError(f"not understood: {verb}", UNDERSTOOD)
+            raise SocketError(f"invalid request: {error}", UNDERSTOOD) from None
+        raise SocketError(f"invalid request: {verb}", UNDERSTOOD)
 
     async def _follow(self, jid: str, after: int, writer: asyncio.StreamWriter) -> None:
         while True:
@@ -96,7 +96,7 @@ class UnixSocket:
 
 
 def shown(reply: ChatReply) -> dict[str, Any]:
-    """A reply as JSON shows it."""
+    """Return a reply as JSON."""
     return {
         "id": reply.id, "group": reply.group, "kind": reply.kind, "text": reply.text, "at": reply.timestamp,
         "answers": list(reply.answers),
@@ -109,9 +109,9 @@ async def _send(writer: asyncio.StreamWriter, value: dict[str, Any]) -> None:
 
 
 def _bound(path: str) -> socket.socket:
-    """A socket at `path` that only this user may connect to; one that a killed host left is removed."""
+    """Return a socket at `path` that only this user may connect to, replacing one that a killed host left."""
     if len(os.fsencode(path)) > PATH_BYTES:
-        hint = f"put the host where that is at most {PATH_BYTES} bytes"
+        hint = f"move the host so that its path has at most {PATH_BYTES} bytes"
         raise SocketError(f"{path}: too long for a socket", hint)
     if os.path.lexists(path):
         os.unlink(path)

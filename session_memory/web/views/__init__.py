@@ -1,1 +1,1 @@
-"""The views: one function each, which makes plain values for its template of what the store and transcripts tell."""
+"""The views: one function each, which turns the store and transcripts into plain values for its template."""

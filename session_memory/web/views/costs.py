@@ -1,4 +1,4 @@
-"""Costs: tokens and dollars by day, model, project and session, and what memories cost."""
+"""Costs: tokens and dollars by day, model, project and session, and of memories."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ SHOWN = 12
 DEFAULT_PERIOD = "7d"
 EVERYTHING = 10**9
 DAY_SECONDS = 86_400
-_ANSWERS = KnownAnswers()  # of all requests: a gigabyte of transcripts takes seconds to read
+_ANSWERS = KnownAnswers()  # for all requests: a gigabyte of transcripts takes seconds to read
 
 
 class ShownSum(NamedTuple):
-    """What answers took together: tokens read, written, from and into a cache; dollars, None without a price."""
+    """The sum of several answers: tokens read, written, from and into a cache; dollars, None without a price."""
 
     name: str
     id: str
@@ -38,14 +38,14 @@ class ShownSum(NamedTuple):
 
 
 def values(request: PageRequest) -> dict[str, Any]:
-    """What there is to choose from: transcripts are read for the rest, which takes longer than a page may."""
+    """Return the filters alone; the rest reads transcripts, which is too slow for a page."""
     times, _ = period(request, DEFAULT_PERIOD)
     asked = {name: request.one(name) for name in ("since", "project")}
     return {"times": times, "projects": places(request).projects, "asked": asked}
 
 
 def counted(request: PageRequest) -> dict[str, Any]:
-    """The costs of the time and the project that are asked for; `days` as pairs for a chart, without a gap."""
+    """Return the costs of the chosen period and project; `days` has a pair for every day, for a chart."""
     _, since = period(request, DEFAULT_PERIOD)
     prices = all_prices(settings_of(request.location).prices)
     directories = places(request).directories
@@ -75,7 +75,7 @@ def counted(request: PageRequest) -> dict[str, Any]:
 
 
 def _by_project(sums: list[CostSum]) -> list[ShownSum]:
-    """Directories of one project together."""
+    """Sum directories of one project."""
     found: dict[str, ShownSum] = {}
     for one in sums:
         name = project_of(for_people(one.name)) or "(unknown)"
@@ -89,7 +89,7 @@ def _by_project(sums: list[CostSum]) -> list[ShownSum]:
 
 
 def _every_day(by_day: list[CostSum], now: float) -> list[tuple[str, float]]:
-    """The dollars of each day from the first one to today."""
+    """Return the dollars of each day from the first one to today."""
     dollars = {one.name: one.dollars or 0.0 for one in by_day if one.name}
     if not dollars:
         return []

@@ -1,4 +1,4 @@
-"""Memories: what is remembered, with what bears it out and what speaks against it; forgotten and taken back here."""
+"""Memories, with the evidence for and against each; they can be forgotten and restored here."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ TITLE_CHARACTERS = 120
 
 
 class ShownOrigin(NamedTuple):
-    """Where a memory came from: a session, the number of an entry in it (0 for none), when (seconds since the epoch)
-    and by which strategy."""
+    """A memory's source: a session, the number of an entry in it (0 for none), the time (seconds since the epoch) and
+    the strategy."""
 
     session: str
     number: int
@@ -45,8 +45,8 @@ class ShownOrigin(NamedTuple):
 
 
 class ShownMemory(NamedTuple):
-    """A memory. `file` is the page that it lies on, where a person changes it; `doubts` say what speaks against it.
-    `who` is the member and machine where the team was asked; it lies on no page here then."""
+    """A memory. `file` is its page, which a person can edit; `doubts` is the evidence against it. `who` is the member
+    and machine of a team's memory, which has no page here."""
 
     id: str
     kind: str
@@ -64,9 +64,9 @@ class ShownMemory(NamedTuple):
 
 
 def values(request: PageRequest) -> dict[str, Any]:
-    """`memories`, the latest first, or those that fit `q` best; how many there are of each kind; `notes` on what the
-    index could not be brought up to date with, the `problem` with a team that cannot be asked; `forgotten` is what can
-    be taken back. What speaks against them is only looked for if `doubts` is asked for, since that starts git."""
+    """Return `memories`, the latest first, or those that match `q` best; their number by kind; `notes` on problems with
+    updating the index; the `problem` with an unreachable team; `forgotten`, which can be restored. Evidence against
+    them is only included with `doubts`, since that starts git."""
     query, kind, project = request.one("q").strip(), request.one("kind"), request.one("project")
     notes: list[str] = []
     wanted = MemoryFilter(request.location.homes, with_superseded=bool(request.one("superseded")), limit=MOST)
@@ -104,7 +104,7 @@ def values(request: PageRequest) -> dict[str, Any]:
 
 
 def _found(request: PageRequest, query: str, wanted: MemoryFilter, notes: list[str]) -> list[IndexedMemory]:
-    """The memories that fit `query` best, the latest where that is ''; of the team, where that is asked."""
+    """Return the memories that match `query` best, or the latest if it is ''; the team's if chosen."""
     if is_for_team(request):
         from ...store.postgres.memories import TeamMemories
 
@@ -116,7 +116,7 @@ def _found(request: PageRequest, query: str, wanted: MemoryFilter, notes: list[s
 
 
 def forget(request: PageRequest, fields: Mapping[str, str]) -> str:
-    """Forgets the memory `id`, which can be taken back for a day. Raises NotFoundError."""
+    """Forget the memory `id`, which can be undone for a day. Raises NotFoundError."""
     wanted = fields.get("id", "")
     with open_index(request.location, lambda _: None) as index:
         found = [one for one in index.beginning_with(wanted, request.location.homes) if one.id == wanted]
@@ -127,20 +127,20 @@ def forget(request: PageRequest, fields: Mapping[str, str]) -> str:
 
 
 def unforget(request: PageRequest, fields: Mapping[str, str]) -> str:
-    """Takes back the memory `id`. Raises NotFoundError."""
+    """Restore the memory `id`. Raises NotFoundError."""
     wanted = fields.get("id", "")
     if not wanted or not take_back(request.location, [wanted], lambda _: None):
-        raise NotFoundError("nothing like that was forgotten within a day")
+        raise NotFoundError("no such memory was forgotten within a day")
     return "/memories"
 
 
 def _project(memory: IndexedMemory) -> str:
-    """The project of the session that a memory was drawn from last."""
+    """Return the project of a memory's latest source session."""
     return next((project_of(for_people(origin[5])) for origin in reversed(memory.origins) if origin[5]), "")
 
 
 def _forgotten(request: PageRequest) -> list[tuple[str, str]]:
-    """What can be taken back, the latest first: ids, and what the memories are called."""
+    """Return ids and titles of the memories that can be restored, the latest first."""
     found = [one for group in groups_of(request.location) for one in undo.read(folder_of(request.location, group))]
     return [(one.id, _title(one.part)) for one in sorted(found, key=lambda one: -one.time)]
 

@@ -1,4 +1,4 @@
-"""Now: the sessions that are active, what each has in hand, what it was told, and what waits for it."""
+"""Now: the active sessions, each one's current work, its last update, and the waiting one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def values(request: PageRequest) -> dict[str, Any]:
-    """`projects` as pairs of a name and its sessions, the latest first; `alarms` that somebody has to mend."""
+    """Return `projects` as pairs of a name and its sessions, the latest first; `alarms`, the problems to fix."""
     since = active_since(request.now)
     sessions = [one for one in request.active if one.last_at >= since]
     first_at: dict[str, int] = {}

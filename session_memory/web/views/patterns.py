@@ -1,4 +1,4 @@
-"""Patterns: commands that fail and what helped, when work happens, which files are edited together."""
+"""Patterns: commands that fail and their fixes, working hours, files edited together."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
 class ShownCommand(NamedTuple):
-    """A command that fails: how often it ran and failed, its errors and what helped, each with how often."""
+    """A command that fails: how often it ran and failed, its errors and its fixes with their counts."""
 
     command: str
     runs: int
@@ -32,7 +32,7 @@ class ShownCommand(NamedTuple):
 
 
 class ShownPair(NamedTuple):
-    """Two files that are edited together: how often, and how often each of them is at all."""
+    """Two files edited together: how often together, and how often each."""
 
     first: str
     second: str
@@ -42,14 +42,14 @@ class ShownPair(NamedTuple):
 
 
 def values(request: PageRequest) -> dict[str, Any]:
-    """What there is to choose from: counting takes longer than a page may."""
+    """Return the filters alone; counting is too slow for a page."""
     times, _ = period(request, DEFAULT_PERIOD)
     asked = {name: request.one(name) for name in ("since", "project")}
     return {"times": times, "projects": places(request).projects, "asked": asked}
 
 
 def counted(request: PageRequest) -> dict[str, Any]:
-    """The habits of the time and the project that are asked for."""
+    """Return the habits of the chosen period and project."""
     _, since = period(request, DEFAULT_PERIOD)
     wanted = Filter(request.location.homes, directories=places(request).directories, since=since, limit=EVERYTHING)
     found = find_habits(request.while_wanted(conversation_steps(request.store, wanted)))
@@ -88,7 +88,7 @@ def _shown(one: FailingCommand) -> ShownCommand:
 
 
 def _places(found: Habits) -> list[tuple[str, int]]:
-    """The projects with how many messages there were in each, the most first."""
+    """Return the projects with their number of messages, the most first."""
     messages: dict[str, int] = {}
     for place in found.places:
         project = project_of(for_people(place.directory)) or "(unknown)"

@@ -1,4 +1,4 @@
-"""Search: what was said in any session, in the order of the command, and what is remembered of it."""
+"""Search: messages in any session, ranked like the command, and memories."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ _MARKS = re.compile(r"\*\*|```\w*|(?:(?<=\s)|^)#{1,6} ")  # of Markdown, which m
 
 
 class ShownHit(NamedTuple):
-    """What was found: the conversation's title, who said it, when (seconds since the epoch), and the words around it as
-    pairs of a text and whether it was searched for. `by` is the member and machine where the team was asked."""
+    """A hit: the conversation's title, the speaker, the time (seconds since the epoch), and the snippet as pairs of a
+    text and whether it matched. `by` is the member and machine of a team's hit."""
 
     session: str
     conversation: int
@@ -53,8 +53,8 @@ class ShownHit(NamedTuple):
 
 
 def values(request: PageRequest) -> dict[str, Any]:
-    """`hits`, best first, at most LIMIT of them unless more are asked for; the `notice` of how far the search reached;
-    the `problem` with a team that cannot be asked; and what there is to choose from."""
+    """Return `hits`, best first, at most LIMIT unless more are requested; the `notice` about the search's reach; the
+    `problem` with an unreachable team; and the filters."""
     query = request.one("q").strip()
     times, since = period(request, "all")
     found = places(request)
@@ -98,7 +98,8 @@ def _found(request: PageRequest, query: str, wanted: Filter) -> Hits:
 
 
 def around(request: PageRequest) -> dict[str, Any]:
-    """`lines`: what was said around an entry of a conversation, each as who, what, and whether it is that entry."""
+    """Return `lines`, the messages around an entry of a conversation: each with its speaker, its text, and whether it
+    is that entry."""
     number = request.number("number", 0, 1 << 32)
     is_team = is_for_team(request)
     if is_team:
@@ -118,7 +119,7 @@ def around(request: PageRequest) -> dict[str, Any]:
 
 
 def _entries(request: PageRequest, store: SqliteStore | TeamStore) -> list[StoredEntry]:
-    """The entries of the conversation that is asked for."""
+    """Return the entries of the requested conversation."""
     conversation = request.number("conversation", 0, 1 << 62)
     known = store.conversation(conversation, request.location.homes)
     return list(store.entries(conversation)) if known else []
@@ -129,8 +130,7 @@ def _asked(request: PageRequest) -> dict[str, str]:
 
 
 def _shown(hits: list[Hit]) -> list[ShownHit]:
-    """The hits, without what no person should see: at once, since one text after the other takes longer than the
-    search."""
+    """Return the hits, redacted: all at once, since one by one takes longer than the search."""
     texts = [
         [hit.conversation.title, hit.conversation.cwd, hit.conversation.who, *(text for text, _ in _pieces(hit))]
         for hit in hits
@@ -161,14 +161,14 @@ def _shown(hits: list[Hit]) -> list[ShownHit]:
 
 
 def _who(entry: StoredEntry, is_team: bool) -> str:
-    """Who said it: a tool by its name."""
+    """Return the speaker; for a tool call the tool's name."""
     if entry.role == TOOL_ROLE:
         return entry.tool
     return "Agent" if entry.role == "assistant" else "User" if is_team else "You"
 
 
 def _pieces(hit: Hit) -> list[tuple[str, bool]]:
-    """The snippet in parts: what fits the query, and what stands between."""
+    """Split the snippet into matches and the text between them."""
     pieces = []
     end = 0
     for start, stop in hit.marks:

@@ -1,4 +1,4 @@
-"""A session: what was said and done in it, to be read and followed live."""
+"""A session: its messages and calls, to be read and followed live."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 NO_LIMIT = 10**9
 REQUEST_CHARACTERS = 110
-REQUESTS = 100  # that are listed at once, the latest
+REQUESTS = 100  # listed at once, the latest
 FILES = 40  # likewise
 PATIENCE_SECONDS = 1.0
 _HIGHEST = 1 << 32
@@ -34,7 +34,7 @@ Found = TypeVar("Found")
 
 
 class ShownRequest(NamedTuple):
-    """What the user asked for, in one line."""
+    """A user's request in one line."""
 
     number: int
     at: float | None
@@ -42,15 +42,15 @@ class ShownRequest(NamedTuple):
 
 
 class ChangedFile(NamedTuple):
-    """A file that was edited, as seen from where the session was started, with the numbers of the calls."""
+    """An edited file, relative to the session's start directory, with the numbers of the calls."""
 
     path: str
     numbers: list[int]
 
 
 def values(request: PageRequest) -> dict[str, Any]:
-    """The whole page; of the dialogue one chunk: that with the entry `at`, or the first of the conversation that is
-    named, else the last one of a session that is at work, else the first."""
+    """Return the whole page with one chunk of the dialogue: the one with the entry `at`, or the first of the named
+    conversation, else the last one of a working session, else the first."""
     conversations = _conversations(request)
     chunks = chunks_of(request.store, conversations)
     latest = conversations[-1]
@@ -74,7 +74,7 @@ def values(request: PageRequest) -> dict[str, Any]:
 
 
 def facts(request: PageRequest) -> dict[str, Any]:
-    """What stands below the name of a session, as it is now."""
+    """Return the current values of the header below a session's name."""
     return _facts(request, _conversations(request))
 
 
@@ -94,7 +94,7 @@ def _facts(request: PageRequest, conversations: list[Conversation]) -> dict[str,
 
 
 def items(request: PageRequest) -> dict[str, Any]:
-    """The `blocks` of one chunk: items `from` to `to` of the conversation `of`, all from there on without a `to`."""
+    """Return the `blocks` of one chunk: items `from` to `to` of the conversation `of`, without `to` all that follow."""
     conversation = _conversation(request)
     first, last = request.number("from", 1, _HIGHEST), request.number("to", 0, _HIGHEST)
     chunk = DialoguePart(conversation.id, max(first, 1), last, not last, 0)
@@ -104,8 +104,8 @@ def items(request: PageRequest) -> dict[str, Any]:
 
 
 def outline(request: PageRequest) -> dict[str, Any]:
-    """What the session was asked for, which files it changed, and what is remembered of it. Of a long one the latest
-    requests and files; `part` asks for the `requests` or the `files` before these."""
+    """Return the session's requests, changed files and memories. Of a long one, the latest requests and files; `part`
+    requests the `requests` or the `files` before these."""
     conversations = _conversations(request)
     start = next((one.cwd for one in conversations if one.cwd), "")
     requests: list[StoredEntry] = []
@@ -132,7 +132,7 @@ def outline(request: PageRequest) -> dict[str, Any]:
 
 
 def _split(found: list[Found], most: int) -> tuple[list[Found], list[Found]]:
-    """The last `most` of them, and those before."""
+    """Return the last `most` of them, and those before."""
     at = max(0, len(found) - most)
     return found[:at], found[at:]
 
@@ -150,7 +150,7 @@ def _shown_files(found: list[ChangedFile]) -> list[ChangedFile]:
 
 
 def _memories_of(request: PageRequest, session: str) -> list[tuple[str, str]]:
-    """The kind and the title of each memory that was drawn from a session."""
+    """Return kind and title of each memory drawn from a session."""
     with open_index(request.location, lambda _: None, Patience(PATIENCE_SECONDS)) as index:
         return [
             (for_people(one.kind), for_people(one.title))
@@ -160,7 +160,7 @@ def _memories_of(request: PageRequest, session: str) -> list[tuple[str, str]]:
 
 
 def call(request: PageRequest) -> dict[str, Any]:
-    """What the tool call with the number `item` of the conversation `of` did."""
+    """Return the tool call with the number `item` of the conversation `of`."""
     conversation = _conversation(request)
     number = request.number("item", 0, _HIGHEST)
     found = items_of(request.store, DialoguePart(conversation.id, number, number, False, 0)) if number else []
@@ -171,7 +171,7 @@ def call(request: PageRequest) -> dict[str, Any]:
 
 
 def _conversations(request: PageRequest) -> list[Conversation]:
-    """The conversations of the session that is asked for, the earliest first. Raises NotFoundError."""
+    """Return the requested session's conversations, the earliest first. Raises NotFoundError."""
     wanted = request.path["session"]
     found = request.store.conversations(Filter(request.location.homes, session=wanted, limit=NO_LIMIT))
     found = [one for one in found if one.session_id == wanted]
@@ -183,15 +183,15 @@ def _conversations(request: PageRequest) -> list[Conversation]:
 
 
 def _conversation(request: PageRequest) -> Conversation:
-    """The conversation `of` of the session that is asked for. Raises NotFoundError."""
+    """Return the conversation `of` of the requested session. Raises NotFoundError."""
     found = request.store.conversation(request.number("of", 0, _HIGHEST), request.location.homes)
     if found is None or found.session_id != request.path["session"]:
-        raise NotFoundError("that part of the session is not there any more", "load the page again")
+        raise NotFoundError("this part of the session no longer exists", "reload the page")
     return found
 
 
 def _resume(latest: Conversation) -> str:
-    """What goes on with the session in a terminal; '' where nothing does."""
+    """Return the command that resumes the session in a terminal; '' if there is none."""
     runtime = next((one for one in all_runtimes() if one.name == latest.runtime), None)
     if runtime is None or not runtime.install.RESUME or latest.home:
         return ""

@@ -1,4 +1,4 @@
-"""The sessions as a list: at the left of every view, and in the palette."""
+"""The list of sessions: at the left of every view, and in the palette."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ PALETTE_LINES = 12
 
 
 def listed(request: PageRequest) -> dict[str, Any]:
-    """`days` as pairs of what people call a day and its sessions; `here` is the id of the one that is shown, `working`
-    are those of who is at work."""
+    """Return `days` as pairs of a day's name and its sessions; `here`, the id of the session shown; `working`, the ids
+    of the sessions at work."""
     lines = session_lines(request, Filter(request.location.homes, limit=CONVERSATIONS))
     days = groupby(lines, key=lambda line: day_name(line.last_at, request.now))
     working = {one.id for one in request.active if one.work}
@@ -26,7 +26,7 @@ def listed(request: PageRequest) -> dict[str, Any]:
 
 
 def found(request: PageRequest) -> dict[str, Any]:
-    """`lines` of the sessions whose title, project or id holds every word of the query `q`."""
+    """Return `lines` of the sessions whose title, project or id contains every word of the query `q`."""
     words = request.one("q").casefold().split()
     lines = session_lines(request, Filter(request.location.homes, limit=4 * CONVERSATIONS))
     fitting = [line for line in lines if all(word in _text_of(line) for word in words)]
@@ -34,7 +34,7 @@ def found(request: PageRequest) -> dict[str, Any]:
 
 
 def day_name(at: float | None, now: float) -> str:
-    """Today, Yesterday, the day of the week, or the month."""
+    """Return Today, Yesterday, the day of the week, or the month."""
     if at is None:
         return "Without a time"
     noon = time.mktime((*time.localtime(now)[:3], 12, 0, 0, 0, 0, -1))

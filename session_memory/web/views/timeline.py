@@ -1,4 +1,4 @@
-"""Timeline: the conversations of a day, a week or a month, a lane for each project; and a year at a glance."""
+"""Timeline: the conversations of a day, a week or a month, a lane per project; and a year at a glance."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ MOST = 1000  # conversations in a span: more would not be legible
 YEAR_DAYS = 371  # 53 weeks
 LONGEST = 6
 LEAST_WIDTH = {"day": 0.4, "week": 0.7, "month": 0.7}  # of a bar, in percent of the span
-ROOM = {"day": 14.0, "week": 0.8, "month": 0.8}  # of a bar at least: that of a day has its title
+ROOM = {"day": 14.0, "week": 0.8, "month": 0.8}  # minimum room of a bar: that of a day has its title
 _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
 class Bar(NamedTuple):
-    """A conversation. `left` and `room` are what it has to itself, `row` is the row of its lane; within its room the
-    bar begins at `offset` and is `width` wide, all in percent of the span. `begin` and `end` are in seconds since the
+    """A conversation. `left` and `room` are its reserved space, `row` is its row in the lane; within its room the bar
+    begins at `offset` and is `width` wide, all in percent of the span. `begin` and `end` are in seconds since the
     epoch."""
 
     session: str
@@ -50,8 +50,8 @@ class Bar(NamedTuple):
 
 
 class Lane(NamedTuple):
-    """The conversations of a project, in so many rows that none stands on another; `above` counts the rows and the
-    headings of the lanes before it."""
+    """The conversations of a project, in enough rows that none overlap; `above` counts the rows and headings of the
+    lanes before it."""
 
     project: str
     bars: list[Bar]
@@ -60,15 +60,15 @@ class Lane(NamedTuple):
 
 
 class Tick(NamedTuple):
-    """A line of the scale, in percent of the span, with what stands at it."""
+    """A labelled line of the scale, in percent of the span."""
 
     left: float
     label: str
 
 
 def values(request: PageRequest) -> dict[str, Any]:
-    """The lanes of the span that ends with `day`, by default the last day with a conversation; `year` by days, `week`
-    by weekdays and hours."""
+    """Return the lanes of the span that ends with `day`, by default the last day with a conversation; `year` by days,
+    `week` by weekdays and hours."""
     hours = work_hours(request.store, Filter(request.location.homes, since=_milliseconds(request.now, YEAR_DAYS)))
     span = request.one("span") if request.one("span") in SPANS else "day"
     today = _day_of(request.now)
@@ -107,14 +107,14 @@ def values(request: PageRequest) -> dict[str, Any]:
 
 
 def lanes_of(bars: Iterable[Bar]) -> list[Lane]:
-    """The bars by projects, those with the most messages first, each bar in the first row that has room for it."""
+    """Return the bars by project, those with the most messages first, each bar in the first row with room."""
     by_project: dict[str, list[Bar]] = {}
     for bar in sorted(bars, key=lambda bar: (bar.left, bar.title)):
         by_project.setdefault(bar.project, []).append(bar)
     lanes = []
     above = 0
     for project, some in sorted(by_project.items(), key=lambda pair: (-sum(bar.messages for bar in pair[1]), pair[0])):
-        taken: list[float] = []  # up to where each row is
+        taken: list[float] = []  # the end of each row so far
         placed = []
         for bar in some:
             row = next((row for row, until in enumerate(taken) if until <= bar.left), len(taken))
@@ -126,7 +126,7 @@ def lanes_of(bars: Iterable[Bar]) -> list[Lane]:
 
 
 def _bars(found: Sequence[Conversation], begin: float, end: float, span: str) -> list[Bar]:
-    """A bar for each conversation that has a time."""
+    """Return a bar for each conversation with a time."""
     texts = iter(all_for_people([text for one in found for text in (one.title, one.cwd)]))
     bars = []
     for one in found:
@@ -161,7 +161,7 @@ def _bars(found: Sequence[Conversation], begin: float, end: float, span: str) ->
 
 
 def _ticks(span: str, begin: float, end: float) -> list[Tick]:
-    """Each third hour of a day, each day of a week, each second day of a month."""
+    """Return a tick for each third hour of a day, each day of a week, or each second day of a month."""
     if span == "day":
         return [Tick(hour / 24 * 100, f"{hour}:00") for hour in range(0, 24, 3)]
     days = SPANS[span]
@@ -181,7 +181,7 @@ def _by_day(hours: Iterable[WorkHour]) -> dict[str, int]:
 
 
 def _by_weekday(hours: Iterable[WorkHour]) -> list[tuple[str, list[int]]]:
-    """The messages of each hour of each day of the week."""
+    """Count the messages of each hour of each day of the week."""
     found = [[0] * 24 for _ in range(7)]
     for one in hours:
         found[date.fromisoformat(one.day).weekday()][one.hour] += one.messages
@@ -198,13 +198,13 @@ def _milliseconds(now: float, days: int) -> int:
 
 
 def _midnight(at: float, days: int) -> float:
-    """When the day began, here, that is so many days after that of `at`: days of 23 hours count as others."""
+    """Return the local start of the day so many days after that of `at`: days of 23 hours count as others."""
     year, month, day, *_ = time.localtime(at)
     return time.mktime((year, month, day + days, 0, 0, 0, 0, 0, -1))
 
 
 def _noon_of(day: str) -> float | None:
-    """Noon of `2026-02-21` in seconds since the epoch; None where that is no day."""
+    """Return noon of `2026-02-21` in seconds since the epoch; None for an invalid day."""
     try:
         found = date.fromisoformat(day)
         return time.mktime((found.year, found.month, found.day, 12, 0, 0, 0, 0, -1))
