@@ -36,6 +36,24 @@ UPPER = (
 )
 LAYERS = {room: number for number, rooms in enumerate(LOWER + UPPER) for room in rooms}
 
+# Rooms whose docstrings are in plain English: add a room once none of its docstrings begins with a clause.
+PLAIN_ROOMS = ("host", "memories", "patterns", "tools", "upkeep", "web")
+CLAUSES = {
+    "as",
+    "how",
+    "what",
+    "whatever",
+    "when",
+    "where",
+    "whether",
+    "which",
+    "who",
+    "whoever",
+    "whom",
+    "whose",
+    "why",
+}
+
 
 def name_of(path: Path) -> str:
     """The dotted name of a module, without that of the package: `store.search.query`; '' for the package itself."""
@@ -133,6 +151,27 @@ def test_no_class_name_occurs_twice() -> None:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places[node.name].append(name)
     assert {name: where for name, where in places.items() if len(where) > 1} == {}
+
+
+@pytest.mark.parametrize("room", PLAIN_ROOMS)
+def test_no_docstring_of_a_plain_room_begins_with_a_clause(room: str) -> None:
+    paths = sorted((PACKAGE / room).rglob("*.py"))
+    assert paths, "the room is gone"
+    assert not [f"{path}:{line}" for path in paths for line in clauses_in(path.read_text())]
+
+
+def test_a_docstring_that_begins_with_a_clause_would_be_found() -> None:
+    assert list(clauses_in('def is_old():\n    """Whether it is old."""\n')) == [1]
+    assert not list(clauses_in('def is_old():\n    """Return whether it is old."""\n'))
+
+
+def clauses_in(source: str) -> Iterator[int]:
+    """Yield the lines of the definitions whose docstring begins with a subordinate clause."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            words = (ast.get_docstring(node) or "").split()
+            if words and words[0].strip(",.:").lower() in CLAUSES:
+                yield getattr(node, "lineno", 1)
 
 
 def test_the_map_shows_every_room_and_none_that_is_gone() -> None:

@@ -1,7 +1,7 @@
-"""The tools with which an agent looks into its sessions and switches between them, defined once (`definitions`).
+"""The tools with which an agent reads its sessions and switches between them, defined once (`definitions`).
 
-They work over a `Backend`: the sessions of a home, or those of a group of a host. `sdk_server` serves them inside a
-program that runs agents with claude-agent-sdk, `stdio_server` to any MCP client.
+They use a `Backend`: the sessions of a home, or those of a group of a host. `sdk_server` serves them inside a program
+that runs agents with claude-agent-sdk, `stdio_server` to any MCP client.
 """
 
 from __future__ import annotations

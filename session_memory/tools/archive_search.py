@@ -1,4 +1,4 @@
-"""Search in archives, for where there is no store: every Markdown file is read, each time."""
+"""Search in archives if there is no store: reads every Markdown file, each time."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     Score = tuple[int, float, int]
 
-ARCHIVE_BYTES = 32 * 1024 * 1024  # what is read of one archive at most
+ARCHIVE_BYTES = 32 * 1024 * 1024  # read at most this much of one archive
 HITS_OF_ONE_SESSION = 3
 MOST_WORDS = 16
 SNIPPET_CHARACTERS = 240
@@ -33,13 +33,12 @@ _BEFORE_CHARACTERS = 80
 def search_archives(
     directories: Mapping[str, tuple[str, Privacy]], query: str, limit: int, limits: SearchLimits = EVERYWHERE
 ) -> list[SearchResult]:
-    """The messages in the archives of some directories that hold words of `query`, whatever their case, and are within
-    the limits.
+    """Return the messages within the limits that contain words of `query`, ignoring case, from the archives of some
+    directories.
 
-    `directories` maps each path to what the agent knows it by, and the rules for it. What these hide is not read.
-
-    Those with most of the words come first, then the latest; at most three of one session, `limit` in all. A word also
-    finds longer ones that begin with it. An archive that cannot be read is left out.
+    `directories` maps each path to the agent's name for it and its rules. Excluded messages are not read. Messages with
+    the most words come first, then the latest; at most three per session, `limit` in all. A word also matches longer
+    words that begin with it. Skips unreadable archives.
     """
     words = _words(query)
     if not words:
@@ -54,7 +53,7 @@ def search_archives(
 
 
 def _words(query: str) -> list[re.Pattern[str]]:
-    """A pattern for each different word. In scripts that put no spaces between words, parts of a text count too."""
+    """Return a pattern for each different word. In scripts without spaces between words, parts of a text count too."""
     words = list(dict.fromkeys(re.findall(r"\w+", query.lower())))
     rare = [word for word in words if word not in STOP_WORDS] or words
     begins = [r"(?<!\w)" if word.isascii() else "" for word in rare]
@@ -64,7 +63,7 @@ def _words(query: str) -> list[re.Pattern[str]]:
 def _in_archive(
     path: str, facts: dict[str, Any], words: list[re.Pattern[str]], limits: SearchLimits
 ) -> Iterator[tuple[Score, SearchResult]]:
-    """The best messages of an archive, each with what it is ranked by: words in it, its conversation's time, place."""
+    """Yield the best messages of an archive, each with its rank: words matched, its conversation's time, position."""
     text = _content(path)
     if not any(word.search(text) for word in words):
         return
@@ -87,7 +86,7 @@ def _in_archive(
 
 
 def _content(path: str) -> str:
-    """The archive's text; '' where it cannot be read any more."""
+    """Return the archive's text; '' if it has become unreadable."""
     try:
         descriptor = open_regular(path)
     except OSError:
@@ -99,7 +98,7 @@ def _content(path: str) -> str:
 
 
 def _snippet(text: str, words: list[re.Pattern[str]]) -> str:
-    """The part of `text` around the first of the words, on one line, in whole words where it has such."""
+    """Return the part of `text` around the first match, on one line, in whole words if possible."""
     text = one_line(text)
     first = min((found.start() for word in words if (found := word.search(text))), default=0)
     start = max(0, min(first - _BEFORE_CHARACTERS, len(text) - SNIPPET_CHARACTERS))

@@ -1,4 +1,4 @@
-"""What the tools work over: the sessions that an agent may see, and what it may do with them. Values and a protocol."""
+"""The interface between the tools and the sessions that an agent may see. Values and a protocol."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
     Search = Callable[[str, int, "SearchLimits"], list["SearchResult"]]
 
 
-_TEAM = "team-"  # before the number of a conversation, in an id that search_team gives
+_TEAM = "team-"  # before the number of a conversation, in an id from search_team
 
 
 class RefusedError(SessionMemoryError):
-    """What was asked for cannot be done; the message and the hint are for the model that asked."""
+    """A request that cannot be fulfilled; message and hint are for the model."""
 
 
 class ListedSession(NamedTuple):
-    """A session that the agent may see: `id` is what resume_session takes, `session_id` the runtime's own.
+    """A session that the agent may see: `id` is the argument of resume_session, `session_id` the runtime's own id.
 
-    `modified` is in seconds since the epoch, None if unknown. `is_active` marks the one that the agent is in; `group`
-    is '' but for a session of another group, `runtime` but for one in another runtime.
+    `modified` is in seconds since the epoch, None if unknown. `is_active` marks the agent's current session. `group` is
+    set only for a session of another group, `runtime` only for one of another runtime.
     """
 
     id: str
@@ -41,15 +41,15 @@ class ListedSession(NamedTuple):
 
 
 class SearchLimits(NamedTuple):
-    """What a search is limited to: from `since` on and before `until`, in milliseconds since the epoch, None for no
-    limit; in directories that `project` is part of, whatever its case."""
+    """Limits of a search: from `since` and before `until`, in milliseconds since the epoch, None for no limit; in
+    directories that contain `project`, ignoring case."""
 
     since: int | None = None
     until: int | None = None
     project: str = ""
 
     def fits(self, milliseconds: float | None, *directories: str) -> bool:
-        """Whether what was said then, in sessions that were started there, is within the limits."""
+        """Return whether a message of that time, in sessions started in these directories, is within the limits."""
         if self.since is not None and (milliseconds is None or milliseconds < self.since):
             return False
         if self.until is not None and (milliseconds is None or milliseconds >= self.until):
@@ -62,19 +62,19 @@ EVERYWHERE = SearchLimits()
 
 
 def team_id(conversation: object) -> str:
-    """The id by which an agent reads a conversation of its team, '' where there is none that could be read."""
+    """Return the id by which an agent reads a conversation of its team; '' if it cannot be read."""
     return f"{_TEAM}{conversation}" if conversation else ""
 
 
 def team_conversation(id: str) -> int | None:
-    """The number of the conversation that `team_id` made an id of; None for the id or the name of anything else."""
+    """Return the conversation number in an id from `team_id`; None for any other id or name."""
     number = id.strip().removeprefix(_TEAM)
     return int(number) if id.strip().startswith(_TEAM) and number.isascii() and number.isdigit() else None
 
 
 class SearchResult(NamedTuple):
-    """A message that a search found: whose session it is of, who said it, when (seconds since the epoch, or None), the
-    part of it with the words in it, and the conversation that it is kept in (the name of an archive), '' if none."""
+    """A message that a search found: its session, its speaker, its time (seconds since the epoch, or None), the snippet
+    around the match, and its conversation (the name of an archive), '' if none."""
 
     session_id: str
     session_name: str
@@ -85,8 +85,8 @@ class SearchResult(NamedTuple):
 
 
 class SearchResults(list[SearchResult]):
-    """What a search found, the best first. `notice` tells the agent how far the search reached, '' where there is
-    nothing to tell."""
+    """The results of a search, the best first. `notice` tells the agent how far the search reached, '' if there is
+    nothing to report."""
 
     def __init__(self, found: Iterable[SearchResult] = (), notice: str = "") -> None:
         super().__init__(found)
@@ -109,8 +109,8 @@ class ListedTask(NamedTuple):
 
 
 class ListedChat(NamedTuple):
-    """A chat that the host has heard of, and the group that answers in it, '' for none. `trigger` is what its agent has
-    to be called by, '' where it answers everything; `last_activity` is ISO 8601 in UTC, '' for never."""
+    """A known chat and the group that answers in it, '' for none. `trigger` is the pattern that addresses its agent, ''
+    if it answers everything; `last_activity` is ISO 8601 in UTC, '' for never."""
 
     chat: str
     name: str
@@ -120,10 +120,10 @@ class ListedChat(NamedTuple):
 
 
 class Administration(Protocol):
-    """What a host does for the agent of one of its groups, beyond its sessions. Its group is settled when it is
-    made; `is_main` says that it is the one that looks after the others.
+    """A host's services for the agent of one of its groups, beyond its sessions. The group is fixed at construction;
+    `is_main` marks the group that administers the others.
 
-    A `group` that a method is given is '' for the agent's own. Methods raise as those of Backend do.
+    The argument `group` is '' for the agent's own. Methods raise as those of Backend do.
     """
 
     @property
@@ -132,84 +132,85 @@ class Administration(Protocol):
 
     @property
     def is_main(self) -> bool:
-        """Whether the agent may name other groups."""
+        """True if the agent may name other groups."""
 
     def tasks(self) -> list[ListedTask]:
-        """The tasks that the agent may change, the next one first."""
+        """Return the tasks that the agent may change, the next one first."""
 
     def schedule(
         self, group: str, prompt: str, schedule_type: str, schedule_value: str, context_mode: str
     ) -> ListedTask:
-        """Adds a task; one that is there already is not added again."""
+        """Add a task, unless the same one exists; return it."""
 
     def update_task(self, task_id: str, changes: dict[str, str]) -> ListedTask:
-        """Changes what is named of a task."""
+        """Change the given properties of a task."""
 
     def cancel_task(self, task_id: str) -> None:
-        """Takes a task away."""
+        """Delete a task."""
 
     def chats(self) -> list[ListedChat]:
-        """The chats of the host, those of groups first. For main."""
+        """Return the chats of the host, those of groups first. For main."""
 
     def register_group(self, group: str, chat: str, name: str, trigger: str) -> ListedChat:
-        """Makes a group that answers in a chat, '' for one that is spoken to at the terminal. For main."""
+        """Register a group that answers in a chat; '' for one used from the terminal. For main."""
 
     def update_group(self, group: str, changes: dict[str, str]) -> ListedChat:
-        """Changes the name, trigger or chat of a group. For main."""
+        """Change the name, trigger or chat of a group. For main."""
 
 
 class Backend(Protocol):
-    """The sessions of one agent. Which they are is settled when it is made: no argument of a tool names a group or a
-    path, and the sessions that methods are given come from its own list.
+    """The sessions of one agent. They are fixed at construction: no argument of a tool names a group or a path, and the
+    sessions that methods receive come from its own list.
 
-    Methods raise SessionMemoryError for what the model should know, OSError for what cannot be read. They are called
-    from several threads.
+    Methods raise SessionMemoryError with a message for the model, OSError for unreadable files. Several threads call
+    them.
     """
 
     @property
     def administration(self) -> Administration | None:
-        """What the host of the agent's group does for it; None where there is no host."""
+        """The host's services for the agent's group; None without a host."""
 
     @property
     def has_graph(self) -> bool:
-        """Whether there is a knowledge graph that `search_graph` can ask."""
+        """True if `search_graph` has a knowledge graph to search."""
 
     @property
     def has_team(self) -> bool:
-        """Whether there is a team that `search_team` can ask."""
+        """True if `search_team` has a team to search."""
 
     def sessions(self) -> list[ListedSession]:
-        """The sessions, the latest first."""
+        """Return the sessions, the latest first."""
 
     def entries(self, session: ListedSession, count: int) -> tuple[list[Entry], int]:
-        """The last `count` entries of a session in file order, and how many records could not be read."""
+        """Return the last `count` entries of a session in file order, and the number of unreadable records."""
 
     def search(self, query: str, limit: int, limits: SearchLimits = EVERYWHERE) -> list[SearchResult]:
-        """At most `limit` memories and messages of earlier conversations that fit the query and are within `limits`:
+        """Return at most `limit` memories and messages of earlier conversations within `limits` that match the query:
         memories first, each the best first."""
 
     def errors(self, text: str) -> list[ErrorMatch]:
-        """Where a tool failed with the same error as a line of `text`, the best match first."""
+        """Return earlier occurrences of the same error as a line of `text`, the best match first."""
 
     def search_graph(self, query: str, limit: int) -> list[GraphFact]:
-        """At most `limit` facts of the knowledge graph that fit the query, the best first; of several groups so many of
-        each."""
+        """Return at most `limit` facts of the knowledge graph that match the query, the best first; so many per group
+        if there are several."""
 
     def search_team(self, query: str, limit: int, limits: SearchLimits = EVERYWHERE) -> list[SearchResult]:
-        """What `search` is for the home, for what its team has: who said it and where stands in `role`. The
-        `session_id` is a `team_id`."""
+        """Search the team's sessions and memories as `search` does the home's. `role` contains the speaker and place,
+        `session_id` a `team_id`."""
 
     def team_entries(self, conversation: int, count: int) -> tuple[ListedSession, list[Entry]]:
-        """A conversation of the team, named after whose it is, and its last `count` entries in order."""
+        """Return a conversation of the team, named after its owner, and its last `count` entries in order."""
 
     def remember(self, kind: str, text: str, quote: str) -> IndexedMemory:
-        """Keeps a memory that a quotation from the agent's session bears out; returns it as it is kept."""
+        """Store a memory that a quotation from the agent's session proves; return the stored one."""
 
     def forget(self, id: str) -> tuple[IndexedMemory, str]:
-        """Forgets a memory of the agent's own; returns it, and the command by which a person takes it back."""
+        """Forget a memory of the agent's own; return it, and the command with which a person undoes that."""
 
     def clear(self, name: str) -> str:
-        """Keeps the session under a name, so that the next message begins a new one. Returns what the model is told."""
+        """Save the session under a name, so that the next message begins a new one. Return the message for the
+        model."""
 
     def resume(self, session: ListedSession, save_as: str | None) -> str:
-        """Has the next message go on with an earlier session. Returns what the model is told."""
+        """Continue an earlier session with the next message. Return the message for the model."""

@@ -1,4 +1,4 @@
-"""Calling a tool: arguments are checked, and every error becomes a text that a model can act on."""
+"""Calling a tool: checks the arguments, and turns every error into a text that a model can act on."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ _TYPES = {"string": (str, "a text"), "integer": (int, "a whole number")}
 
 
 class Served(NamedTuple):
-    """What a server offers to an agent: the tools, and what calls one by its name."""
+    """The offer of a server to an agent: the tools, and a function that calls one by name."""
 
     tools: tuple[Tool, ...]
     call: Call
 
 
 class ToolResult(NamedTuple):
-    """What the model that called the tool reads."""
+    """The text for the model that called the tool."""
 
     text: str
     is_error: bool = False
 
 
 def call(backend: Backend, name: str, arguments: object) -> ToolResult:
-    """What the tool `name` returns for the arguments. Raises KeyError where there is no such tool, and nothing else."""
+    """Call the tool `name` and return its result. Raises KeyError for an unknown tool, and nothing else."""
     tool = {tool.name: tool for tool in tools_for(backend)}[name]
     given = {} if arguments is None else arguments
     wrong = _what_is_wrong(given, tool.schema)
@@ -50,7 +50,7 @@ def call(backend: Backend, name: str, arguments: object) -> ToolResult:
     except SessionMemoryError as error:
         problem, hint = str(error), error.hint
     except OSError as error:
-        # Without the path, which may be of a directory that the model is not to know of.
+        # Without the path: the model may not be allowed to know the directory.
         problem, hint = f"{name}: {error.strerror or 'the files cannot be read'}", "tell the user if it happens again"
     except Exception as error:
         import traceback
@@ -61,7 +61,8 @@ def call(backend: Backend, name: str, arguments: object) -> ToolResult:
 
 
 def _what_is_wrong(given: object, schema: Schema) -> str:
-    """What arguments lack to fit the part of JSON Schema that our tools use; '' if they fit."""
+    """Return the first mismatch between arguments and a schema, in the subset of JSON Schema that our tools use; '' if
+    they match."""
     properties = schema["properties"]
     takes = f"it takes {', '.join(properties)}" if properties else "it takes no arguments"
     if not isinstance(given, dict):

@@ -1,4 +1,4 @@
-"""Which session an agent means by a name or an id: one of those that it may see, and no other."""
+"""Choose a session by a name or an id, only among those that the agent may see."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 
 
 def chosen(listed: list[ListedSession], wanted: str) -> ListedSession:
-    """The session that is called `wanted`: by id, else by name, else the only one whose name or id begins so.
+    """Return the session called `wanted`: by id, else by name, else the only one whose name or id begins so.
 
-    It is looked for among those listed and nowhere else. Raises RefusedError.
+    Considers only the listed ones. Raises RefusedError.
     """
     plain = wanted.strip().removesuffix(ELLIPSIS).casefold()
     for fits in (
@@ -34,8 +34,7 @@ def chosen(listed: list[ListedSession], wanted: str) -> ListedSession:
 
 
 def chosen_here(backend: Backend, name: str) -> ListedSession:
-    """The session on this machine that is called so; updates name those of a team as `ann@laptop`. Raises
-    RefusedError."""
+    """Return the local session of that name; updates name those of a team as `ann@laptop`. Raises RefusedError."""
     try:
         return chosen(backend.sessions(), name)
     except RefusedError as error:

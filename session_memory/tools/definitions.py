@@ -1,4 +1,4 @@
-"""The tools, each defined once: its name, what a model is told of it, its arguments, what it does."""
+"""The tools, each defined once: its name, its description for the model, its arguments, its function."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ MOST_SKIPPED = 100_000
 class Tool(NamedTuple):
     """A tool: `schema` is the JSON Schema of its arguments; `run` calls the backend and returns the text for the model.
 
-    `is_read_only` says that it changes nothing, `is_idempotent` that a second call with the same arguments does not
-    either: after a crash it may be called again; `is_destructive` that it takes something away.
+    `is_read_only`: changes nothing. `is_idempotent`: a second call with the same arguments changes nothing, so it may
+    be repeated after a crash. `is_destructive`: deletes something.
     """
 
     name: str
@@ -51,7 +51,7 @@ class Tool(NamedTuple):
 
     @property
     def annotations(self) -> dict[str, Any]:
-        """What MCP clients may know of it, for instance before they ask the user."""
+        """The hints for MCP clients, for instance before they ask the user."""
         hints = {"destructiveHint": self.is_destructive, "idempotentHint": self.is_idempotent}
         changes = {} if self.is_read_only else hints
         return {"title": self.title, "readOnlyHint": self.is_read_only, **changes, "openWorldHint": False}
@@ -113,7 +113,7 @@ def _forget(backend: Backend, arguments: Arguments) -> str:
 
 
 def _moment(arguments: Arguments, name: str) -> int | None:
-    """The point in time that an argument names, None where it is not given. Raises RefusedError."""
+    """Return the time in an argument; None if it is missing. Raises RefusedError."""
     if name not in arguments:
         return None
     found = milliseconds_at(arguments[name])
@@ -132,22 +132,22 @@ def _resume(backend: Backend, arguments: Arguments) -> str:
 
 
 def text_argument(description: str, most: int = TEXT_CHARACTERS, least: int = 1) -> Schema:
-    """The schema of a text."""
+    """Return the schema of a text."""
     return {"type": "string", "description": description, "minLength": least, "maxLength": most}
 
 
 def choice_argument(description: str, *choices: str) -> Schema:
-    """The schema of one of several words."""
+    """Return the schema of a choice of words."""
     return {"type": "string", "description": description, "enum": [*choices]}
 
 
 def number_argument(description: str, default: int, least: int, most: int) -> Schema:
-    """The schema of a whole number."""
+    """Return the schema of a whole number."""
     return {"type": "integer", "description": description, "default": default, "minimum": least, "maximum": most}
 
 
 def arguments_schema(required: dict[str, Schema], optional: dict[str, Schema], least: int = 0) -> Schema:
-    """The schema of all arguments of a tool, at least so many of which have to be given."""
+    """Return the schema of all arguments of a tool; at least `least` of them must be given."""
     properties = {**required, **optional}
     schema = {"type": "object", "properties": properties, "required": [*required], "additionalProperties": False}
     return {**schema, "minProperties": least} if least else schema
@@ -292,7 +292,7 @@ SEARCH_GRAPH = Tool(
     ),
     _search_graph,
     True,
-)  # only where there is a graph
+)  # only if there is a graph
 
 
 SEARCH_TEAM = Tool(
@@ -306,4 +306,4 @@ SEARCH_TEAM = Tool(
     arguments_schema({"query": _QUERY}, _LIMITS),
     _search_team,
     True,
-)  # only where a team was joined
+)  # only if the home joined a team

@@ -1,6 +1,6 @@
-"""The sessions of a host's group, which the tools of its agent work over; for the agent of main those of all groups.
+"""The sessions of a host's group, for the tools of its agent; for the agent of main, those of all groups.
 
-Ids and names are looked up among what the group has: nothing that a tool is given becomes part of a path.
+Ids and names are looked up among the group's sessions: no argument of a tool becomes part of a path.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ _UNTITLED = "the present conversation"
 
 
 class GroupBackend(StoreBackend):
-    """What the agent of a group sees, as a `Backend`.
+    """The `Backend` of a group's agent.
 
-    A `search` has to find what the group may see and no more. `administration` is what the group's host does for it.
-    Raises GroupNameError.
+    `search` must not find more than the group may see. `administration` is the host's services for it. Raises
+    GroupNameError.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class GroupBackend(StoreBackend):
         return f"Done: the next message goes on with {session.name!r}. Finish your answer.{before}"
 
     def _groups(self) -> list[Group]:
-        """The group itself, and for main the others that there are."""
+        """Return the group itself and, for main, all others."""
         if not self._group.is_main:
             return [self._group]
         with directory_below(self._layout.root, self._layout.groups_dir) as directory, os.scandir(directory) as found:
@@ -110,12 +110,12 @@ class GroupBackend(StoreBackend):
         return [self._group, *map(self._layout.group, others)]
 
     def _privacy(self, group: Group) -> Privacy:
-        """The rules, as they are, for what is told of a group: its own and those of the group that asks, of their host
-        and of its person."""
+        """Return the current rules for reporting about a group: its own, those of the asking group, of their host and
+        of its person."""
         return Privacy(os.environ, self._group.memory_home, group.memory_home)
 
     def _is_own(self, session: ListedSession) -> bool:
-        """Whether it is the session that the agent is in, which is told all of itself."""
+        """Return whether this is the agent's current session, of which it may see everything."""
         return session.is_active and not session.group
 
     def _sessions_of(self, group: Group, privacy: Privacy) -> list[ListedSession]:
@@ -156,7 +156,7 @@ class GroupBackend(StoreBackend):
 
     @contextmanager
     def _transcript(self, group: Group, session_id: str) -> Iterator[str]:
-        """Yield a path to a transcript on which no link can be put. Raises OSError, OutsideGroupError."""
+        """Yield a path to a transcript on which no symlink can be put. Raises OSError, OutsideGroupError."""
         path = group.transcript(session_id)
         with pinned(self._layout.root, os.path.dirname(path)) as directory:
             yield f"{directory}/{os.path.basename(path)}"
@@ -195,5 +195,5 @@ class GroupBackend(StoreBackend):
 
 
 def _archived(kept: PutBy) -> str:
-    """Where the archive lies, as the group's agent sees it."""
+    """Return the archive's path as the group's agent sees it."""
     return f", all of it in conversations/{os.path.basename(kept.archive)}" if kept.archive else ""

@@ -1,5 +1,5 @@
-"""The sessions of a home, which the tools of its agent work over. Only its user can switch between them, in the
-program that runs the agent."""
+"""The sessions of a home, for the tools of its agent. Only its user can switch between them, in the program that runs
+the agent."""
 
 from __future__ import annotations
 
@@ -29,9 +29,7 @@ _ONLY_THE_USER = "Nothing has changed yet, since only the user can do that. Tell
 
 
 class HomeBackend(StoreBackend):
-    """The sessions of the home at `path`, else of the one at hand (an agent home's, or those of the project), as a
-    `Backend`.
-    """
+    """The `Backend` of the home at `path`, by default the current one (an agent home, or the project)."""
 
     def __init__(
         self,

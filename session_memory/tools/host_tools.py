@@ -21,7 +21,7 @@ _TIMES = (
 
 
 def tools_for(backend: Backend) -> tuple[Tool, ...]:
-    """The tools that an agent has over its backend."""
+    """Return the tools of an agent with this backend."""
     administration = backend.administration
     if administration is None:
         return _tools_of_sessions(has_graph=backend.has_graph, has_team=backend.has_team)
@@ -31,7 +31,7 @@ def tools_for(backend: Backend) -> tuple[Tool, ...]:
 
 
 def tools_of_group(*, is_main: bool, has_graph: bool = False, has_team: bool = False) -> tuple[Tool, ...]:
-    """The tools of the agent of a host's group."""
+    """Return the tools of the agent of a host's group."""
     return (
         *_tools_of_sessions(has_graph=has_graph, has_team=has_team),
         *_task_tools(is_main=is_main),

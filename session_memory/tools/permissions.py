@@ -1,4 +1,4 @@
-"""What an agent needs no permission for, where its user agrees: the commands and tools that only look things up."""
+"""Permission rules that let an agent run the read-only commands and tools without asking, if its user agrees."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ if TYPE_CHECKING:
     from ..runtimes import Runtime
     from ..settings.program import ProgramPaths
 
-# The subcommands that change nothing but what is made from transcripts anyway, and that the skills teach.
+# The subcommands that the skills teach and that change nothing but data derived from transcripts.
 LOOKUPS = (
     "search", "show", "conversations", "sessions", "read", "errors", "patterns", "memories search", "memories show"
 )  # fmt: skip
-# What the server of the tools is called by templates and whoever adds it by hand, and what the plugin's is called.
+# The name of the tool server in templates and manual setups, and its name in the plugin.
 SERVERS = ("sessions", f"plugin_{NAME}_sessions")
 
 
 def lookup_rules(runtime: Runtime, paths: ProgramPaths, conversations_dir: str) -> list[str]:
-    """The runtime's rules that let these commands of an installed program, these tools and
-    the reading of the archives in `conversations_dir` pass without asking; none where it has no such rules."""
+    """Return the runtime's rules that allow these commands of an installed program, these tools, and reading the
+    archives in `conversations_dir`; [] if it has no such rules."""
     rules = runtime.install
     if not rules.COMMAND_RULE:
         return []

@@ -1,4 +1,4 @@
-"""Calling tools without a database, as in a sandbox: calls are written as files, which the host answers (host.ipc)."""
+"""Tool calls without a database, as in a sandbox: written as files, which the host answers (host.ipc)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PAUSE_SECONDS = 0.05
 
 
 class RequestFiles:
-    """Calls by way of the directory `path` that host and agent share, such as data/ipc/<group> mounted in a sandbox."""
+    """Calls through the directory `path` that host and agent share, such as data/ipc/<group> mounted in a sandbox."""
 
     def __init__(self, path: str, wait_seconds: float = WAIT_SECONDS) -> None:
         self._groups_file = path + "/available_groups.json"
@@ -32,15 +32,15 @@ class RequestFiles:
         self._wait_seconds = wait_seconds
 
     def served(self) -> Served:
-        """The tools that the host offers to this group, which asks for them here. Whose they are the host decides."""
+        """Return the tools that the host offers to this group. The host decides which group that is."""
         return Served(self._offered(), self.call)
 
     def _offered(self) -> tuple[Tool, ...]:
-        """The tools of the group, as the host tells what there is: only main is told of main."""
+        """Return the group's tools from the host's snapshots: only main has those of main."""
         is_main = has_graph = has_team = False
         try:
             descriptor = open_regular(self._groups_file)
-        except OSError:  # nothing is told yet
+        except OSError:  # no snapshot yet
             return tools_of_group(is_main=False)
         try:
             told = json.loads(read_at(descriptor, 0, SNAPSHOT_BYTES))
@@ -53,7 +53,7 @@ class RequestFiles:
         return tools_of_group(is_main=is_main, has_graph=has_graph, has_team=has_team)
 
     def call(self, name: str, arguments: object) -> ToolResult:
-        """What the host answers."""
+        """Call a tool and return the host's answer."""
         request = json.dumps({"tool": name, "arguments": arguments or {}}).encode()
         if len(request) > REQUEST_BYTES:
             return ToolResult(f"{name}: the arguments are too long. Call it again with shorter ones", True)
@@ -70,7 +70,7 @@ class RequestFiles:
         os.replace(temporary, f"{self._tasks_dir}/{request_id}.json")
 
     def _await(self, request_id: str) -> ToolResult | None:
-        """The answer, whose file is taken away; None where there is none in time, and the request is taken back."""
+        """Return the answer and delete its file; on a timeout withdraw the request and return None."""
         path = f"{self._responses_dir}/{request_id}.json"
         deadline = time.monotonic() + self._wait_seconds
         while not os.path.lexists(path):
@@ -87,7 +87,7 @@ class RequestFiles:
         return ToolResult(str(response["text"]), response["is_error"] is True)
 
     def _take_back(self, request_id: str) -> None:
-        """So that it is not done later, when nobody expects it."""
+        """Withdraw the request, so that it is not executed when nobody expects it."""
         try:
             os.unlink(f"{self._tasks_dir}/{request_id}.json")
         except FileNotFoundError:

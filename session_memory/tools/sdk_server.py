@@ -17,10 +17,10 @@ if TYPE_CHECKING:
 
 
 def sdk_server(backend: Backend) -> McpSdkServerConfig:
-    """A server for `ClaudeAgentOptions(mcp_servers={"session-memory": sdk_server(backend)})`.
+    """Return a server for `ClaudeAgentOptions(mcp_servers={"session-memory": sdk_server(backend)})`.
 
-    The agent knows the tools as `mcp__session-memory__list_sessions` and so on. They run in threads of their own, since
-    reading files may block.
+    The agent sees the tools as `mcp__session-memory__list_sessions` and so on. They run in threads, since reading files
+    may block.
     """
     from claude_agent_sdk import create_sdk_mcp_server
 

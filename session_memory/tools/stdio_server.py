@@ -1,8 +1,8 @@
-"""The tools as an MCP server on stdin and stdout, without any package: for whatever Python a client starts it with.
+"""The tools as an MCP server on stdin and stdout, without dependencies, for any Python that a client starts.
 
 It speaks both forms of the protocol (https://modelcontextprotocol.io/specification): up to 2025-11-25 a client begins
-with `initialize`; from 2026-07-28 on every request says in its `_meta` which version it is of. A request is answered in
-the form that it came in, so nothing has to be remembered between them.
+with `initialize`; from 2026-07-28 on, every request states its version in `_meta`. Each request is answered in its own
+form, so the server is stateless.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _CACHEABLE = {"ttlMs": 3_600_000, "cacheScope": "private"}  # the tools do not c
 
 
 class _RequestError(Exception):
-    """A request that gets an error of JSON-RPC: its code, a message, and what goes with it."""
+    """A request that gets a JSON-RPC error: its code, a message, and data."""
 
     def __init__(self, code: int, message: str, data: Message | None = None) -> None:
         super().__init__(message)
@@ -41,11 +41,11 @@ class _RequestError(Exception):
 
 
 def serve(served: Served, source: BinaryIO, sink: BinaryIO) -> None:
-    """Answers the requests in `source`, one a line, in their order, until that ends or nobody reads `sink` any more."""
+    """Answer the requests in `source`, one per line, in order, until it ends or `sink` is closed."""
     try:
         while line := source.readline(LINE_BYTES + 1):
             if len(line) > LINE_BYTES:
-                line = b""  # no message at all
+                line = b""  # not a message
                 while (rest := source.readline(LINE_BYTES)) and not rest.endswith(b"\n"):
                     pass
             elif not line.strip():
@@ -59,7 +59,7 @@ def serve(served: Served, source: BinaryIO, sink: BinaryIO) -> None:
 
 
 def answers(served: Served, line: bytes) -> Message | list[Message] | None:
-    """What is answered to one line: a message, for a batch a list of them, None where nothing is."""
+    """Return the answer to one line: a message, for a batch a list of them, None for no answer."""
     try:
         message = json.loads(line)
     except (ValueError, RecursionError):
@@ -75,7 +75,7 @@ def _answer(served: Served, message: object) -> Message | None:
             return None  # an answer, though we ask nothing
         return _failed(None, _RequestError(INVALID_REQUEST, "a request has a method"))
     if "id" not in message:
-        return None  # a notification: there is none that changes anything here
+        return None  # a notification: none changes anything here
     request_id = message["id"]
     if not isinstance(request_id, (str, int)) or isinstance(request_id, bool):
         return _failed(None, _RequestError(INVALID_REQUEST, "an id is a text or a whole number"))
@@ -104,7 +104,8 @@ def _result(served: Served, method: str, params: Message) -> Message:
 
 
 def _initialized(params: Message) -> Message:
-    """The version that the client asked for, or the latest that begins so: the client decides whether that will do."""
+    """Return the version that the client requested or, for an unknown one, the latest: the client decides whether to
+    accept it."""
     wanted = params.get("protocolVersion")
     version = wanted if wanted in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[0]
     return {
@@ -122,7 +123,7 @@ def _check_version(meta: Message) -> None:
 
 
 def _served(served: Served, method: str, params: Message) -> Message:
-    """What both forms of the protocol have in common."""
+    """Answer a request that both forms of the protocol share."""
     if method == "tools/list":
         return {"tools": [_described(tool) for tool in served.tools]}
     if method != "tools/call":
@@ -146,7 +147,7 @@ def _failed(request_id: object, refused: _RequestError) -> Message:
 
 
 def serve_this_process(served: Served) -> None:
-    """Serves on stdin and stdout. Whatever else the process prints goes to stderr, where it disturbs nobody."""
+    """Serve on stdin and stdout. All other output of the process goes to stderr."""
     sink = sys.stdout.buffer
     sys.stdout = sys.stderr
     serve(served, sys.stdin.buffer, sink)

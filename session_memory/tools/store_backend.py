@@ -1,4 +1,4 @@
-"""What a `Backend` does with the store and the memories of a home, whichever sessions it is for."""
+"""The part of a `Backend` that uses the store and the memories of a home, for any kind of session."""
 
 from __future__ import annotations
 
@@ -30,27 +30,27 @@ NO_GRAPH = "there is no knowledge graph that could be asked"
 
 
 class MemoryChanges(NamedTuple):
-    """What changes memories: `remember(location, session, kind, text, quote, note)`, `forget(location, id, note)`.
-    Whoever serves the tools passes it, since tools lie beside memories."""
+    """The functions that change memories: `remember(location, session, kind, text, quote, note)`, `forget(location, id,
+    note)`. The server passes them in, since tools and memories are rooms of the same layer."""
 
     remember: Callable[[StoreLocation, str, str, str, str, Note], IndexedMemory]
     forget: Callable[[StoreLocation, str, Note], IndexedMemory]
 
 
 class GraphSearch(NamedTuple):
-    """What asks the knowledge graph: `is_offered(path, environ)` says whether there is one for the home `path`,
-    `search(location, query, limit)` finds facts in it. Passed as MemoryChanges are."""
+    """The functions of the knowledge graph: `is_offered(path, environ)` tells whether the home `path` has one,
+    `search(location, query, limit)` finds facts. Passed in like MemoryChanges."""
 
     is_offered: Callable[[str | None, Mapping[str, str]], bool]
     search: Callable[[StoreLocation, str, int], list[GraphFact]]
 
 
 class StoreBackend(ABC):
-    """Searches what may be seen from the home `path`, else from the one at hand, and changes the memories of
-    `own_path`, in which the agent works.
+    """Searches what the home `path` may see (by default the current one), and changes the memories of `own_path`, in
+    which the agent works.
 
-    It searches in the store and with `memory_search`, or, where there is no store, in the archives. A `search` is used
-    in place of all that. `teams` is what it asks a team by, where others do too.
+    It searches the store and, with `memory_search`, memories; without a store, the archives. A given `search` replaces
+    all that. `teams` opens the team's store.
     """
 
     def __init__(
@@ -83,10 +83,10 @@ class StoreBackend(ABC):
 
     @cached_property
     def has_graph(self) -> bool:
-        """See Backend. It is found out once, as an agent is told of its tools once."""
+        """See Backend. Determined once, as an agent receives its tools once."""
         try:
             return self._graph is not None and self._graph.is_offered(self._searched_path, self._environ)
-        except SessionMemoryError:  # settings that are wrong, which `doctor` tells of
+        except SessionMemoryError:  # invalid settings, which `doctor` reports
             return False
 
     def search_graph(self, query: str, limit: int) -> list[GraphFact]:
@@ -98,7 +98,7 @@ class StoreBackend(ABC):
 
     @cached_property
     def has_team(self) -> bool:
-        """See Backend. It is found out once, too."""
+        """See Backend. Determined once, too."""
         try:
             return is_joined(self._searched_path, self._environ)
         except SessionMemoryError:
@@ -135,8 +135,8 @@ class StoreBackend(ABC):
 
     @abstractmethod
     def _own_session(self) -> str:
-        """The id of the session that the agent is in, '' where it is not known."""
+        """Return the id of the agent's current session; '' if unknown."""
 
     @abstractmethod
     def _search_archives(self, query: str, limit: int, limits: SearchLimits) -> list[SearchResult]:
-        """What a search in the archives finds."""
+        """Return the results of a search in the archives."""

@@ -1,4 +1,4 @@
-"""Search in the store and the memories of a home: for what was said, and for errors."""
+"""Search in the store and the memories of a home: messages and errors."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from ..system.sqlite import Patience
     from .backend import Search, SearchLimits
 
-    # As `memories.library.search_memories`: whoever serves the tools passes it, since tools lie beside memories.
+    # As `memories.library.search_memories`; the server passes it in, since tools and memories are rooms of the same
+    # layer.
     MemorySearch = Callable[
         [StoreLocation, str, int, Note, Patience, Callable[[IndexedMemory], bool] | None], list[IndexedMemory]
     ]
@@ -34,16 +35,16 @@ ONLY_ARCHIVES = (
 )
 NO_STORE = "nothing can be told of errors: the store of all that was said is not there yet, or cannot be used"
 _EVERY = 10**9
-MOST_MEMORIES = 3  # they come before what was said
+MOST_MEMORIES = 3  # listed before the messages
 
 
 def store_search(
     path: str | None, environ: Mapping[str, str], archive_search: Search, memory_search: MemorySearch | None,
     own_session: Callable[[], str],
 ) -> Search:  # fmt: skip
-    """A search in the store of the home `path`, else of the one at hand, of what may be seen from there. Where there is
-    no store, or it cannot be used, `archive_search` is called instead, and the first result says so. `own_session`
-    returns the id of the session that asks, which may see what rules exclude of it, or ''."""
+    """Return a search in the store of the home `path` (by default the current one), limited to what that home may see.
+    If there is no usable store, it calls `archive_search`, and the first result says so. `own_session` returns the id
+    of the asking session, which may see its own excluded content, or ''."""
     is_told = False
 
     def search(query: str, limit: int, limits: SearchLimits) -> list[SearchResult]:
@@ -64,8 +65,8 @@ def store_search(
 def error_search(
     path: str | None, environ: Mapping[str, str], own_session: Callable[[], str]
 ) -> Callable[[str], list[ErrorMatch]]:
-    """What `session-memory errors` looks for, in the same store: a function of an error that returns where the same one
-    was seen, the best match first. That raises RefusedError where there is no store, SessionMemoryError."""
+    """Return a function that finds earlier occurrences of an error in the same store, as `session-memory errors` does,
+    the best match first. It raises RefusedError without a store, SessionMemoryError."""
 
     def search(text: str) -> list[ErrorMatch]:
         from ..patterns.habits import matching_errors
@@ -86,7 +87,7 @@ def error_search(
 
 
 def location_with_store(path: str | None, environ: Mapping[str, str]) -> StoreLocation | None:
-    """Where the store is, None where none is there yet: making one takes longer than a question may. Raises
+    """Return the location of the store; None if it does not exist yet: creating it takes too long for a query. Raises
     SessionMemoryError."""
     from ..store.location import find_location
 
@@ -99,8 +100,8 @@ def location_with_store(path: str | None, environ: Mapping[str, str]) -> StoreLo
 
 @contextmanager
 def _question(location: StoreLocation, own_session: str) -> Iterator[tuple[SqliteStore, Patience, str]]:
-    """The store with what is new, as far as the patience of a question goes, and how much is missing, '' for nothing.
-    Raises SessionMemoryError, ImportError."""
+    """Yield the store with new content ingested within the query's patience, and a text about the missing rest, '' for
+    none. Raises SessionMemoryError, ImportError."""
     from ..store.refresh import PATIENCE_SECONDS, open_store, refresh
     from ..store.sqlite.exclusions import Lifts
     from ..system.sqlite import Patience
@@ -114,7 +115,7 @@ def _question(location: StoreLocation, own_session: str) -> Iterator[tuple[Sqlit
 
 
 def _add_packages(environ: Mapping[str, str]) -> None:
-    """Lets a server import what a plugin has set up for itself since it was started."""
+    """Make packages importable that a plugin has installed since the server started."""
     from importlib import invalidate_caches
     from importlib.util import find_spec
 
@@ -145,17 +146,17 @@ def _search(
 
 
 def note(text: str) -> None:
-    """Says on stderr what the result does not: the log of a tool server."""
+    """Log to stderr, a tool server's log, what the result does not say."""
     print(f"session-memory: {text}", file=sys.stderr, flush=True)
 
 
 def is_within(limits: SearchLimits, memory: IndexedMemory) -> bool:
-    """Whether a memory is within the limits, by its time and the directories that it comes from."""
+    """Return whether a memory is within the limits, by its time and the directories of its sources."""
     return limits.fits(memory.at, *[origin[5] for origin in memory.origins if len(origin) > 5])
 
 
 def said_in(hit: Hit) -> SearchResult:
-    """A hit as the tools tell of it."""
+    """Convert a hit to the tools' form."""
     entry, conversation = hit.entry, hit.conversation
     seconds = None if entry.timestamp is None else entry.timestamp / 1000
     name = f"{conversation.home}: {conversation.title}" if conversation.home else conversation.title
@@ -164,7 +165,7 @@ def said_in(hit: Hit) -> SearchResult:
 
 
 def remembered(memory: IndexedMemory) -> SearchResult:
-    """A memory as the tools tell of it."""
+    """Convert a memory to the tools' form."""
     seconds = None if memory.at is None else memory.at / 1000
     doubts = f"({'; '.join(memory.doubts)})" if memory.doubts else ""
     said = memory.text or (memory.quote and f'"{memory.quote}"')

@@ -1,4 +1,4 @@
-"""Search in the store of the team that a home has joined: for what was said and is remembered on all machines."""
+"""Search in the store of the team that a home has joined: messages and memories of all machines."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from ..store.values import Hit, StoredEntry
     from .backend import SearchLimits, SearchResult
 
-_LOOKED_AT = 200  # memories that fit best, of which those within the limits are told
+_LOOKED_AT = 200  # best memories fetched, before the limits are applied
 
 
 def is_joined(path: str | None, environ: Mapping[str, str]) -> bool:
-    """Whether the home `path`, else the one at hand, has joined a team. Raises SessionMemoryError."""
+    """Return whether the home `path` (by default the current one) has joined a team. Raises SessionMemoryError."""
     location = location_with_store(path, environ)
     return location is not None and bool(_url(location))
 
@@ -33,7 +33,8 @@ def is_joined(path: str | None, environ: Mapping[str, str]) -> bool:
 def search_team(
     teams: TeamPool, path: str | None, environ: Mapping[str, str], query: str, limit: int, limits: SearchLimits
 ) -> list[SearchResult]:
-    """At most `limit` memories and messages, memories first, each with who and where. Raises SessionMemoryError."""
+    """Return at most `limit` memories and messages, memories first, each with its owner and place. Raises
+    SessionMemoryError."""
     from ..store.postgres.memories import TeamMemories
     from ..store.sqlite.memory_index import MemoryFilter
     from ..store.values import Filter
@@ -53,8 +54,8 @@ def search_team(
 def team_entries(
     teams: TeamPool, path: str | None, environ: Mapping[str, str], conversation: int, count: int
 ) -> tuple[ListedSession, list[Entry]]:
-    """A conversation of the team under the name `ann@laptop: its title`, and its last `count` entries in order. Raises
-    SessionMemoryError."""
+    """Return a conversation of the team under the name `ann@laptop: its title`, and its last `count` entries in order.
+    Raises SessionMemoryError."""
     location = _location(path, environ)
     with teams.store(_url(location)) as store:
         found = store.conversation(conversation, _homes(location))
@@ -69,7 +70,7 @@ def team_entries(
 
 
 def _entry(items: list[StoredEntry]) -> Entry:
-    """A message of which these are the items."""
+    """Convert the items of a message to an entry."""
     said = [item for item in items if item.role != TOOL_ROLE]
     text = "\n\n".join([item.text for item in said])
     tools = tuple([ToolUse(item.tool, item.text, item.kind) for item in items if item.role == TOOL_ROLE])
