@@ -1,6 +1,6 @@
-"""The subcommands of `session-memory`, a module each, which `cli` loads; and what several of them need: `arguments`,
-`output`, `opened_store`, `progress`.
+"""The subcommands of `session-memory`, one module each, loaded by `cli`; and shared parts: `arguments`, `output`,
+`opened_store`, `progress`.
 
-A command parses its arguments, calls what does the work, and prints the result: what is of use without a command line
-is elsewhere. new, install and uninstall run on a bare Python.
+A command parses its arguments, calls other rooms for the work, and prints the result. new, install and uninstall run on
+a bare Python.
 """

@@ -25,7 +25,6 @@ class NothingChosenError(WrongCallError):
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of archive."""
     parser.add_argument(
         "session", metavar="SESSION", nargs="?", help="the session: its name, title or id, or how one of them begins"
     )
@@ -35,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Archives what was asked for; 1 if something could not be. Raises SessionMemoryError."""
+    """Write the requested archives; return 1 if one failed. Raises SessionMemoryError."""
     terminal = Terminal(os.environ, is_json=arguments.json)
     if not arguments.session and not arguments.all:
         raise NothingChosenError("no session was named", "name one by its name, title or id, or use --all")
@@ -63,8 +62,8 @@ def run(arguments: argparse.Namespace) -> int:
 def _archive(
     one: FoundSession, privacy: Privacy, known: KnownArchives, progress: str, terminal: Terminal
 ) -> dict[str, Any]:
-    """The result for a session: the path of its archive, None if nothing was said in it; or the problem. A path in the
-    private folder is not shown."""
+    """Return the result for a session: the path of its archive, None if nothing was said in it; or the problem. A path
+    in the private folder is not shown."""
     result: dict[str, Any] = {"session": one.id, "name": one.name, "archive": None}
     try:
         with terminal.working(f"{progress} {one.name}"):
@@ -82,6 +81,6 @@ def _archive(
 
 
 def _unread(path: str, why: str, terminal: Terminal) -> dict[str, Any]:
-    """The result for a directory of sessions that cannot be read."""
+    """Return the result for a directory of sessions that cannot be read."""
     terminal.note(f"{terminal.short(path)}: {why}")
     return {"session": "", "name": path, "archive": None, "problem": why}

@@ -1,4 +1,4 @@
-"""The arguments that several commands have, and what is made of them."""
+"""Arguments that several commands share, and the values made of them."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ if TYPE_CHECKING:
     from ..store.location import StoreLocation
     from ..store.values import Filter
 
-HOME = "whose: an agent's home, a host, or a runtime's directory (~/.claude); else found from where you are"
+HOME = "an agent's home, a host, or a runtime's directory (~/.claude); default: found from the current directory"
 NO_LIMIT = 10**9  # as a filter's limit
 
 
 def add_common(parser: argparse.ArgumentParser) -> None:
-    """Adds `--home` and `--json`, which all commands have that work with the store."""
+    """Add `--home` and `--json`, which all commands have that work with the store."""
     add_home(parser)
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def add_home(parser: argparse.ArgumentParser) -> None:
-    """Adds `--home`."""
+    """Add `--home`."""
     parser.add_argument("--home", metavar="PATH", help=HOME)
 
 
 def add_filter(parser: argparse.ArgumentParser, limit: int) -> None:
-    """Adds the arguments that `filter_of` makes a filter of; `limit` is how many are shown by default."""
-    project = "only the repository that the path P is in (such as .), or where P is part of the directory"
+    """Add the arguments that `filter_of` makes a filter of; `limit` is how many are shown by default."""
+    project = "only the repository of the path P (such as .), or directories whose path contains P"
     parser.add_argument("--project", metavar="P", default="", help=project)
     parser.add_argument("--session", metavar="S", default="", help="only this session: its id, or how that begins")
     parser.add_argument("--since", metavar="WHEN", type=point_in_time, help="2026-02-01, 3d, 2h, today, yesterday")
@@ -39,17 +39,17 @@ def add_filter(parser: argparse.ArgumentParser, limit: int) -> None:
 
 
 def add_private(parser: argparse.ArgumentParser) -> None:
-    """Adds `--include-private`, which docs/privacy.md tells a person of; no help, since agents read that too."""
+    """Add `--include-private`, which docs/privacy.md tells a person of; no help, since agents read that too."""
     parser.add_argument("--include-private", action="store_true", help=argparse.SUPPRESS)
 
 
 def add_team(parser: argparse.ArgumentParser) -> None:
-    """Adds `--team`."""
+    """Add `--team`."""
     parser.add_argument("--team", action="store_true", help="of all machines: yours, and what the team shares")
 
 
 class OnlyForPeopleError(SessionMemoryError):
-    """An agent asked for what people get alone. The rule that lets it run a command lets it give any option."""
+    """An agent used an option that is only for people. The rule that permits the command permits any option."""
 
     def __init__(self, option: str) -> None:
         super().__init__(
@@ -59,13 +59,13 @@ class OnlyForPeopleError(SessionMemoryError):
 
 
 def add_limit(parser: argparse.ArgumentParser, limit: int) -> None:
-    """Adds `--limit`, by default `limit`."""
+    """Add `--limit`, by default `limit`."""
     parser.add_argument("--limit", metavar="N", type=positive, default=limit, help=f"at most N ({limit})")
 
 
 def filter_of(arguments: argparse.Namespace, location: StoreLocation) -> Filter:
-    """What was asked for, in the groups that may be seen from `location`."""
-    from ..store.values import Filter  # not loaded where nothing is new
+    """Return the filter that the arguments ask for, within the groups visible from `location`."""
+    from ..store.values import Filter  # imported late: not needed if nothing is new
 
     directories = repository_directories(arguments.project)
     if directories and getattr(arguments, "team", False):
@@ -85,8 +85,8 @@ def filter_of(arguments: argparse.Namespace, location: StoreLocation) -> Filter:
 
 
 def repository_directories(path: str) -> tuple[str, ...]:
-    """The roots of all worktrees of the repository that the directory `path` is in; none where that is no path of a
-    directory, or is in no repository."""
+    """Return the roots of all worktrees of the repository that the directory `path` is in; none if it is not a
+    directory or in no repository."""
     from ..system.git import find_worktree, worktrees_of
 
     path = os.path.expanduser(path)
@@ -99,14 +99,14 @@ def repository_directories(path: str) -> tuple[str, ...]:
 
 
 def not_negative(text: str) -> int:
-    """A whole number. Raises ArgumentTypeError."""
+    """Return a whole number. Raises ArgumentTypeError."""
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"{text!r} is no number, 0 or above")
     return int(text)
 
 
 def positive(text: str) -> int:
-    """A whole number above 0. Raises ArgumentTypeError."""
+    """Return a whole number above 0. Raises ArgumentTypeError."""
     if not text.isdecimal() or not int(text):
         raise argparse.ArgumentTypeError(f"{text!r} is no number above 0")
     return int(text)

@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from .. import NAME
 
-SUMMARY = "print a script with which bash, zsh or fish completes these commands"
+SUMMARY = "print a completion script for bash, zsh or fish"
 EPILOG = """
-put it where your shell looks, and open a new one:
+save it where your shell looks for it, and open a new shell:
   session-memory completion bash > ~/.local/share/bash-completion/completions/session-memory
   session-memory completion zsh > "${fpath[1]}/_session-memory"
   session-memory completion fish > ~/.config/fish/completions/session-memory.fish
@@ -17,8 +17,8 @@ put it where your shell looks, and open a new one:
 
 
 class Words(NamedTuple):
-    """What may be typed behind a command: its `options`, what stands for an argument of it by `choices`, and the
-    `values` of options that have a few. `actions` are the parsers of its own subcommands."""
+    """The words that can follow a command: its `options`, the `choices` of its arguments, and the `values` of options
+    that have a few. `actions` are the parsers of its subcommands."""
 
     options: list[str]
     choices: list[str]
@@ -27,20 +27,19 @@ class Words(NamedTuple):
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of completion."""
     parser.add_argument("shell", choices=tuple(_SCRIPTS), help="the shell that it is for")
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = EPILOG
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Prints the script, which is made of `parsers`: the parser of every command, by its name."""
+    """Print the script, which is made of `parsers`: the parser of every command, by its name."""
     print(_SCRIPTS[arguments.shell](_lines(arguments.parsers)), end="")
     return 0
 
 
 def words_of(parser: argparse.ArgumentParser) -> Words:
-    """What a parser takes, but for what its help hides."""
+    """Return the words that a parser accepts, without those hidden from its help."""
     words = Words([], [], {}, {})
     for action in parser._actions:
         if action.help == argparse.SUPPRESS:
@@ -57,8 +56,8 @@ def words_of(parser: argparse.ArgumentParser) -> Words:
 
 
 def _lines(parsers: dict[str, argparse.ArgumentParser]) -> dict[str, list[str]]:
-    """What may follow, by what was typed: `""` for nothing yet, else a command, a command and its action, or one of
-    these and an option that has values of its own."""
+    """Return the possible next words, by the words typed: `""` for none, a command, a command and its action, or one of
+    these and an option with values."""
     lines = {"": [*parsers, "--help", "--version"]}
     for name, parser in parsers.items():
         words = words_of(parser)
@@ -88,7 +87,7 @@ complete -o default -F _session_memory {NAME}
 
 
 def _zsh(lines: dict[str, list[str]]) -> str:
-    # A file of fpath is run by the first completion, and has to answer that; where it is sourced there is none yet.
+    # zsh runs a file of fpath for the first completion, which it must answer; a sourced file has no completion yet.
     return f"""#compdef {NAME}
 autoload -U +X bashcompinit && bashcompinit
 {_bash(lines)}[ "$funcstack[1]" != "_{NAME}" ] || _bash_complete -o default -F _session_memory

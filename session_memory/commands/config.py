@@ -35,14 +35,13 @@ class UnknownKeyError(WrongCallError):
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of config."""
     parser.add_argument("key", metavar="KEY", nargs="?", default="", help="such as scope, memory.watchPath")
-    parser.add_argument("value", metavar="VALUE", nargs="?", help="what to set it to, as in the file")
+    parser.add_argument("value", metavar="VALUE", nargs="?", help="the new value, as in the file")
     add_common(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Shows the settings of a home, or sets one; 1 if something in them is not understood. Raises SessionMemoryError,
+    """Show the settings of a home, or sets one; 1 if something in them is not understood. Raises SessionMemoryError,
     OSError."""
     terminal = Terminal(os.environ, is_json=arguments.json)
     home = _home(arguments.home)
@@ -72,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
     deliveries = {runtime.name: kind_of_delivery(runtime) for runtime in all_runtimes()}
     for kind in dict.fromkeys(deliveries.values()):
         names = enumerated(name for name, its_kind in deliveries.items() if its_kind == kind)
-        terminal.line(terminal.paint("dim", f"What agents in {names} are told comes {kind}."))
+        terminal.line(terminal.paint("dim", f"Delivery of updates in {names}: {kind}."))
     for notice in found:
         terminal.note(for_people(notice))
     shown = {name: {"value": value, "source": source or None} for name, (value, source) in values.items()}
@@ -83,14 +82,14 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _home(path: str | None) -> Home:
-    """The home whose settings are meant: a group's where one asks that sees itself alone."""
+    """Return the home whose settings are meant: the group's if the caller sees only that group."""
     location = find_location(path, os.environ)
     groups = groups_of(location) if location.homes is not None else []
     return home_of(location, groups[0]) if len(groups) == 1 else location.home
 
 
 def _value(key: Key, own: FileCheck | None) -> tuple[Any, str]:
-    """The value of a key that is in force, and where it is set; '' for nowhere."""
+    """Return the value of a key in force, and the file that sets it; '' for none."""
     found: Any = own.values if own else {}
     for part in key.name.split("."):
         found = found.get(part) if isinstance(found, dict) else None
@@ -101,7 +100,7 @@ def _value(key: Key, own: FileCheck | None) -> tuple[Any, str]:
 
 
 def _rules(home: Home, own: FileCheck | None) -> list[dict[str, Any]]:
-    """The rules that count in a home, each with the file it stands in."""
+    """Return the rules in force in a home, each with its file."""
     shared = [FileCheck(path) for path in home.rules_files if os.path.lexists(path)]
     files = [*([own] if own else []), *shared]
     return [
@@ -139,7 +138,7 @@ def _show_one(name: str, values: dict[str, tuple[Any, str]], rules: list[dict[st
 
 
 def _checked(name: str, text: str) -> tuple[tuple[str, ...], Any]:
-    """The key's path and the value that `text` stands for. Raises UnknownKeyError."""
+    """Return the key's path and the value that `text` means. Raises UnknownKeyError."""
     section, _, rest = name.partition(".")
     pattern, _, rule_key = rest.rpartition(".")
     if section in SECTIONS:
@@ -162,7 +161,7 @@ def _checked(name: str, text: str) -> tuple[tuple[str, ...], Any]:
 
 
 def _key(name: str) -> Key:
-    """The key called `name`, with its sections or, where that is clear, without. Raises UnknownKeyError."""
+    """Return the key called `name`, with its sections, or without them if unambiguous. Raises UnknownKeyError."""
     found = [key for key in KEYS if key.name == name] or [key for key in KEYS if key.last_name == name]
     if len(found) == 1:
         return found[0]

@@ -26,7 +26,6 @@ PROJECT_CHARACTERS = 24
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of conversations."""
     statuses = (
         f"only those that are {enumerated(STATUSES, 'or')}: may go on, has ended, is being made into memories, "
         "memories were made, was too short for them"
@@ -39,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Lists them. Raises SessionMemoryError."""
+    """List them. Raises SessionMemoryError."""
     return with_store(arguments, lambda opened: _list(opened, arguments))
 
 

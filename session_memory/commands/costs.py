@@ -1,4 +1,4 @@
-"""`session-memory costs`: tokens and dollars by day, project, session or model, and what memories cost."""
+"""`session-memory costs`: tokens and dollars by day, project, session or model, and the cost of memories."""
 
 from __future__ import annotations
 
@@ -22,14 +22,13 @@ if TYPE_CHECKING:
     from ..upkeep.cost_sums import CostSum
     from .opened_store import OpenStore
 
-SUMMARY = "say what sessions cost, in tokens and dollars, by what their transcripts say"
+SUMMARY = "show what sessions cost in tokens and dollars, from their transcripts"
 LIMIT = 20
 NAME_CHARACTERS = 48
 _NO_NAME = "(unknown)"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of costs."""
     parser.add_argument(
         "--by", choices=BY, default="day", help="a line for each day (the default), project, session or model"
     )
@@ -39,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Shows them. Raises SessionMemoryError."""
+    """Show them. Raises SessionMemoryError."""
     return with_store(arguments, lambda opened: _show(opened, arguments))
 
 
@@ -76,15 +75,13 @@ def _show(opened: OpenStore, arguments: argparse.Namespace) -> int:
         opened.terminal.heading("Spent on memories, by model")
         _table(opened, [_cells(one, brief(one.name, NAME_CHARACTERS) or _NO_NAME) for one in memories], "MODEL")
     if sessions.missing:
-        opened.terminal.note(
-            f"{counted(sessions.missing, 'session')} without a transcript: what is gone tells no costs"
-        )
+        opened.terminal.note(f"{counted(sessions.missing, 'session')} without a transcript: their costs are unknown")
     return 0 if rows or is_of_all else 1
 
 
 def _print(opened: OpenStore, by: str, rows: list[CostSum], total: CostSum, limit: int) -> None:
     if not rows:
-        opened.terminal.line("No transcript says what anything cost.")
+        opened.terminal.line("No transcript contains costs.")
         return
     lines = [_cells(one, _name(opened, by, one)) for one in rows[:limit]]
     _table(opened, [*lines, _cells(total, "all")], by.upper())

@@ -1,4 +1,4 @@
-"""`session-memory doctor`: whether the hook does its work, and in plain words what to do where it does not."""
+"""`session-memory doctor`: checks that the hook works, and says in plain words how to fix what does not."""
 
 from __future__ import annotations
 
@@ -23,19 +23,18 @@ from ..settings.notices import looks_like_home
 from ..settings.program import ProgramPaths, program_paths
 from ..system.terminal import Terminal
 
-SUMMARY = "check that the hook does its work, and say how to mend what is wrong"
+SUMMARY = "check that the hook works, and say how to fix it if not"
 _OF_A_PERSON = ("config", "log", "state", "upkeep")  # the same for all runtimes of theirs: found once
 _STYLES = {OK: "green", NOTE: "yellow", WRONG: "red"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of doctor."""
     parser.add_argument("--home", metavar="PATH", help="the home to look at (without it: all that it is installed in)")
     parser.add_argument("--json", action="store_true", help="print the findings as JSON")
 
 
 class Examined(NamedTuple):
-    """What was found at `root` ('' for the program), which people call `title`, with the trial of its hook."""
+    """The findings about `root` ('' for the program), called `title`, with a trial run of its hook."""
 
     root: str
     title: str
@@ -57,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
             terminal.heading(terminal.short(one.root) + (f" ({one.title})" if one.title else ""))
         _show(one.findings, terminal)
         if one.trial is not None and one.trial.text and one.trial.session not in told:
-            told.add(one.trial.session)  # in a project all runtimes are told the same
+            told.add(one.trial.session)  # in a project all runtimes get the same updates
             terminal.line()
             show_trial(one.trial, terminal, with_speed=False)
     wrongs = sum(finding.state == WRONG for findings in found.values() for finding in findings)
@@ -74,7 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def examine(path: str | None, environ: Mapping[str, str]) -> Iterator[Examined]:
-    """What is found of the program, then of the home `path`, else of each that it is installed in."""
+    """Yield the findings about the program, then about the home `path`, else about each home with an installation."""
     paths = program_paths(environ)
     try:
         ledger = read_ledger(paths.ledger_file)
@@ -106,7 +105,7 @@ def _around(start: str, environ: Mapping[str, str]) -> Iterator[Examined]:
 def _targets(
     path: str | None, ledger: InstallLedger, paths: ProgramPaths, environ: Mapping[str, str]
 ) -> tuple[list[Target], dict[str, list[Finding]]]:
-    """The homes to look at, and what is wrong with those that are none, or none any more."""
+    """Return the homes to check, and the findings about paths that are not homes, or no longer."""
     targets: list[Target] = []
     lost: dict[str, list[Finding]] = {}
     for root in [path] if path else ledger.homes:
@@ -124,7 +123,7 @@ def _targets(
 
 
 def _home_at(root: str, ledger: InstallLedger, environ: Mapping[str, str]) -> Target:
-    """Raises NoHomeError."""
+    """Raise NoHomeError."""
     found = templated_home(root, ledger, environ) or known_home(
         os.path.abspath(os.path.expanduser(root)), ledger, environ
     )
@@ -132,7 +131,7 @@ def _home_at(root: str, ledger: InstallLedger, environ: Mapping[str, str]) -> Ta
 
 
 def _show(findings: list[Finding], terminal: Terminal) -> None:
-    """A line a finding, and one for what to do about it."""
+    """Print a line for each finding, and one for what to do about it."""
     for finding in findings:
         mark = terminal.paint(_STYLES[finding.state], f"{finding.state:<6}")
         text = terminal.short(finding.text)

@@ -1,4 +1,4 @@
-"""`session-memory errors TEXT`: where an error was seen before, and what solved it."""
+"""`session-memory errors TEXT`: finds earlier occurrences of an error and what solved it."""
 
 from __future__ import annotations
 
@@ -32,7 +32,6 @@ class NoErrorTextError(WrongCallError):
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of errors."""
     parser.add_argument(
         "text", metavar="TEXT", help="the error, or some of it; of several lines any may fit; - reads it from stdin"
     )
@@ -41,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Prints where it was seen; 1 if it never was. Raises SessionMemoryError."""
+    """Print the occurrences; return 1 if there are none. Raises SessionMemoryError."""
     text = sys.stdin.read() if arguments.text == "-" else arguments.text
     if not text.strip():
         raise NoErrorTextError("there is nothing to look for", 'name the error: session-memory errors "ECONNREFUSED"')

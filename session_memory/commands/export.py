@@ -35,27 +35,28 @@ class ExportError(SessionMemoryError):
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of export."""
     named = "its name, title or id, or how one of them begins"
     parser.add_argument("session", metavar="SESSION", nargs="?", default="", help=named)
-    project = "only the repository that the path P is in (such as .), or where P is part of the directory"
+    project = "only the repository of the path P (such as .), or directories whose path contains P"
     parser.add_argument("--project", metavar="P", default="", help=project)
     parser.add_argument("--all", action="store_true", help="everything")
     parser.add_argument("--format", choices=FORMATS, default="markdown", help="markdown, unless another is named")
     parser.add_argument("--json", action="store_const", dest="format", const="json", help="as --format json")
     parser.add_argument("--full", action="store_true", help="also the tool uses, and how each ended")
-    parser.add_argument("--out", metavar="FILE", default="", help="where to, else to stdout; replaces what is there")
+    parser.add_argument(
+        "--out", metavar="FILE", default="", help="the output file (default: stdout); replaces an existing one"
+    )
     parser.set_defaults(render=None, json=False, since=None, until=None, limit=NO_LIMIT)
     add_private(parser)
     add_home(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Writes them. Raises SessionMemoryError, OSError."""
+    """Write them. Raises SessionMemoryError, OSError."""
     if not (arguments.session or arguments.project or arguments.all):
         raise WrongCallError("nothing was named", "name a session, --project P or --all")
     if arguments.all and (arguments.session or arguments.project):
-        raise WrongCallError("--all is everything", "leave it out, or what it would be limited to")
+        raise WrongCallError("--all takes no limits", "drop --all, or the session and the project")
     return with_store(arguments, lambda opened: _export(opened, arguments))
 
 
@@ -68,7 +69,7 @@ def _export(opened: OpenStore, arguments: argparse.Namespace) -> int:
         ids = [id for one in sessions for id in opened.store.conversation_ids(wanted._replace(session=one))]
     if not ids and not arguments.all:
         check_names(opened, wanted)
-        raise ExportError("no conversation is like that", "session-memory conversations lists what there is")
+        raise ExportError("no conversation matches", "session-memory conversations lists them")
     counts = {"conversation": 0}
 
     def conversations() -> Iterator[Conversation]:
@@ -93,8 +94,8 @@ def _export(opened: OpenStore, arguments: argparse.Namespace) -> int:
 
 
 def _sessions_called(opened: OpenStore, name: str) -> list[str]:
-    """The ids of the sessions that have this title, as far as it may be told, or this name; else of the one whose title
-    or name begins so."""
+    """Return the ids of the sessions with this title (if it may be shown) or name; else of the one whose title or name
+    begins so."""
     location = opened.location
     called = [(one.title, one.session_id) for one in opened.store.conversations(Filter(location.homes, limit=NO_LIMIT))]
     rules = location.rules.read()
@@ -108,8 +109,8 @@ def _sessions_called(opened: OpenStore, name: str) -> list[str]:
 
 
 def _print(pieces: Iterator[str]) -> None:
-    """Prints in UTF-8, whatever the terminal has. Raises ExportError where the store turns out to be damaged: it is
-    made anew, and what was printed cannot be taken back."""
+    """Print in UTF-8, whatever the terminal's encoding. Raises ExportError if the store turns out to be damaged: it is
+    rebuilt, but the printed part cannot be undone."""
     sys.stdout.flush()
     has_begun = False
     try:
@@ -130,8 +131,8 @@ def _bytes(piece: str) -> bytes:
 
 @contextmanager
 def _replaced(path: str) -> Iterator[BinaryIO]:
-    """A file for this user alone that takes the place of `path` once it is written whole. What is no file, as a pipe,
-    is written to. Raises OSError."""
+    """Open a private file that replaces `path` when it is written whole. Anything but a file, such as a pipe, is
+    written to directly. Raises OSError."""
     path = os.path.realpath(os.path.expanduser(path))
     if os.path.exists(path) and not os.path.isfile(path):
         with open(path, "wb") as file:

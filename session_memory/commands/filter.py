@@ -1,4 +1,4 @@
-"""`session-memory filter`: what a model is given to read of a transcript, and how much shorter that is."""
+"""`session-memory filter`: shows the text of a transcript that a model reads, and how much shorter it is."""
 
 from __future__ import annotations
 
@@ -21,25 +21,24 @@ if TYPE_CHECKING:
     from ..store.location import StoreLocation
     from ..store.rules import ReadRules
 
-SUMMARY = "show what a model gets to read of conversations, and how much less that is"
+SUMMARY = "show the part of conversations that a model reads, and how much shorter it is"
 SUFFIX = ".jsonl"
 NAME_CHARACTERS = 40
 
 
 class NothingToFilterError(SessionMemoryError):
-    """There is no transcript where one was looked for."""
+    """No transcript was found in the given place."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of filter."""
     parser.add_argument("path", metavar="PATH", nargs="*", help="a transcript, or a directory of them")
     parser.add_argument("--all", action="store_true", help="all transcripts that go into the store")
-    parser.add_argument("--show", action="store_true", help="print what is left instead of how much")
+    parser.add_argument("--show", action="store_true", help="print the remaining text instead of its size")
     add_common(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Prints sizes before and after, or the text. Raises SessionMemoryError, OSError."""
+    """Print sizes before and after, or the text. Raises SessionMemoryError, OSError."""
     terminal = Terminal(os.environ, is_json=arguments.json)
     location = find_location(arguments.home, os.environ)
     settings = settings_of(location)
@@ -56,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _below(paths: list[str]) -> Iterator[str]:
-    """The files that are named, and the transcripts in the directories that are."""
+    """Yield the files that are named, and the transcripts in the directories that are."""
     for path in paths:
         if not os.path.isdir(path):
             yield path
@@ -105,13 +104,13 @@ def _measure(paths: list[str], settings: MemorySettings, rules: ReadRules, termi
     share = f"{total.reduction:.1%} less to read: {total.characters_before:,} characters before, "
     pieces = f"{counted(total.exchanges, 'exchange')} in {counted(total.chunks, 'chunk')}"
     terminal.line(f"{share}{total.characters_after:,} after ({pieces}).")
-    terminal.line("Before is what the messages hold: text, thinking, tool parameters, tool results; no images.")
+    terminal.line("Before counts the content of messages: text, thinking, tool parameters, tool results; no images.")
     if total.file_bytes:
         share = f"{max(0.0, 1 - total.characters_after / total.file_bytes):.1%}"
         terminal.line(f"That is {share} less than the files themselves, which are {total.file_bytes:,} bytes.")
     left_out = len(paths) - len(rows)
     if left_out:
-        terminal.note(f"{counted(left_out, 'file')} left out, which rules exclude or no known runtime wrote")
+        terminal.note(f"{counted(left_out, 'file')} skipped: excluded by rules, or of no known runtime")
     terminal.result({"transcripts": [_as_json(path, size) for path, size in rows], "all": _as_json("", total)})
 
 
@@ -124,7 +123,7 @@ def _columns(size: Reduction) -> str:
 
 
 def _name(path: str) -> str:
-    """The end of a path, as long as its column is wide."""
+    """Return the end of a path that fits into its column."""
     name = path.removesuffix(SUFFIX)
     return name if len(name) < NAME_CHARACTERS else f"…{name[-NAME_CHARACTERS + 2 :]}"
 

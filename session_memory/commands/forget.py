@@ -1,4 +1,4 @@
-"""`session-memory forget`: deletes sessions, a project's, or what is old, for good: after a look at what that is."""
+"""`session-memory forget`: deletes sessions, a project's sessions, or old ones for good, after a preview."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ class ForgetError(SessionMemoryError):
 
 
 class Chosen(NamedTuple):
-    """What is to be forgotten: `until` says up to which time, by group and session; `archives` are paths, and so are
-    `transcripts`; of `whole` of them nothing is kept."""
+    """The selection to forget: `until` is the time up to which, by group and session; `archives` and `transcripts` are
+    paths; nothing is kept of those in `whole`."""
 
     conversations: list[Conversation]
     until: dict[tuple[str, str], int]
@@ -58,7 +58,6 @@ class Chosen(NamedTuple):
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of forget."""
     parser.add_argument(
         "session", metavar="SESSION", nargs="?", default="", help="its id, or how that begins, its title or its name"
     )
@@ -74,7 +73,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Forgets it, once somebody has agreed. Raises SessionMemoryError, OSError."""
+    """Forget the selection after confirmation. Raises SessionMemoryError, OSError."""
     if not (arguments.session or arguments.project or arguments.before):
         raise WrongCallError("nothing was named", "name a session, --project P or --before WHEN")
     if arguments.transcripts and (is_started_by_agent(os.environ) or not Terminal(os.environ).can_ask()):
@@ -88,7 +87,7 @@ def _forget(opened: OpenStore, arguments: argparse.Namespace) -> int:
     chosen = _chosen(opened, arguments.session, project, arguments.before, now)
     if not chosen.conversations and not project:
         check_names(opened, Filter(opened.location.homes, session=arguments.session))
-        raise ForgetError("nothing like that is known", "session-memory conversations lists what there is")
+        raise ForgetError("nothing matches", "session-memory conversations lists them")
     if not arguments.yes:
         _preview(opened, chosen)
         if not (opened.terminal.can_ask() and opened.terminal.ask("Delete it?")):
@@ -101,7 +100,7 @@ def _forget(opened: OpenStore, arguments: argparse.Namespace) -> int:
     with open_index(opened.location, opened.note) as index:
         for group, ids in chosen.memories.items():
             library_of(opened.location, index, group).forget(ids)
-    for group in groups:  # nor does what was forgotten of it before
+    for group in groups:  # nor what was forgotten of it before
         undo.discard(folder_of(opened.location, group))
     for path in chosen.archives:
         os.unlink(path)
@@ -140,7 +139,7 @@ def _delete_transcripts(opened: OpenStore, paths: list[str], *, is_asked: bool) 
 
 
 def _sub_agents(path: str) -> list[str]:
-    """Return the transcripts of sub-agents that lie in the folder of a session's own."""
+    """Return the transcripts of sub-agents in the folder of a session."""
     with open(path, "rb") as file:
         runtime = runtime_of(file.fileno())
     folder = path.removesuffix(".jsonl") + "/"
@@ -148,7 +147,7 @@ def _sub_agents(path: str) -> list[str]:
 
 
 def _chosen(opened: OpenStore, session: str, project: str, before: int | None, now: int) -> Chosen:
-    """What fits all that was named."""
+    """Return the selection that fits all given conditions."""
     location = opened.location
     files = {
         (home, state.file_path): state
@@ -188,7 +187,7 @@ def _judged(state: FileState) -> JudgedFile:
 
 
 def _memories(opened: OpenStore, until: dict[tuple[str, str], int]) -> dict[str, list[str]]:
-    """The ids of the memories that were drawn from what is to be forgotten, by group."""
+    """Return the ids of the memories made from the selection, by group."""
     found: dict[str, list[str]] = {}
     with open_index(opened.location, opened.note) as index:
         every = index.memories(MemoryFilter(opened.location.homes, with_superseded=True, with_excluded=True))
@@ -199,8 +198,8 @@ def _memories(opened: OpenStore, until: dict[tuple[str, str], int]) -> dict[str,
 
 
 def _archives(archives: Archives, until: dict[tuple[str, str], int]) -> Iterator[str]:
-    """The archives of what is to be forgotten, also private ones, and those in folders below; not of a session that
-    went on since."""
+    """Yield the archives of the selection, including private ones and those in subfolders; not of a session that has
+    continued since."""
     confined_to = archives.confined_to
     try:
         with pinned(confined_to, archives.directory) if confined_to else nullcontext(archives.directory) as directory:
@@ -238,7 +237,7 @@ def _amounts(chosen: Chosen) -> str:
 
 
 def _forget_in_graph(opened: OpenStore, until: dict[tuple[str, str], int]) -> None:
-    """Has the knowledge graph forget it, where there is one; where it cannot, says that it keeps it."""
+    """Make the knowledge graph forget the selection, if there is one; on failure, report that it keeps it."""
     settings = opened.location.home.settings().memories.get("graphiti", {})
     embedded = f"{strategies_directory(opened.location)}/graphiti"
     if not settings.get("url") and not os.path.isdir(embedded):
@@ -251,7 +250,7 @@ def _forget_in_graph(opened: OpenStore, until: dict[tuple[str, str], int]) -> No
                 opened.location, group, {session: at for (home, session), at in until.items() if home == group}
             )
     except SessionMemoryError as error:
-        opened.note(f"the knowledge graph keeps what it made of it: {error}")
+        opened.note(f"the knowledge graph keeps its facts: {error}")
         if not settings.get("url"):
             opened.note(f"to delete the whole graph: rm -r {opened.terminal.short(embedded)}")
 
@@ -259,8 +258,8 @@ def _forget_in_graph(opened: OpenStore, until: dict[tuple[str, str], int]) -> No
 def forget_in_team(
     opened: OpenStore, sessions: Collection[tuple[str, str]], memories: Mapping[str, Collection[str]]
 ) -> None:
-    """Has the team forget sessions, which are (group, id), and memories by their groups, if the home has joined one;
-    where that cannot be done now, says when it will be. Raises ConfigError."""
+    """Make the team forget sessions, as (group, id), and memories by their groups, if the home has joined one; if that
+    fails, say when it will be done. Raises ConfigError."""
     if not opened.location.home.settings().team.get("url"):
         return
     from ..upkeep.team import withdraw_forgotten

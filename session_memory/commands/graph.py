@@ -28,16 +28,15 @@ QUERY_CHARACTERS = 80
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of graph."""
     parser.add_argument("action", choices=("search",))
-    parser.add_argument("words", nargs="+", metavar="WORDS", help="a question, or what it is about")
-    parser.add_argument("--untrusted", action="store_true", help="only what untrusted sessions said")
+    parser.add_argument("words", nargs="+", metavar="WORDS", help="a question or a subject")
+    parser.add_argument("--untrusted", action="store_true", help="only statements of untrusted sessions")
     add_limit(parser, LIMIT)
     add_common(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Searches. Raises SessionMemoryError."""
+    """Search. Raises SessionMemoryError."""
     terminal = Terminal(os.environ, is_json=arguments.json)
     query = " ".join(arguments.words)
     location = find_location(arguments.home, os.environ)
@@ -55,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _steps_before(location: StoreLocation) -> str:
-    """What is to be done before a graph is made, a line each, as far as it was not."""
+    """Return the missing steps before a graph can be made, one a line."""
     chosen = memory_settings(location.home.settings().memories).strategies
     steps = ["session-memory install --with graphiti"] if missing_packages() else []
     if "graphiti" not in chosen:
@@ -65,5 +64,5 @@ def _steps_before(location: StoreLocation) -> str:
 
 
 def _line(fact: GraphFact) -> str:
-    """A fact, with the days from which and until which it held."""
+    """Return a fact, with the days from which and until which it held."""
     return one_line(for_prompt(fact.fact)) + (f" ({fact.times})" if fact.times else "")

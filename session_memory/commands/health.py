@@ -1,4 +1,4 @@
-"""`session-memory health-check`: whether the store is whole, what it holds, and whether somebody watches."""
+"""`session-memory health-check`: checks the store, shows what it holds, and if a watcher runs."""
 
 from __future__ import annotations
 
@@ -25,13 +25,12 @@ if TYPE_CHECKING:
     from ..system.terminal import Terminal
     from .opened_store import OpenStore
 
-SUMMARY = "check the store, and say what it holds"
+SUMMARY = "check the store, and show what it contains"
 SHOWN_FILES = 10
 COMPRESSED = ".jsonl.zst"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of health-check."""
     add_common(parser)
 
 
@@ -43,7 +42,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _check(opened: OpenStore) -> int:
     found = faults(opened.store.connection, opened.store.path)
     if found:
-        raise CorruptDatabaseError(f"{opened.location.database}: {found[0]}", "session-memory ingest builds it anew")
+        raise CorruptDatabaseError(f"{opened.location.database}: {found[0]}", "session-memory ingest rebuilds it")
     counts = opened.store.counts(opened.location.homes)
     excluded = opened.store.excluded_files()  # they count, and are not named
     all_states = [state for home in _groups(opened) for state in opened.store.file_states(home).values()]
@@ -75,8 +74,8 @@ def _check(opened: OpenStore) -> int:
     )
     _print(opened, counts._asdict(), states, unfinished, missing, watcher)
     if redacted < 1:
-        share = f"{redacted:.0%} of what earlier versions stored"
-        opened.terminal.note(f"{share} was searched for secrets again: session-memory ingest goes on with it")
+        share = f"{redacted:.0%} of the texts of earlier versions"
+        opened.terminal.note(f"{share} was redacted again: session-memory ingest continues")
     for path, problem in list(unread.items())[:SHOWN_FILES]:
         opened.terminal.note(f"{opened.terminal.short(path)} is not in the store: {problem}")
     if len(unread) > SHOWN_FILES:
@@ -90,14 +89,14 @@ def _check(opened: OpenStore) -> int:
 
 
 def _compressed(opened: OpenStore) -> int:
-    """How many transcripts a runtime has compressed that cannot be read here, whatever is in them."""
+    """Count the compressed transcripts of a runtime that cannot be read here."""
     if can_decompress():
         return 0
     return sum(1 for one in opened.location.watched for _ in Path(one.path).rglob(f"*{COMPRESSED}"))
 
 
 def _unread(opened: OpenStore) -> dict[str, str]:
-    """What could not be taken in, by its path, and why; what is wrong with transcripts comes first."""
+    """Return why files failed to ingest, by path; transcripts come first."""
     found: dict[str, str] = {}
     for directory in opened.location.watched:
         folders: Unreadable = []
@@ -140,7 +139,7 @@ def _print(
     for root in told_roots(opened.location.watched):
         _item(terminal, "watched", terminal.short(root) + ("" if os.path.isdir(root) else " (not there)"))
     if opened.store.obstacle and not opened.store.is_newer:
-        terminal.note(f"nothing new can be taken in: {terminal.short(str(opened.store.obstacle))}")
+        terminal.note(f"nothing new can be ingested: {terminal.short(str(opened.store.obstacle))}")
     for path in missing:
         terminal.note(f"{terminal.short(path)} is not there: see watchPath in config.yaml")
     for path in unfinished[:SHOWN_FILES]:

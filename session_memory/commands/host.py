@@ -1,5 +1,5 @@
-"""`session-memory host`: runs a host and speaks with its agents; what its groups and tasks are is in `host_groups` and
-`host_tasks`."""
+"""`session-memory host`: runs a host and talks to its agents; `host_groups` and `host_tasks` have its groups and
+tasks."""
 
 from __future__ import annotations
 
@@ -37,7 +37,6 @@ class NoHostError(SessionMemoryError):
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of host."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", description="without one: status")
     parser.set_defaults(action="status", at=".", json=False)
 
@@ -53,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     found.add_argument("groups", metavar="GROUP", nargs="*", help="its groups (main)")
     found.add_argument("--json", action="store_true", help="print the result as JSON")
     add_group_arguments(action)
-    action("run", "serve the groups, until it is told to stop", has_json=False)
+    action("run", "serve the groups until stopped", has_json=False)
     found = action("say", "say something to a group's agent, and wait for the reply")
     found.add_argument("group", metavar="GROUP")
     found.add_argument("text", metavar="TEXT", nargs="+")
@@ -67,7 +66,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Does what was asked for; returns the exit code. Raises SessionMemoryError, OSError."""
+    """Run the action; return the exit code. Raises SessionMemoryError, OSError."""
     terminal = Terminal(os.environ, is_json=getattr(arguments, "json", False))
     from ..settings.host_layout import Layout
 
@@ -83,7 +82,7 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         return ACTIONS[arguments.action](layout, arguments, terminal)
     except apsw.Error as error:
-        hint = "what agents said stands in data/sessions and groups/*/conversations, whatever is wrong with this file"
+        hint = "the conversations are in data/sessions and groups/*/conversations, independent of this file"
         raise DatabaseError(f"{layout.database}: {error}", hint) from error
 
 
@@ -106,7 +105,7 @@ def _run(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> i
 
 
 def _shower(terminal: Terminal) -> Callable[[str, bool], None]:
-    """What shows a line of the log: with the time on a terminal, with the date too in a file."""
+    """Return a function that prints a line of the log: with the time on a terminal, also with the date in a file."""
     clock = "%H:%M:%S" if sys.stdout.isatty() else "%Y-%m-%d %H:%M:%S"
 
     def show(line: str, is_fault: bool) -> None:

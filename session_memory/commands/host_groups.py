@@ -24,7 +24,7 @@ MOST_SHOWN = 20
 
 
 class NothingToChangeError(WrongCallError):
-    """It is not said what of a group is to be changed."""
+    """The command names no change to the group."""
 
 
 def add_group_arguments(action: Callable[..., argparse.ArgumentParser]) -> None:
@@ -42,15 +42,15 @@ def add_group_arguments(action: Callable[..., argparse.ArgumentParser]) -> None:
 
 def _add_properties(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--chat", metavar="ID", help="the chat of a channel that it answers in")
-    parser.add_argument("--name", metavar="TEXT", help="what people call that")
+    parser.add_argument("--name", metavar="TEXT", help="the name of that chat")
     parser.add_argument(
         "--trigger", metavar="PATTERN",
-        help="answer only what matches, such as @anna, in upper or lower case; '' for everything",
+        help="answer only messages that match, such as @anna, ignoring case; '' for all",
     )  # fmt: skip
 
 
 def init(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> int:
-    """Makes a host, or adds groups to one; the exit code, as of all actions here."""
+    """Make a host, or adds groups to one; the exit code, as of all actions here."""
     from ..host.group_files import add_group, prepare_host
     from ..settings.host_layout import MAIN
 
@@ -71,7 +71,7 @@ def init(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> i
 
 
 def add(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> int:
-    """Adds a group."""
+    """Add a group."""
     from ..host.group_files import add_group
 
     ledger = ledger_of(layout)
@@ -87,7 +87,7 @@ def add(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> in
 
 
 def change(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> int:
-    """Changes what is given of a group."""
+    """Change the given settings of a group."""
     if arguments.name is None and arguments.trigger is None and arguments.chat is None:
         raise NothingToChangeError("nothing to change is given", "--chat, --name or --trigger")
     ledger = ledger_of(layout)
@@ -113,7 +113,7 @@ def remove(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) ->
 
 
 def status(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> int:
-    """Shows what the host is doing."""
+    """Print what the host is doing."""
     from ..archives.groups import open_sessions
     from ..host.lock import is_running
     from ..host.overview import group_states, strangers

@@ -27,7 +27,7 @@ def add_task_arguments(action: Callable[..., argparse.ArgumentParser]) -> None:
     action("tasks", "show the scheduled tasks and how their last runs went")
     found = action("schedule", "give a group's agent a task")
     found.add_argument("group", metavar="GROUP")
-    found.add_argument("prompt", metavar="TEXT", nargs="+", help="what the agent is told when it is time")
+    found.add_argument("prompt", metavar="TEXT", nargs="+", help="the prompt that the agent gets at that time")
     when = found.add_mutually_exclusive_group(required=True)
     when.add_argument("--cron", metavar="EXPRESSION", help="such as '0 8 * * 1-5', in local time")
     when.add_argument("--every", metavar="SECONDS", help="such as 3600")
@@ -39,7 +39,7 @@ def add_task_arguments(action: Callable[..., argparse.ArgumentParser]) -> None:
 
 
 def tasks(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> int:
-    """Shows the tasks; the exit code, as of all actions here."""
+    """Show the tasks; the exit code, as of all actions here."""
     planned = ledger_of(layout).schedule
     found = planned.tasks()
     for task in found:
@@ -57,7 +57,7 @@ def tasks(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> 
 
 
 def schedule(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> int:
-    """Gives an agent a task."""
+    """Give an agent a task."""
     ledger = ledger_of(layout)
     if arguments.cron is not None:
         kind, value = "cron", arguments.cron
@@ -90,7 +90,7 @@ def change_task(layout: Layout, arguments: argparse.Namespace, terminal: Termina
 
 
 def _milliseconds(seconds: str) -> str:
-    """An interval as tasks have it. Raises ScheduleError."""
+    """Return an interval as tasks have it. Raises ScheduleError."""
     from ..host.schedule import LONGEST_INTERVAL_MILLISECONDS, SHORTEST_INTERVAL_MILLISECONDS, ScheduleError
 
     shortest, longest = SHORTEST_INTERVAL_MILLISECONDS // 1000, LONGEST_INTERVAL_MILLISECONDS // 1000
@@ -104,7 +104,7 @@ def _milliseconds(seconds: str) -> str:
 
 
 def ledger_of(layout: Layout) -> Ledger:
-    """What the host's database holds."""
+    """Return the content of the host's database."""
     from ..host.database import HostDatabase
     from ..host.ledger import Ledger
 
@@ -118,11 +118,11 @@ def _when(task: Task) -> str:
 
 
 def local_time(text: str | None) -> str:
-    """A time of the database as people here read it."""
+    """Return a time of the database as people here read it."""
     seconds = epoch_seconds(text)
     return "" if seconds is None else time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))
 
 
 def short(text: str) -> str:
-    """The beginning of a text, on one line."""
+    """Return the beginning of a text, on one line."""
     return shorten(one_line(plain(text)), PROMPT_CHARACTERS)

@@ -1,6 +1,6 @@
-"""`session-memory ingest`: takes into the store what is new in the transcripts.
+"""`session-memory ingest`: ingests new entries of the transcripts into the store.
 
-Usually nothing is: so what takes it in is imported only where it is needed.
+Usually there are none, so the modules for it are imported only if needed.
 """
 
 from __future__ import annotations
@@ -26,26 +26,25 @@ if TYPE_CHECKING:
     from ..store.ingest.sources import SourceDirectory, SourceFile
     from .opened_store import OpenStore
 
-SUMMARY = "take what is new in the transcripts into the store"
+SUMMARY = "ingest new entries of the transcripts into the store"
 SHOWN_PROBLEMS = 20
-REDACTION_SECONDS = 10.0  # for what earlier versions stored
+REDACTION_SECONDS = 10.0  # for texts stored by earlier versions
 SHOWN_FOREIGN = 3
 
 
 class IngestError(SessionMemoryError):
-    """What was asked for cannot be taken in."""
+    """The requested files cannot be ingested."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of ingest."""
     parser.add_argument("--file", metavar="FILE", help="only this transcript")
     parser.add_argument("--dir", metavar="DIR", help="the transcripts below this directory, such as a backup's")
-    parser.add_argument("--reimport", action="store_true", help="forget what is known of them, and read them anew")
+    parser.add_argument("--reimport", action="store_true", help="forget these files, and ingest them again")
     add_common(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Takes in what was asked for; 1 if something could not be read. Raises SessionMemoryError."""
+    """Ingest the requested files; return 1 if one could not be read. Raises SessionMemoryError."""
     if arguments.file and arguments.dir:
         raise WrongCallError("--file and --dir do not go together", "run it once for each")
     if not (arguments.file or arguments.dir or arguments.reimport or arguments.json):
@@ -74,7 +73,7 @@ def _ingest(opened: OpenStore, arguments: argparse.Namespace) -> int:
     file = file_at(arguments.file, opened.location) if arguments.file else None
     directories = directories_at(arguments.dir, opened.location) if arguments.dir else opened.location.watched
     if arguments.reimport:
-        # Only files that are there to be read again: what is gone would be lost.
+        # Only files that still exist can be ingested again: the entries of others would be lost.
         for one in [file] if file else _files(directories):
             opened.store.forget(one.directory.home, one.key)
     began = time.monotonic()
@@ -122,7 +121,7 @@ def _show(opened: OpenStore, report: IngestReport, roots: list[str], ready: int,
         amount = f"{counted(report.entries, 'entry', 'entries')} from {megabytes(report.bytes)}{rate}"
         terminal.line(f"{report.changed} of {counted(report.files, 'file')} had something new: {amount}.")
     if report.gone:
-        terminal.line(f"{counted(report.gone, 'file')} gone; what was in the store of them stays.")
+        terminal.line(f"{counted(report.gone, 'file')} gone; the store keeps their entries.")
     if report.unreadable:
         terminal.line(f"{counted(report.unreadable, 'record')} could not be read and were left out.")
     if report.foreign:

@@ -29,11 +29,10 @@ SUMMARY = "serve the tools for sessions to an MCP client, on stdin and stdout"
 
 
 class WrongPlaceError(SessionMemoryError):
-    """There is no such host, group or directory."""
+    """The host, group or directory does not exist."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of mcp."""
     location = parser.add_mutually_exclusive_group()
     location.add_argument("--home", metavar="PATH", help=HOME)
     location.add_argument(
@@ -46,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Serves until the client closes stdin. Raises SessionMemoryError."""
+    """Serve until the client closes stdin. Raises SessionMemoryError."""
     if bool(arguments.host) != bool(arguments.group):
         raise WrongCallError("--host and --group go together", "session-memory mcp --host DIR --group NAME")
     serve_this_process(_served(arguments))
@@ -54,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def main(words: list[str] | None = None) -> int:
-    """The server as a program of its own, for plugins; the exit code."""
+    """Return the server as a program of its own, for plugins; the exit code."""
     parser = argparse.ArgumentParser(prog="session-memory mcp", description=SUMMARY)
     add_arguments(parser)
     arguments = parser.parse_args(words)

@@ -1,4 +1,4 @@
-"""`session-memory memories`: what is remembered: listed, searched, shown, forgotten."""
+"""`session-memory memories`: lists, searches, shows and forgets memories."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     Index = MemoryIndex | TeamMemories
 
-SUMMARY = "what is remembered: list, search, show or forget it"
+SUMMARY = "list, search, show or forget memories"
 LIMIT = 20
 TITLE_CHARACTERS = 100
 TEXT_CHARACTERS = 300
@@ -34,9 +34,9 @@ _ORIGIN = ("at", "session", "conversation", "strategy", "message", "directory")
 _ACTIONS = """\
   memories                    the latest
   memories search WORDS       those that fit best
-  memories show ID            one whole, with where it came from
+  memories show ID            one in full, with its source
   memories forget ID [ID ...] removes them for good: they do not come back
-  memories forget [ID] --undo takes back what was forgotten within a day: the last, or these
+  memories forget [ID] --undo restores what was forgotten within a day: the last, or these
 """
 
 
@@ -45,18 +45,17 @@ class UnknownMemoryError(SessionMemoryError):
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of memories."""
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     parser.epilog = _ACTIONS
     actions = ("list", "search", "show", "forget")
     parser.add_argument("action", metavar="ACTION", nargs="?", default="list", choices=actions, help="see below")
-    parser.add_argument("words", metavar="WORDS or ID", nargs="*", help="what to look for, or which")
+    parser.add_argument("words", metavar="WORDS or ID", nargs="*", help="words to search for, or ids")
     kinds = ("episode", *KINDS)
     only = f"only those of a kind: {enumerated(kinds, 'or')}"
     parser.add_argument("--kind", metavar="KIND", choices=kinds, default="", help=only)
-    parser.add_argument("--superseded", action="store_true", help="also what no longer holds")
-    parser.add_argument("--untrusted", action="store_true", help="only what untrusted sessions said")
-    parser.add_argument("--undo", action="store_true", help="with forget: take back what was forgotten")
+    parser.add_argument("--superseded", action="store_true", help="also superseded ones")
+    parser.add_argument("--untrusted", action="store_true", help="only statements of untrusted sessions")
+    parser.add_argument("--undo", action="store_true", help="with forget: restore what was forgotten")
     add_limit(parser, LIMIT)
     add_team(parser)
     add_private(parser)
@@ -64,13 +63,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Does what was asked for. Raises SessionMemoryError."""
+    """Run the action. Raises SessionMemoryError."""
     _check(arguments)
     return with_store(arguments, lambda opened: _run(opened, arguments), writes=arguments.action == "forget")
 
 
 def _check(arguments: argparse.Namespace) -> None:
-    """Raises WrongCallError where the action does not take what it was given."""
+    """Raise WrongCallError if the action does not accept an argument."""
     action, words = arguments.action, arguments.words if " ".join(arguments.words).strip() else []
     if arguments.undo and action != "forget":
         raise WrongCallError(f"memories {action}: --undo belongs to forget", "session-memory memories forget --undo")
@@ -119,7 +118,7 @@ def _filter(opened: OpenStore, arguments: argparse.Namespace) -> MemoryFilter:
 
 def _doubted(opened: OpenStore, found: list[IndexedMemory]) -> list[IndexedMemory]:
     if opened.is_team:
-        return found  # each machine says what speaks against its own
+        return found  # each machine reports doubts about its own memories
     from ..memories.doubts import with_doubts  # starts processes, whose module takes a while to load
 
     return with_doubts(found, os.path.expanduser("~"))
@@ -134,8 +133,7 @@ def _show_all(opened: OpenStore, found: list[IndexedMemory], nothing: str) -> No
 
 
 def show_hit(opened: OpenStore, memory: IndexedMemory, options: str) -> None:
-    """Shows a memory that was found: what it says, where it is from, and how to read there. `options` are those for the
-    store that it is in."""
+    """Print a memory that was found: its text, its source, and how to read there. `options` select its store."""
     terminal = opened.terminal
     terminal.line(line_of(memory))
     if text := memory.text or (memory.quote and f'"{memory.quote}"'):
@@ -146,14 +144,14 @@ def show_hit(opened: OpenStore, memory: IndexedMemory, options: str) -> None:
 
 
 def _command(origin: tuple[int | None, str, int, str, int, str], options: str) -> str:
-    """The command that shows what was said where a memory comes from; '' where that is not there."""
+    """Return the command that shows the source of a memory; '' if it is gone."""
     _, _, conversation, _, message, _ = origin
     around = f" --around {message}" if message else ""
     return f": {called_as()} show {conversation}{around}{options}" if conversation else ""
 
 
 def line_of(memory: IndexedMemory) -> str:
-    """A memory in one line, for people and agents."""
+    """Return a memory in one line, for people and agents."""
     subject = one_line(for_prompt(memory.subject))
     title = brief(memory.title, TITLE_CHARACTERS)
     notes = [note for note, is_so in (("untrusted", memory.is_untrusted), ("superseded", memory.superseded)) if is_so]
@@ -165,7 +163,7 @@ def line_of(memory: IndexedMemory) -> str:
 
 
 def as_json(memory: IndexedMemory) -> dict[str, Any]:
-    """A memory for programs; `origins` are objects."""
+    """Return a memory for programs; `origins` are objects."""
     origins: list[dict[str, Any]] = [dict(zip(_ORIGIN, origin)) for origin in memory.origins]
     return {**fields(memory), "origins": [{**origin, "at": iso(origin["at"])} for origin in origins]}
 
@@ -235,13 +233,13 @@ def _take_back(opened: OpenStore, arguments: argparse.Namespace) -> int:
 
 
 def _options(arguments: argparse.Namespace) -> str:
-    """The options for the store that was asked."""
+    """Return the options for the store that was asked."""
     team = " --team" if arguments.team else ""
     return f"{team} --home {shlex.quote(arguments.home)}" if arguments.home else team
 
 
 def _chosen(opened: OpenStore, index: Index, id: str) -> IndexedMemory:
-    """The memory whose id is `id` or begins so. Raises UnknownMemoryError."""
+    """Return the memory whose id is `id` or begins so. Raises UnknownMemoryError."""
     wanted = id.removeprefix("^").lower()
     found = index.beginning_with(wanted, opened.location.homes) if wanted else []
     if not found:

@@ -1,4 +1,4 @@
-"""What somebody may have meant who named a project or a session that there is none of."""
+"""Suggests the closest existing session or project for an unknown name."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _LIKENESS = 0.4
 
 
 class UnknownNameError(SessionMemoryError):
-    """There is no such project, or no such session."""
+    """The project or session does not exist."""
 
 
 def check_names(opened: OpenStore, wanted: Filter) -> None:
-    """To be called where nothing fits. Raises UnknownNameError if nothing could, as there is no such project or
-    session, and names those that are most like it."""
+    """Raise UnknownNameError if the project or session of a filter does not exist, and suggest similar ones. Call it
+    when nothing fits."""
     store = opened.store
     if wanted.session and not store.conversations(Filter(wanted.homes, session=wanted.session, limit=1)):
         talks = store.conversations(Filter(wanted.homes, limit=NO_LIMIT))
@@ -47,7 +47,7 @@ def check_names(opened: OpenStore, wanted: Filter) -> None:
 
 
 def _hint(name: str, by_name: dict[str, str], otherwise: str) -> str:
-    """The names most like `name`, else the latest; `by_name` says how each is shown, the latest last."""
+    """Return the names most like `name`, else the latest; `by_name` says how each is shown, the latest last."""
     from difflib import get_close_matches
 
     by_lower = {known.lower(): shown for known, shown in by_name.items()}

@@ -1,4 +1,4 @@
-"""`session-memory` without a command: how things stand, and what somebody can do next."""
+"""`session-memory` without a command: the state, and possible next steps."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _ALWAYS = (
 
 
 def show_state_and_next_steps() -> int:
-    """Shows what `status` does, and then commands; returns the exit code of status. Raises SessionMemoryError."""
+    """Print `status`, and then commands; return the exit code of status. Raises SessionMemoryError."""
     code = status.run(argparse.Namespace(home=None, json=False))
     terminal = Terminal(os.environ)
     steps = [*_not_done_yet(terminal), *_ALWAYS]
     if code:
-        steps.insert(0, ("doctor", "what keeps the hook from its work, and how to mend it"))
+        steps.insert(0, ("doctor", "check that the hook works, and how to fix it if not"))
     program = called_as()
     width = max(len(words) for words, _ in steps)
     terminal.heading("What you can do next")
@@ -36,11 +36,11 @@ def show_state_and_next_steps() -> int:
 
 
 def _not_done_yet(terminal: Terminal) -> list[tuple[str, str]]:
-    """The commands that begin the work, where they were not run yet."""
+    """Return the commands that begin the work, if they were never run."""
     location = find_location(None, os.environ)
     found = []
     if not program_paths(os.environ).ledger_file.exists() and not os.path.exists(location.home.state_dir):
-        found.append(("install", "have your agents told what their other sessions do"))
+        found.append(("install", "let your agents know what their other sessions do"))
     if not os.path.exists(location.database):
         found.append(("ingest", f"take what was said so far into {terminal.short(os.path.dirname(location.database))}"))
     return found

@@ -1,4 +1,4 @@
-"""The store of whoever asks, opened for a command that has arguments, and a terminal to write to."""
+"""The caller's store, opened for a command with arguments and a terminal."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
 
 class OpenStore:
-    """What a command works with: the store, where it lies, and the terminal. `is_rebuilt`: it had to be made anew.
-    `note` says what somebody should know, once. `patience` is that of a question, None for a command that writes.
-    `team` is the store where that is the team's, which is read as one's own is."""
+    """The context of a command: the store, its location, and the terminal. `is_rebuilt`: the store was just rebuilt.
+    `note` prints a notice once. `patience` is that of a question, None for a command that writes. `team` is the store
+    if it is the team's, which is read like one's own."""
 
     def __init__(
         self, store: SqliteStore, location: StoreLocation, terminal: Terminal, is_rebuilt: bool, note: Note,
@@ -46,14 +46,13 @@ class OpenStore:
 
     @property
     def is_team(self) -> bool:
-        """Whether the store is that of the team."""
+        """Check if the store is the team's."""
         return self.team is not None
 
 
 def with_store(arguments: argparse.Namespace, work: Callable[[OpenStore], int], *, writes: bool = False) -> int:
-    """What `work` returns, done with the open store; done again where that turns out to be corrupt and is made anew.
-    Unless the command `writes` it is a question, which is answered soon, and from what is there. Raises
-    SessionMemoryError."""
+    """Return what `work` returns with the open store; repeat it if the store turns out to be corrupt and is rebuilt.
+    Unless the command `writes`, it is a question, answered soon from what is there. Raises SessionMemoryError."""
     terminal = Terminal(os.environ, is_json=arguments.json)
     with_private = getattr(arguments, "include_private", False)
     if with_private and is_started_by_agent(os.environ):
@@ -65,7 +64,7 @@ def with_store(arguments: argparse.Namespace, work: Callable[[OpenStore], int], 
     said: set[str] = set()
 
     def note_once(text: str) -> None:
-        about = text.partition(":")[0]  # why something could not be taken in is told once, whatever it was
+        about = text.partition(":")[0]  # report only once that something failed to ingest, whatever the reason
         if about not in said:
             said.add(about)
             note(terminal.short(text))
@@ -82,7 +81,7 @@ def with_store(arguments: argparse.Namespace, work: Callable[[OpenStore], int], 
 
 
 def _with_team(location: StoreLocation, terminal: Terminal, work: Callable[[OpenStore], int]) -> int:
-    """The same with the store of the team that the home has joined."""
+    """Return the same with the store of the team that the home has joined."""
     from contextlib import closing
     from typing import cast
 
@@ -95,7 +94,7 @@ def _with_team(location: StoreLocation, terminal: Terminal, work: Callable[[Open
 
 
 def refresh(opened: OpenStore) -> None:
-    """Takes in what is new before a question is answered: see store.refresh. A team has what was pushed to it."""
+    """Ingest what is new before a question is answered: see store.refresh. A team's store has what was pushed to it."""
     if opened.is_team:
         return
     shown = partial(_shown, opened.terminal, opened.location)
@@ -103,7 +102,7 @@ def refresh(opened: OpenStore) -> None:
 
 
 def note(text: str) -> None:
-    """Says on stderr what somebody should know who may have piped the result elsewhere."""
+    """Print a notice on stderr, since the result may be piped elsewhere."""
     print(f"session-memory: {text}", file=sys.stderr, flush=True)
 
 

@@ -1,4 +1,4 @@
-"""`session-memory page`: opens a page in the browser that shows what all agents did, were told and remember."""
+"""`session-memory page`: opens a page in the browser with what all agents did, were told and remember."""
 
 from __future__ import annotations
 
@@ -25,18 +25,17 @@ SUMMARY = "open a page in the browser: what all agents did, were told and rememb
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of page."""
     parser.add_argument(
         "--port", metavar="N", type=_port, default=0, help="the port of the server, else any that is free"
     )
     parser.add_argument("--no-browser", action="store_true", help="only print the link")
     parser.add_argument("--export", metavar="SESSION", help="write this session to a file of HTML instead, and end")
-    parser.add_argument("--out", metavar="FILE", default="", help="where to, with --export; else to stdout")
+    parser.add_argument("--out", metavar="FILE", default="", help="the output file of --export (default: stdout)")
     add_home(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Serves the page until Ctrl-C, or writes a session to a file. Raises SessionMemoryError, OSError."""
+    """Serve the page until Ctrl-C, or writes a session to a file. Raises SessionMemoryError, OSError."""
     if arguments.export or arguments.out:
         return _export(arguments)
     from ..web.server import serve
@@ -52,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _export(arguments: argparse.Namespace) -> int:
-    """What `export SESSION --full --format html` does, with what agents said as the page shows it."""
+    """Export a session as `export SESSION --full --format html` does, with Markdown rendered as on the page."""
     import argparse
 
     from ..web.markup import markdown
@@ -68,7 +67,7 @@ def _export(arguments: argparse.Namespace) -> int:
 
 
 def _alarms(path: str | None, environ: Mapping[str, str]) -> list[Alarm]:
-    """What doctor finds wrong where an install has put the hooks, and what is wrong in the settings."""
+    """Return doctor's findings about all installed hooks, and errors in the settings."""
     from ..web.alarms import Alarm
 
     settings = notices(find_location(path, environ).home)
@@ -80,7 +79,7 @@ def _alarms(path: str | None, environ: Mapping[str, str]) -> list[Alarm]:
 
 
 def _watched(path: str | None, environ: Mapping[str, str]) -> list[str]:
-    """The files in which it shows that something is wrong."""
+    """Return the files whose change may change the findings."""
     home, ledger_file = find_location(path, environ).home, program_paths(environ).ledger_file
     try:
         records = list(read_ledger(ledger_file).homes.values())
@@ -91,7 +90,7 @@ def _watched(path: str | None, environ: Mapping[str, str]) -> list[str]:
 
 
 def _port(text: str) -> int:
-    """A port of this machine. Raises ArgumentTypeError."""
+    """Return a port of this machine. Raises ArgumentTypeError."""
     if not text.isdecimal() or not 0 < int(text) < 65536:
         from argparse import ArgumentTypeError
 

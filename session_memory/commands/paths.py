@@ -1,4 +1,4 @@
-"""Which files and directories are meant by paths on the command line, and under which keys the store knows them."""
+"""Finds the files and directories that paths on the command line mean, and their keys in the store."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from ..store.location import StoreLocation
 
 
-MOST_LEVELS = 12  # below a directory that is named, in which transcripts are looked for
+MOST_LEVELS = 12  # below a named directory, searched for transcripts
 
 
 class NoTranscriptError(SessionMemoryError):
@@ -24,9 +24,9 @@ class NoTranscriptError(SessionMemoryError):
 
 
 def directories_at(path: str, location: StoreLocation) -> list[SourceDirectory]:
-    """The directories of transcripts in `path`, however deep they lie: a runtime's own, a backup of several. Keys are
-    relative to each of them, so that a backup and what it is of are the same files; in a watched directory they are
-    what they always are. Raises NoTranscriptError."""
+    """Return the directories of transcripts in `path` at any depth: a runtime's own, or a backup of several. Keys are
+    relative to each, so that a backup and its original are the same files; in a watched directory they are the usual
+    keys. Raises NoTranscriptError."""
     absolute = os.path.abspath(path)
     if not os.path.isdir(absolute):
         raise NoTranscriptError(f"{path}: there is no such directory")
@@ -44,14 +44,14 @@ def directories_at(path: str, location: StoreLocation) -> list[SourceDirectory]:
 
 
 def _roots_in(directory: str, levels: int) -> dict[str, int]:
-    """The directories, at or below this one, in which transcripts lie as in a runtime's: those of its projects. Each
-    with how deep they lie in it."""
+    """Return the directories at or below this one that have transcripts as in a runtime's (by project), each with the
+    depth of the transcripts."""
     found: dict[str, int] = {}
     for runtime in all_runtimes():
         for root in [runtime.transcripts_dir(place) for place in (directory, f"{directory}/{runtime.USUAL_DIR}")]:
             if _holds_transcripts(root, runtime.DEEPEST):
                 found[root] = max(runtime.DEEPEST, found.get(root, 0))
-    for root in list(found):  # beside it may lie what its runtime has put away
+    for root in list(found):  # the runtime may keep archived ones beside it
         beside = [folder for folder in _folders(os.path.dirname(root)) if folder not in found]
         found.update({folder: DEEPEST for folder in beside if any(map(_place_of, _names(folder)))})
     if found or not levels:
@@ -62,7 +62,7 @@ def _roots_in(directory: str, levels: int) -> dict[str, int]:
 
 
 def _holds_transcripts(directory: str, levels: int) -> bool:
-    """Whether a transcript lies at most so many levels below."""
+    """Check if a transcript is at most so many levels below."""
     wanted = [name for name in _names(directory) if name.endswith((SUFFIX, SUFFIX + COMPRESSED))]
     if any(_is_transcript(f"{directory}/{name}") for name in wanted):
         return True
@@ -82,7 +82,7 @@ def _is_transcript(path: str) -> bool:
     except OSError:
         return False
     try:
-        if path.endswith(COMPRESSED):  # what is none is told when it is taken in
+        if path.endswith(COMPRESSED):  # ingesting reports files that are not transcripts
             return True
         return runtime_of(descriptor) is not None
     finally:
@@ -90,7 +90,7 @@ def _is_transcript(path: str) -> bool:
 
 
 def _folders(directory: str) -> list[str]:
-    """The directories in a directory, without links to any."""
+    """Return the directories in a directory, without links to any."""
     try:
         with os.scandir(directory) as entries:
             return sorted([entry.path for entry in entries if entry.is_dir(follow_symlinks=False)])
@@ -99,7 +99,8 @@ def _folders(directory: str) -> list[str]:
 
 
 def file_at(path: str, location: StoreLocation) -> SourceFile:
-    """A transcript: its key is relative to the watched directory that it lies in, else to the one over its project's.
+    """Return a transcript. Its key is relative to the watched directory that it is in, else to the parent of its
+    project's.
 
     Raises NoTranscriptError.
     """
@@ -116,13 +117,13 @@ def file_at(path: str, location: StoreLocation) -> SourceFile:
 
 
 def _place_of(file: str) -> str:
-    """Where a transcript of this name lies among its runtime's; '' where the name does not tell."""
+    """Return the place of a transcript among its runtime's, by its name; '' if the name does not tell."""
     places = (runtime.place_of(file.removesuffix(COMPRESSED)) for runtime in all_runtimes())
     return next((place for place in places if place), "")
 
 
 def _group(path: str, location: StoreLocation) -> str:
-    """The group that a file belongs to: that of the directory it lies in, else the one that asks."""
+    """Return the group of a file: that of its directory, else the caller's."""
     for watched in location.watched:
         if path == watched.root or path.startswith(watched.root + "/"):
             return watched.home

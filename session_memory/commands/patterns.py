@@ -1,4 +1,5 @@
-"""`session-memory patterns`: what fails and what helps, which files change together, when and where agents work."""
+"""`session-memory patterns`: common failures and their fixes, files that change together, when and where agents
+work."""
 
 from __future__ import annotations
 
@@ -26,13 +27,12 @@ _DAYS = ("Mo", "Tu", "We", "Th", "Fr", "Sa", "Su")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of patterns."""
     add_filter(parser, LIMIT)
     add_common(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Prints them. Raises SessionMemoryError."""
+    """Print them. Raises SessionMemoryError."""
     return with_store(arguments, lambda opened: _show(opened, arguments))
 
 

@@ -16,12 +16,10 @@ DESCRIPTION = "Converts Pi's session files to transcripts of Claude Code: DIR/<p
 
 
 def main(words: list[str] | None = None) -> int:
-    """Runs the command; returns the exit code: 1 if something could not be converted."""
+    """Run the command; return the exit code: 1 if something could not be converted."""
     parser = argparse.ArgumentParser(prog="pi_to_claude", description=DESCRIPTION)
     parser.add_argument("paths", nargs="+", metavar="PATH", help="a session file, or a directory with some below it")
-    parser.add_argument(
-        "--out", metavar="DIR", required=True, help="where to write: ingest --dir DIR takes it from there"
-    )
+    parser.add_argument("--out", metavar="DIR", required=True, help="the output directory, for ingest --dir DIR")
     arguments = parser.parse_args(words)
     return exit_code(lambda: _convert_all(arguments.paths, os.path.abspath(arguments.out)))
 
@@ -42,7 +40,7 @@ def _convert_all(paths: list[str], out: str) -> int:
 
 
 def _files(paths: list[str]) -> Iterator[str]:
-    """The files that are named, and the session files in the directories that are."""
+    """Yield the files that are named, and the session files in the directories that are."""
     for path in paths:
         if not os.path.isdir(path):
             yield path

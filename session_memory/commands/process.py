@@ -31,7 +31,6 @@ WATCH_SECONDS = 30.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of process."""
     parser.add_argument("--strategy", metavar="S", default="", help="only this one: extractive, summary, graphiti, ...")
     parser.add_argument("--limit", metavar="N", type=positive, help="at most N conversations")
     parser.add_argument(
@@ -45,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Makes memories of the conversations that wait for it; 1 if some have to wait for another run. Raises
+    """Make memories of the conversations that wait for it; 1 if some have to wait for another run. Raises
     SessionMemoryError."""
     if arguments.strategy and arguments.strategy not in (known := known_ids()):
         raise WrongCallError(f"unknown strategy {arguments.strategy!r}", f"choose one of {', '.join(known)}")
@@ -53,8 +52,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def work_off_for_watch(location: StoreLocation, stop: Callable[[], bool]) -> Iterator[str]:
-    """Where the configuration says that `watch` makes memories, or does all upkeep: makes them of the conversations
-    that wait, and yields a line for each. None is begun later than WATCH_SECONDS. Raises SessionMemoryError."""
+    """Make memories of waiting conversations if the configuration says that `watch` does so, or does all upkeep; yield
+    a line for each. None is begun after WATCH_SECONDS. Raises SessionMemoryError."""
     if not settings_of(location).watch and location.home.settings().upkeep != "watch":
         return
     deadline = time.monotonic() + WATCH_SECONDS
@@ -113,8 +112,8 @@ def _work_off(opened: OpenStore, work: StrategyRun, pieces: Iterable[PartResult]
 
 
 def numbers_of(finished: Sequence[PartResult]) -> dict[str, int]:
-    """How many conversations were archived, skipped or have to wait: each counts once, however many strategies were at
-    work on it, and as archived if one of them was."""
+    """Count the conversations that were archived, skipped or must wait. Each counts once for all its strategies, as
+    archived if one of them archived it."""
     statuses = ("archived", "waiting", "skipped")
     of_each: dict[int, set[str]] = {}
     for done in finished:
@@ -125,7 +124,7 @@ def numbers_of(finished: Sequence[PartResult]) -> dict[str, int]:
 
 
 def _line(done: PartResult) -> str:
-    """What became of a piece of work, in one line."""
+    """Describe the result of a piece of work in one line."""
     result = counted(len(done.memories), "memory", "memories") if done.status == "archived" else for_prompt(done.reason)
     if done.conversation is None or done.status == "stopped":
         return f"  {done.strategy}: {result}"
@@ -185,7 +184,7 @@ def _show_plan(opened: OpenStore, work: StrategyRun, planned: Sequence[PlannedPa
 
 
 def _spending(planned: Sequence[PlannedPart]) -> str:
-    """`at most 12,000 tokens, $0.05`."""
+    """Return `at most 12,000 tokens, $0.05`."""
     tokens = sum(one.usage.tokens for one in planned)
     if not tokens:
         return "no tokens"

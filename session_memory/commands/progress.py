@@ -1,4 +1,5 @@
-"""Shows how an import, or any reading of many files, goes on: a bar on a terminal, now and then a line elsewhere."""
+"""Shows the progress of an import, or of any reading of many files: a bar on a terminal, an occasional line
+elsewhere."""
 
 from __future__ import annotations
 
@@ -26,14 +27,14 @@ REFRESH_SECONDS = 0.1
 
 
 def shown(terminal: Terminal, store: Store, watched: Iterable[SourceDirectory]) -> AbstractContextManager[Advance]:
-    """How an import goes on: see `shown_of`."""
+    """Show the progress of an import: see `shown_of`."""
     return shown_of(terminal, lambda: pending(store, watched))
 
 
 @contextmanager
 def shown_of(terminal: Terminal, amount: Callable[[], tuple[int, int]]) -> Iterator[Advance]:
-    """Yields what is to be called with each file and the bytes read of it; shows that on stderr until the block ends.
-    Nothing is shown for programs, or where there is too little for a bar. `amount` says how many files and bytes."""
+    """Yield a function to call with each file and the bytes read of it; show the progress on stderr until the block
+    ends. Nothing is shown for programs or for small amounts. `amount` returns the number of files and bytes."""
     if terminal.is_json or not sys.stderr.isatty():
         yield _Lines().advance if not terminal.is_json else _silent
         return
@@ -46,7 +47,7 @@ def shown_of(terminal: Terminal, amount: Callable[[], tuple[int, int]]) -> Itera
 
 
 def megabytes(size: float) -> str:
-    """`1.2 MB`, `340 MB`."""
+    """Return `1.2 MB`, `340 MB`."""
     return f"{size / MEGABYTE:.1f} MB" if size < 10 * MEGABYTE else f"{size / MEGABYTE:,.0f} MB"
 
 
@@ -59,7 +60,7 @@ class _Lines:
         self._bytes = 0
 
     def advance(self, path: str, size: int) -> None:
-        """Takes note of bytes that were read of a file."""
+        """Take note of bytes that were read of a file."""
         self._paths.add(path)
         self._bytes += size
         now = time.monotonic()

@@ -1,4 +1,4 @@
-"""`session-memory read`: the last messages of one session, whatever its runtime."""
+"""`session-memory read`: the last messages of one session of any runtime."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ NAME_HELP = "the session: its name, its title, its id, or how one of them begins
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of read."""
     parser.add_argument("name", metavar="NAME", help=NAME_HELP)
     add_lines(parser)
     add_all(parser)
@@ -30,12 +29,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_lines(parser: argparse.ArgumentParser) -> None:
-    """Adds `--lines`."""
+    """Add `--lines`."""
     parser.add_argument("--lines", type=positive, default=LINES, metavar="N", help=f"the last N entries ({LINES})")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Shows them. Raises SessionMemoryError, OSError."""
+    """Show them. Raises SessionMemoryError, OSError."""
     terminal = Terminal(os.environ, is_json=arguments.json)
     # An agent may see all of its own session: the rules that it would get around are about others.
     is_agent_s = (arguments.include_private or arguments.raw) and is_started_by_agent(os.environ)

@@ -1,4 +1,4 @@
-"""`session-memory search`: finds what was said in any session, and says how to read on from there."""
+"""`session-memory search`: finds text of any session, and shows how to read on from there."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 
 SUMMARY = "search everything that was said in all sessions"
 LIMIT = 10
-MEMORIES = 3  # shown at most, before what was said
+MEMORIES = 3  # shown at most, before the entries
 TITLE_CHARACTERS = 80
-_QUERY = 'the words; "a phrase" in quotes, -word for what must not be there: best given as one quoted argument'
+_QUERY = 'words, "a phrase" in quotes, -word to exclude: best as one quoted argument'
 
 
 class NoQueryError(WrongCallError):
@@ -34,10 +34,9 @@ class NoQueryError(WrongCallError):
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of search."""
     parser.add_argument("query", metavar="QUERY", nargs="+", help=_QUERY)
-    parser.add_argument("--role", choices=(*ENTRY_ROLES, TOOL_ROLE), default="", help="only what these said or ran")
-    parser.add_argument("--kind", choices=KINDS, default="", help="only what tools of this kind were called with")
+    parser.add_argument("--role", choices=(*ENTRY_ROLES, TOOL_ROLE), default="", help="only entries of these roles")
+    parser.add_argument("--kind", choices=KINDS, default="", help="only calls of tools of this kind")
     parser.add_argument("--runtime", metavar="R", default="", help="only sessions of this runtime, such as claude-code")
     add_filter(parser, LIMIT)
     add_team(parser)
@@ -46,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Searches, without apsw, as a plugin may have to do, in archives; 1 if nothing was found. Raises
+    """Search, without apsw, as a plugin may have to do, in archives; 1 if nothing was found. Raises
     SessionMemoryError."""
     if not " ".join(arguments.query).strip():
         raise NoQueryError("there is nothing to look for", 'name some words: session-memory search "cherry blossom"')
@@ -73,7 +72,7 @@ def _search(opened: OpenStore, arguments: argparse.Namespace) -> int:
     opened.terminal.result({"memories": remembered, "hits": as_json, "unchecked": hits.unchecked})
     if not hits and not remembered:
         opened.terminal.line(f"Nothing found for {brief(query, TITLE_CHARACTERS)}.")
-        for fault in opened.location.home.settings().faults:  # which may hide what there is
+        for fault in opened.location.home.settings().faults:  # which may exclude existing text
             note(fault)
     texts = [[*_about(hit), *_pieces(hit)] for hit in hits]
     # All at once: looking for secrets in one text after the other takes longer than the search.
@@ -89,13 +88,13 @@ def _search(opened: OpenStore, arguments: argparse.Namespace) -> int:
 
 
 def _is_unlimited(arguments: argparse.Namespace) -> bool:
-    """Whether no limit was given. Memories are shown only then: they are of no one session, time or role."""
+    """Check that no limit was given. Only then memories are shown: they belong to no single session, time or role."""
     limits = ("role", "kind", "runtime", "project", "session", "since", "until")
     return not any(getattr(arguments, limit) for limit in limits)
 
 
 def _show_memories(opened: OpenStore, query: str, named_home: str | None) -> list[dict[str, Any]]:
-    """Shows the memories that fit the query; returns them as JSON objects."""
+    """Show the memories that fit the query; return them as JSON objects."""
     if not opened.is_team and not holds_memories(opened.store):
         return []
     from shlex import quote
@@ -124,7 +123,7 @@ def _memories(opened: OpenStore, query: str) -> list[IndexedMemory]:
 
 
 def _command(program: str, hit: Hit, home: str | None, is_team: bool) -> str:
-    """The command that shows what was said around a hit."""
+    """Return the command that shows the messages around a hit."""
     command = f"{program} show {hit.conversation.id} --around {hit.entry.number}" + (" --team" if is_team else "")
     if not home:
         return command
@@ -134,7 +133,7 @@ def _command(program: str, hit: Hit, home: str | None, is_team: bool) -> str:
 
 
 def _about(hit: Hit) -> tuple[str, str, str]:
-    """The title of a hit's conversation, who said it, and where."""
+    """Return the title of a hit's conversation, the speaker, and the place."""
     who = hit.entry.tool if hit.entry.role == TOOL_ROLE else hit.entry.role
     if hit.conversation.who:
         who = f"{who} of {hit.conversation.who}"
@@ -142,7 +141,7 @@ def _about(hit: Hit) -> tuple[str, str, str]:
 
 
 def _pieces(hit: Hit) -> list[str]:
-    """The parts of the snippet: others and those that fit the query, in turn."""
+    """Return the parts of the snippet: others and those that fit the query, in turn."""
     pieces = []
     end = 0
     for start, stop in hit.marks:
@@ -164,8 +163,8 @@ def _print(opened: OpenStore, hit: Hit, about: tuple[str, str, str], pieces: lis
 
 
 def _highlighted(opened: OpenStore, pieces: list[str]) -> str:
-    """The snippet on one line, the words that were found in bold, or in asterisks where there is no bold. Where a word
-    stands in asterisks of the text's own, these are left out."""
+    """Return the snippet on one line, with the matching words in bold, or in asterisks without colours. Asterisks of
+    the text around a matching word are removed."""
     touching = [pieces[index - 1].endswith("*") or pieces[index + 1].startswith("*") for index in _marked(pieces)]
     if any(touching):
         pieces = [piece.replace("**", "") for piece in pieces]
@@ -176,7 +175,7 @@ def _highlighted(opened: OpenStore, pieces: list[str]) -> str:
 
 
 def _marked(pieces: list[str]) -> range:
-    """Where in the pieces of a snippet those are that fit the query."""
+    """Return which pieces of a snippet fit the query."""
     return range(1, len(pieces), 2)
 
 
@@ -192,7 +191,7 @@ def _as_json(hit: Hit, command: str) -> dict[str, Any]:
 
 
 def _search_archives(arguments: argparse.Namespace) -> int:
-    """Searches what archives hold. Limits but that of the number do not count there."""
+    """Search the archives. Of the limits, only that of the number counts there."""
     import os
 
     from ..system.terminal import Terminal

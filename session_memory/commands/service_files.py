@@ -1,4 +1,4 @@
-"""Files by which a system keeps `session-memory watch` running for a user."""
+"""Service files that keep `session-memory watch` running for a user."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KINDS = ("systemd", "launchd")
 
 
 def service(kind: str, home: str | None, environ: Mapping[str, str]) -> str:
-    """The text of the file for `systemd` or `launchd`, which watches the store of `home`."""
+    """Return the text of the file for `systemd` or `launchd`, which watches the store of `home`."""
     words = [*_command(environ), "watch", *(["--home", os.path.abspath(home)] if home else [])]
     passed_on = [*(one.CONFIG_VARIABLE for one in all_runtimes()), ENV_HOME]
     variables = {name: environ[name] for name in passed_on if environ.get(name)}
@@ -26,7 +26,7 @@ def service(kind: str, home: str | None, environ: Mapping[str, str]) -> str:
 
 
 def _command(environ: Mapping[str, str]) -> list[str]:
-    """How this program is started: by its launcher, else as it was now."""
+    """Return the command that starts this program: its launcher, else the current command."""
     from .. import NAME
     from ..settings.program import program_paths
 
@@ -58,7 +58,7 @@ def _systemd(words: list[str], variables: dict[str, str]) -> str:
 
 
 def _quoted(word: str) -> str:
-    """A word as systemd.syntax(7) and the specifiers of systemd.unit(5) want it."""
+    """Return a word as systemd.syntax(7) and the specifiers of systemd.unit(5) want it."""
     word = word.replace("%", "%%").replace("$", "$$").replace("\\", "\\\\").replace('"', '\\"')
     return f'"{word}"' if not word or any(character in word for character in " \t;'\"\\") else word
 

@@ -11,11 +11,11 @@ from . import read
 from .arguments import HOME, OnlyForPeopleError
 from .sessions import add_all, known_sessions, show_sessions
 
-DESCRIPTION = "Shows what another session of this home did, or which sessions there are."
+DESCRIPTION = "Shows what another session of this home did, or lists the sessions."
 
 
 def main(words: list[str] | None = None) -> int:
-    """Runs the command; returns the exit code: 1 where there is nothing to show, and it says why."""
+    """Run the command; return the exit code, which is 1 if there is nothing to show (with the reason on stderr)."""
     parser = argparse.ArgumentParser(prog="session_reader", description=DESCRIPTION)
     parser.add_argument("name", nargs="?", help=read.NAME_HELP)
     read.add_lines(parser)
@@ -23,7 +23,9 @@ def main(words: list[str] | None = None) -> int:
     add_all(parser)
     parser.add_argument("--home", metavar="PATH", help=HOME)
     parser.add_argument(
-        "--include-private", action="store_true", help="for people: what the settings exclude or keep without text, too"
+        "--include-private",
+        action="store_true",
+        help="for people: also sessions that the settings exclude or show without text",
     )
     parser.add_argument("--raw", action="store_true", help="for people: text as it is, secrets and all")
     parser.add_argument("--json", action="store_true", help="for programs")

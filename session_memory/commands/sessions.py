@@ -22,7 +22,6 @@ LIMIT = 20
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of sessions."""
     add_all(parser)
     add_limit(parser, LIMIT)
     add_private(parser)
@@ -30,12 +29,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_all(parser: argparse.ArgumentParser) -> None:
-    """Adds `--all`."""
+    """Add `--all`."""
     parser.add_argument("--all", action="store_true", help="the sessions of all projects, not only of this one")
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Lists them. Raises SessionMemoryError, OSError."""
+    """List them. Raises SessionMemoryError, OSError."""
     terminal = Terminal(os.environ, is_json=arguments.json)
     if arguments.include_private and is_started_by_agent(os.environ):
         raise OnlyForPeopleError("--include-private")
@@ -47,17 +46,17 @@ def run(arguments: argparse.Namespace) -> int:
 def known_sessions(
     arguments: argparse.Namespace, environ: Mapping[str, str], *, with_private: bool
 ) -> list[FoundSession]:
-    """The sessions that `--home` and `--all` ask for, the latest first. Raises SessionMemoryError, OSError."""
+    """Return the sessions that `--home` and `--all` ask for, the latest first. Raises SessionMemoryError, OSError."""
     return find_sessions(arguments.home, arguments.all, environ, with_private=with_private, former_names=former_names)
 
 
 def is_own(one: FoundSession, environ: Mapping[str, str]) -> bool:
-    """Whether it is the session of the agent that asks."""
+    """Check if a session is the calling agent's own."""
     return one.id == environ.get(one.runtime.OWN_ID_VARIABLE)
 
 
 def show_sessions(listed: list[FoundSession], terminal: Terminal, *, is_cut: bool = False) -> None:
-    """Shows a line for each; `is_cut` says that there are more."""
+    """Show a line for each; `is_cut` says that there are more."""
     terminal.result({"sessions": [_as_json(one) for one in listed], "more": is_cut})
     if not listed:
         terminal.line("No sessions yet.")

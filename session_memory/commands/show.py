@@ -29,9 +29,8 @@ class NotInStoreError(SessionMemoryError):
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of show."""
     parser.add_argument("conversation", metavar="CONVERSATION", type=positive, help="its number: see conversations")
-    parser.add_argument("--around", metavar="MESSAGE", type=positive, help="only what stands around this message")
+    parser.add_argument("--around", metavar="MESSAGE", type=positive, help="only the messages around this one")
     lines = f"with --around N before and N after it ({AROUND}), else only the last N"
     parser.add_argument("--lines", metavar="N", type=positive, help=lines)
     full = f"messages whole, not only their first {MESSAGE_CHARACTERS:,} characters"
@@ -42,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Shows it. Raises SessionMemoryError."""
+    """Show it. Raises SessionMemoryError."""
     return with_store(arguments, lambda opened: _show(opened, arguments))
 
 
@@ -68,14 +67,16 @@ def _show(opened: OpenStore, arguments: argparse.Namespace) -> int:
 
 
 def _part(entries: list[StoredEntry], around: int | None, lines: int | None) -> tuple[list[StoredEntry], int, int]:
-    """What is to be shown, and how much stands before and after it. Raises NotInStoreError."""
+    """Return the entries to show, and how many come before and after them. Raises NotInStoreError."""
     if around is None:
         before = max(0, len(entries) - lines) if lines else 0
         return entries[before:], before, 0
     lines = lines or AROUND
     at = next((index for index, one in enumerate(entries) if one.number == around), None)
     if at is None:
-        raise NotInStoreError(f"there is no message {around} in this conversation", "search says which there are")
+        raise NotInStoreError(
+            f"there is no message {around} in this conversation", "search shows the numbers of messages"
+        )
     first, last = max(0, at - lines), min(len(entries), at + lines + 1)
     return entries[first:last], first, len(entries) - last
 
@@ -94,7 +95,7 @@ def _print(
     whose = f" of {for_people(conversation.who)}" if conversation.who else ""
     terminal.line(f"Session {conversation.session_id}{whose} ({conversation.runtime}) in {conversation.cwd or '-'}")
     if not shown:
-        terminal.line("\n[what was said may not be told: see the rules in config.yaml]")
+        terminal.line("\n[the rules in config.yaml hide the text]")
     if before:
         terminal.line(f"\n[{counted(before, 'earlier item')}]")
     previous = (0, "")
@@ -113,7 +114,7 @@ def _print(
 
 
 def _tool_line(entry: StoredEntry, argument: str, error: str) -> str:
-    """`- Bash npm test: error: Exit code 1: 3 failed`."""
+    """Return `- Bash npm test: error: Exit code 1: 3 failed`."""
     outcome = entry.outcome
     if entry.outcome == "error":
         outcome = f"error: {one_line(error)}" if error else "error"

@@ -1,4 +1,4 @@
-"""`session-memory status`: when upkeep ran, what waits for it, what went wrong, what it cost, and where things lie."""
+"""`session-memory status`: the last run of upkeep, what waits for it, its errors, its cost, and where the data is."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ..upkeep.runs import UpkeepRun, UpkeepRuns
     from .opened_store import OpenStore
 
-SUMMARY = "say when upkeep ran, what waits, what went wrong, what it cost, and where things lie"
+SUMMARY = "show the last upkeep, what waits, errors, costs, and where the data is"
 SHOWN = 3
 _MODES = {"sessions": "with the start and end of sessions", "watch": "by `session-memory watch`", "off": "switched off"}
 _BY_HOST = "by the host, while it runs"
@@ -36,7 +36,7 @@ _WHEN, _WHEN_HOST = "when a session starts or ends", "while the host runs"
 
 
 class Kept(NamedTuple):
-    """What lies below a path: how many files, and their bytes."""
+    """The number of files below a path, and their bytes."""
 
     path: str
     files: int
@@ -44,7 +44,7 @@ class Kept(NamedTuple):
 
 
 class _InStore:
-    """What only the store tells."""
+    """The part of the status that is in the store."""
 
     def __init__(self, waits: Waiting, spent: Spent, counts: Counts) -> None:
         self.waits = waits
@@ -53,12 +53,11 @@ class _InStore:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of status."""
     add_common(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Shows the state of things; 1 if the last run of upkeep failed. Raises SessionMemoryError."""
+    """Show the state of things; 1 if the last run of upkeep failed. Raises SessionMemoryError."""
     terminal = Terminal(os.environ, is_json=arguments.json)
     location = find_location(arguments.home, os.environ)
     runs = upkeep_runs(location)
@@ -85,7 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _in_store(arguments: argparse.Namespace, location: StoreLocation) -> tuple[_InStore | None, list[str]]:
-    """What the store tells, where there is one, and what keeps it from that."""
+    """Read the store, if there is one; return its part and the obstacles to reading it."""
     if find_spec("apsw") is None:
         return None, ["apsw is not installed, so that the store can be neither made nor read"]
     if not os.path.exists(location.database):
@@ -107,7 +106,7 @@ def _in_store(arguments: argparse.Namespace, location: StoreLocation) -> tuple[_
 
 
 def _problems(runs: UpkeepRuns, found: _InStore | None) -> list[str]:
-    """What went wrong: with the last run, with its strategies, with files; then with runs before, each once."""
+    """Return the errors of the last run, of its strategies and of files; then those of earlier runs, each once."""
     last = runs.runs[-1] if runs.runs else None
     said = [f"{age(time.time() - last.began)}: {last.problem}"] if last and last.problem else []
     said += last.stopped if last else []
@@ -131,7 +130,7 @@ def _show_upkeep(runs: UpkeepRuns, terminal: Terminal, *, is_host: bool) -> None
 
 
 def _done(run: UpkeepRun) -> str:
-    """What a run did, and how long that took."""
+    """Describe the work of a run and its duration."""
     if not run.ended:
         return run.problem or "still at work"
     did = [
@@ -148,7 +147,7 @@ def _done(run: UpkeepRun) -> str:
 
 
 def _waits(waits: Waiting) -> str:
-    files = f"{counted(waits.files, 'file')} ({byte_size(waits.bytes)}) to be taken in" if waits.files else ""
+    files = f"{counted(waits.files, 'file')} ({byte_size(waits.bytes)}) to be ingested" if waits.files else ""
     each = [
         f"{counted(number, 'conversation')} for memories ({id})" for id, number in waits.conversations.items() if number
     ]
@@ -156,7 +155,7 @@ def _waits(waits: Waiting) -> str:
 
 
 def _all_of(location: StoreLocation) -> str:
-    """What waits where there is no store."""
+    """Return what waits if there is no store."""
     if not any(one.is_expected() for one in location.watched):
         return "nothing: no session was there yet"
     files = [file for one in location.watched if one.is_expected() for file in one.files([])]
@@ -177,7 +176,7 @@ def _holds(counts: Counts) -> str:
 
 
 def _places(location: StoreLocation) -> dict[str, Kept]:
-    """Where what is kept of sessions lies, and how much of it; what is read of them first."""
+    """Return the places of session data and their sizes; the transcripts, which are only read, come first."""
     home = location.home
     roots = [one.root for one in location.watched if os.path.isdir(one.root)]
     read = {f"transcripts{f' {number}' if number > 1 else ''}": root for number, root in enumerate(roots, 1)}
@@ -191,7 +190,7 @@ def _places(location: StoreLocation) -> dict[str, Kept]:
 
 
 def _kept(path: str) -> Kept:
-    """What lies below `path`, which may be a file."""
+    """Return the size of the files below `path`, which may be a file."""
     files = size = 0
     for directory, _, names in os.walk(path):
         for name in names:

@@ -47,11 +47,10 @@ _ONLY_PEOPLE = ("init", "join", "leave", "remove")
 
 
 class TeamCommandError(SessionMemoryError):
-    """What was asked for cannot be done like that."""
+    """The requested action is not possible."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of team."""
     actions = parser.add_subparsers(dest="action", metavar="ACTION", description="without one: status")
     parser.set_defaults(action="status", home=None, json=False)
 
@@ -64,19 +63,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
     owner = "postgresql://OWNER@HOST/DATABASE: of a user who owns the database, and may make roles"
     found = action("init", "make a team's store in a database, or bring it up to date", owner)
-    of_members = "make this user of the database a member, and the user where there is none; once for each"
+    of_members = "make this database user a member, and create the user if missing; repeatable"
     found.add_argument("--member", metavar="NAME", action="append", default=[], help=of_members)
     found.add_argument("--sql", action="store_true", help="change nothing, print the SQL that would")
     found = action("join", "have this machine share its sessions", "yours: postgresql://USER:PASSWORD@HOST/DATABASE")
-    of_machine = "what this machine is called there, such as laptop or ann@laptop; by default as it is called itself"
+    of_machine = "the name of this machine there, such as laptop or ann@laptop (default: its own name)"
     found.add_argument("--as", dest="name", metavar="NAME", type=_name_there, default=("", ""), help=of_machine)
-    action("status", "say how it goes, what waits, and which machines there are; 1 where the server does not answer")
-    action("preview", "show which sessions of this machine are shared, or would be")
-    action("push", "share what is new now, not only with the next upkeep")
-    found = action("project", "give the project here a name, the same on all machines, or say what it is called")
+    action("status", "show the state, what waits, and the machines; exits with 1 if the server does not answer")
+    action("preview", "show the sessions of this machine that are shared, or would be")
+    action("push", "share new sessions now, not only with the next upkeep")
+    found = action("project", "name the project here, the same on all machines, or show its name")
     of_project = "for a directory, or a repository without a remote `origin`; '' takes the name away again"
     found.add_argument("name", metavar="NAME", nargs="?", type=_project_name, help=of_project)
-    found = action("leave", "share nothing any more; what was shared stays there")
+    found = action("leave", "stop sharing; what was shared stays there")
     found.add_argument("--purge", action="store_true", help="delete what this machine has shared, before it leaves")
     found = action("remove", "take a member out, who reads and writes nothing there any more", owner)
     found.add_argument("name", metavar="NAME", help="the database's user, who stays one")
@@ -84,7 +83,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Does what was asked for. Raises SessionMemoryError, OSError."""
+    """Run the action. Raises SessionMemoryError, OSError."""
     if arguments.action in _ONLY_PEOPLE and is_started_by_agent(os.environ):
         raise OnlyForPeopleError(f"team {arguments.action}")
     terminal = Terminal(os.environ, is_json=arguments.json)
@@ -233,7 +232,7 @@ def _project(arguments: argparse.Namespace, terminal: Terminal) -> int:
     names = dict(team_of(location.home).projects)
     if arguments.name is not None:
         if root in (os.path.realpath(user_dir or "/"), "/"):
-            raise TeamCommandError(f"{root} is no project: all that you do lies there", "go into a directory of one")
+            raise TeamCommandError(f"{root} is not a project: all your work is below it", "go into a directory of one")
         names = {path: name for path, name in {**names, root: arguments.name}.items() if name}
         edit.set_key(location.home.config_file, ("team", "projects"), names)
     project, found = project_of(here, names, user_dir)
@@ -260,7 +259,7 @@ def _leave(arguments: argparse.Namespace, terminal: Terminal) -> int:
 
 
 def _purge(team: TeamSettings) -> int:
-    """Deletes what this machine has shared; returns how many sessions. Raises TeamError."""
+    """Delete what this machine has shared; return the number of sessions. Raises TeamError."""
     from ..store.postgres.connection import TeamError
     from ..store.postgres.memory_push import pushed_memories, withdraw_memories
     from ..store.postgres.push import TeamPush
@@ -286,13 +285,13 @@ def _joined(arguments: argparse.Namespace) -> tuple[StoreLocation, TeamSettings]
 
 
 def _own_name() -> str:
-    """What this machine calls itself, as far as it can be called that there."""
+    """Return the name of this machine, reduced to the characters of a name in a team."""
     name = socket.gethostname().partition(".")[0]
     return name if is_name(name) else "machine"
 
 
 def _name_there(text: str) -> tuple[str, str]:
-    """Who and where: `ann@laptop`, `laptop` or `ann@`. Raises ArgumentTypeError."""
+    """Parse a member and a machine: `ann@laptop`, `laptop` or `ann@`. Raises ArgumentTypeError."""
     person, _, machine = text.rpartition("@")
     if machine and not is_name(machine):
         raise argparse.ArgumentTypeError(f"{machine!r}: a machine is called by letters, digits, `.`, `_` and `-`")
@@ -300,7 +299,7 @@ def _name_there(text: str) -> tuple[str, str]:
 
 
 def _project_name(text: str) -> str:
-    """What a project may be called; '' for nothing any more. Raises ArgumentTypeError."""
+    """Check the name of a project; '' removes it. Raises ArgumentTypeError."""
     name = text.strip()
     if name != one_line(for_people(name)) or len(name) > NAME_CHARACTERS:
         raise argparse.ArgumentTypeError(

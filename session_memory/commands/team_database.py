@@ -1,4 +1,4 @@
-"""`session-memory team init` and `remove`: what whoever administers the database does to a team's store."""
+"""`session-memory team init` and `remove`: the database administrator's actions on a team's store."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NO_OWNER = "this takes the URL of a user who owns the database, and may make ro
 
 
 def database_url(text: str) -> str:
-    """The address of a PostgreSQL database as it was typed. Raises ArgumentTypeError."""
+    """Return the address of a PostgreSQL database as it was typed. Raises ArgumentTypeError."""
     try:
         address_of(text)
     except ValueError as error:
@@ -30,7 +30,7 @@ def database_url(text: str) -> str:
 
 
 def init(arguments: argparse.Namespace, terminal: Terminal) -> int:
-    """Makes a team's store and its members, or prints the SQL that would. Raises TeamError."""
+    """Make a team's store and its members, or prints the SQL that would. Raises TeamError."""
     from ..store.postgres.connection import connect, explained
     from ..store.postgres.schema import add_member, lets_everybody_in, members, migrate, schema_state, setup_sql
 
@@ -73,7 +73,7 @@ def init(arguments: argparse.Namespace, terminal: Terminal) -> int:
 
 
 def remove(arguments: argparse.Namespace, terminal: Terminal) -> int:
-    """Takes a member out. Raises TeamError."""
+    """Take a member out. Raises TeamError."""
     from ..store.postgres.connection import connect, explained
     from ..store.postgres.schema import remove_member
 

@@ -1,4 +1,4 @@
-"""`session-memory told`: what sessions were told of each other last, whether it arrived, and what waits for them."""
+"""`session-memory told`: the last updates of each session, if they arrived, and what waits."""
 
 from __future__ import annotations
 
@@ -17,13 +17,12 @@ from .arguments import add_common, add_limit
 if TYPE_CHECKING:
     import argparse
 
-SUMMARY = "show what a session was told of the others last, whether it got it, and what waits for it"
+SUMMARY = "show the last update that a session got about the others, if it arrived, and what waits"
 SHOWN = 5
 _ARRIVED = {True: "and it arrived", False: "not found in its transcript", None: "not known yet whether it arrived"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of told."""
     parser.add_argument(
         "session", metavar="SESSION", nargs="?", help="its name, title or id, or how one begins (else the last ones)"
     )
@@ -32,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Shows the state of the session that is named, or of the last ones that had a prompt. Raises SessionMemoryError,
+    """Print the state of the named session, or of the last ones that had a prompt. Raises SessionMemoryError,
     OSError."""
     terminal = Terminal(os.environ, is_json=arguments.json)
     found = find_sessions(arguments.home, False, os.environ)
@@ -54,7 +53,7 @@ def _show(one: FoundSession, state: DeliveryState, terminal: Terminal) -> None:
     terminal.heading(for_people(f"{one.name} ({one.id})"))
     told = state.delivered
     if told is None:
-        terminal.line("Nothing was told yet.")
+        terminal.line("No session has got an update yet.")
     else:
         when = age(time.time() - told.at)
         terminal.line(f"Told {when}, {_ARRIVED[told.acknowledged]}{':' if told.text else '.'}")

@@ -1,4 +1,4 @@
-"""`session-memory watch`: keeps the store up to date as long as it runs."""
+"""`session-memory watch`: keeps the store up to date while it runs."""
 
 from __future__ import annotations
 
@@ -37,14 +37,13 @@ class WatchError(SessionMemoryError):
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of watch."""
-    parser.add_argument("--once", action="store_true", help="do what is to be done now and end: for cron")
+    parser.add_argument("--once", action="store_true", help="do the pending work once and exit: for cron")
     parser.add_argument("--print-service", choices=KINDS, help="print a file that has the system run it, and end")
     add_home(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Watches until SIGTERM or SIGINT; returns the exit code. Raises SessionMemoryError, OSError."""
+    """Watch until SIGTERM or SIGINT; return the exit code. Raises SessionMemoryError, OSError."""
     terminal = Terminal(os.environ)
     if arguments.print_service:
         terminal.line(service(arguments.print_service, arguments.home, os.environ).rstrip("\n"))
@@ -62,8 +61,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _understood(path: str | None) -> StoreLocation:
-    """The store as the settings are now. Raises ConfigError where they changed to something that is not understood:
-    what held before goes on holding."""
+    """Return the store by the current settings. Raises ConfigError if a change made them invalid: the earlier settings
+    stay in force."""
     location = find_location(path, os.environ)
     faults = location.home.settings().faults
     if faults:
@@ -72,7 +71,7 @@ def _understood(path: str | None) -> StoreLocation:
 
 
 def _watch(location: StoreLocation, find: Callable[[], StoreLocation], terminal: Terminal, *, is_once: bool) -> bool:
-    """Watches; False if what was there could not all be taken in by the only look at it."""
+    """Watch; return False if, with `is_once`, not everything could be ingested."""
     from ..upkeep.due_archives import DueArchives
     from ..upkeep.watch import Watcher
 
@@ -127,7 +126,7 @@ def _watch(location: StoreLocation, find: Callable[[], StoreLocation], terminal:
 
 
 class _Log:
-    """Lines on what happens, each with the time of day."""
+    """A log of lines, each with the time of day."""
 
     def __init__(self, terminal: Terminal) -> None:
         self._terminal = terminal
@@ -137,13 +136,13 @@ class _Log:
         self._terminal.line(f"{time.strftime('%H:%M:%S')}  {text}")
 
     def say_once(self, text: str) -> None:
-        """Says what is true at every poll, but once."""
+        """Print a line that is true at every poll, but only once."""
         if ("", text) not in self._problems:
             self._problems.add(("", text))
             self.say(text)
 
     def tell(self, report: IngestReport) -> None:
-        """Says what was taken in, if anything was new, and each problem once."""
+        """Report new entries, if any, and each problem once."""
         if report.bytes:
             amount = f"{counted(report.entries, 'entry', 'entries')} from {megabytes(report.bytes)}"
             self.say(f"{counted(report.changed, 'file')}: {amount}")

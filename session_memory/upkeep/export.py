@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 JSON_VERSION = 1
 ASSISTANT = "Assistant"
-WITHHELD = "[what was said may not be told: see the rules in config.yaml]"
+WITHHELD = "[the rules in config.yaml hide the text]"
 # Number of items rendered at a time, unless they are long.
 _BATCH_ITEMS = 100
 _BATCH_CHARACTERS = 256 * 1024

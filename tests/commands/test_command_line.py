@@ -41,7 +41,7 @@ class TestHelp:
             said = machine.run(name, "--help", COLUMNS="200").stdout
             texts.update(line.split("PATH ")[1].strip() for line in said.splitlines() if line.startswith("  --home"))
         assert texts == {
-            "whose: an agent's home, a host, or a runtime's directory (~/.claude); else found from where you are"
+            "an agent's home, a host, or a runtime's directory (~/.claude); default: found from the current directory"
         }
 
     def test_every_command_stands_on_a_line_with_what_it_does(self, machine):
@@ -128,7 +128,7 @@ class TestHints:
     def test_they_name_the_script_of_a_package_where_that_was_run(self, machine):
         script = f"{ROOT}/scripts/memory.py"
         done = machine.run_command(sys.executable, script, "show", "77")
-        assert done.stderr.splitlines()[1] == f"  python3 {script} conversations lists those there are"
+        assert done.stderr.splitlines()[1] == f"  {script} conversations lists those there are"
 
 
 class TestNotFound:

@@ -127,7 +127,7 @@ def test_a_session_is_named_by_its_title_too_and_a_project_by_its_directory(mach
     ("words", "said"),
     [
         ((), "nothing was named"),
-        (("8f3a", "--all"), "--all is everything"),
+        (("8f3a", "--all"), "--all takes no limits"),
         (("zebra",), "no session goes by 'zebra'"),
         (("--project", "zebra"), "no project has 'zebra' in its directory"),
     ],
@@ -212,7 +212,7 @@ def test_of_what_may_not_be_told_there_is_no_text(machine):
     assert (talks[0]["is_told"], talks[0]["items"]) == (False, [])
     for form in ("markdown", "html"):
         said = exported(machine, "8f3a", "--full", "--format", form)
-        assert "may not be told" in said
+        assert "the rules in config.yaml hide the text" in said
         assert "Japan" not in said
     assert "Japan" in exported(machine, "8f3a", "--include-private")
     machine.config("projects: {/srv/agent: {ignore: true}}\n")

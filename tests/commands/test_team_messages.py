@@ -68,7 +68,7 @@ def test_a_preview_says_what_is_not_shared_and_a_project_gets_a_name_and_loses_i
     assert "Not shared by rules (`share: off`): 1." in ann.run("team", "preview").stdout
     assert ann.run("team", "project", "", cwd=ann.clone).stdout == "~/work/app has no name any more.\n"
     home = ann.run("team", "project", "mine", cwd=ann.home)
-    assert (home.returncode, "all that you do lies there" in home.stderr) == (1, True)
+    assert (home.returncode, "all your work is below it" in home.stderr) == (1, True)
 
 
 def test_an_administrator_is_told_how_each_joins_and_what_stays_of_who_is_removed(

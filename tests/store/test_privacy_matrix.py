@@ -259,7 +259,7 @@ def test_of_a_session_without_text_is_told_who_when_and_how_much(machine: Machin
     listed = json.loads(machine.said("conversations", "--json"))["conversations"]
     shown = [(one["title"], one["entry_count"], one["cwd"]) for one in listed if one["session_id"] == ID]
     assert shown == [("My Diary", 6, ""), ("My Diary", 6, "")]
-    assert "may not be told" in machine.said("show", machine.conversation_of(ID))
+    assert "the rules in config.yaml hide the text" in machine.said("show", machine.conversation_of(ID))
     machine.rules("sessions: {diary: {ignore: true}}", "person")
     assert ID not in machine.said("conversations", "--json")
 

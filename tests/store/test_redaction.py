@@ -131,7 +131,7 @@ def test_a_person_hears_how_far_it_is_and_ingest_does_it_though_nothing_is_new(t
         connection.execute("DROP TABLE memory_redaction")
         connection.execute("DELETE FROM migrations WHERE name = 'add_redaction'")
     said = " ".join(user.run("health-check").stdout.split())
-    assert "0% of what earlier versions stored was searched for secrets again: session-memory ingest goes on" in said
+    assert "0% of the texts of earlier versions was redacted again: session-memory ingest continues" in said
     assert user.result("health-check")["redacted"] == 0
     assert user.run("ingest").returncode == 0
     assert "secrets" not in user.run("health-check").stdout
