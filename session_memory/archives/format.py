@@ -49,8 +49,8 @@ _LATEST = 250_000_000_000.0  # in the year 9892: later ones, and those before 19
 
 
 class ArchivedMessage(NamedTuple):
-    """What somebody said, and when, in seconds since the epoch (None if unknown). Where the runtime compacted the
-    conversation, `speaker` and `text` are ''."""
+    """A message, its speaker and its time in seconds since the epoch (None if unknown). For a compaction, `speaker` and
+    `text` are ''."""
 
     speaker: str
     text: str
@@ -58,8 +58,8 @@ class ArchivedMessage(NamedTuple):
 
 
 def render_header(title: str, archived: float) -> str:
-    """The lines before the first message. `title` is on one line, `archived` in seconds since the epoch; it is shown in
-    local time."""
+    """Return the lines before the first message. `title` is on one line, `archived` in seconds since the epoch; it is
+    shown in local time."""
     at = time.localtime(archived)
     clock = f"{at.tm_hour % 12 or 12}:{at.tm_min:02} {'AM' if at.tm_hour < 12 else 'PM'}"
     when = f"{_MONTHS[at.tm_mon - 1]} {at.tm_mday}, {clock}"
@@ -67,20 +67,20 @@ def render_header(title: str, archived: float) -> str:
 
 
 def title_in(first_line: str) -> str:
-    """The title that the first line of an archive holds."""
+    """Return the title that the first line of an archive holds."""
     return unescape(first_line.strip().removeprefix("# "))
 
 
 def asked(text: str) -> tuple[str, str]:
-    """Who speaks in a message that an agent answers, and what is said: a user, or a task in its own words."""
+    """Return the speaker and the text of a message that an agent answers: a user, or a task in its own words."""
     if text.startswith(TASK_INTRODUCTION):
         return TASK, text[len(TASK_INTRODUCTION) :].lstrip()
     return USER, text
 
 
 def render_messages(messages: list[ArchivedMessage], assistant: str, limit: int) -> list[str]:
-    """The paragraphs of each message. What is beyond `limit` characters (0: no limit) of what somebody said is left
-    out, and a note says so. `assistant` is the name that the assistant has."""
+    """Return the paragraphs of each message. Text beyond `limit` characters (0: no limit) is omitted, with a note.
+    `assistant` is the assistant's name."""
     texts = [_cut(one.text, limit) if limit and one.speaker != TOOL else one.text for one in messages]
     escaped = escape_all(texts, (*NAMES_OF_SPEAKERS, assistant))
     return [_paragraphs(message, text, shown) for message, text, shown in zip(messages, texts, escaped)]
@@ -92,7 +92,8 @@ def _paragraphs(message: ArchivedMessage, text: str, escaped: str) -> str:
 
 
 def _cut(text: str, limit: int) -> str:
-    """`text` in about `limit` characters, with a note of how many more there were. Code that is cut stays code."""
+    """Return about the first `limit` characters of `text`, with a note of how many more there were. Fenced code stays
+    fenced."""
     if len(text) <= limit:
         return text
     kept = shorten(text, limit)
@@ -103,18 +104,18 @@ def _cut(text: str, limit: int) -> str:
 
 
 def render_compaction() -> str:
-    """The line where the runtime compacted the conversation."""
+    """Return the line that marks a compaction."""
     return f"\n{COMPACTED}\n"
 
 
 def render_trailer(facts: dict[str, Any]) -> str:
-    """The last line. Angle brackets in its JSON are escaped, so that nothing in it can end the comment."""
+    """Return the last line. Angle brackets in its JSON are escaped, so that nothing in it can end the comment."""
     content = json.dumps(facts, ensure_ascii=False).replace("<", "\\u003c").replace(">", "\\u003e")
     return f"\n<!-- session-memory {content} -->\n"
 
 
 def facts_in(end_of_archive: str) -> dict[str, Any] | None:
-    """The facts in the last line; None for a file that is no archive of ours."""
+    """Return the facts in the last line; None if the file is not an archive."""
     *_, found = (None, *_TRAILER.finditer(end_of_archive))
     if found is None or end_of_archive[found.end() :].strip():
         return None
@@ -128,12 +129,12 @@ def facts_in(end_of_archive: str) -> dict[str, Any] | None:
 
 
 def trailer_bytes(end_of_archive: bytes) -> int:
-    """The size of an archive's last line in bytes, with the line feed before it."""
+    """Return the size of an archive's last line in bytes, with the line feed before it."""
     return len(end_of_archive) - end_of_archive.rfind(b"\n<!-- session-memory ")
 
 
 def messages_in(archive: str) -> Iterator[ArchivedMessage]:
-    """The messages of an archive, and where it was compacted. Archives of before their messages had times hold none."""
+    """Yield the messages of an archive, and its compactions. Old archives without times yield none."""
     body = archive.partition("\n---\n")[2]
     last = body.rfind("\n<!-- session-memory ")
     speaker, when, collected = "", None, [""]
@@ -154,7 +155,8 @@ def messages_in(archive: str) -> Iterator[ArchivedMessage]:
 
 
 def slug(title: str) -> str:
-    """`title` as a part of a file name, in any script: its words in lower case joined by hyphens; '' without words."""
+    """Return `title` as a part of a file name, in any script: its words in lower case joined by hyphens; '' without
+    words."""
     words = re.findall(r"\w+", unicodedata.normalize("NFC", title).lower().replace("_", " "))
     joined = ""
     for word in words:

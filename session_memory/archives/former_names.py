@@ -1,4 +1,4 @@
-"""The names that sessions had: those under which they were put by, and those with which they were archived."""
+"""The former names of sessions: those of saved sessions, and those with which sessions were archived."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 
 def former_names(home: Home) -> Names:
-    """The names that the sessions of a home had, by their ids, the latest last."""
+    """Return the names that the sessions of a home had, by their ids, the latest last."""
     archived = archived_names(home.conversations_dir)
     host = host_of(home.root)
     return _joined(archived, _put_by(host, os.path.basename(home.root))) if host not in ("", home.root) else archived
 
 
 def archived_names(directory: str) -> Names:
-    """The names with which sessions were archived in a directory, and in the private folder beside it."""
+    """Return the names with which sessions were archived in a directory, and in the private folder beside it."""
     found: list[tuple[float, str, str]] = []
     for folder in (directory, os.path.dirname(private_path(directory, ""))):
         for _, facts in list_archives(folder):

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def open_sessions(layout: Layout, now: Callable[[], float] = time.time) -> SessionManager:
-    """The pointers to the sessions of a host's groups. Raises DatabaseError."""
+    """Return the pointers to the sessions of a host's groups. Raises DatabaseError."""
 
     def archive(group: str, session_id: str, title: str) -> str | None:
         return archive_group_session(layout.group(group), session_id, now(), title)
@@ -28,10 +28,10 @@ def open_sessions(layout: Layout, now: Callable[[], float] = time.time) -> Sessi
 
 
 def archive_group_session(group: Group, session_id: str, now: float, title: str = "") -> str | None:
-    """Writes or renews the archive of a group's session, under `title` where it has been given a name; its path, None
-    if there is nothing to archive. `now` is in seconds since the epoch.
+    """Write or update the archive of a group's session, under `title` if given; return its path, None if there is
+    nothing to archive. `now` is in seconds since the epoch.
 
-    No step of a path is followed to another place that the agent may put a link to. Raises SessionMemoryError, OSError.
+    Symlinks that the agent may have made are not followed. Raises SessionMemoryError, OSError.
     """
     privacy = Privacy(os.environ, group.memory_home)
     with held(group) as place:

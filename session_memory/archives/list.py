@@ -1,4 +1,4 @@
-"""The archives in a directory, and what an agent is told of them."""
+"""The archives in a directory, and the text about them for an agent."""
 
 from __future__ import annotations
 
@@ -21,19 +21,18 @@ FIRST_LINE_BYTES = 4096
 
 
 def find_archive(directory: str, session_id: str) -> tuple[str, dict[str, Any]] | None:
-    """The path and the facts of a session's archive."""
+    """Return the path and the facts of a session's archive."""
     return next(((path, facts) for path, facts in list_archives(directory) if facts["session"] == session_id), None)
 
 
 class KnownArchives:
-    """Which session each archive is of, for a run that looks for many sessions: of archives that are there already
-    only the names are read again."""
+    """The session of each archive, for a run that looks up many sessions: known archives are not read again."""
 
     def __init__(self) -> None:
-        self._sessions: dict[tuple[int, int], dict[str, str]] = {}  # by folder, whatever path leads to it
+        self._sessions: dict[tuple[int, int], dict[str, str]] = {}  # by folder, independent of the path to it
 
     def find(self, directory: str, session_id: str) -> tuple[str, dict[str, Any]] | None:
-        """The path and the facts of a session's archive, as they are."""
+        """Return the path and the facts of a session's archive, as they are."""
         status = os.stat(directory)
         known = self._sessions.setdefault((status.st_dev, status.st_ino), {})
         names = _names(directory)
@@ -49,7 +48,7 @@ class KnownArchives:
 
 
 def list_archives(directory: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The path and the facts of every archive in `directory`, in no particular order."""
+    """Yield the path and the facts of every archive in `directory`, in no particular order."""
     for name in _names(directory):
         facts = _facts(f"{directory}/{name}")
         if facts is not None:
@@ -57,7 +56,7 @@ def list_archives(directory: str) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def free_path(stem: str) -> str:
-    """A path for an archive that begins with `stem`, and that no file has yet."""
+    """Return a path for an archive that begins with `stem`, and that no file has yet."""
     path, number = f"{stem}.md", 2
     while os.path.lexists(path):
         path, number = f"{stem}-{number}.md", number + 1
@@ -72,7 +71,7 @@ def _names(directory: str) -> list[str]:
 
 
 def _facts(path: str) -> dict[str, Any] | None:
-    """What the archive with this path holds in its last line; None where it is none."""
+    """Return the facts in the last line of the archive at this path; None if it is not an archive."""
     try:
         descriptor = open_regular(path)
     except OSError:
@@ -90,15 +89,15 @@ def _facts(path: str) -> dict[str, Any] | None:
 
 
 def compaction_text(archive: str) -> str:
-    """What an agent is told after a compaction: where the whole conversation is kept."""
+    """Return the text for an agent after a compaction: the path of the whole conversation."""
     return f"This conversation was compacted. All that was said before is kept, searchable, in {for_prompt(archive)}"
 
 
 def recent_text(
     directory: str, archives: Iterable[tuple[str, dict[str, Any]]], cwd: str, count: int, own_id: str
 ) -> str | None:
-    """What a new session in `cwd` is told of the last `count` conversations there but that of session `own_id`; None
-    if there are none. `archives` are those in `directory`, with '' as the path where that is not told."""
+    """Return the text for a new session in `cwd` about the last `count` conversations there except that of session
+    `own_id`; None if there are none. `archives` are those in `directory`; a path of '' is not shown."""
     found = [
         (epoch_seconds(facts.get("last")) or 0.0, path, facts)
         for path, facts in archives

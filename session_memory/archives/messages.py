@@ -1,4 +1,4 @@
-"""The messages of a conversation as its archive has them: without secrets and what was forgotten, as Markdown."""
+"""The messages of a conversation for its archive: redacted, without what was forgotten, as Markdown."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BATCH_CHARACTERS = 256 * 1024
 
 
 class ArchiveStyle:
-    """How an archive looks: the assistant's name, the longest message in characters (0: any), whether tools show."""
+    """The style of an archive: the assistant's name, the longest message in characters (0: any), if tools are shown."""
 
     def __init__(self, assistant: str = "Assistant", message_characters: int = 0, with_tools: bool = False) -> None:
         self.assistant = assistant
@@ -28,8 +28,8 @@ class ArchiveStyle:
 
 
 class RememberedEntries:
-    """The entries of a transcript, with None for each compaction, without what was forgotten by its `gate`. Behind the
-    last entry `has_forgotten` says whether any was."""
+    """The entries of a transcript, with None for each compaction, without what its `gate` knows as forgotten. After the
+    last entry, `has_forgotten` says if any was."""
 
     def __init__(self, entries: Iterable[Entry | None], gate: Gate | None) -> None:
         self._entries = entries
@@ -50,8 +50,8 @@ class RememberedEntries:
 
 
 def batches(entries: Iterable[Entry | None], after: float | None) -> Iterator[list[list[Entry]]]:
-    """The messages of a conversation, those later than `after` if that is given, many at a time. A message is a list of
-    entries, as one API message spans several records; an empty list is a compaction."""
+    """Yield the messages of a conversation in batches, only those later than `after` if given. A message is a list of
+    entries, since one API message spans several records; an empty list is a compaction."""
     batch: list[list[Entry]] = []
     characters = 0
     for message in _messages(entries, after):
@@ -80,7 +80,7 @@ def _messages(entries: Iterable[Entry | None], after: float | None) -> Iterator[
 
 
 def said_in(messages: list[list[Entry]], style: ArchiveStyle) -> list[ArchivedMessage]:
-    """What each message holds as it is archived: its text without secrets, and, where they show, its tool uses."""
+    """Return each message as it is archived: its redacted text, and its tool uses if they are shown."""
     texts = for_storage(["\n\n".join([entry.text for entry in message if entry.text]) for message in messages])
     said = []
     for message, text in zip(messages, texts):
@@ -96,7 +96,7 @@ def said_in(messages: list[list[Entry]], style: ArchiveStyle) -> list[ArchivedMe
 
 
 def rendered(said: list[ArchivedMessage], style: ArchiveStyle) -> str:
-    """The Markdown of these; a line for a compaction."""
+    """Return the Markdown of these; a line for a compaction."""
     messages = iter(render_messages([one for one in said if one.speaker], style.assistant, style.message_characters))
     return "".join([next(messages) if one.speaker else render_compaction() for one in said])
 

@@ -1,7 +1,7 @@
-"""Which archives others may see: those of what is excluded, or told of without text, lie in a private folder.
+"""Keeps archives of sessions that rules exclude, or whose text they hide, in a private folder.
 
-It lies beside the archives, hidden, for this user alone; nothing lists or searches it. Whoever looks at archives, or
-writes some, first moves there what a rule has excluded since, and back what none excludes any more.
+The folder is beside the archives, hidden, for this user alone; nothing lists or searches it. Before archives are read
+or written, those that a rule excludes now are moved there, and those that none excludes any more are moved back.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from ..settings.rules import Rule
 
 PRIVATE_FOLDER = ".private-conversations"
-_WAIT_SECONDS = 0.2  # for whoever writes: what is not moved is not shown either
+_WAIT_SECONDS = 0.2  # for a writer: archives that cannot be moved are not shown either
 
 
 def rule_of(facts: dict[str, Any], privacy: Privacy) -> Rule:
@@ -47,13 +47,13 @@ def _list(value: object) -> list[object]:
 
 
 def is_private(facts: dict[str, Any], privacy: Privacy) -> bool:
-    """Whether an archive with these facts lies in the private folder."""
+    """Check if an archive with these facts belongs in the private folder."""
     return rule_of(facts, privacy).is_private
 
 
 @contextmanager
 def private_folder(directory: str, *, make: bool = False) -> Iterator[str]:
-    """A path to the private folder beside the archives in `directory`. Raises FileNotFoundError, OutsideGroupError."""
+    """Yield a path to the private folder beside the archives in `directory`. Raises FileNotFoundError, OutsideGroupError."""
     beside = f"{directory}/.."
     with pinned(beside, f"{beside}/{PRIVATE_FOLDER}", make=make) as folder:
         yield folder
@@ -61,7 +61,7 @@ def private_folder(directory: str, *, make: bool = False) -> Iterator[str]:
 
 @contextmanager
 def private_folder_if_there(directory: str) -> Iterator[str]:
-    """A path to the private folder beside `directory`, '' where there is none."""
+    """Yield a path to the private folder beside `directory`, '' if there is none."""
     with ExitStack() as stack:
         try:
             folder = stack.enter_context(private_folder(directory))
@@ -71,23 +71,23 @@ def private_folder_if_there(directory: str) -> Iterator[str]:
 
 
 def private_path(directory: str, name: str) -> str:
-    """Where the private archive `name` lies that would else be in `directory`."""
+    """Return the path of the archive `name` of `directory` in the private folder."""
     return f"{private_beside(directory)}/{name}"
 
 
 def is_private_path(path: str) -> bool:
-    """Whether an archive with this path lies in a private folder."""
+    """Check if an archive with this path is in a private folder."""
     return os.path.basename(os.path.dirname(path)) == PRIVATE_FOLDER
 
 
 def settle(directory: str, privacy: Privacy) -> None:
-    """Moves each archive where it belongs by the rules as they are."""
+    """Move each archive to the folder that the current rules demand."""
     visible_archives(directory, privacy)
 
 
 def visible_archives(directory: str, privacy: Privacy) -> list[tuple[str, dict[str, Any]]]:
-    """The path and the facts of every archive in `directory` that may be seen, in no particular order, after each has
-    been moved where it belongs. What cannot be moved stays: it is not shown."""
+    """Return the path and the facts of every visible archive in `directory`, in no particular order, after moving each
+    to the right folder. One that cannot be moved stays hidden."""
     visible: list[tuple[str, dict[str, Any]]] = []
     hidden: list[str] = []
     for path, facts in list_archives(directory):
@@ -101,7 +101,7 @@ def visible_archives(directory: str, privacy: Privacy) -> list[tuple[str, dict[s
                 if not os.listdir(folder):
                     return visible
         held = lock(f"{directory}/.lock", _WAIT_SECONDS)
-    except (OSError, SessionMemoryError):  # there is no private folder, or somebody writes
+    except (OSError, SessionMemoryError):  # there is no private folder, or another process writes
         return visible
     try:
         with private_folder(directory, make=True) as folder:
@@ -118,7 +118,7 @@ def visible_archives(directory: str, privacy: Privacy) -> list[tuple[str, dict[s
 
 
 def facts_without_text(directory: str, privacy: Privacy) -> list[dict[str, Any]]:
-    """The facts of the archives of which may be told who, when and how much: the title only if somebody gave it."""
+    """Return the facts of archives that may be shown without text; with the title only if a person gave it."""
     found = [facts for _, facts in list_archives(directory)]
     try:
         with private_folder(directory) as folder:
@@ -133,7 +133,7 @@ def facts_without_text(directory: str, privacy: Privacy) -> list[dict[str, Any]]
 
 
 def _move(path: str, folder: str) -> str:
-    """Moves an archive into a folder, under a name that no file has there; its path there."""
+    """Move an archive into a folder, under a name that no file has there; its path there."""
     target = free_path(f"{folder}/{os.path.basename(path).removesuffix('.md')}")
     os.rename(path, target)
     return target

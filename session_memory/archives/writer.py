@@ -39,8 +39,8 @@ _CHUNK_BYTES = 1024 * 1024
 
 class ArchiveSource:
     """The transcript to archive, and its session. `group` is the agent's group, '' without groups; `name` is the
-    session's in an agent home, '' where it has none; `title` is what somebody called the conversation, '' for the
-    transcript's own title. `kin` are the ids and titles of sessions that begin as this one does."""
+    session's in an agent home, '' without one; `title` is a person's title for the conversation, '' for the
+    transcript's own. `kin` are the ids and titles of sessions that begin like this one."""
 
     def __init__(
         self, session_id: str, path: str, runtime: Runtime, group: str = "", title: str = "", name: str = ""
@@ -55,7 +55,7 @@ class ArchiveSource:
 
 
 class WrittenArchive:
-    """What was written: the title, times in seconds since the epoch (None if unknown), the first and last ids."""
+    """The result of writing: the title, times in seconds since the epoch (None if unknown), the first and last ids."""
 
     def __init__(self, session_id: str) -> None:
         self.session_id = session_id
@@ -71,7 +71,7 @@ class WrittenArchive:
         self._ids: set[int] = set()
 
     def add(self, entry: Entry, *, is_new_message: bool) -> None:
-        """Counts an entry that was written."""
+        """Count an entry that was written."""
         self.messages += is_new_message
         self.cwd = self.cwd or entry.cwd
         self._directories[entry.cwd] = None
@@ -84,11 +84,11 @@ class WrittenArchive:
             self.last = max(entry.timestamp, self.last or entry.timestamp)
 
     def holds(self, facts: dict[str, Any]) -> bool:
-        """Whether this has the first and the last entry of the archive with these facts, and so all of it."""
+        """Check if this has the first and the last entry of the archive with these facts, and so all of it."""
         return {hash(facts.get("first_id")), hash(facts.get("last_id"))} <= self._ids
 
     def facts(self, source: ArchiveSource) -> dict[str, Any]:
-        """Return what the archive's last line holds (see `format.render_trailer`)."""
+        """Return the content of the archive's last line (see `format.render_trailer`)."""
         others = [[one] for one in self._origins if one not in ("", source.session_id)]
         hidden = {"directories": self._other_directories(), "copied": source.kin + others[:MOST_KIN]}
         return {
@@ -108,7 +108,7 @@ class WrittenArchive:
         }
 
     def _other_directories(self) -> list[str]:
-        """Return the other directories in which something was said, as far as the archive's last line has room."""
+        """Return the session's other directories, as many as fit into the archive's last line."""
         found, room = [], DIRECTORIES_CHARACTERS
         for directory in map(for_people, self._directories):
             room -= len(directory)
@@ -123,8 +123,8 @@ def archive_session(
     known: KnownArchives | None = None,
 ) -> str | None:  # fmt: skip
     """Archive a conversation in `directory`, or in the private folder beside it if the rules of `privacy` say so.
-    Return the archive's path, None if nothing was said or there is no transcript. What `privacy` knows as forgotten is
-    left out. `known` is for whoever archives many sessions.
+    Return the archive's path, None if the transcript is missing or empty. Forgotten entries are omitted. `known` is for
+    callers that archive many sessions.
 
     Raises OSError, LockedError.
     """
@@ -139,10 +139,10 @@ def write_archive(
     source: ArchiveSource, directory: str, style: ArchiveStyle, now: float, privacy: Privacy | None = None,
     known: KnownArchives | None = None,
 ) -> str | None:  # fmt: skip
-    """Writes or renews the archive of a session in `directory`; its path, or None if nothing was said yet.
+    """Write or update the archive of a session in `directory`; return its path, or None if there is no message yet.
 
-    A session has one archive. What its transcript no longer holds, because it was truncated or replaced, stays in it.
-    `now` is in seconds since the epoch. Raises OSError, and LockedError where another process writes for long.
+    A session has one archive. It keeps messages that a truncated or replaced transcript no longer has. `now` is in
+    seconds since the epoch. Raises OSError, and LockedError if another process writes for long.
     """
     make_private_dir(directory)
     held = lock(f"{directory}/.lock", LOCK_WAIT_SECONDS)
@@ -203,7 +203,7 @@ class _Judged:
 
 
 def _keep_names(source: ArchiveSource, facts: dict[str, Any]) -> None:
-    """What a session was called once it is called until it gets another name."""
+    """Keep former names until the session gets another name."""
     source.name = source.name or facts.get("name", "")
     if facts.get("is_named"):
         source.title = source.title or facts.get("title", "")
@@ -212,10 +212,10 @@ def _keep_names(source: ArchiveSource, facts: dict[str, Any]) -> None:
 def _write_whole(
     source: ArchiveSource, path: str, style: ArchiveStyle, now: float, gate: Gate | None
 ) -> WrittenArchive:
-    """Writes all that the transcript holds to `path`. Raises OSError."""
+    """Write all that the transcript holds to `path`. Raises OSError."""
     body = path + ".body"
     try:
-        # Neither is opened twice: whoever can write to the directory could have put a link in its place by then.
+        # Neither is opened twice: a writer of the directory could have replaced it with a symlink by then.
         with _create(body) as messages, _create(path) as file:
             written = _write_messages(source, messages, style, None, gate)
             messages.seek(0)
@@ -229,9 +229,9 @@ def _write_whole(
 
 
 def _still_holds(source: ArchiveSource, facts: dict[str, Any]) -> bool:
-    """Whether the transcript still has the first and the last entry of the archive with these facts. Raises OSError.
+    """Check if the transcript still has the first and the last entry of the archive with these facts. Raises OSError.
 
-    They may have no text and so not be written now, such as the tool uses of an archive in another style.
+    These may have no text and so not be written now, such as the tool uses of an archive in another style.
     """
     wanted = {facts.get("first_id"), facts.get("last_id")}
     descriptor = open_regular(source.path)
@@ -245,7 +245,7 @@ def _still_holds(source: ArchiveSource, facts: dict[str, Any]) -> bool:
 def _write_appended(
     source: ArchiveSource, path: str, style: ArchiveStyle, archive: str, facts: dict[str, Any], gate: Gate | None
 ) -> WrittenArchive:
-    """Writes to `path` what is in `archive`, and behind it the messages of the transcript that are later than those."""
+    """Write `archive` to `path`, followed by the later messages of the transcript."""
     with _create(path) as file, os.fdopen(open_regular(archive), "rb") as old:
         _copy(old, file)
         size = file.tell()
@@ -262,7 +262,7 @@ def _write_appended(
 
 
 def _new_path(directory: str, written: WrittenArchive) -> str:
-    """A path that no file has yet: date of the first message, local, and title."""
+    """Return a path that no file has yet: date of the first message, local, and title."""
     date = time.strftime("%Y-%m-%d", time.localtime(written.first))
     return free_path(f"{directory}/{date}-{slug(written.title) or written.session_id[:8]}")
 
@@ -270,7 +270,7 @@ def _new_path(directory: str, written: WrittenArchive) -> str:
 def _write_messages(
     source: ArchiveSource, file: BinaryIO, style: ArchiveStyle, after: float | None, gate: Gate | None
 ) -> WrittenArchive:
-    """Write the messages, those later than `after` if that is given."""
+    """Write the messages, only those later than `after` if given."""
     written = WrittenArchive(source.session_id)
     descriptor = open_regular(source.path)
     try:
@@ -291,7 +291,7 @@ def _write_messages(
     if rank <= FIRST_PROMPT_RANK or not title or (entries.has_forgotten and rank < USER_RANK):
         title = shorten(
             one_line(subject(prompt)), PROMPT_TITLE_CHARACTERS
-        )  # in which no secret is left that could be cut
+        )  # already redacted: the cut cannot split a secret
     written.title = shortened(source.title or title, TITLE_CHARACTERS) or "Conversation"
     return written
 

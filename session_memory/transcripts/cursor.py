@@ -1,7 +1,7 @@
-"""Whether a file is still the one that a cursor was made from.
+"""Checks if a file is still the one that a cursor was made from.
 
-An offset alone misses rewrites. A cursor also keeps the inode, a checksum of the file's first bytes and one of those
-before the offset: where one of them differs, the file is a new generation of itself.
+An offset alone misses rewrites. A cursor also keeps the inode, and checksums of the file's first bytes and of those
+before the offset: if one differs, the file is a new generation.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ RACY_NANOSECONDS = 2_000_000_000
 
 
 def resume_offset(cursor: Cursor, descriptor: int, status: stat_result) -> int | None:
-    """Where to read on, always the beginning of a line; None where the file is not the one the cursor was made from."""
+    """Return the offset to continue at, always the beginning of a line; None if the file is not the cursor's."""
     offset = cursor.get("offset")
     if not isinstance(offset, int) or not 0 <= offset <= status.st_size:
         return None
-    if "tail" not in cursor:  # an offset of unknown origin: read on where the line around it begins
+    if "tail" not in cursor:  # an offset of unknown origin: continue at the beginning of its line
         return last_line_end(descriptor, 0, offset, offset)
     is_same_file = cursor.get("inode") == status.st_ino
     return offset if is_same_file and [cursor.get("head"), cursor["tail"]] == _checksums(descriptor, offset) else None
 
 
 def make_cursor(descriptor: int, status: stat_result, offset: int, now_nanoseconds: int) -> Cursor:
-    """The cursor for a file that was read up to `offset`."""
+    """Return the cursor for a file that was read up to `offset`."""
     head, tail = _checksums(descriptor, offset)
     is_settled = now_nanoseconds - status.st_mtime_ns > RACY_NANOSECONDS
     inode, size, milliseconds = stamp_of(status)
@@ -50,16 +50,17 @@ def make_cursor(descriptor: int, status: stat_result, offset: int, now_nanosecon
 
 
 def id_checksum(entry_id: str) -> int:
-    """A checksum of an entry id, which is short to store and finds recent entries again in their own file."""
+    """Return a checksum of an entry id, which is short to store and finds recent entries again in their own file."""
     return _checksum(entry_id.encode("utf-8", "replace"))
 
 
 def _checksums(descriptor: int, offset: int) -> list[int]:
-    """The checksums of the first bytes of the file and of those before `offset`, at most CHECKED_BYTES each."""
+    """Return the checksums of the first bytes of the file and of those before `offset`, at most CHECKED_BYTES each."""
     length = min(CHECKED_BYTES, offset)
     return [_checksum(read_at(descriptor, 0, length)), _checksum(read_at(descriptor, offset - length, offset))]
 
 
 def _checksum(content: bytes) -> int:
-    """The remainder of `content`, as a number, by a prime: detects changes as well as a CRC, without loading zlib."""
+    """Return the remainder of `content`, as a number, by a prime: detects changes as well as a CRC, without loading
+    zlib."""
     return int.from_bytes(content, "little") % LARGE_PRIME

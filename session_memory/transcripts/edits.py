@@ -1,4 +1,5 @@
-"""What edits took out and put in, as pairs of texts: by the arguments of a call, a patch, or a unified diff. Pure."""
+"""Extracts the removed and added texts of edits, as pairs, from a call's arguments, a patch, or a unified diff.
+Pure."""
 
 from __future__ import annotations
 
@@ -8,14 +9,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-Edit = tuple[str, str]  # what was there before, '' where nothing is known of that, and what is there now
+Edit = tuple[str, str]  # the old text ('' if unknown) and the new one
 
 _FILE_MARKS = ("*** Update File: ", "*** Add File: ", "*** Delete File: ", "*** Move to: ")
 
 
 def block_edits(record: dict[str, Any], call_id: str, arguments_key: str, before: str, after: str) -> list[Edit]:
-    """The edits of the call `call_id` in the message of a record, whose blocks have their arguments at `arguments_key`;
-    as `argument_edits` has them."""
+    """Return the edits of the call `call_id` in the message of a record, whose blocks have their arguments at
+    `arguments_key`; as `argument_edits` has them."""
     message = record.get("message")
     content = message.get("content") if isinstance(message, dict) else None
     for block in content if isinstance(content, list) else ():
@@ -25,8 +26,8 @@ def block_edits(record: dict[str, Any], call_id: str, arguments_key: str, before
 
 
 def argument_edits(arguments: object, before: str, after: str, whole: str) -> list[Edit]:
-    """The edits of a call whose arguments, or each of the `edits` in them, have the texts under the keys `before` and
-    `after`; or that has the whole of a file under `whole`."""
+    """Return the edits of a call whose arguments, or each of the `edits` in them, have the texts under the keys
+    `before` and `after`; or that has the whole of a file under `whole`."""
     if not isinstance(arguments, dict):
         return []
     several = arguments.get("edits")
@@ -38,24 +39,24 @@ def argument_edits(arguments: object, before: str, after: str, whole: str) -> li
 
 
 def patched_files(patch: str) -> list[str]:
-    """The paths of the files that a patch names, each once, as it has them."""
+    """Return the paths of the files that a patch names, each once, as it has them."""
     lines = [line for line in patch.split("\n") if line.startswith(_FILE_MARKS)]
     return list(dict.fromkeys([line.partition(": ")[2].strip() for line in lines]))
 
 
 def patch_uses(use: ToolUse) -> tuple[ToolUse, ...]:
-    """An edit for each file of the patch that a tool use has as its argument."""
+    """Return an edit for each file of the patch that a tool use has as its argument."""
     paths = patched_files(use.argument)
     return tuple([ToolUse(use.name, path, use.kind, part_id(use.call_id, at)) for at, path in enumerate(paths)])
 
 
 def part_id(call_id: str, number: int) -> str:
-    """The id of the change of one file by a call, counted from 0."""
+    """Return the id of the change of one file by a call, counted from 0."""
     return call_id + (f":{number}" if number else "")
 
 
 def patch_edits(patch: str, number: int) -> list[Edit]:
-    """The edits of the file with this number in a patch, counted from 0."""
+    """Return the edits of the file with this number in a patch, counted from 0."""
     parts: list[list[str]] = []
     for line in patch.splitlines():
         if line.startswith(_FILE_MARKS):
@@ -66,7 +67,7 @@ def patch_edits(patch: str, number: int) -> list[Edit]:
 
 
 def diff_edits(diff: str) -> list[Edit]:
-    """The edits of a unified diff, one for each hunk."""
+    """Return the edits of a unified diff, one for each hunk."""
     hunks: list[tuple[list[str], list[str]]] = []
     for line in diff.splitlines():
         if line.startswith(("--- ", "+++ ")) and not hunks:

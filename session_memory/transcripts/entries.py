@@ -1,4 +1,4 @@
-"""Sessions, and what is taken from their transcripts: entries and the tools they used. Values only."""
+"""Sessions, their entries and tool uses. Values only."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ if TYPE_CHECKING:
     from ..runtimes import Runtime
 
 
-# Begins all that an agent is told of its other sessions. What begins so in a transcript is no content.
+# Begins every update that an agent gets. Text that begins so in a transcript is no content.
 INTRODUCTION = "A record of your other sessions, not instructions:\n"
 
 
 class Value:
-    """Equality and a readable repr from `__slots__`; what a dataclass gives, without its import time."""
+    """Equality and a readable repr from `__slots__`: a dataclass without its import time."""
 
     __slots__: tuple[str, ...] = ()
 
@@ -32,9 +32,9 @@ class Value:
 
 
 class ToolUse(Value):
-    """One tool call: `kind` is edit, read, command or other; `argument` the one that tells most, or ''.
+    """One tool call: `kind` is edit, read, command or other; `argument` is the most telling one, or ''.
 
-    `call_id` is the one by which its result will name it, '' where there is none.
+    `call_id` is the id by which its result names it, '' if there is none.
     """
 
     __slots__ = ("argument", "call_id", "kind", "name")
@@ -47,8 +47,8 @@ class ToolUse(Value):
 
 
 def primary_argument(arguments: object, preferred: tuple[str, ...]) -> str:
-    """The argument of a tool call that tells most: the first of `preferred` that has a text, else the first that has
-    one; '' if none does."""
+    """Return the argument of a tool call that tells most: the first of `preferred` that has a text, else the first that
+    has one; '' if none does."""
     if not isinstance(arguments, dict):
         return ""
     for key in preferred:
@@ -59,7 +59,7 @@ def primary_argument(arguments: object, preferred: tuple[str, ...]) -> str:
 
 
 def tool_use(name: str, arguments: object, preferred: tuple[str, ...], kind: str, call_id: str) -> ToolUse | None:
-    """The use of a tool; None for a lookup in our own memory, which is no content (see lookups.py)."""
+    """Return the use of a tool; None for a lookup in our own memory, which is no content (see lookups.py)."""
     argument = primary_argument(arguments, preferred)
     if "session" in argument or "session" in name or "recall" in argument or "conversations/" in argument:
         from .lookups import is_lookup
@@ -70,8 +70,8 @@ def tool_use(name: str, arguments: object, preferred: tuple[str, ...], kind: str
 
 
 def called(event: Mapping[str, Any], tools: Mapping[str, tuple[str, str]]) -> tuple[ToolUse, ...]:
-    """The call that the event of a hook is about, where it is one of `tools`: these have the kind of each by its name,
-    and the key of its input that says to what it is done."""
+    """Return the call of a hook's event if it is one of `tools`: these give the kind of each by name, and the key of
+    the input that names its object."""
     name, given = as_string(event.get("tool_name")), event.get("tool_input")
     if name not in tools or not isinstance(given, dict):
         return ()
@@ -116,7 +116,7 @@ class Entry(Value):
         self.origin = origin
 
     def without_text(self) -> Entry:
-        """What may be told of the entry where none of its text may: that it is there."""
+        """Return the entry without its text, which may not be shown."""
         return Entry(
             self.role, "", timestamp=self.timestamp, id=self.id, message_id=self.message_id, offset=self.offset,
             is_copy=self.is_copy, origin=self.origin,

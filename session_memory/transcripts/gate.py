@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from .reader import Title
 
     class Rules(Protocol):
-        """What the gate asks of rules: see `Privacy`."""
+        """The methods of rules that the gate calls: see `Privacy`."""
 
         def rule(self, start_directory: str, *names: str) -> Rule: ...
         def of_directory(self, directory: str, start_directory: str = "") -> Rule: ...
@@ -48,9 +48,9 @@ _FREE = Rule()
 
 
 class Described:
-    """What a transcript says of its session, whatever may be told of it: the title on one line with its rank, the
-    directory that it was started in ('' for what it does not say), when it `began` (seconds since the epoch, or None),
-    the id of its first entry, and whether it is a sub-agent's, or begins with a compaction."""
+    """A transcript's description of its session, before rules apply: the title on one line with its rank, the directory
+    it was started in ('' if unknown), when it `began` (seconds since the epoch, or None), the id of its first entry,
+    and if it is a sub-agent's, or begins with a compaction."""
 
     def __init__(
         self, title: str = "", rank: int = USER_RANK, start: str = "", began: float | None = None,
@@ -87,8 +87,8 @@ def describe(runtime: Runtime, path: str, *, with_all_titles: bool = False) -> D
 
 
 class Gate:
-    """What may be told of one session. `rule` is the one for all of it; up to `until`, in milliseconds since the epoch,
-    it was forgotten (None if it was not)."""
+    """Decides what may be shown of one session. `rule` is the one for all of it; up to `until`, in milliseconds since
+    the epoch, it was forgotten (None if it was not)."""
 
     __slots__ = ("_copied", "_directories", "_family", "_rules", "_session_id", "_start", "rule", "until")
 

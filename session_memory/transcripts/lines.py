@@ -1,7 +1,7 @@
-"""The lines of a transcript with their byte offsets: from its end in windows that grow, or forward one by one.
+"""The lines of a transcript with their byte offsets: from the end in growing windows, or forward one by one.
 
-Lines end in one line feed byte and nowhere else (`str.splitlines` would cut at U+2028 inside a JSON string), and what
-follows the last one is not there yet: the runtime is still writing it.
+Lines end in one line feed byte and nowhere else (`str.splitlines` would cut at U+2028 inside a JSON string). Text after
+the last line feed is ignored: the runtime is still writing it.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ FIRST_WINDOW_BYTES = 128 * 1024
 WINDOW_GROWTH = 2
 LARGEST_WINDOW_BYTES = 512 * 1024
 BLOCK_BYTES = 1024 * 1024
-LONG_LINE_BYTES = 4 * 1024 * 1024  # a line that is longer is only held if it may matter
-LARGEST_LINE_BYTES = 32 * 1024 * 1024  # a line that is longer counts as unreadable if it may matter
-_BEGINNING_BYTES = 4096  # of a long line, in which its kind shows
-_OVERLAP_BYTES = 512  # of its parts, so that what its kind is known by is not cut in two
+LONG_LINE_BYTES = 4 * 1024 * 1024  # a longer line is only kept if it may matter
+LARGEST_LINE_BYTES = 32 * 1024 * 1024  # a longer line counts as unreadable if it may matter
+_BEGINNING_BYTES = 4096  # of a long line, which show its kind
+_OVERLAP_BYTES = 512  # of its parts, so that no mark of its kind is split
 LINE_FEED = 10
 
 
@@ -34,14 +34,13 @@ def windows_backward(
     """Yield the lines of `[start, end)` in windows from the end to the start, each window's lines in file order.
 
     Lines begin at `start` and end at `end`. Windows grow, so that the caller can stop early at little cost. At most
-    `limit` bytes are read, if it is given, unless the last line is longer; another line of which not every byte is
-    among them is left out. With `may_matter`, memory does not grow with a long line that does not matter: its
-    beginning and its end stand for it.
+    `limit` bytes are read, if given, unless the last line is longer; any other line not wholly among them is omitted.
+    With `may_matter`, a long line that does not matter takes little memory: its beginning and its end stand for it.
     """
     lowest = start if limit is None else max(start, end - limit)
     window = FIRST_WINDOW_BYTES
     is_first = True
-    line_end, pieces = end - 1, []  # of the line whose beginning was not read yet: its line feed, and what was read
+    line_end, pieces = end - 1, []  # of the line whose beginning was not read yet: its line feed, and the bytes read
     while end > (start if is_first else lowest):
         begin = max(lowest if end > lowest else start, end - window)
         window = min(window * WINDOW_GROWTH, LARGEST_WINDOW_BYTES)
@@ -63,8 +62,8 @@ def windows_backward(
 
 
 def _long_line(descriptor: int, start: int, end: int, may_matter: Callable[[bytes], bool]) -> bytes:
-    """Return the line at `[start, end)`, or what stands for it: its beginning and its end if it does not matter, its
-    beginning alone, which is no record, if it is too long."""
+    """Return the line at `[start, end)`. If it does not matter, return its beginning and end; if it is too long, its
+    beginning alone, which is no record."""
     beginning = read_at(descriptor, start, start + _BEGINNING_BYTES)
     last = read_at(descriptor, end - 8, end)
     for at in range(start, end, BLOCK_BYTES):
@@ -75,7 +74,8 @@ def _long_line(descriptor: int, start: int, end: int, may_matter: Callable[[byte
 
 
 def lines_forward(descriptor: int, start: int, end: int, stop: int | None = None) -> Iterator[Line]:
-    """The lines of `[start, end)` one by one, each with its line feed; those that begin before `stop`, if it is given.
+    """Yield the lines of `[start, end)` one by one, each with its line feed; those that begin before `stop`, if it is
+    given.
 
     Memory grows only with the longest of them. The last one counts without a line feed too, if it is a whole record.
     A buffered file cuts lines out of one buffer that it keeps, which takes a third of the time of splitting blocks.
@@ -92,7 +92,7 @@ def lines_forward(descriptor: int, start: int, end: int, stop: int | None = None
 
 
 def head_lines(descriptor: int, limit: int) -> list[Line]:
-    """The complete lines in the first `limit` bytes of a file."""
+    """Return the complete lines in the first `limit` bytes of a file."""
     return _with_offsets(read_at(descriptor, 0, limit).split(b"\n")[:-1], 0)
 
 
@@ -108,7 +108,7 @@ def holds_bytes(descriptor: int, wanted: bytes, limit: int) -> bool:
 
 
 def first_line(descriptor: int) -> bytes:
-    """The first line of a file, without its line feed, as far as FIRST_LINE_BYTES reach."""
+    """Return the first line of a file, without its line feed, at most FIRST_LINE_BYTES."""
     line = b""
     for limit in FIRST_LINE_BYTES:
         line, end, _ = read_at(descriptor, 0, limit).partition(b"\n")
@@ -118,9 +118,9 @@ def first_line(descriptor: int) -> bytes:
 
 
 def last_line_end(descriptor: int, start: int, end: int, limit: int) -> int | None:
-    """The offset behind the last line feed in `[start, end)`; `start` if there is none.
+    """Return the offset behind the last line feed in `[start, end)`; `start` if there is none.
 
-    None if the last `limit` bytes hold none: a line longer than that is being written.
+    Return None if the last `limit` bytes have none: a longer line is being written.
     """
     lowest = max(start, end - limit)
     window = 4096
@@ -135,7 +135,7 @@ def last_line_end(descriptor: int, start: int, end: int, limit: int) -> int | No
 
 
 def is_whole(line: bytes) -> bool:
-    """Whether a line without a line feed is nothing but whole records, which one that is being written never is.
+    """Check if a line without a line feed is only whole records; a line that is being written never is.
 
     Many transcripts end in such a line: copies, and files that another program wrote.
     """
@@ -146,7 +146,7 @@ def is_whole(line: bytes) -> bool:
 
 
 def _with_offsets(lines: list[bytes], offset: int) -> list[Line]:
-    """Each line with its offset; the first one begins at `offset`, and a line feed lies between any two."""
+    """Return each line with its offset; the first begins at `offset`, and a line feed separates them."""
     found = []
     for line in lines:
         found.append((offset, line))

@@ -20,8 +20,8 @@ ARGUMENT_CHARACTERS = 200
 
 
 def last_entries(runtime: Runtime, path: str, count: int, gate: Gate | None) -> tuple[list[Entry], int]:
-    """Return the last `count` entries of the file of which its `gate` lets something be told, each id once, in file
-    order, and how many records were unreadable. Without a gate, for whoever is in the session, all may be told.
+    """Return the last `count` entries of the file that its `gate` permits, each id once, in file order, and the number
+    of unreadable records. Without a gate (for a participant of the session) all are permitted.
 
     Reads from the end, so that the size of the file does not matter. Raises OSError.
     """
@@ -47,7 +47,7 @@ def last_entries(runtime: Runtime, path: str, count: int, gate: Gate | None) -> 
 
 
 def has_entries(runtime: Runtime, path: str, gate: Gate) -> bool:
-    """Return whether a transcript has any entry of which something may be told."""
+    """Return whether a transcript has any entry that may be shown."""
     try:
         return bool(last_entries(runtime, path, 1, gate)[0])
     except OSError:
@@ -55,9 +55,9 @@ def has_entries(runtime: Runtime, path: str, gate: Gate) -> bool:
 
 
 def render(entries: list[Entry], unreadable: int = 0, *, raw: bool = False) -> str:
-    """The log: a time and a speaker for each message, its text in full, a `[Tool argument]` line for each tool use.
+    """Return the log: a time and a speaker for each message, its full text, a `[Tool argument]` line for each tool use.
 
-    Times are local. Secrets, control and invisible characters are left out unless `raw`.
+    Times are local. Secrets, control and invisible characters are removed unless `raw`.
     """
     blocks: list[str] = []
     speaker = ""

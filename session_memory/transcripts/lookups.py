@@ -1,8 +1,8 @@
-"""Which tool uses are lookups in our own memory: what an agent asks there is no content, nor is what it is told. Pure.
+"""Recognizes tool uses that only look something up in our memory. Pure.
 
-Were they kept, the first search for something would be the best hit of the second one. This is the one rule: the
-records of every runtime ask it, so that neither store, patterns and archives nor the counts of an update know of a
-lookup. What the agent says about what it found stays.
+They and their results are not content: if they were stored, the first search for something would be the best hit of the
+second. The records of every runtime use this one rule, so that the store, patterns, archives and the counts of an
+update skip lookups. The agent's own words about the result stay.
 """
 
 from __future__ import annotations
@@ -21,11 +21,28 @@ _FILTERS = frozenset((
     "wc", "sort", "uniq", "cut", "tr", "column", "nl"
 ))  # fmt: skip
 _READERS = _FILTERS | {"find", "ls"}
-# What does nothing that is worth keeping, beside a lookup.
-_PLUMBING = frozenset((
-    "cd", "pushd", "popd", "echo", "printf", "true", "false", ":", "export", "set", "unset", "sleep", "for", "done",
-    "fi", "esac", "}"
-))  # fmt: skip
+# Commands that are not worth storing beside a lookup.
+_PLUMBING = frozenset(
+    (
+        "cd",
+        "pushd",
+        "popd",
+        "echo",
+        "printf",
+        "true",
+        "false",
+        ":",
+        "export",
+        "set",
+        "unset",
+        "sleep",
+        "for",
+        "done",
+        "fi",
+        "esac",
+        "}",
+    )
+)  # fmt: skip Words that may precede a program that they run.
 # What may stand before a program that it runs.
 _BEFORE = frozenset((
     "sudo", "env", "command", "exec", "time", "timeout", "nice", "nohup", "uv", "uvx", "run", "npx", "xargs", "do",
@@ -36,8 +53,8 @@ _FURTHEST = 6  # words behind the program, among which its subcommand is
 
 
 def is_lookup(name: str, kind: str, argument: str) -> bool:
-    """Whether a tool use only looks something up in our memory: by a tool of ours on whatever server, a skill, a
-    command, a script, or by reading an archive. `argument` is the one that tells most of it."""
+    """Check if a tool use only looks something up in our memory: by our tool on any server, a skill, a command, a
+    script, or by reading an archive. `argument` is its most telling one."""
     if name.endswith(TOOLS):
         server = name.removesuffix(next(tool for tool in TOOLS if name.endswith(tool)))
         return not server[-1:].isalnum()
@@ -51,7 +68,7 @@ def is_lookup(name: str, kind: str, argument: str) -> bool:
 
 
 def _runs_lookup(command: str) -> bool:
-    """Whether a command line runs a lookup, and nothing else but what moves about or shows what it found."""
+    """Check if a command line runs a lookup, and otherwise only moves about or shows the result."""
     if not any(name in command for name in _NAMES):
         return False
     from ..text.shell_words import simple_commands
@@ -71,7 +88,7 @@ def _runs_lookup(command: str) -> bool:
 
 
 def _is_ours(program: str, words: list[str]) -> bool:
-    """Whether a simple command looks something up: ours, a shell or an interpreter that runs ours, or a reader of
+    """Check if a simple command is a lookup: our program, a shell or interpreter that runs it, or a reader of
     archives."""
     if program in _SHELLS and len(words) == 3 and words[1].startswith("-") and words[1].endswith("c"):
         return _runs_lookup(words[2])
@@ -91,6 +108,6 @@ def _is_ours(program: str, words: list[str]) -> bool:
 
 
 def _stands_before(word: str) -> bool:
-    """Whether a word may stand before a program: an assignment, or what runs the program, with its options."""
+    """Check if a word may precede a program: an assignment, or a program that runs another, with its options."""
     is_assignment = "=" in word and word.partition("=")[0].isidentifier()
     return is_assignment or word in _BEFORE or word.startswith("-") or word.replace(".", "").isdigit()

@@ -66,9 +66,9 @@ def update_mirrors(
 
 
 class Mirror:
-    """The mirror at `path`, opened to be added to; `mark` is its last one, empty where there is none yet.
+    """The mirror at `path`, opened for appending; `mark` is its last one, empty if there is none yet.
 
-    To be used in a `with` block, by one process at a time (see `lock_path`). Raises OSError.
+    Use it in a `with` block, in one process at a time (see `lock_path`). Raises OSError.
     """
 
     def __init__(self, path: str) -> None:

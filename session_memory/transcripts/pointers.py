@@ -1,6 +1,6 @@
-"""Pointers: which session of each group is the active one, and its earlier sessions under the names they were given.
+"""Pointers: the active session of each group, and its saved sessions with their names.
 
-The conversations are the runtime's transcripts; what is lost here loses none of them.
+The conversations are the runtime's transcripts; losing a pointer loses none of them.
 """
 
 from __future__ import annotations
@@ -31,18 +31,18 @@ LOST = "(could not be gone on with)"
 
 
 class NoSessionError(SessionMemoryError):
-    """There is no such session, or its transcript is gone."""
+    """The session does not exist, or its transcript is gone."""
 
 
 class SessionGroup(Protocol):
-    """What a SessionManager needs to know of a group."""
+    """The properties of a group that a SessionManager needs."""
 
     @property
     def runtime(self) -> Runtime:
-        """The runtime of its agent."""
+        """Return the runtime of its agent."""
 
     def transcript(self, session_id: str) -> str:
-        """Where the transcript of a session lies, or will lie."""
+        """Return the path of a session's transcript, which may not exist yet."""
 
 
 class HistoryEntry(NamedTuple):
@@ -57,7 +57,7 @@ class HistoryEntry(NamedTuple):
 
 
 class PutBy(NamedTuple):
-    """A session that was replaced: its id in the history (None where no name was given) and the path of its archive."""
+    """A session that was replaced: its id in the history (None if it got no name) and the path of its archive."""
 
     session_id: str
     history_id: int | None
@@ -65,13 +65,12 @@ class PutBy(NamedTuple):
 
 
 class SessionManager:
-    """The pointers of all groups in the database at `path`, which is made where it is missing.
+    """The pointers of all groups in the database at `path`, which is created if missing.
 
-    `group_of` gives a group by its name, and raises for what is none. `archive` writes or renews the archive of a
-    session, given the group's name, the session's id and the name that somebody gave it or ''; it returns the
-    archive's path, None if there is nothing to archive, and raises SessionMemoryError or OSError. What was read is
-    remembered until some other connection, of this process or another, has changed the database. May be used from
-    several threads.
+    `group_of` returns a group by its name, and raises for an unknown one. `archive` writes or updates the archive of a
+    session, given the group's name, the session's id and a person's name for it or ''; it returns the archive's path,
+    None if there is nothing to archive, and raises SessionMemoryError or OSError. Reads are cached until another
+    connection has changed the database. Safe for several threads.
     """
 
     def __init__(
@@ -95,22 +94,22 @@ class SessionManager:
             self._connection.close()
 
     def get(self, group: str) -> str | None:
-        """The id of the group's active session; None if it has none."""
+        """Return the id of the group's active session; None if it has none."""
         with self._lock:
             self._refresh()
             return self._active.get(group)
 
     def all(self) -> dict[str, str]:
-        """The active session of every group that has one."""
+        """Return the active session of every group that has one."""
         with self._lock:
             self._refresh()
             return dict(self._active)
 
     def usable(self, group: str) -> str | None:
-        """The session to go on with; None for a new one.
+        """Return the session to continue; None for a new one.
 
-        A pointer whose transcript is gone is removed, which the history notes: the group begins anew, instead of
-        failing at every message. To be asked when no session of the group is running: a new one has no transcript yet.
+        A pointer whose transcript is gone is removed, and the history notes it: the group starts a new session instead
+        of failing at every message. Ask only while no session of the group is running: a new one has no transcript yet.
         """
         with self._lock:
             session_id = self.get(group)
@@ -127,7 +126,7 @@ class SessionManager:
                 self._remove(group)
 
     def set(self, group: str, session_id: str) -> None:
-        """Makes `session_id` the group's active session. Raises NoSessionError for what can be no session's id."""
+        """Make `session_id` the group's active session. Raises NoSessionError for an invalid id."""
         self._group_of(group)
         if not is_name(session_id):
             raise NoSessionError(f"{session_id!r} can be no session's id")
@@ -135,26 +134,26 @@ class SessionManager:
             self._put(group, session_id)
 
     def delete(self, group: str) -> None:
-        """Leaves the group without an active session: its next message begins a new one."""
+        """Leave the group without an active session: its next message begins a new one."""
         with self._lock, self._writing():
             self._remove(group)
 
     def archive(self, group: str, name: str) -> int:
-        """Copies the group's pointer into the history as `name`; the entry's id. Raises NoSessionError."""
+        """Copy the group's pointer into the history as `name`; the entry's id. Raises NoSessionError."""
         with self._lock, self._writing():
             session_id = self._require(group)
             return self._keep_row(group, session_id, _checked(name), self._begun(group, session_id))
 
     def restore(self, group: str, history_id: int) -> str:
-        """Makes the session of a history entry the active one, and takes the entry away; the session's id.
+        """Make the session of a history entry the active one, and remove the entry; return the session's id.
 
-        Raises NoSessionError where the group has no such entry, or the transcript is gone.
+        Raises NoSessionError if the group has no such entry, or the transcript is gone.
         """
         with self._lock, self._writing():
             return self._restore(group, history_id)
 
     def get_history(self, group: str) -> list[HistoryEntry]:
-        """The group's earlier sessions, the one last archived first."""
+        """Return the group's earlier sessions, the one last archived first."""
         query = (
             "SELECT id, group_folder, session_id, name, created_at, archived_at FROM session_history "
             "WHERE group_folder = ? ORDER BY id DESC"
@@ -163,11 +162,11 @@ class SessionManager:
             return [HistoryEntry._make(row) for row in self._connection.execute(query, (group,))]
 
     def clear(self, group: str, name: str) -> PutBy:
-        """Puts the active session by as `name`: its archive is written, it gets an entry in the history, and the group
-        has no active session. Raises NoSessionError, OSError, LockedError; then all is as it was.
+        """Save the active session as `name`: write its archive, add it to the history, and leave the group without an
+        active session. Raises NoSessionError, OSError, LockedError; nothing has changed then.
 
-        The archive is renewed first and the rest is one transaction: whoever is interrupted in between leaves the old
-        state, with an archive that is up to date.
+        The archive is updated first; the rest is one transaction. An interruption leaves the old state and an updated
+        archive.
         """
         name = _checked(name)
         while True:
@@ -180,10 +179,11 @@ class SessionManager:
                     return PutBy(session_id, history_id, archive)
 
     def resume(self, group: str, history_id: int, save_as: str | None = None) -> PutBy | None:
-        """Makes the session of a history entry the active one; what became of the one that was, None if there was none.
+        """Make the session of a history entry the active one; return what became of the former one, None if there was
+        none.
 
-        Its archive is written; with `save_as` it gets an entry in the history. Raises as `restore` and `clear` do; all
-        is as it was then.
+        The former one is archived; with `save_as` it gets an entry in the history. Raises as `restore` and `clear` do;
+        nothing has changed then.
         """
         name = None if save_as is None else _checked(save_as)
         while True:
@@ -236,7 +236,7 @@ class SessionManager:
         return self._connection.last_insert_rowid()
 
     def _begun(self, group: str, session_id: str) -> str:
-        """When the session began: the time of the first entry in its transcript, else now."""
+        """Return the begin of a session: the time of the first entry in its transcript, else now."""
         found = self._group_of(group)
         try:
             descriptor = open_regular(found.transcript(session_id))
@@ -249,7 +249,7 @@ class SessionManager:
         return iso_time(self._now() if began is None else began)
 
     def _refresh(self) -> None:
-        """Reads the pointers again if another connection has committed since."""
+        """Read the pointers again if another connection has committed since."""
         version = int(self._connection.pragma("data_version"))
         if version != self._version:
             self._active = dict(self._connection.execute("SELECT group_folder, session_id FROM sessions"))
@@ -257,7 +257,7 @@ class SessionManager:
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """One transaction that begins with the pointers as they are now. Where it fails, all is as before."""
+        """Run a transaction that begins with the current pointers and is rolled back on failure."""
         try:
             with writing(self._connection):
                 self._refresh()
@@ -287,14 +287,14 @@ def earlier_names(path: str, group: str) -> dict[str, list[str]]:
 
 
 def create_sessions(connection: apsw.Connection) -> None:
-    """The active session of each group."""
+    """Add the table of active sessions, one for each group."""
     connection.execute(
         "CREATE TABLE IF NOT EXISTS sessions (\n  group_folder TEXT PRIMARY KEY,\n  session_id TEXT NOT NULL\n)"
     )
 
 
 def create_session_history(connection: apsw.Connection) -> None:
-    """The earlier sessions, with the names that they were given."""
+    """Add the table of saved sessions and their names."""
     connection.execute(
         "CREATE TABLE IF NOT EXISTS session_history (\n"
         "  id INTEGER PRIMARY KEY AUTOINCREMENT,\n"
@@ -311,7 +311,7 @@ MIGRATIONS: tuple[Migration, ...] = (create_sessions, create_session_history)
 
 
 def _checked(name: str) -> str:
-    """A session's name on one line, without secrets. Raises NoSessionError where that leaves nothing."""
+    """Return a session's name on one line, redacted. Raises NoSessionError if nothing is left."""
     found = shortened(name, NAME_CHARACTERS)
     if not found:
         raise NoSessionError("a session that is put by needs a name", "choose one that you will recognise")

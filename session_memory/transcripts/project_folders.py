@@ -23,25 +23,26 @@ if TYPE_CHECKING:
     from ..system.git import Worktree
     from .projects import FoldersByRuntime, Places, SubAgents
 
-MOST_TRANSCRIPTS = 8  # of a folder, in which its directory is looked for
+MOST_TRANSCRIPTS = 8  # of a folder, searched for the directory of its sessions
 
 
 def project_folders(places: Places, start: str, user_dir: str) -> FoldersByRuntime:
-    """The folders of the project of sessions that are started in `start`, by the names of the runtimes, each with the
-    name of its worktree, '' for that of `start`. Where `start` is in no repository, it is the project. The
+    """Return the folders of the project of sessions that are started in `start`, by the names of the runtimes, each
+    with the name of its worktree, '' for that of `start`. Where `start` is in no repository, it is the project. The
     runtimes share an index: nothing depends on which of them comes first.
 
-    `user_dir` is the person's home directory."""
+    `user_dir` is the person's home directory.
+    """
     return _Search(places, start, user_dir, {}).folders()
 
 
 def keep_project(
     places: Places, start: str, user_dir: str, index_file: str
 ) -> tuple[FoldersByRuntime, SubAgents]:  # fmt: skip
-    """The same, and the sub-agents whose transcripts lie among those of all sessions; kept in the index, which also
-    knows the worktrees that have been removed, and in which directory each transcript began that lies in no folder of
-    its project. Where it cannot be written, or a directory's name holds a secret, all is found anew at the next prompt.
-    What a deadline cuts short goes on there from what was found."""
+    """Return the same, and the sub-agents whose transcripts lie among those of all sessions; kept in the index, which
+    also knows the worktrees that have been removed, and in which directory each transcript began that lies in no folder
+    of its project. Where it cannot be written, or a directory's name holds a secret, all is found anew at the next
+    prompt. What a deadline cuts short goes on there from what was found."""
     search = _Search(places, start, user_dir, read_index(index_file))
     try:
         folders = search.folders()
@@ -64,7 +65,7 @@ def keep_project(
 
 
 def _write(index_file: str, index: dict[str, Any]) -> None:
-    """Write the index, unless a directory's name in it holds a secret: that is in no file of ours."""
+    """Write the index, unless the name of a directory in it contains a secret."""
     content = sealed(index)
     if find_secrets(content.decode()):
         return
@@ -94,7 +95,7 @@ class _Search:
         self.looked_at: list[str] = []
 
     def folders(self) -> FoldersByRuntime:
-        """The folders by the names of the runtimes, each with the name of its worktree."""
+        """Return the folders by the names of the runtimes, each with the name of its worktree."""
         own = self._own
         roots = {self._start}
         if own is None:
@@ -124,13 +125,13 @@ class _Search:
         return list(found.items())
 
     def _known_before(self, runtime: Runtime) -> dict[str, str]:
-        """The folders in the index of before, if that is of the same repository."""
+        """Return the folders in the index of before, if that is of the same repository."""
         is_same = self._own is not None and self._before.get("common") == self.common_dir
         return {folder: name for folder, name in self.known_folders.get(runtime.name, ())} if is_same else {}
 
     def _worktree_name(self, directory: str) -> str | None:
-        """The name of the worktree of the project that a directory is in, '' for that of `start`; None where it is not
-        of the project."""
+        """Return the name of the project's worktree that a directory is in, '' for that of `start`; None if it is not
+        in the project."""
         own = self._own
         if own is None:
             return "" if directory == self._start else None
@@ -142,7 +143,7 @@ class _Search:
         return "" if worktree.root == own.root else worktree.name
 
     def sub_agents(self) -> SubAgents:
-        """The transcripts of sub-agents among those of all sessions, by the ids of their sessions."""
+        """Return the transcripts of sub-agents among those of all sessions, by the ids of their sessions."""
         found: SubAgents = {}
         for path, directory in self.directories.items():
             if isinstance(directory, list):
@@ -150,8 +151,8 @@ class _Search:
         return found
 
     def _directory_of_folder(self, runtime: Runtime, folder: str) -> str | list[str]:
-        """The directory that the sessions of a folder, or the one of a transcript, were started in, by what transcripts
-        say; '' where it is not known, a list where the transcript is a sub-agent's."""
+        """Return the directory that the sessions of a folder, or the one of a transcript, were started in, by what
+        transcripts say; '' where it is not known, a list where the transcript is a sub-agent's."""
         is_one = not runtime.HAS_PROJECT_FOLDERS
         found = self.directories if is_one else self.found
         if self._known.get(folder):
@@ -169,8 +170,8 @@ class _Search:
 
 
 def _directory_of(runtime: Runtime, path: str) -> str | list[str]:
-    """The directory that a session was started in; '' where its transcript does not say; in a list the id of the
-    session whose sub-agent's it is."""
+    """Return the directory that a session was started in, '' if unknown; for a sub-agent, a list with its session's
+    id."""
     try:
         descriptor = open_regular(path)
     except OSError:
@@ -189,5 +190,5 @@ def _directory_of(runtime: Runtime, path: str) -> str | list[str]:
 
 
 def _settled(stamp: list[int]) -> list[int]:
-    """`stamp`, or one that nothing has, where it is so young that another change may leave it as it is."""
+    """Return `stamp`, or one that nothing has, where it is so young that another change may leave it as it is."""
     return stamp if time_ns() - stamp[2] > RACY_NANOSECONDS else [-1, 0, 0]

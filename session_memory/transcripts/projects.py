@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def kept_project(places: Places, start: str, index_file: str) -> tuple[FoldersByRuntime, SubAgents] | None:
-    """The folders in the index of the project of sessions that are started in `start`, each with the name of its
+    """Return the folders in the index of the project of sessions that are started in `start`, each with the name of its
     worktree, '' for that of `start`; and the sub-agents whose transcripts lie among those of all sessions. None where
     it has to be made anew."""
     index = read_index(index_file)
@@ -64,7 +64,7 @@ def take_sub_agents(sessions: list[Session], sub_agents: SubAgents) -> None:
 def sessions_of_project(
     own_dir: str, folders: Folders, scope: str, all_folders: Iterable[str], sessions_in: Callable[..., list[Session]]
 ) -> list[Session]:
-    """The sessions in the folder `own_dir` and in `folders`, and with the scope `all` those in the others of
+    """Return the sessions in the folder `own_dir` and in `folders`, and with the scope `all` those in the others of
     `all_folders`, which is not asked before. `sessions_in` tells a runtime's sessions in a folder."""
     found = sessions_in(own_dir) if own_dir else []
     for folder, worktree in folders:
@@ -79,7 +79,7 @@ def sessions_of_project(
 
 
 def read_index(index_file: str) -> dict[str, Any]:
-    """The index of a project; empty where it cannot be read."""
+    """Return the index of a project; empty if it cannot be read."""
     try:
         index = unsealed(read_whole(index_file))
     except (OSError, ValueError):

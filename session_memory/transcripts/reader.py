@@ -1,6 +1,6 @@
-"""The one reader of transcripts: backward from the end as far as is needed, or forward in memory that does not grow.
+"""The one reader of transcripts: backward from the end as far as needed, or forward with constant memory.
 
-Either way it gives entries, and on the way it notes the session's title and counts what could not be read.
+Both ways yield entries, note the session's title and count unreadable records.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
 
 HEAD_BYTES = 64 * 1024
 FURTHER_BYTES = 4 * 1024 * 1024  # of a file that begins with copies of large files, before the first prompt
-OWNER_BYTES = 16 * 1024 * 1024  # of a transcript, in which the record is looked for that a title belongs to
+OWNER_BYTES = 16 * 1024 * 1024  # of a transcript, searched for the record that a title belongs to
 NO_TITLE = (-1, "")
-FIRST_PROMPT_RANK = 0  # a session's first prompt names it where it has no title of any higher rank
-USER_RANK = 3  # of a title that the user gave; what others make of it are its texts in short
+FIRST_PROMPT_RANK = 0  # the rank of a first prompt as a title: any other title has a higher one
+USER_RANK = 3  # the rank of a title that the user gave; other titles summarize the session
 
 
 class TitleOwner:
-    """A transcript as the owner of titles: others stand in it too, as those of the sessions that it goes on from."""
+    """A transcript as the owner of titles: it may also contain those of sessions that it continues."""
 
     __slots__ = ("_descriptor", "_found", "_session_id")
 
@@ -44,8 +44,8 @@ class TitleOwner:
         self._found: dict[bytes, bool] = {}
 
     def has(self, session_id: str = "", within: bytes = b"") -> bool:
-        """Return whether a title that names a session, and bytes that have to be in its transcript, is of this one. A
-        file that is called after no id, as a copy may be, has every session's titles."""
+        """Return whether this transcript owns a title with a session's id, and with bytes that must be in the
+        transcript. A file whose name is no id, such as a copy, owns every session's titles."""
         if session_id not in ("", self._session_id) and is_id(self._session_id):
             return False
         if within and within not in self._found:
@@ -54,9 +54,9 @@ class TitleOwner:
 
 
 class TranscriptReader:
-    """Reads one transcript, in one direction. `title` is the best of those that it met, of several alike the one that
-    stands last in the file; `unreadable` counts the records that could not be decoded, `decoded` the bytes of the
-    lines that were decoded; `reached` is the offset behind the last line that was read forward."""
+    """Reads one transcript, in one direction. `title` is the best title found, of equals the last in the file;
+    `unreadable` counts records that could not be decoded, `decoded` the bytes of decoded lines; `reached` is the offset
+    behind the last line read forward."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class TranscriptReader:
 
     @property
     def is_of_subagent(self) -> bool:
-        """Whether the transcript is a sub-agent's, of which nothing counts."""
+        """Check if the transcript is a sub-agent's, which does not count."""
         return self._branch is not None and self._branch.is_of_subagent
 
     def may_matter(self, line: bytes) -> bool:
@@ -90,8 +90,8 @@ class TranscriptReader:
         return self._meaning.prefilter(line, MESSAGES | CALLS)
 
     def backward(self, lines: Iterable[Line]) -> Iterator[Entry]:
-        """The entries in `lines`, which are given from the last to the first, and so are the entries. What lies beside
-        the live branch is left out: for that, no line before the first of `lines` may have been left out."""
+        """Yield the entries in `lines`, both from last to first. Entries beside the live branch are omitted: for that,
+        `lines` must begin with the last line of the file."""
         meaning, branch, is_left_out = self._meaning, self._branch, self.is_of_subagent
         wanted = MESSAGES | CALLS
         for offset, line in lines:
@@ -108,7 +108,7 @@ class TranscriptReader:
                         yield event
 
     def from_end(self, descriptor: int, limit: int | None = None) -> Iterator[Entry]:
-        """The entries of a transcript from the last to the first, as far as its last `limit` bytes reach."""
+        """Yield the entries of a transcript from the last to the first, within its last `limit` bytes."""
         size = os.fstat(descriptor).st_size
         end = last_line_end(descriptor, 0, size, size if limit is None else limit) or 0
         for lines in windows_backward(descriptor, 0, end, limit):
@@ -155,8 +155,7 @@ class TranscriptReader:
                         yield event
 
     def conversation(self, descriptor: int, *, with_tools: bool = True) -> Iterator[Entry | None]:
-        """The entries of a whole transcript that count, each id once, in file order; None where the runtime compacted
-        the conversation."""
+        """Yield the entries of a whole transcript that count, each id once, in file order; None for each compaction."""
         size = os.fstat(descriptor).st_size
         left_out = self._offsets_off_branch(descriptor, size)
         ids: set[int] = set()
@@ -180,14 +179,14 @@ class TranscriptReader:
                         self._take_title(event, event.rank >= self.title[0])
 
     def _take_title(self, title: FoundTitle, is_better: bool) -> None:
-        """Take a title that is better than the one before, if it is this transcript's."""
+        """Keep a title that is better than the one before, if this transcript owns it."""
         if is_better and (title.session_id or title.within):
             is_better = self._owner is not None and self._owner.has(title.session_id, title.within)
         if is_better:
             self.title = title.rank, title.text
 
     def records(self, line: bytes) -> list[dict[str, Any]]:
-        """The records of a line, several where they stand glued together; what is none counts as unreadable."""
+        """Return the records of a line, several if line feeds are missing; others count as unreadable."""
         self.decoded += len(line)
         values, unreadable = self._decode(line)
         if not unreadable and len(values) == 1 and isinstance(values[0], dict):  # as of nearly every line
@@ -197,7 +196,7 @@ class TranscriptReader:
         return records
 
     def _offsets_off_branch(self, descriptor: int, size: int) -> set[int]:
-        """The offsets of the lines that lie beside the live branch."""
+        """Return the offsets of the lines beside the live branch."""
         branch = self._branch
         if branch is None:
             return set()
@@ -210,8 +209,8 @@ class TranscriptReader:
 
 
 def first_directory(runtime: Runtime, descriptor: int) -> str:
-    """The directory that the first entry of a transcript names, as TranscriptHead has it, but without reading on to the
-    first prompt; '' for none. Raises OSError."""
+    """Return the directory that the first entry of a transcript names, as TranscriptHead has it, but without reading on
+    to the first prompt; '' for none. Raises OSError."""
     for limit in (HEAD_BYTES, FURTHER_BYTES):
         lines = head_lines(descriptor, limit)
         reader = TranscriptReader(runtime, lines[0][1] if lines else b"")
@@ -222,14 +221,14 @@ def first_directory(runtime: Runtime, descriptor: int) -> str:
 
 
 class TranscriptHead:
-    """What the first lines of a transcript tell: the id of its first entry, the first time, the first directory and the
-    first prompt that is a request ('' or None where there is none), a title with its rank, and whether a compaction
-    precedes all entries."""
+    """The first lines of a transcript: the id of its first entry, the first time, the first directory and the first
+    prompt that is a request ('' or None if missing), a title with its rank, and if a compaction precedes all entries.
+    """
 
     __slots__ = ("begins_compacted", "cwd", "first_id", "first_time", "prompt", "title")
 
     def __init__(self, runtime: Runtime, descriptor: int, session_id: str = "") -> None:
-        """Reads HEAD_BYTES of the transcript of a session, or, if they hold no prompt, at most FURTHER_BYTES. Raises
+        """Read HEAD_BYTES of the transcript of a session, or, if they hold no prompt, at most FURTHER_BYTES. Raises
         OSError."""
         self.begins_compacted = False
         self.first_id = ""
@@ -257,7 +256,7 @@ class TranscriptHead:
         self.title = reader.title
 
     def best_title(self, later: Title) -> Title:
-        """The session's title with its rank, where `later` is the best of those further on: else what its
-        first request is about."""
+        """Return the session's title with its rank, given the best of the `later` ones: without any, the subject of its
+        first request."""
         title = self.title if self.title[0] > later[0] else later
         return title if title[1] else (FIRST_PROMPT_RANK, subject(self.prompt))

@@ -75,7 +75,7 @@ def find_sessions(
     path: str | None, all_projects: bool, environ: Mapping[str, str], *, own_id: str = "", with_private: bool = False,
     since: float = 0, former_names: Callable[[Home], Mapping[str, Sequence[str]]] | None = None,
 ) -> list[FoundSession]:  # fmt: skip
-    """The sessions of the home `path`, else of the one at hand: an agent home's, or those of the project, or of all.
+    """Return the sessions of the home `path`, else of the current one: an agent home's, the project's, or all.
 
     The latest first, without those that are excluded, unless a person asks `with_private`, and those that wrote nothing
     `since` (seconds since the epoch). That with `own_id`, or the
@@ -161,7 +161,7 @@ def _id_of(session: Session, runtime: Runtime) -> str:
 
 
 def unreadable_projects(path: str | None, environ: Mapping[str, str]) -> list[tuple[str, str]]:
-    """The directories of projects, in the home `path` or where each runtime has its own, that cannot be read, and why:
+    """Return the unreadable directories of projects, in the home `path` or in each runtime's own, and why:
     `find_sessions` has none of their sessions."""
     found = []
     for runtime, home in _plain_homes(path and os.path.abspath(path), environ):
@@ -177,7 +177,7 @@ def unreadable_projects(path: str | None, environ: Mapping[str, str]) -> list[tu
 
 
 def choose(found: list[FoundSession], name: str) -> FoundSession:
-    """The session that goes by `name`: exactly, else the only one that begins so. Raises UnknownSessionError."""
+    """Return the session that goes by `name`: exactly, else the only one that begins so. Raises UnknownSessionError."""
     wanted = name.casefold()
     exact = [one for one in found if wanted in (one.name.casefold(), one.id.casefold())]
     fitting = exact or [one for one in found if one.name.casefold().startswith(wanted) or one.id.startswith(wanted)]
@@ -196,7 +196,7 @@ def choose(found: list[FoundSession], name: str) -> FoundSession:
 
 
 def _nearest(found: list[FoundSession], wanted: str) -> list[FoundSession]:
-    """The sessions whose names are most like `wanted`, which is in lower case: it may be mistyped."""
+    """Return the sessions whose names are most like `wanted`, which is in lower case: it may be mistyped."""
     from difflib import get_close_matches
 
     by_name = {one.name.casefold(): one for one in found[::-1]}  # of those of one name the latest
@@ -221,8 +221,8 @@ def _candidates(path: str | None, all_projects: bool, environ: Mapping[str, str]
 
 
 def _put_by(candidates: list[Candidate], former: Mapping[str, Mapping[str, Sequence[str]]]) -> list[Candidate]:
-    """The sessions of agents that were put by under a name which no session of theirs has since. Their transcripts lie
-    beside those of the others."""
+    """Return the saved sessions of agents whose name no other session has since. Their transcripts are beside those of
+    the others."""
     ids = {runtime.session_id_of(session.path) for session, runtime, _ in candidates}
     taken = {session.name for session, _, _ in candidates}
     folders = {os.path.dirname(session.path): (runtime, home) for session, runtime, home in candidates}
@@ -251,7 +251,7 @@ def _in_agent_home(start: str, stop: str, environ: Mapping[str, str]) -> Iterato
 
 
 def _plain_homes(path: str | None, environ: Mapping[str, str]) -> list[tuple[Runtime, Home]]:
-    """The runtimes' own directories that hold sessions: in or at `path`, else where each runtime has its own."""
+    """Return the runtimes' own directories that have sessions: in or at `path`, else each runtime's own."""
     found = []
     for runtime in all_runtimes():
         places = [path, f"{path}/{runtime.USUAL_DIR}"] if path else [runtime.config_dir(environ)]
@@ -266,7 +266,7 @@ def _plain_homes(path: str | None, environ: Mapping[str, str]) -> list[tuple[Run
 def _in_plain_homes(
     plain: list[tuple[Runtime, Home]], start: str, scope: str, environ: Mapping[str, str]
 ) -> Iterator[Candidate]:
-    """Those of all runtimes; where the environment tells in which one an agent runs who asks, of those that share its
+    """Yield the sessions of all runtimes; if the environment names the caller's runtime, only of those that share its
     memory."""
     asking = [home.memory_dir for runtime, home in plain if environ.get(runtime.OWN_ID_VARIABLE)]
     for runtime, home in [(one, home) for one, home in plain if not asking or home.memory_dir in asking]:

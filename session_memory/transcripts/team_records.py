@@ -1,7 +1,8 @@
-"""What a line means in the file in which upkeep keeps what a session of a team did lately: one JSON object an entry.
+"""Parses the files in which upkeep keeps the recent entries of a team's sessions: one JSON object a line.
 
 `{"role": "user", "text": "...", "at": 1780000000.5, "id": "...", "tools": [["Edit", "edit", "src/a.py"]]}`, or, as the
-first line, `{"title": "...", "branch": "..."}`. Files are named as in the repository; directories are not told.
+first line, `{"title": "...", "branch": "..."}`. File names are relative to the repository; directories are not
+included.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ _TITLE_RANK = 3
 
 
 class TeamRecords(Records):
-    """Nothing but entries and a title is told of a team."""
+    """The records of a team's session: only entries and a title."""
 
     def events(self, record: Record, offset: int, wanted: int) -> list[Event]:
         if not wanted & MESSAGES:

@@ -1,8 +1,8 @@
-"""The sessions of a team as upkeep keeps them on this machine: a folder a project, a small file a session, which is
-read as any transcript is.
+"""The sessions of a team, kept by upkeep on this machine: a folder for each project, a small file for each session,
+read like any transcript.
 
-A folder is found by the directory that a session was started in: a file called after that holds, a line each, the
-folder's name, where the repository lies here, and the directory; before upkeep has asked the team, the last alone.
+A session's start directory names a file with three lines: the folder's name, the place of the repository here, and the
+directory; before upkeep has asked the team, only the last.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _SEPARATOR = "~"
 
 
 class TeamRuntime(Runtime):
-    """Stands for the runtime of a session of a team: `name` is whose it is, as in ann@laptop."""
+    """Replaces the runtime for a session of a team: `name` is its owner, as in ann@laptop."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -32,7 +32,7 @@ class TeamRuntime(Runtime):
 
 
 def team_sessions(team_dir: str, start_file: str) -> list[Session]:
-    """The sessions of the project for which `start_file` holds the folder's name; none where it is not there."""
+    """Return the sessions of the project whose folder `start_file` names; none if it is missing."""
     name, root, _ = read_start(start_file)
     folder = f"{team_dir}/{name}"
     found = []
@@ -46,19 +46,19 @@ def team_sessions(team_dir: str, start_file: str) -> list[Session]:
 
 
 def note_start(start_file: str, start: str) -> None:
-    """Has upkeep ask the team what it does in the project of sessions that are started in `start`: in time for the
-    first one there. Raises OSError."""
+    """Make upkeep ask the team about the project of sessions started in `start`, in time for the first one there.
+    Raises OSError."""
     if "\n" not in start and not is_file(start_file):
         write_atomically(start_file, start_content("", "", start))
 
 
 def start_content(folder: str, root: str, start: str) -> bytes:
-    """What the file of a directory holds that sessions are started in."""
+    """Return the content of the file for a directory in which sessions are started."""
     return f"{folder}\n{root}\n{start}".encode("utf-8", "surrogateescape")
 
 
 def read_start(start_file: str) -> tuple[str, str, str]:
-    """The same again: folder, root and directory, '' for what it does not say."""
+    """Parse a start file: return folder, root and directory, '' for missing ones."""
     try:
         lines = read_whole(start_file).decode("utf-8", "surrogateescape").split("\n")
     except OSError:
@@ -68,7 +68,7 @@ def read_start(start_file: str) -> tuple[str, str, str]:
 
 
 def branch_of(path: str) -> str:
-    """The branch that a session is on by its file; '' where that is not known."""
+    """Return the branch of a session, from its file; '' if unknown."""
     try:
         first = decode(read_whole(path).partition(b"\n")[0].decode())
     except (OSError, ValueError):
@@ -77,6 +77,6 @@ def branch_of(path: str) -> str:
 
 
 def file_name(who: str, number: int) -> str:
-    """What the file of a session is called: whose it is, and its number in the team."""
+    """Return the name of a session's file: its owner, and its number in the team."""
     safe = "".join([c if c.isalnum() or c in "@._-" else "-" for c in who]).lstrip(".")
     return f"{safe}{_SEPARATOR}{number}{ENDING}"

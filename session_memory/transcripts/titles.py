@@ -1,23 +1,24 @@
-"""How a session is called that has no title: by its first request, by the plan that it was given, by its beginning."""
+"""Makes a title for a session without one: from its first request, from its plan, or from its beginning."""
 
 from __future__ import annotations
 
 from ..text.timestamps import local_time
 
-SHORT_CHARACTERS = 40  # a text that is longer asks for something
+SHORT_CHARACTERS = 40  # a longer text is always a request
 LEAD_CHARACTERS = 40  # within which a phrase leads into a request, or thanks at its end
 LINE_CHARACTERS = 2000  # of a line, so much is looked at
 _PLAN = "implement the following plan"
 _PLAN_HEADINGS = ("", "plan", "implementation plan", "context", "overview", "summary", "goal")
 _PLAN_LABELS = ("implementation plan:", "plan:")
-# What agrees, thanks or says to go on, and names nothing. With it single characters and numbers: answers to a question.
+# Words that agree, thanks or say to continue, and name nothing. So are single characters and numbers: they answer a
+# question.
 _AGREED = """
     ahead all alright and as commit continue cool correct do done exactly fine go good great it just keep lgtm
     looks nice no nope now ok okay on perfect please proceed push resume right same sounds sure thank thanks
     that the then this very well works yeah yep yes you [document] [image] ja weiter danke oui non 继续 好的
 """
 _NO_REQUEST = frozenset(_AGREED.split())
-# What leads into a request, and says nothing of what it is about; of phrases that begin alike the longer first.
+# Words that introduce a request without naming its subject; of phrases with the same beginning the longer first.
 _LEADS = (
     "i would like you to", "i'd like you to", "your task is to", "your job is to", "would you please", "would you mind",
     "could you please", "can you please", "will you please", "can you help me", "please help me", "i want you to",
@@ -45,7 +46,7 @@ _EMPTY = _NO_REQUEST | frozenset(_NAMES_NOTHING.split())
 
 
 def is_request(text: str) -> bool:
-    """Whether a prompt says what it wants, as "3", "yes, continue" or "commit" do not."""
+    """Check if a prompt is a request, unlike "3", "yes, continue" or "commit"."""
     if len(text) > SHORT_CHARACTERS:
         return True
     words = [word.strip(".,;:!?()'\"*`") for word in text.casefold().split()]
@@ -53,13 +54,13 @@ def is_request(text: str) -> bool:
 
 
 def is_plan(prompt: str) -> bool:
-    """Whether a prompt is a plan to be implemented, as a runtime hands it on."""
+    """Check if a prompt is a plan to implement, as a runtime passes it on."""
     return prompt[: len(_PLAN)].casefold() == _PLAN
 
 
 def subject(prompt: str) -> str:
-    """What a prompt is about: of a plan to be implemented its heading; of one that names nothing but files these; else
-    the prompt without the politeness and the shouting in its first line."""
+    """Return the subject of a prompt: the heading of a plan; the files if it names nothing else; else the prompt
+    without the politeness and the capitals in its first line."""
     if is_plan(prompt):
         return _heading_of_plan(prompt) or prompt
     first, _, rest = prompt.strip().partition("\n")
@@ -78,7 +79,7 @@ def subject(prompt: str) -> str:
 
 
 def title_by_time(began: float | None) -> str:
-    """What to call a session of which nothing is known, or may be told, but when it `began`."""
+    """Return the title of a session of which only the time it `began` is known or may be shown."""
     return "unnamed session" if began is None else f"session of {local_time(began)}"
 
 
@@ -93,7 +94,7 @@ def _heading_of_plan(prompt: str) -> str:
 
 
 def _quiet(line: str) -> str:
-    """A line without shouting: words in capitals that are no names, and exclamation marks in a row."""
+    """Return a line without shouting: words in capitals that are no names, and exclamation marks in a row."""
     words = line.split()
     spoken = [word for word in words if len(word) > 1 and word.isalpha()]
     if len(spoken) > 2 and 5 * sum([word.isupper() for word in spoken]) > 3 * len(spoken):
@@ -106,7 +107,7 @@ def _quiet(line: str) -> str:
 
 
 def _without_emphasis(words: list[str]) -> list[str]:
-    """The words without those that only stress; the end of a sentence stays where one stood last in it."""
+    """Return the words without those that only stress; the end of a sentence moves to the word before."""
     kept: list[str] = []
     for word in words:
         bare = word.strip(".,;:!?")
@@ -118,7 +119,7 @@ def _without_emphasis(words: list[str]) -> list[str]:
 
 
 def _without_lead(text: str) -> str:
-    """`text` without what leads into it, and without thanks at its end; '' where nothing else is in it."""
+    """Return `text` without its introduction and without thanks at its end; '' if nothing else is in it."""
     was_asked = False
     folded = text[:LEAD_CHARACTERS].casefold()
     lead = _lead_of(folded)
@@ -138,7 +139,7 @@ def _without_lead(text: str) -> str:
 
 
 def _lead_of(folded: str) -> str:
-    """The phrase that leads into a text in lower case; '' for none."""
+    """Return the phrase that leads into a text in lower case; '' for none."""
     if not folded.startswith(_LEADS):
         return ""
     for lead in _LEADS:
@@ -148,11 +149,11 @@ def _lead_of(folded: str) -> str:
 
 
 def _is_mention(word: str) -> bool:
-    """Whether a word is the `@path` of a file."""
+    """Check if a word is the `@path` of a file."""
     return len(word) > 2 and word[0] == "@" and ("/" in word or "." in word[1:-1])
 
 
 def _file_name(word: str) -> str:
-    """The name of a file that is mentioned, without its directory."""
+    """Return the name of a mentioned file, without its directory."""
     path = word[1:].rstrip(".,;:!?)/")
     return path.rpartition("/")[2] + word[1 + len(path) :].strip("/")

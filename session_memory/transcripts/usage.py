@@ -1,4 +1,4 @@
-"""What one answer of a model took, as a transcript says it. Only what counts costs loads this."""
+"""The usage of one answer of a model, as a transcript has it. Only code that counts costs loads this."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ MOST = 10**12  # more tokens than any answer has: a number beyond it is none
 
 
 class ModelUsage(NamedTuple):
-    """Tokens that were read anew, written as an answer, read from a cache, and put into a cache for minutes or for an
-    hour. `id` is the same for all records of one answer and its copies, '' where there is none; `dollars` what the
-    runtime itself says that it cost; `running_total` that of the session where one is told: a record that does not
-    change it repeats the one before.
+    """Tokens read fresh, written as an answer, read from a cache, and cached for minutes or for an hour. `id` is the
+    same for all records of one answer and its copies, '' if there is none; `dollars` is the cost that the runtime
+    reports; `running_total` is that of the session if reported: a record that does not change it repeats the one
+    before.
 
-    One without any tokens only names the model of those behind it.
+    A record without tokens only names the model of those behind it.
     """
 
     id: str = ""
@@ -29,11 +29,11 @@ class ModelUsage(NamedTuple):
 
     @property
     def tokens(self) -> int:
-        """All of them."""
+        """Return all of them."""
         return self.input + self.output + self.cached + self.written + self.written_for_an_hour
 
 
 def amount(holder: object, key: str) -> int:
-    """The number of tokens that `holder` has as `key`; 0 where that is none."""
+    """Return the number of tokens that `holder` has as `key`; 0 if that is not a number."""
     value = holder.get(key) if isinstance(holder, dict) else None
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < MOST else 0
