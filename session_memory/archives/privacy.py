@@ -53,7 +53,7 @@ def is_private(facts: dict[str, Any], privacy: Privacy) -> bool:
 
 @contextmanager
 def private_folder(directory: str, *, make: bool = False) -> Iterator[str]:
-    """Yield a path to the private folder beside the archives in `directory`. Raises FileNotFoundError, OutsideGroupError."""
+    """Yield a path to the private folder beside `directory`. Raises FileNotFoundError, OutsideGroupError."""
     beside = f"{directory}/.."
     with pinned(beside, f"{beside}/{PRIVATE_FOLDER}", make=make) as folder:
         yield folder

@@ -21,7 +21,7 @@ def test_it_prints_sizes_and_the_reduction(machine):
     value = json.loads(done.stdout)
     assert [one["path"] for one in value["transcripts"]] == ["p/a.jsonl"]
     assert value["all"]["characters_before"] == 7
-    assert "1 file left out" in machine.run("filter", "p").stdout
+    assert "1 file skipped" in machine.run("filter", "p").stdout
 
 
 def test_it_shows_what_is_left(machine):
