@@ -209,9 +209,9 @@ def _answer(files: _RequestFiles, request_id: str, backend: Backend, *, is_again
     except TooLargeError:
         return ToolResult(f"A request has at most {REQUEST_BYTES} bytes. Ask again with less", True)
     except OSError:
-        return ToolResult("A request is a regular file. Write it anew", True)
+        return ToolResult("A request must be a regular file. Write it again", True)
     except (ValueError, KeyError, TypeError, AttributeError):
-        return ToolResult('A request is JSON such as {"tool": "list_sessions", "arguments": {}}. Write it anew', True)
+        return ToolResult('A request is JSON such as {"tool": "list_sessions", "arguments": {}}. Write it again', True)
     except StopIteration:
         names = ", ".join(tool.name for tool in tools)
         return ToolResult(f"There is no such tool. Ask for one of {names}", True)

@@ -234,7 +234,7 @@ TOOLS = (
         "Remember",
         "Keeps a fact, a decision or a preference for all later sessions. Use it when the user asks you to remember "
         "something, or settles what later sessions need to know. One sentence that can be understood alone, with the "
-        "words of this session that bear it out. What is remembered already is not kept twice.",
+        "words of this session that prove it. What is remembered already is not kept twice.",
         arguments_schema(
             {
                 "text": text_argument("What to remember, in one or two sentences.", MEMORY_CHARACTERS),

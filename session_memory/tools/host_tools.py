@@ -178,7 +178,7 @@ _GROUP_TOOLS = (
         "register_group",
         "Register a group",
         "Makes a group with an agent, a directory and sessions of its own, which answers in a chat. Use it only when "
-        "your user asks for that: whoever writes in that chat speaks with the agent from then on.",
+        "your user asks for that: everyone in that chat can talk to the agent from then on.",
         arguments_schema(
             {"group": text_argument("Its name: 1 to 64 of the characters A-Z a-z 0-9 . _ -, such as `family`.")},
             {

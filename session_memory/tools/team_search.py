@@ -102,8 +102,8 @@ def _location(path: str | None, environ: Mapping[str, str]) -> StoreLocation:
 
 
 def _homes(location: StoreLocation) -> tuple[str, ...] | None:
-    """The groups whose sessions may be seen, None for all. To the agent of main, which sees all groups of its host,
-    nothing else in the team is open than what groups with their names have."""
+    """Return the groups whose sessions may be seen, None for all. The agent of main sees all groups of its host, but in
+    the team only what those groups have shared under their names."""
     return location.homes or tuple({one.home for one in location.watched if one.home}) or None
 
 

@@ -33,7 +33,7 @@ HEADERS = {
     "Cache-Control": "no-store",
 }
 _HEADERS = [(name.lower().encode(), value.encode()) for name, value in HEADERS.items()]
-_NO_ENTRY = "This page is for whoever started it: open the link that `session-memory page` shows in its terminal.\n"
+_NO_ENTRY = "This page is private to its user: open the link that `session-memory page` shows in its terminal.\n"
 _USED = "This link was used before, or is not whole: open the one that `session-memory page` shows in its terminal.\n"
 
 

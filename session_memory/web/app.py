@@ -132,7 +132,7 @@ class PageApp:
         elif isinstance(error, StoreMissingError):
             kind, title = "empty", "No store yet"
         elif isinstance(error, CorruptDatabaseError):
-            kind, title = "rebuilt", "The store is being made anew"
+            kind, title = "rebuilt", "The store is being rebuilt"
             hint = hint or "it was damaged; all of it is read from the transcripts again, and this page shows it then"
         elif isinstance(error, NewerDatabaseError):
             kind, title = "newer", "The store is of a newer version"

@@ -177,7 +177,7 @@ def _conversations(request: PageRequest) -> list[Conversation]:
     found = [one for one in found if one.session_id == wanted]
     if not found:
         raise NotFoundError(
-            "no session of that id is in the store", "it may be excluded by a rule, forgotten, or not taken in yet"
+            "no session of that id is in the store", "it may be excluded by a rule, forgotten, or not ingested yet"
         )
     return found[::-1]
 

@@ -31,7 +31,7 @@ Note:
 - project, person: who or what it is, in a sentence
 
 Leave out what matters only today, what was merely considered, and every secret. Each memory needs a quote: words of \
-the record, copied exactly and without gaps, which bear it out. If nothing is worth it, the list is empty. Write in \
+the record, copied exactly and without gaps, which prove it. If nothing is worth it, the list is empty. Write in \
 the language of the user."""
 
 WHOLE = """\
