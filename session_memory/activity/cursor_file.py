@@ -15,6 +15,8 @@ from ..system.json import decode, encode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from ..transcripts.cursor import Cursor
 
 LOCK_WAIT_SECONDS = 0.2
@@ -88,6 +90,18 @@ class CursorFile(KnownCursors):
         os.ftruncate(self._lock, 0)
         os.pwrite(self._lock, note, 0)
         return True
+
+    def forget_titles(self, keys: Collection[str]) -> None:
+        """Delete the titles of sessions with these keys. Raises OSError."""
+        kept = encode(self.cursors)
+        for own in self.cursors.values():
+            for cursors in (own, own.get(LAST, {}).get("cursors", {})):
+                for cursor in [cursors[key] for key in keys if key in cursors]:
+                    cursor.pop("title", None)
+                    cursor.pop("own_title", None)
+        if encode(self.cursors) != kept:
+            self.prepare()
+            self.commit()
 
     def close(self) -> None:
         """Releases the lock; the kernel does so for a process that dies."""

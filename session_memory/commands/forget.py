@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..activity.cursor_file import CursorFile
 from ..archives.list import list_archives
 from ..archives.privacy import private_path
 from ..errors import SessionMemoryError, WrongCallError
@@ -14,11 +15,14 @@ from ..memories.folders import folder_of, groups_of, strategies_directory
 from ..memories.library import library_of, open_index
 from ..runtimes.detection import is_started_by_agent, runtime_of
 from ..settings import forgotten
+from ..settings.confined_group import held_home
+from ..settings.host_layout import Layout
 from ..settings.rules import covers
 from ..store.rules import JudgedFile
 from ..store.sqlite.memory_index import MemoryFilter
 from ..store.values import Filter
 from ..system.confined_files import OutsideGroupError, pinned
+from ..system.files import names_in
 from ..system.terminal import Terminal
 from ..text.format import counted
 from ..text.timestamps import epoch_seconds
@@ -47,7 +51,7 @@ class ForgetError(SessionMemoryError):
 
 class Chosen(NamedTuple):
     """The selection to forget: `until` is the time up to which, by group and session; `archives` and `transcripts` are
-    paths; nothing is kept of those in `whole`."""
+    paths; nothing is kept of those in `whole`. `names` are the ids and names of the sessions, by group."""
 
     conversations: list[Conversation]
     until: dict[tuple[str, str], int]
@@ -55,6 +59,7 @@ class Chosen(NamedTuple):
     archives: list[str]
     transcripts: list[str]
     whole: list[str]
+    names: dict[str, set[str]]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -107,6 +112,7 @@ def _forget(opened: OpenStore, arguments: argparse.Namespace) -> int:
     opened.store.forget_conversations(chosen.conversations)
     for path in chosen.whole:
         mirror.empty(path)
+    _forget_in_cursors(opened, chosen.names)
     _forget_in_graph(opened, chosen.until)
     forget_in_team(opened, chosen.until.keys(), chosen.memories)
     own = [path for path in chosen.whole if not mirror.is_mirror(path)]
@@ -179,7 +185,10 @@ def _chosen(opened: OpenStore, session: str, project: str, before: int | None, n
     archives = [path for archived in location.archives for path in _archives(archived, until)]
     transcripts = [path for path in paths if path.endswith(".jsonl") and os.path.exists(path)]
     whole = [path for path in transcripts if paths[path]]
-    return Chosen(wanted, until, _memories(opened, until), archives, transcripts, whole)
+    names: dict[str, set[str]] = {home: set() for home, _ in until}
+    for key in keys:
+        names[key[0]].update((files[key].session_id, *rules.names(_judged(files[key]))))
+    return Chosen(wanted, until, _memories(opened, until), archives, transcripts, whole, names)
 
 
 def _judged(state: FileState) -> JudgedFile:
@@ -234,6 +243,24 @@ def _amounts(chosen: Chosen) -> str:
         counted(memories, "memory", "memories"), counted(len(chosen.archives), "archive"),
     ]  # fmt: skip
     return ", ".join(parts)
+
+
+def _forget_in_cursors(opened: OpenStore, names: Mapping[str, Collection[str]]) -> None:
+    """Delete the titles of sessions, by group, from the cursors of those that were told of them."""
+    for group, keys in names.items():
+        layout = Layout(opened.location.home.root)
+        held = held_home(layout.group(group)) if group else nullcontext(opened.location.home)
+        try:
+            with held as home:
+                folder = os.path.dirname(home.cursor_file("x"))
+                for name in names_in(folder):
+                    if name.endswith(".json"):
+                        with closing(CursorFile(f"{folder}/{name}")) as file:
+                            file.forget_titles(keys)
+        except FileNotFoundError:  # a group without transcripts
+            continue
+        except (SessionMemoryError, OSError) as error:
+            opened.note(f"cursors keep titles of it until the next prompt: {error}")
 
 
 def _forget_in_graph(opened: OpenStore, until: dict[tuple[str, str], int]) -> None:

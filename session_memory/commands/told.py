@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 SUMMARY = "show the last update that a session got about the others, if it arrived, and what waits"
 SHOWN = 5
+WITHHELD = "Rules have changed since, or something was forgotten: the text may hold what is hidden now."
 _ARRIVED = {True: "and it arrived", False: "not found in its transcript", None: "not known yet whether it arrived"}
 
 
@@ -58,6 +59,8 @@ def _show(one: FoundSession, state: DeliveryState, terminal: Terminal) -> None:
         when = age(time.time() - told.at)
         terminal.line(f"Told {when}, {_ARRIVED[told.acknowledged]}{':' if told.text else '.'}")
         terminal.quote(for_people(told.text or ""))
+        if state.is_withheld:
+            terminal.line(WITHHELD)
     terminal.line("Waiting for its next prompt:" if state.waiting else "Nothing waits for it.")
     terminal.quote(for_people(state.waiting))
 

@@ -11,24 +11,27 @@ from ..activity.changes import Observation
 from ..activity.cursor_file import KnownCursors
 from ..activity.delivery import waiting_text
 from ..settings.confined_group import held_home
+from ..settings.privacy import Privacy
 from ..transcripts.entries import INTRODUCTION
 from ..transcripts.gate import describe
 from .context import Context
 from .prompt import own_session
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
+    from ..settings.homes import Home
     from ..settings.host_layout import Group
     from ..transcripts.sessions import FoundSession
 
 
 class DeliveryState(NamedTuple):
-    """What was `delivered` last, None where nothing was or nothing is known of it; and the very text that is `waiting`,
-    '' for none."""
+    """The update that was `delivered` last, None if there was none or nothing is known of it; and the text that is
+    `waiting`, '' for none. `is_withheld` says that the text of the delivered one may hold what is hidden by now."""
 
     delivered: Delivered | None
     waiting: str
+    is_withheld: bool = False
 
 
 def delivery_state(one: FoundSession, environ: Mapping[str, str]) -> DeliveryState:
@@ -65,7 +68,12 @@ def state_in_group(group: Group, session_id: str) -> DeliveryState | None:
 def _state_of(context: Context) -> DeliveryState:
     others, settings = context.other_sessions(), context.settings
     own = own_session(context, {})
-    told = delivered(KnownCursors(own.cursor_file).cursors.get(own.key, {}), own)
+    cursors = KnownCursors(own.cursor_file).cursors.get(own.key, {})
+    told = delivered(cursors, own)
+    starts = {context.directory, *[str(cursor.get("start", "")) for cursor in cursors.values()]}
+    is_withheld = told is not None and _hides_since(told.at, context.home, starts)
+    if told is not None and is_withheld:
+        told.text = None
     waiting = waiting_text(
         own,
         Observation(own, others, settings),
@@ -74,4 +82,22 @@ def _state_of(context: Context) -> DeliveryState:
         limit=settings.max_characters,
         introduction=INTRODUCTION,
     )
-    return DeliveryState(told, waiting)
+    return DeliveryState(told, waiting, is_withheld)
+
+
+def _hides_since(at: float, home: Home, starts: Iterable[str]) -> bool:
+    """Return whether rules, or what was forgotten, have changed since the time `at`, for sessions that were started in
+    the directories `starts`, and anything is hidden now. The gate judged by those of then."""
+    privacy = Privacy(os.environ, home)
+    return any(
+        not privacy.is_open(start) and any(_changed(path) > at for path in privacy.files(start)) for start in starts
+    )
+
+
+def _changed(path: str) -> float:
+    """Return when a file, or its place, got its content; 0.0 if it is not there."""
+    try:
+        status = os.stat(path)
+    except OSError:
+        return 0.0
+    return max(status.st_mtime, status.st_ctime)

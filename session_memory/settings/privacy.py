@@ -99,9 +99,11 @@ class Privacy:
         return self._forgotten[path]
 
     def files(self, start_directory: str = "") -> list[str]:
-        """The settings whose rules count for a session that was started there, whether they are there or not."""
+        """Return the files, there or not, that decide what may be told of a session that was started there: settings
+        with their rules, and what was forgotten."""
         found = {**self._always, **_by_file(self.agent_homes(start_directory))}
-        return list(dict.fromkeys([path for home in found.values() for path in (home.config_file, *home.rules_files)]))
+        rules = [path for home in found.values() for path in (home.config_file, *home.rules_files)]
+        return list(dict.fromkeys([*rules, *self._forgotten_files(start_directory)]))
 
     def _for(self, start_directory: str) -> list[Settings]:
         """The settings whose rules count for a session; looked for once a directory."""

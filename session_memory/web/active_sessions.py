@@ -50,11 +50,13 @@ _UNIT_SECONDS = {"m": 60, "h": 3600, "d": 86400}
 
 
 class Told(NamedTuple):
-    """The update at a session's last prompt: its time, its exact text, and whether it arrived (None: unknown)."""
+    """The update at a session's last prompt: its time, its exact text, and whether it arrived (None: unknown). If it
+    `is_withheld`, there is no text, because that may hold what is hidden by now."""
 
     at: float
     text: str
     has_arrived: bool | None
+    is_withheld: bool = False
 
     @property
     def gist(self) -> str:
@@ -157,10 +159,12 @@ def _from_transcript(one: FoundSession, environ: Mapping[str, str], now: float) 
 def _with_delivery(found: ActiveSession, state: Callable[[], DeliveryState | None], now: float) -> ActiveSession:
     """Return the session with its last and its waiting update; each collision once, with its current age."""
     try:
-        delivered, waiting = state() or (None, "")
+        delivered, waiting, is_withheld = state() or (None, "", False)
     except Exception as error:  # see above
         return found._replace(problem=for_people(described(error)))
-    told = Told(delivered.at, for_people(delivered.text or ""), delivered.acknowledged) if delivered else None
+    told = None
+    if delivered:
+        told = Told(delivered.at, for_people(delivered.text or ""), delivered.acknowledged, is_withheld)
     waiting = for_people(waiting)
     lines = [*waiting.splitlines(), *(aged(told.text, now - told.at).splitlines() if told else ())]
     collisions: dict[str, str] = {}

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hooks_scene import ROOT
 from hooks_scene import run as run_hook
+from hooks_scene import told as told_at
 from records import append, assistant, new_id, user, write
 from store_scene import StoreUser
 
@@ -33,6 +34,8 @@ class Machine(StoreUser):
         self.work.mkdir()
         self.folder = self.projects / str(self.work).replace("/", "-")
         self.began = time.time() - 6 * HOUR
+        self.last_told = ""
+        self.is_told_first = False
         self.own = self.talk(OWN_ID, "zucchini", at=self.began)
         self.other = self.talk(OTHER_ID, OTHER, at=time.time() - 60)
 
@@ -48,6 +51,22 @@ class Machine(StoreUser):
     def add(self, path: Path, id: str, *records: dict[str, Any], cwd: Path | None = None, **fields: Any) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
         append(path, *[{**one, "sessionId": id, "cwd": str(cwd or self.work), **fields} for one in records])
+
+    def config(self, text: str) -> None:
+        self.before_hiding()
+        super().config(text)
+
+    def before_hiding(self) -> None:
+        """Has the session at hand be told of all, if it is asked for, and its transcript show that."""
+        if self.is_told_first and not self.last_told:
+            event = self.event(hook_event_name="UserPromptSubmit", prompt="hi")
+            self.last_told = told_at(run_hook(event, self.home))
+            content = {"type": "hook_additional_context", "content": [self.last_told], "hookEvent": "UserPromptSubmit"}
+            shown, reply = new_id(), assistant("Hello.")
+            self.add(
+                self.own, OWN_ID, {"type": "attachment", "uuid": shown, "attachment": content},
+                {**reply, "parentUuid": shown},
+            )  # fmt: skip
 
     def said(self, *words: object) -> str:
         done = self.run(*words, cwd=self.work)
@@ -166,8 +185,8 @@ def by_project(machine: Machine) -> None:
     """A link to the project that was made after the rule."""
     private = machine.home / "private"
     private.mkdir()
-    machine.config("projects: {~/alias: {ignore: true}}\n")
     machine.talk(HIDDEN_ID, SECRET, at=time.time() - 120, cwd=private)
+    machine.config("projects: {~/alias: {ignore: true}}\n")
     machine.said("sessions")
     (machine.home / "alias").symlink_to(private)
 
@@ -182,6 +201,7 @@ def by_directory(machine: Machine) -> None:
 def forgotten(machine: Machine) -> None:
     machine.talk(HIDDEN_ID, SECRET, at=time.time() - 120)
     machine.said("ingest")
+    machine.before_hiding()
     assert "Forgotten" in machine.said("forget", HIDDEN_ID, "--yes")
 
 
@@ -189,6 +209,7 @@ def forgotten_before(machine: Machine) -> None:
     machine.talk(HIDDEN_ID, SECRET, at=machine.began)
     machine.talk(HIDDEN_ID, "apricot", at=time.time() - 120)
     machine.said("ingest")
+    machine.before_hiding()
     before = time.strftime("%Y-%m-%dT%H:%M", time.gmtime(machine.began + HOUR))
     assert "Forgotten" in machine.said("forget", HIDDEN_ID, "--before", before, "--yes")
 
@@ -196,6 +217,7 @@ def forgotten_before(machine: Machine) -> None:
 def forgotten_project(machine: Machine) -> None:
     machine.talk(HIDDEN_ID, SECRET, at=time.time() - 120, cwd=machine.home / "private")
     machine.said("ingest")
+    machine.before_hiding()
     assert "Forgotten" in machine.said("forget", "--project", machine.home / "private", "--yes")
 
 
@@ -252,6 +274,42 @@ def test_what_is_hidden_is_told_by_no_reader(tmp_path: Path, way: str, reader: s
     told = READERS[reader](machine)
     assert OTHER in told or OTHER_ID in told  # the reader reads
     assert SECRET not in told
+
+
+@pytest.mark.parametrize("way", [way for way in WAYS if way != "of another session"])  # that is never told
+def test_an_update_of_before_something_was_hidden_is_shown_no_more(tmp_path: Path, way: str) -> None:
+    machine = Machine(tmp_path)
+    machine.is_told_first = True
+    WAYS[way](machine)
+    assert SECRET in machine.last_told
+    shown = machine.said("told", OWN_ID) + machine.said("told", OWN_ID, "--json") + machine.page()
+    assert "arrived" in shown
+    assert SECRET not in shown
+
+
+def test_of_what_is_forgotten_no_file_of_ours_holds_anything(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    machine.talk(HIDDEN_ID, SECRET, at=time.time() - 120)
+    machine.said("archive", "--all")
+    machine.is_told_first = True
+    machine.before_hiding()
+    kept = [path for path in (machine.home / ".session-memory").rglob("*") if path.is_file()]
+    assert any(SECRET.encode() in path.read_bytes() for path in kept)
+    forgotten(machine)
+    kept = [path for path in (machine.home / ".session-memory").rglob("*") if path.is_file()]
+    assert [path for path in kept if SECRET.encode() in path.read_bytes()] == []
+
+
+def test_an_update_is_shown_if_nothing_is_hidden_since(tmp_path: Path) -> None:
+    machine = Machine(tmp_path)
+    machine.is_told_first = True
+    machine.config(f"sessions: {{{HIDDEN_ID}: {{ignore: true}}}}\n")
+    machine.last_told = ""
+    machine.talk(FORK_ID, "apricot", at=time.time() - 10)
+    machine.before_hiding()
+    assert "apricot" in machine.last_told
+    assert "apricot" in machine.said("told", OWN_ID)
+    assert "apricot" in machine.page()
 
 
 @pytest.mark.parametrize("reader", READERS)
