@@ -10,7 +10,7 @@ from __future__ import annotations
 from ..system.files import is_file, os, read_whole, real_path, write_atomically
 from ..system.json import decode, encode, sealed, unsealed
 from .compiled import stamps_of
-from .homes import ENV_HOME, Home, homes_above, person_home, user_dir
+from .homes import ENV_HOME, Home, home_at, homes_above, host_of, person_home, user_dir
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,6 +29,9 @@ def agent_home(start: str, environ: Mapping[str, str], *, stop: str = "", folder
     """
     for home in homes_above(start, environ, stop, folder):
         if is_registered(home.root, environ):
+            host = host_of(home.root)
+            if host not in ("", home.root) and is_registered_host(host, environ):  # whose operator's settings count
+                return home_at(home.root, environ, sessions_dir=home.sessions_dir, host=host)
             return home
     return None
 

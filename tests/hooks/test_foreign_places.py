@@ -10,10 +10,12 @@ from pathlib import Path
 import pytest
 from git_scene import repository
 from hooks_scene import run, told
-from records import exchange, new_id, register, user, write
+from records import append, exchange, new_id, register, user, write
+from transcripts_scene import BEGAN, write_transcript
 
 from session_memory.install.kept_files import ForeignPlaceError, check_place
 from session_memory.runtimes.claude import encode_cwd
+from session_memory.settings.registry import register_host
 
 SECRET = "my diagnosis is gout"
 CONFIG = """scope: all
@@ -120,3 +122,35 @@ def test_a_place_with_something_else_in_it_is_none_to_install_into(tmp_path: Pat
         check_place(str(tmp_path))
     (tmp_path / "config.yaml").write_text("scope: all\n")
     check_place(str(tmp_path))
+
+
+def test_in_the_directory_of_a_group_the_rules_of_its_host_count(layout, tmp_path):
+    group = layout.group("garden")
+    Path(layout.database).touch()
+    register_host(layout.root, {"HOME": str(tmp_path)})
+    own = write_transcript(group, new_id())
+    for name, id in (("main", own.stem), ("diary", write_transcript(group, new_id(), SECRET).stem)):
+        Path(group.memory_home.sessions_dir, f"{name}.json").write_text(json.dumps({"sessionId": id}))
+    for path in own.parent.iterdir():
+        path.write_text(path.read_text().replace(BEGAN, time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())))
+    config = Path(layout.config_file)
+    config.parent.mkdir(parents=True)
+
+    def prompt():
+        fields = {"hook_event_name": "UserPromptSubmit", "prompt": "hi", "cwd": group.root}
+        event = {"session_id": own.stem, "transcript_path": str(own), **fields}
+        environ = {"CLAUDE_PROJECT_DIR": group.root, "CLAUDE_CONFIG_DIR": group.config_dir}
+        return run(event, tmp_path, **environ).decode()
+
+    config.write_text("sessions: {diary: {ignore: true}}\n")
+    Path(group.root, ".session-memory", "config.yaml").write_text("sessions: {diary: {ignore: false}}\n")
+    assert SECRET not in prompt()
+    append(own.parent / f"{group_session(group, 'diary')}.jsonl", *exchange(SECRET, "Noted."))
+    assert SECRET not in prompt()
+    config.write_text("")
+    append(own.parent / f"{group_session(group, 'diary')}.jsonl", *exchange(SECRET, "Noted."))
+    assert SECRET in prompt()
+
+
+def group_session(group, name):
+    return json.loads(Path(group.memory_home.sessions_dir, f"{name}.json").read_text())["sessionId"]
