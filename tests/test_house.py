@@ -37,7 +37,9 @@ UPPER = (
 LAYERS = {room: number for number, rooms in enumerate(LOWER + UPPER) for room in rooms}
 
 # Rooms whose docstrings are in plain English: add a room once none of its docstrings begins with a clause.
-PLAIN_ROOMS = ("host", "memories", "patterns", "tools", "upkeep", "web")
+PLAIN_ROOMS = (
+    "archives", "commands", "host", "memories", "patterns", "system", "tools", "transcripts", "upkeep", "web",
+)  # fmt: skip
 CLAUSES = {
     "as",
     "how",

@@ -1,16 +1,14 @@
-"""Mirrors: transcripts that we write for a runtime which keeps its sessions in another form.
+"""Mirrors: transcripts that this program writes for a runtime which stores its sessions in another form.
 
-All that reads transcripts takes files of lines to which nothing but lines are added. Where a runtime changes what it
-has written (rows of a database, files that it writes anew), a mirror is such a file for one session: what is final is
-appended to it, once, and where the runtime takes something back, a line that says so. What those lines are is the
-runtime's own.
+The readers of transcripts expect files of lines that only grow. If a runtime changes what it has written (rows of a
+database, rewritten files), a mirror is such a file for one session. Final records are appended once; if the runtime
+withdraws one, a line says so. The form of the lines is the runtime's own.
 
-Each addition ends in a mark, a line that says up to where the runtime's own form was read. What lies behind the last
-mark was being written when a process was killed: it is taken away, and read again. A mirror that is gone is made anew,
-with the same ids.
+Each addition ends in a mark, a line that says up to where the runtime's data was read. Lines after the last mark were
+being written when a process was killed: they are removed and read again. A deleted mirror is rebuilt with the same ids.
 
-A mirror may also be a copy of what a runtime has compressed. It has no marks: the state that is kept with the mirrors
-names it (`copied`), and what could not be read (`unread`), by the paths below their directory.
+A mirror may also be a copy of a compressed transcript. It has no marks: the state that is kept with the mirrors names
+it (`copied`), and what could not be read (`unread`), by paths relative to their directory.
 """
 
 from __future__ import annotations
@@ -144,17 +142,17 @@ def empty(path: str) -> bool:
 
 
 def is_mirror(path: str) -> bool:
-    """Tell whether the transcript at `path` is one of ours."""
+    """Check if the transcript at `path` is a mirror."""
     return is_file(path) and bool(_root_of(path))
 
 
 def unread(root: str) -> list[tuple[str, str]]:
-    """Return what could not be copied to the mirrors below `root`, as paths below there, and why."""
+    """Return the sessions that could not be copied to the mirrors below `root`, by relative path, and why."""
     return [(key, why) for key, (_, why) in read_state(root).get("unread", {}).items()]
 
 
 def lock_path(root: str) -> str:
-    """Return the file whose lock is held by whoever writes the mirrors below `root`."""
+    """Return the file to lock for writing the mirrors below `root`."""
     return f"{root}/{_LOCK_FILE}"
 
 

@@ -27,9 +27,9 @@ MOST_TRANSCRIPTS = 8  # of a folder, searched for the directory of its sessions
 
 
 def project_folders(places: Places, start: str, user_dir: str) -> FoldersByRuntime:
-    """Return the folders of the project of sessions that are started in `start`, by the names of the runtimes, each
-    with the name of its worktree, '' for that of `start`. Where `start` is in no repository, it is the project. The
-    runtimes share an index: nothing depends on which of them comes first.
+    """Return the folders of the project of sessions started in `start`, by the names of the runtimes, each with the
+    name of its worktree ('' for that of `start`). If `start` is in no repository, it is the project. The runtimes share
+    an index, independent of their order.
 
     `user_dir` is the person's home directory.
     """
@@ -39,10 +39,10 @@ def project_folders(places: Places, start: str, user_dir: str) -> FoldersByRunti
 def keep_project(
     places: Places, start: str, user_dir: str, index_file: str
 ) -> tuple[FoldersByRuntime, SubAgents]:  # fmt: skip
-    """Return the same, and the sub-agents whose transcripts lie among those of all sessions; kept in the index, which
-    also knows the worktrees that have been removed, and in which directory each transcript began that lies in no folder
-    of its project. Where it cannot be written, or a directory's name holds a secret, all is found anew at the next
-    prompt. What a deadline cuts short goes on there from what was found."""
+    """Find the same, and the sub-agents whose transcripts are among those of all sessions; write the index, which also
+    keeps removed worktrees, and the start directory of each transcript outside the project's folders. If it cannot be
+    written, or a directory's name contains a secret, the next prompt searches again. A search cut short by the deadline
+    continues there."""
     search = _Search(places, start, user_dir, read_index(index_file))
     try:
         folders = search.folders()

@@ -1,9 +1,7 @@
-"""The folders of transcripts that belong to one project, as an index keeps them, whether that still holds, and the
-sessions in them.
+"""The folders of transcripts of one project, kept in an index, and the sessions in them.
 
-Runtimes keep a folder of transcripts for each directory that sessions are started in, or transcripts by their dates.
-Which of them are of one repository `project_folders` finds, once; a prompt only asks whether what it follows from is
-still the same.
+Runtimes keep a folder of transcripts for each start directory, or sort transcripts by date. `project_folders` finds
+those of one repository once; a prompt only checks that the index is still valid.
 """
 
 from __future__ import annotations
@@ -26,9 +24,9 @@ if TYPE_CHECKING:
 
 
 def kept_project(places: Places, start: str, index_file: str) -> tuple[FoldersByRuntime, SubAgents] | None:
-    """Return the folders in the index of the project of sessions that are started in `start`, each with the name of its
-    worktree, '' for that of `start`; and the sub-agents whose transcripts lie among those of all sessions. None where
-    it has to be made anew."""
+    """Return the indexed folders of the project of sessions started in `start`, each with the name of its worktree (''
+    for that of `start`), and the sub-agents whose transcripts are among those of all sessions. Return None if the index
+    must be rebuilt."""
     index = read_index(index_file)
     try:
         if (

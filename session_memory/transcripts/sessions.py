@@ -36,11 +36,11 @@ class UnknownSessionError(SessionMemoryError):
 
 
 class FoundSession:
-    """A session with the runtime and the home it belongs to; `modified` in seconds since the epoch, `size` in bytes.
+    """A session with its runtime and home; `modified` in seconds since the epoch, `size` in bytes.
 
-    `gate` says what may be told of it, None for whoever is in it, who is told all. `title` is what may be told of the
-    title, with its rank. `former` are the names that it had, the latest last: it goes by that if it has none, and no
-    other session has it (`taken`)."""
+    `gate` says what may be shown of it, None for a participant of the session, who may see all. `title` is the part of
+    the title that may be shown, with its rank. `former` are its former names, the latest last: the session is called by
+    that if it has no name and no other session has taken it (`taken`)."""
 
     def __init__(
         self, session: Session, runtime: Runtime, home: Home, status: os.stat_result, began: float | None = None,
@@ -77,11 +77,10 @@ def find_sessions(
 ) -> list[FoundSession]:  # fmt: skip
     """Return the sessions of the home `path`, else of the current one: an agent home's, the project's, or all.
 
-    The latest first, without those that are excluded, unless a person asks `with_private`, and those that wrote nothing
-    `since` (seconds since the epoch). That with `own_id`, or the
-    one that the environment names, is whoever asks, and told all of itself. `former_names` returns the names that the
-    sessions of a home had, by their ids; an agent's that were put by under one are found too. Raises
-    UnknownSessionError where there is no home with sessions.
+    The latest come first. Excluded sessions are omitted unless a person asks `with_private`, and so are those that
+    wrote nothing `since` (seconds since the epoch). The session with `own_id`, or the one that the environment names,
+    is the caller's, which may see all of itself. `former_names` returns the former names of a home's sessions, by id;
+    saved sessions are found by them. Raises UnknownSessionError if there is no home with sessions.
     """
     former: dict[str, Mapping[str, Sequence[str]]] = {}
     candidates = list(_candidates(path, all_projects, environ))
