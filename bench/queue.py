@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Sequence
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -24,6 +25,7 @@ from session_memory.memories.queue import Queue
 from session_memory.memories.strategy import Memory, MemoryResult, Usage
 from session_memory.store.sqlite.engine import SqliteStore
 from session_memory.store.sqlite.queue import StoredQueue
+from session_memory.store.sqlite.queue_database import QueueDatabase
 from session_memory.store.values import Filter
 from session_memory.system.files import write_atomically
 from tests.stored import Stored, talk
@@ -158,8 +160,9 @@ def _await(child: int) -> int:
 
 def _recorded(store: SqliteStore) -> dict[int, str]:
     """What was made of which conversations and not kept yet: from now on nothing else may become of them."""
-    rows = store.connection.execute("SELECT conversation_id, result FROM memory_work WHERE result IS NOT NULL")
-    return {int(str(row[0])): json.loads(str(row[1]))["memories"][0]["title"] for row in rows}
+    with closing(QueueDatabase(store.path)) as queue:
+        rows = queue.fetch("SELECT conversation_id, result FROM memory_work WHERE result IS NOT NULL")
+    return {number: json.loads(result)["memories"][0]["title"] for number, result in rows}
 
 
 def _checked(store: SqliteStore, kills: int, log: str, kept: Path, recorded: dict[int, str]) -> Outcome:

@@ -127,6 +127,7 @@ class StoreUser:
         self.projects = home / ".claude" / "projects"
         self.projects.mkdir(parents=True)
         self.database = home / ".session-memory" / "store" / "memory.db"
+        self.queue = home / ".session-memory" / "store" / "memory.db.queue"
 
     def session(self, name: str, *records: dict[str, Any], project: str = "-srv-agent") -> Path:
         """A transcript that was last written an hour ago."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..memories.runner import settings_of
 from ..memories.tokens import all_prices
+from ..store.sqlite.queue_file import UnreadableQueueError
 from ..text.format import counted, enumerated
 from ..text.sanitize import for_prompt
 from ..upkeep.cost_sums import BY, is_within, of_memories, sums_of
@@ -56,7 +57,11 @@ def _show(opened: OpenStore, arguments: argparse.Namespace) -> int:
         found = (one for one in expenses(files, prices, advance) if is_within(one, wanted))
         total, [rows] = sums_of(found, arguments.by)
     is_of_all = wanted.homes is None and not (wanted.project or wanted.directories or wanted.session)
-    memories = of_memories(opened.location, wanted, prices) if is_of_all else []
+    memories = []
+    try:
+        memories = of_memories(opened.location, wanted, prices) if is_of_all else []
+    except UnreadableQueueError as error:
+        opened.terminal.note(f"what memories cost is not known: {error}")
     opened.terminal.result(
         {
             "by": arguments.by,

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..store.ingest.sources import FOREIGN, told_roots
+from ..store.sqlite.queue_database import damage
 from ..store.sqlite.repair import faults
 from ..system.confined_files import OutsideGroupError
 from ..system.sqlite import CorruptDatabaseError
@@ -54,9 +55,10 @@ def _check(opened: OpenStore) -> int:
     problems = {path: problem for path, problem in unread.items() if problem != FOREIGN}
     redacted = opened.store.redacted_share()
     watcher = watcher_of(opened.location.database)
+    queue = damage(opened.location.database)
     opened.terminal.result(
         {
-            "ok": not missing and not problems,
+            "ok": not missing and not problems and not queue,
             "store": opened.location.database,
             "is_newer": opened.store.is_newer,
             "obstacle": str(opened.store.obstacle) if opened.store.obstacle else None,
@@ -70,9 +72,12 @@ def _check(opened: OpenStore) -> int:
             "redacted": round(redacted, 3),
             "missing": missing,
             "watcher": watcher or None,
+            "queue": str(queue) if queue else None,
         }
     )
     _print(opened, counts._asdict(), states, unfinished, missing, watcher)
+    if queue:
+        opened.terminal.note(f"{queue} ({queue.hint})")
     if redacted < 1:
         share = f"{redacted:.0%} of the texts of earlier versions"
         opened.terminal.note(f"{share} was redacted again: session-memory ingest continues")
@@ -85,7 +90,7 @@ def _check(opened: OpenStore) -> int:
         opened.terminal.note(
             f"{what} compressed by its runtime ({COMPRESSED}): to read such, session-memory install --with zstd"
         )
-    return 1 if missing or problems else 0
+    return 1 if missing or problems or queue else 0
 
 
 def _compressed(opened: OpenStore) -> int:

@@ -46,7 +46,7 @@ class Kept(NamedTuple):
 class _InStore:
     """The part of the status that is in the store."""
 
-    def __init__(self, waits: Waiting, spent: Spent, counts: Counts) -> None:
+    def __init__(self, waits: Waiting, spent: Spent | None, counts: Counts) -> None:
         self.waits = waits
         self.spent = spent
         self.counts = counts
@@ -71,7 +71,7 @@ def run(arguments: argparse.Namespace) -> int:
         terminal.item("went wrong", terminal.short(problem))
     if len(problems) > SHOWN:
         terminal.item("", f"and {len(problems) - SHOWN} more: see --json")
-    if found:
+    if found and found.spent:
         terminal.item("spent", _cost(found.spent))
     places = _places(location)
     for label, place in places.items():
@@ -90,19 +90,27 @@ def _in_store(arguments: argparse.Namespace, location: StoreLocation) -> tuple[_
     if not os.path.exists(location.database):
         return None, []
     found: list[_InStore] = []
+    problems: list[str] = []
 
     def look(opened: OpenStore) -> int:
-        from ..upkeep.overview import spent, waiting
+        from ..store.sqlite.queue_file import UnreadableQueueError
+        from ..upkeep.overview import in_queue, waiting
 
+        conversations: dict[str, int] = {}
+        spent = None
+        try:
+            conversations, spent = in_queue(location)
+        except UnreadableQueueError as error:
+            problems.append(f"{error}; {error.hint}")
         store = opened.store
-        found.append(_InStore(waiting(store, location), spent(location), store.counts(location.homes)))
+        found.append(_InStore(waiting(store, location, conversations), spent, store.counts(location.homes)))
         return 0
 
     try:
         with_store(arguments, look)
     except (SessionMemoryError, OSError) as error:
         return None, [described(error)]
-    return found[0], []
+    return found[0], problems
 
 
 def _problems(runs: UpkeepRuns, found: _InStore | None) -> list[str]:
@@ -216,7 +224,7 @@ def _as_json(
         ],
         "waiting": found.waits._asdict() if found else None,
         "problems": problems,
-        "spent": found.spent._asdict() if found else None,
+        "spent": found.spent._asdict() if found and found.spent else None,
         "holds": found.counts._asdict() if found else None,
         "places": {label: place._asdict() for label, place in places.items()},
     }

@@ -3,7 +3,6 @@ new in transcripts and, if these are gone, in archives."""
 
 from __future__ import annotations
 
-import os
 import time
 
 from ..errors import SessionMemoryError, described
@@ -12,7 +11,7 @@ from ..text.format import counted
 from ..text.timestamps import now_milliseconds
 from .ingest.unchanged import count_unchanged, not_in_yet
 from .sqlite.engine import SqliteStore
-from .sqlite.queue_copy import path_of
+from .sqlite.queue_file import has_queue
 from .sqlite.repair import REBUILT, damage_recognised, is_empty, rebuilt_notice, recut, set_aside_if_corrupt
 from .sqlite.schema import complete
 
@@ -90,7 +89,7 @@ def use_store(
             aside = aside or store.set_aside
             if aside:
                 note(rebuilt_notice(aside))
-            elif store.is_new and os.path.lexists(path_of(location.database)):
+            elif store.is_new and has_queue(location.database):
                 note(f"the store was empty: it is {REBUILT}")
             if store.is_newer:
                 note(NEWER)

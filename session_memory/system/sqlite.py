@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from ..errors import SessionMemoryError, described, no_room
@@ -14,6 +14,7 @@ from .files import DATABASE_SUFFIXES, NotAFileError, irregular, is_file, lock, o
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
     from apsw import Connection
@@ -82,18 +83,16 @@ class Patience:
 class Database:
     """An open file, made by `migrations` if missing. `patience` limits the wait for other processes.
 
-    A corrupt, outdated or foreign file is moved to `set_aside` ('' if none was) and replaced by a new one; before that
-    `salvage` is called with its path to recover what can be read. `is_new`: the file was just made. `obstacle` is the
-    reason why the file can only be read (no space or permission, a newer version); None if it can be written.
+    A corrupt, outdated or foreign file is moved to `set_aside` ('' if none was) and replaced by a new one; without
+    `replace` CorruptDatabaseError is raised instead. `is_new`: the file was just made. `obstacle` is the reason why the
+    file can only be read (no space or permission, a newer version); None if it can be written.
     """
 
     def __init__(
-        self, path: str, migrations: Sequence[Migration], salvage: Callable[[str], None] | None = None,
-        patience: Patience | None = None,
-    ) -> None:  # fmt: skip
+        self, path: str, migrations: Sequence[Migration], patience: Patience | None = None, *, replace: bool = True
+    ) -> None:
         self.path = path
         self._migrations = migrations
-        self._salvage = salvage
         self._patience = patience
         self.set_aside = ""
         self.is_new = False
@@ -101,6 +100,8 @@ class Database:
         try:
             self.connection = self._opened()
         except CorruptDatabaseError:
+            if not replace:
+                raise
             held = lock(f"{path}.lock", LOCK_WAIT_SECONDS)
             try:
                 self.connection = self._opened_anew()
@@ -121,8 +122,6 @@ class Database:
         try:
             return self._opened()
         except CorruptDatabaseError as error:
-            if self._salvage:
-                self._salvage(self.path)
             self.set_aside = set_aside(self.path, error.WHY)
             return self._opened()
 
@@ -233,15 +232,25 @@ def open_file(path: str, *, create: bool = False, read_only: bool = False) -> Co
     """
     import apsw
 
-    stray = irregular(path)
-    if stray:
-        raise NotAFileError(f"not a regular file: {stray}")
+    _check_regular(path)
     access = apsw.SQLITE_OPEN_READONLY if read_only else apsw.SQLITE_OPEN_READWRITE
     with _opening:  # so that no other thread locks the file between its creation and the close of its descriptor
         if create and not os.path.lexists(path):
             with suppress(FileExistsError):
                 os.close(open_private(path, os.O_RDWR | os.O_EXCL))
         return apsw.Connection(_without_links(path), flags=access | apsw.SQLITE_OPEN_NOFOLLOW)
+
+
+def attach(connection: Connection, path: str, name: str) -> None:
+    """Attach the database at `path`, which is there, to a connection that `open_file` made; raises as that does."""
+    _check_regular(path)
+    connection.execute(f"ATTACH ? AS {name}", (_without_links(path),))
+
+
+def _check_regular(path: str) -> None:
+    stray = irregular(path)
+    if stray:
+        raise NotAFileError(f"not a regular file: {stray}")
 
 
 @contextmanager

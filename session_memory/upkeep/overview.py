@@ -42,30 +42,29 @@ class Spent(NamedTuple):
     unpriced: list[str]
 
 
-def waiting(store: SqliteStore, location: StoreLocation) -> Waiting:
-    """Return the pending work. Raises DatabaseError."""
+def waiting(store: SqliteStore, location: StoreLocation, conversations: dict[str, int]) -> Waiting:
+    """Return what is not done yet, with the `conversations` of `in_queue`. Raises DatabaseError."""
     files, size = pending(store, [one for one in location.watched if one.is_expected()])
-    with closing(StoredQueue(location.database, location.rules)) as queue:
-        now = now_milliseconds()
-        each = {id: len(queue.waiting(id, now, location.homes)) for id in settings_of(location).strategies}
     unread = {
         f"{one.root}/{key}": one.problem
         for home in sorted({one.home for one in location.watched})
         for key, one in store.unread_files(home).items()
         if one.problem != FOREIGN
     }
-    return Waiting(files, size, each, unread)
+    return Waiting(files, size, conversations, unread)
 
 
-def spent(location: StoreLocation) -> Spent:
-    """Return the strategies' spending. Raises DatabaseError."""
+def in_queue(location: StoreLocation) -> tuple[dict[str, int], Spent]:
+    """Return how many conversations wait for each strategy, and what strategies spent. Raises UnreadableQueueError,
+    DatabaseError."""
     now = now_milliseconds()
-    with closing(StoredQueue(location.database)) as queue:
+    with closing(StoredQueue(location.database, location.rules)) as queue:
+        each = {id: len(queue.waiting(id, now, location.homes)) for id in settings_of(location).strategies}
         week = queue.accounts.by_model(day_of(now - (WEEK_DAYS - 1) * _DAY_MILLISECONDS))
         today = queue.accounts.by_model(day_of(now))
     prices = all_prices(settings_of(location).prices)
     costs = {usage.model: cost(usage, prices) for usage in week}
-    return Spent(
+    return each, Spent(
         sum(usage.tokens for usage in today),
         sum(usage.tokens for usage in week),
         sum(dollars or 0.0 for dollars in costs.values()),

@@ -178,6 +178,6 @@ def _end_leases(home: Path) -> None:
     """Lets time pass: what a killed process held is free again."""
     import apsw
 
-    connection = apsw.Connection(str(home / ".session-memory" / "store" / "memory.db"))
+    connection = apsw.Connection(str(home / ".session-memory" / "store" / "memory.db.queue"))
     connection.execute("UPDATE memory_work SET lease_until = 0")
     connection.close()

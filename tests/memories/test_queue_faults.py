@@ -19,6 +19,7 @@ from session_memory.memories.budget import TokenBudget
 from session_memory.memories.queue import Queue, decoded, encoded
 from session_memory.memories.strategy import BudgetError, Memory, MemoryResult, StrategyError, UnavailableError, Usage
 from session_memory.store.sqlite.queue import StoredQueue
+from session_memory.store.sqlite.queue_database import QueueDatabase
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -141,7 +142,9 @@ class TestCrashes:
         work = StoredQueue(stored.path)
 
         def lease() -> int:
-            return stored.store.connection.execute("SELECT max(lease_until) FROM memory_work").get
+            with closing(QueueDatabase(stored.path)) as queue:
+                [(until,)] = queue.fetch("SELECT max(lease_until) FROM memory_work")
+                return until
 
         def wait() -> None:
             first, deadline = lease(), time.monotonic() + 60

@@ -84,7 +84,11 @@ def check(database: str | Path) -> None:
     with closing(sqlite3.connect(database)) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
     quarantined = [file.name for file in database.parent.iterdir() if file.name.startswith(f"{database.name}.")]
-    assert [name for name in quarantined if not name.endswith((".lock", ".queue.jsonl"))] == []
+    assert [
+        name
+        for name in quarantined
+        if not name.endswith((".lock", ".queue", ".queue-wal", ".queue-shm", ".queue.lock"))
+    ] == []
 
 
 def use_a_store(home: Path, rounds: int) -> None:

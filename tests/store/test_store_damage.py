@@ -17,7 +17,6 @@ from records import exchange
 from store_scene import MONDAY, StoreUser, trip
 
 from session_memory.store.sqlite.queue import StoredQueue
-from session_memory.store.sqlite.queue_copy import path_of
 from session_memory.store.values import Usage
 from session_memory.text.timestamps import now_milliseconds
 
@@ -171,8 +170,6 @@ SET_ASIDE: dict[str, Damage] = {
     "no conversations": sql("DROP TABLE memory_conversations"),
     "no transcripts": sql("DROP TABLE memory_file_states"),
     "no entries": sql("DROP TABLE memory_transcript_entries"),
-    "no queue": sql("DROP TABLE memory_work"),
-    "no spending": sql("DROP TABLE memory_spending"),
     "no memories": sql("DROP TABLE memories"),
     "no search index": sql("DROP TABLE memory_search"),
     "a search index without its rows": sql("DELETE FROM memory_search_data WHERE id > 10"),
@@ -200,13 +197,8 @@ HEALED: dict[str, Damage] = {
     "an index of the log that was left": replaced("-shm", lambda place: place.write_bytes(bytes(32768))),
     "no view": sql("DROP VIEW entries"),
     "no index": sql("DROP INDEX memory_conversations_time"),
-    "no trigger": sql("DROP TRIGGER memory_work_forgets"),
     "another application id": sql("PRAGMA application_id = 77"),
     "a rollback journal": sql("PRAGMA journal_mode = delete"),
-    "a copy of the queue of noise": replaced(".queue.jsonl", lambda place: place.write_bytes(random.Random(5).randbytes(9000))),
-    "a copy of the queue that is a directory": replaced(".queue.jsonl", Path.mkdir),
-    "a copy of the queue that is a FIFO": replaced(".queue.jsonl", os.mkfifo),
-    "no copy of the queue": replaced(".queue.jsonl", lambda place: None),
 }  # fmt: skip
 
 
@@ -244,9 +236,18 @@ def test_a_store_that_was_emptied_is_built_anew_and_that_is_said(machine, kind):
     )
 
 
-def test_no_second_copy_of_the_queue_is_left_where_the_copy_was_damaged_before_the_store(machine):
-    """The copy is written anew by the next run, so that it is whole when the store is lost later."""
-    Path(path_of(str(machine.database))).write_bytes(b"\xff" * 5000)
-    assert machine.run("process").returncode == 0
-    HEALED["nothing there"](machine.database)
+def test_a_queue_that_cannot_be_read_stops_nothing_but_what_it_is_for(machine):
+    machine.queue.write_bytes(b"no database" * 999)
+    assert "**cherry**" in machine.run("search", "cherry blossom").stdout
+    fault = "memory.db.queue: damaged (file is not a database), so that today's token budget counts as spent"
+    done = machine.run("process")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert fault in done.stderr
+    assert "restore it from a backup, or move it away" in done.stderr
+    status = machine.result("status")
+    assert fault in " ".join(status["problems"])
+    assert status["spent"] is None
+    assert fault in " ".join(machine.run("costs").stdout.split())
+    assert machine.run("ingest").returncode == 0
+    machine.queue.unlink()
     assert machine.run("process").stdout.splitlines()[0] == "Nothing waits."

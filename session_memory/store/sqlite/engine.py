@@ -154,9 +154,17 @@ class SqliteStore:
             apply(connection, None)  # items that other files shared with it have other ids
 
     def forget_conversations(self, conversations: Iterable[Conversation]) -> None:
-        """Delete conversations with everything derived from them except memories, and files that hold no other. No byte
-        of them stays in the database, which takes as long as rewriting it."""
-        from .queue_copy import rewrite
+        """Delete conversations with all that was made of them, but for memories; and the files that hold no other. No
+        byte of them is left in the database: that takes as long as writing it again."""
+        from .queue_database import forget_conversations
+
+        conversations = list(conversations)
+        try:
+            forget_conversations(self.path, conversations)
+        finally:  # also if the queue is damaged
+            self._forget_conversations(conversations)
+
+    def _forget_conversations(self, conversations: list[Conversation]) -> None:
         from .writer import remove, remove_items
 
         with self._database.transaction() as connection:
@@ -166,8 +174,6 @@ class SqliteStore:
                     remove_items(connection, first, last)
                     if not fetch(connection, "SELECT 1 FROM memory_conversations WHERE file_id = ?", (file_id,)):
                         remove(connection, file_id)
-                connection.execute("DELETE FROM memory_work WHERE conversation_id = ?", (one.id,))
-            rewrite(connection)
             apply(connection, None)
             _drop_old_terms(connection)
         self._drop_free_pages()

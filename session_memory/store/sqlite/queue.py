@@ -9,12 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...system.sqlite import DatabaseError, fetch
+from ...system.sqlite import fetch
 from ..values import Conversation, Filter, StoredEntry
 from .exclusions import WHOLE, Exclusions
-from .queue_copy import ACCOUNTS, WORK, note, shorten
+from .queue_database import QueueDatabase, forget_item_ids
 from .rows import conversation_columns, conversation_of, items_between, where
-from .schema import open_database
 from .seen_items import find_again, seen_elsewhere, seen_of, unseen
 from .token_accounts import TokenAccounts, settle
 
@@ -24,19 +23,21 @@ if TYPE_CHECKING:
     from ..rules import StoreRules
     from ..values import Usage
 
-_FROM = (
-    "FROM memory_conversations AS c JOIN memory_file_states AS f ON f.id = c.file_id "
-    "LEFT JOIN memory_work AS w ON w.conversation_id = c.id AND w.strategy = ?"
+_OF_CONVERSATION = (
+    "w.home = f.home AND w.source_file = c.source_file AND w.first_message_at = coalesce(c.first_message_at, 0)"
 )
+_CONVERSATIONS = "memory_conversations AS c JOIN memory_file_states AS f ON f.id = c.file_id"
+_FROM = f"FROM {_CONVERSATIONS} LEFT JOIN memory_work AS w ON {_OF_CONVERSATION} AND w.strategy = ?"
+_OF_PART = "home = ? AND source_file = ? AND first_message_at = ? AND strategy = ?"
 _COLUMNS = (
     "c.first_item, c.last_item, w.until_item, w.until_at, w.result, w.attempts, w.interruptions, "
     + conversation_columns(excluding=False)
 )
 _SKIPPED = "w.outcome = 'skipped' AND w.owner IS NULL"
 _FREE = "(w.owner IS NULL OR w.lease_until <= ?) AND coalesce(w.next_try, 0) <= ?"
-_OPEN = (
-    "(c.status IN ({}) AND coalesce(w.seen_item, 0) < c.last_item OR "
-    "c.id IN (SELECT conversation_id FROM memory_work WHERE strategy = ? AND result IS NOT NULL))"
+_OPEN = (  # what was seen of a file that was read again is not known before `find_again`
+    "(c.status IN ({}) AND coalesce(w.seen_item, 0) < c.last_item AND coalesce(w.first_item, 1) OR "
+    "c.first_item IN (SELECT first_item FROM memory_work WHERE strategy = ? AND result IS NOT NULL))"
 )
 
 
@@ -63,21 +64,13 @@ class StoredQueue:
     anything waits, for as long as they do. Methods raise DatabaseError."""
 
     def __init__(self, path: str, rules: StoreRules | None = None) -> None:
-        self._database = open_database(path)
+        self._database = QueueDatabase(path)
         self._exclusions = Exclusions(self._database.connection, rules)
         self.accounts = TokenAccounts(self._database)
-        self._has_kept = False
 
     def close(self) -> None:
-        """Closes the database; of results that were recorded nothing stays in the copy."""
-        try:
-            if self._has_kept:
-                with self._database.transaction() as connection:
-                    shorten(connection)
-        except DatabaseError:
-            pass  # the next run does it
-        finally:
-            self._database.close()
+        """Close the database."""
+        self._database.close()
 
     def waiting(
         self, strategy: str, now: int, homes: tuple[str, ...] | None = None, statuses: tuple[str, ...] = ()
@@ -92,21 +85,19 @@ class StoredQueue:
         """The parts that were skipped, the oldest first."""
         condition, values = self._where(homes)
         sql = f"SELECT {_COLUMNS} {_FROM} WHERE {condition} AND {_SKIPPED} ORDER BY c.last_message_at, c.id"
-        rows = fetch(self._database.connection, sql, (strategy, *values))
+        rows = self._database.fetch(sql, (strategy, *values))
         return [_part(strategy, row)._replace(is_again=True) for row in rows]
 
     def reopen(self, strategy: str, homes: tuple[str, ...] | None = None) -> None:
         """Lets what was skipped be taken up again."""
         condition, values = self._where(homes)
         with self._database.transaction() as connection:
-            sql = f"SELECT c.id {_FROM} WHERE {condition} AND {_SKIPPED}"
-            for (conversation_id,) in fetch(connection, sql, (strategy, *values)):
+            sql = f"SELECT c.id, w.home, w.source_file, w.first_message_at {_FROM} WHERE {condition} AND {_SKIPPED}"
+            for conversation_id, *key in fetch(connection, sql, (strategy, *values)):
                 connection.execute(
-                    "UPDATE memory_work SET seen_item = 0, outcome = '', reason = '' "
-                    "WHERE conversation_id = ? AND strategy = ?",
-                    (conversation_id, strategy),
+                    f"UPDATE memory_work SET seen_item = 0, outcome = '', reason = '' WHERE {_OF_PART}",
+                    (*key, strategy),
                 )
-                note(connection, WORK, conversation_id, strategy)
                 connection.execute(
                     "UPDATE memory_conversations SET status = 'ready', reason = '' WHERE id = ? AND status = 'skipped'",
                     (conversation_id,),
@@ -115,7 +106,8 @@ class StoredQueue:
     def busy_until(self, strategy: str, owner: str, now: int) -> int:
         """Until when another owner holds a part of this strategy; 0 if none does."""
         sql = "SELECT max(lease_until) FROM memory_work WHERE strategy = ? AND owner != ? AND lease_until > ?"
-        return self._database.connection.execute(sql, (strategy, owner, now)).get or 0
+        [(until,)] = self._database.fetch(sql, (strategy, owner, now))
+        return until or 0
 
     def take(
         self,
@@ -140,18 +132,16 @@ class StoredQueue:
             conversation = part.conversation
             is_interrupted = _was_interrupted(connection, part)
             connection.execute(
-                "INSERT INTO memory_work (conversation_id, strategy, home, source_file, first_message_at, first_item, "
+                "INSERT INTO memory_work (home, source_file, first_message_at, strategy, conversation_id, first_item, "
                 "owner, lease_until, longest_until, until_item, until_at) "
                 "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) "
                 "ON CONFLICT DO UPDATE SET owner = ?7, lease_until = ?8, longest_until = ?9, until_item = ?10, "
                 "until_at = ?11, interruptions = interruptions + ?12",
                 (
-                    conversation.id, strategy, conversation.home, conversation.source_file,
-                    conversation.first_message_at, part.first_item, owner, now + lease, now + longest,
+                    *_key(part), conversation.id, part.first_item, owner, now + lease, now + longest,
                     part.until_item, conversation.last_message_at, is_interrupted,
                 ),
             )  # fmt: skip
-            note(connection, WORK, conversation.id, strategy)
             _close_accounts(connection, part)
             sql = "UPDATE memory_conversations SET status = 'processing' WHERE id = ? AND status = 'ready'"
             connection.execute(sql, (conversation.id,))
@@ -165,31 +155,26 @@ class StoredQueue:
             )
 
     def entries(self, part: ConversationPart) -> tuple[list[StoredEntry], bool]:
-        """The entries of a part in file order, and whether something was made before of others of its conversation."""
+        """Return the entries of a part in file order, and whether memories were made of others of its conversation."""
         connection = self._database.connection
         first, last = part.first_item, part.until_item
-        seen = seen_of(connection, part.strategy, part.conversation, first, last, with_own=not part.is_again)
-        excluding = self._exclusions.ready()
-        items = unseen(list(items_between(connection, first, last, excluding=excluding)), seen)
-        elsewhere = seen_elsewhere(connection, part.strategy, part.conversation, first, last) if items else set()
+        with self._database.explained():
+            seen = seen_of(connection, part.strategy, part.conversation, first, last, with_own=not part.is_again)
+            excluding = self._exclusions.ready()
+            items = unseen(list(items_between(connection, first, last, excluding=excluding)), seen)
+            elsewhere = seen_elsewhere(connection, part.strategy, part.conversation, first, last) if items else set()
         return [item for item in items if item.id not in elsewhere], seen.is_archived
 
     def keep_result(self, part: ConversationPart, owner: str, result: str, account: int, usage: Usage) -> bool:
         """Records what was made of a part, and with it what its account spent; False, and only the account is closed,
         if somebody else has taken the part over."""
-        self._has_kept = True
         with self._database.transaction() as connection:
             settle(connection, account, usage)
-            sql = "UPDATE memory_work SET result = ? WHERE conversation_id = ? AND strategy = ? AND owner = ?"
-            connection.execute(sql, (result, part.conversation.id, part.strategy, owner))
-            is_ours = connection.changes() > 0
-            note(connection, WORK, part.conversation.id, part.strategy)
-            return is_ours
+            return _update(connection, part, owner, "result = ?", (result,))
 
     def has_result(self, part: ConversationPart) -> bool:
         """Whether a result is recorded that has not been kept yet."""
-        sql = "SELECT result IS NOT NULL FROM memory_work WHERE conversation_id = ? AND strategy = ?"
-        return bool(self._database.connection.execute(sql, (part.conversation.id, part.strategy)).get)
+        return bool(self._database.fetch(f"SELECT 1 FROM memory_work WHERE {_OF_PART} AND result != ''", _key(part)))
 
     def put_back(
         self,
@@ -224,29 +209,30 @@ class StoredQueue:
         with self._database.transaction() as connection:
             if not _update(connection, part, owner, columns, (reason, outcome)):
                 return False
+        with self._database.transaction() as connection:  # not before it is recorded that the part is done
             _close(connection, part.conversation.id, strategies)
-            return True
+        return True
 
     def close_done(self, strategies: tuple[str, ...]) -> None:
         """Closes conversations that all `strategies` are done with although they are not marked so: another one, which
         has not been at work, is no longer among them, or the file was read anew."""
         marks = ", ".join("?" * len(strategies))
         sql = (
-            "SELECT c.id FROM memory_conversations AS c WHERE c.status IN ('ready', 'processing') AND ("
-            "SELECT count(*) FROM memory_work AS w WHERE w.conversation_id = c.id AND w.seen_item >= c.last_item "
-            f"AND w.strategy IN ({marks})) = ?"
+            f"SELECT c.id FROM {_CONVERSATIONS} WHERE c.status IN ('ready', 'processing') AND (SELECT count(*) "
+            f"FROM memory_work AS w WHERE {_OF_CONVERSATION} AND w.seen_item >= c.last_item AND w.strategy IN ({marks})"
+            ") = ?"
         )
         with self._database.transaction() as connection:
-            shorten(connection)
+            forget_item_ids(connection)
             find_again(connection)
-            rows: list[Any] = connection.execute(sql, (*strategies, len(strategies))).fetchall()
-            for (conversation_id,) in rows:
+            for (conversation_id,) in fetch(connection, sql, (*strategies, len(strategies))):
                 _close(connection, conversation_id, strategies)
 
     def _where(self, homes: tuple[str, ...] | None) -> tuple[str, tuple[Any, ...]]:
         """The condition on conversations that may be handed out."""
         condition, values = where(Filter(homes=homes))
-        return (f"{condition} AND {WHOLE}" if self._exclusions.ready() else condition), values
+        with self._database.explained():
+            return (f"{condition} AND {WHOLE}" if self._exclusions.ready() else condition), values
 
     def _rows(
         self, strategy: str, now: int, homes: tuple[str, ...] | None, statuses: tuple[str, ...], limit: int = -1
@@ -261,16 +247,21 @@ class StoredQueue:
             ") ORDER BY c.last_message_at, c.id"
         )
         bound = (strategy, strategy, *values, *all_statuses, strategy, now, now, limit)
-        return list(self._database.connection.execute(sql, bound))
+        return self._database.fetch(sql, bound)
 
 
 def _update(connection: Connection, part: ConversationPart, owner: str, columns: str, values: tuple[Any, ...]) -> bool:
     """Changes the row of a part that `owner` holds; False if that is somebody else by now."""
-    sql = f"UPDATE memory_work SET {columns} WHERE conversation_id = ? AND strategy = ? AND owner = ?"
-    connection.execute(sql, (*values, part.conversation.id, part.strategy, owner))
-    is_ours = connection.changes() > 0
-    note(connection, WORK, part.conversation.id, part.strategy)
-    return is_ours
+    connection.execute(
+        f"UPDATE memory_work SET {columns} WHERE {_OF_PART} AND owner = ?", (*values, *_key(part), owner)
+    )
+    return connection.changes() > 0
+
+
+def _key(part: ConversationPart) -> tuple[str, str, int, str]:
+    """Return the key of a part's row in `memory_work`."""
+    conversation = part.conversation
+    return conversation.home, conversation.source_file, conversation.first_message_at or 0, part.strategy
 
 
 def _part(strategy: str, row: tuple[Any, ...]) -> ConversationPart:
@@ -284,42 +275,37 @@ def _part(strategy: str, row: tuple[Any, ...]) -> ConversationPart:
 
 
 def _was_interrupted(connection: Connection, part: ConversationPart) -> bool:
-    """Whether somebody took the part and neither finished it nor gave it back."""
-    sql = "SELECT owner IS NOT NULL FROM memory_work WHERE conversation_id = ? AND strategy = ?"
-    return bool(connection.execute(sql, (part.conversation.id, part.strategy)).get)
+    """Check if a process took the part and neither finished it nor gave it back."""
+    return bool(fetch(connection, f"SELECT 1 FROM memory_work WHERE {_OF_PART} AND owner IS NOT NULL", _key(part)))
 
 
 def _close_accounts(connection: Connection, part: ConversationPart) -> None:
-    """Ends the accounts that a process left open: what was reserved counts, unless single calls were recorded."""
-    left_open = fetch(
-        connection,
-        "SELECT id FROM memory_spending WHERE NOT is_settled AND conversation_id = ? AND strategy = ?",
+    """Settle the accounts that a process left open: what was reserved counts, unless single calls were recorded."""
+    connection.execute(
+        "UPDATE memory_spending SET is_settled = 1, input_tokens = iif(calls, input_tokens, reserved) "
+        "WHERE NOT is_settled AND conversation_id = ? AND strategy = ?",
         (part.conversation.id, part.strategy),
     )
-    for (account,) in left_open:
-        connection.execute(
-            "UPDATE memory_spending SET is_settled = 1, input_tokens = iif(calls, input_tokens, reserved) WHERE id = ?",
-            (account,),
-        )
-        note(connection, ACCOUNTS, account)
 
 
 def _release(connection: Connection, conversation_id: int) -> None:
-    """A conversation that nobody works on is ready again."""
+    """Make a conversation ready again unless a process works on it."""
     connection.execute(
-        "UPDATE memory_conversations SET status = 'ready' WHERE id = ?1 AND status = 'processing' "
-        "AND NOT EXISTS (SELECT 1 FROM memory_work WHERE conversation_id = ?1 AND owner IS NOT NULL)",
+        "UPDATE memory_conversations SET status = 'ready' WHERE id = ?1 AND status = 'processing' AND NOT EXISTS ("
+        f"SELECT 1 FROM {_CONVERSATIONS} JOIN memory_work AS w ON {_OF_CONVERSATION} "
+        "WHERE c.id = ?1 AND w.owner IS NOT NULL)",
         (conversation_id,),
     )
 
 
 def _close(connection: Connection, conversation_id: int, strategies: tuple[str, ...]) -> None:
-    """The status of a conversation once all `strategies` are done with it: archived if any made something of it."""
-    rows = connection.execute(
-        "SELECT w.strategy, w.outcome, w.reason, w.seen_item >= c.last_item AND w.owner IS NULL FROM memory_work AS w "
-        "JOIN memory_conversations AS c ON c.id = w.conversation_id WHERE c.id = ?",
+    """Set the status of a conversation that all `strategies` are done with: archived if any made something of it."""
+    rows = fetch(
+        connection,
+        "SELECT w.strategy, w.outcome, w.reason, w.seen_item >= c.last_item AND w.owner IS NULL "
+        f"FROM {_CONVERSATIONS} JOIN memory_work AS w ON {_OF_CONVERSATION} WHERE c.id = ?",
         (conversation_id,),
-    ).fetchall()
+    )
     done = {strategy: str(reason) for strategy, _, reason, is_done in rows if is_done and strategy in strategies}
     if len(done) < len(strategies):
         _release(connection, conversation_id)

@@ -107,9 +107,6 @@ def set_aside_if_corrupt(path: str, *, is_certain: bool = False) -> str:
     try:
         if not os.path.lexists(path) or (not is_certain and _is_whole(path)):
             return ""
-        from .queue_copy import salvage
-
-        salvage(path)
         return set_aside(path)
     finally:
         os.close(held)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from ...system.files import read_whole
 from ...system.sqlite import CorruptDatabaseError, Database, Patience, explained, fetch, writing
@@ -14,20 +14,25 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from apsw import Connection
 
+    from ...system.sqlite import Migration
+
 TOKENIZER = "porter unicode61 remove_diacritics 2"  # as in schema.sql
 VIEWS = ("sessions", "conversations", "entries", "tool_uses")
 _CREATED = re.compile(r"^CREATE (?:VIRTUAL )?(TABLE|INDEX|VIEW|TRIGGER) (\w+).*?;\n(?=\n|CREATE|--|$)", re.M | re.S)
 
 
 def create_store(connection: Connection) -> None:
-    """Create all tables and views, and fill in the former queue and token accounts."""
+    """Create all tables and views. No conversation gets an id that the queue knows from a former store."""
     from . import redaction
-    from .queue_copy import restore
+    from .queue_file import highest_conversation
 
     connection.execute(_schema())
     redaction.keep(connection, redaction.Redaction(redaction.rule_set(), 0, is_changed=False, is_done=True))
     if connection.filename:  # not in memory
-        restore(connection)
+        connection.execute(
+            "INSERT INTO sqlite_sequence (name, seq) VALUES ('memory_conversations', ?)",
+            (highest_conversation(connection.filename),),
+        )
 
 
 def add_exclusions(connection: Connection) -> None:
@@ -96,15 +101,20 @@ def identify_files(connection: Connection) -> None:
     connection.execute(f"INSERT INTO numbered_files ({columns}) SELECT {columns} FROM memory_file_states")
     connection.execute("DROP TABLE memory_file_states")
     connection.execute("ALTER TABLE numbered_files RENAME TO memory_file_states")
-    for found in _CREATED.finditer(_schema()):
-        if found[2] in ("memory_file_states_session", "memory_work_forgets"):
-            connection.execute(found[0])
+    connection.execute("CREATE INDEX memory_file_states_session ON memory_file_states (session_id)")
     renew_views(connection)
 
 
 def add_foreign_items(connection: Connection) -> None:
     """Add the table `memory_foreign_items` to stores that were made without it."""
     _add_table(connection, "memory_foreign_items")
+
+
+def move_queue(connection: Connection) -> None:
+    """Move the queue and the token accounts into a database of their own, for stores that were made with them."""
+    from .queue_file import move_from
+
+    move_from(connection)
 
 
 # Each runs once, in one transaction with its record.
@@ -117,13 +127,14 @@ MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     add_redaction,
     identify_files,
     add_foreign_items,
+    move_queue,
 )
 
 
 def open_database(path: str, patience: Patience | None = None) -> Database:
-    """Open the database at `path`. Create it if missing. Move a corrupt one aside and create a new one with the queue
-    and token accounts that can be recovered. Raises DatabaseError, OSError."""
-    return Database(path, MIGRATIONS, _salvage, patience)
+    """Open the database at `path`. Create it if missing. Move a corrupt one aside and create a new one. Raises
+    DatabaseError, OSError."""
+    return Database(path, MIGRATIONS, patience)
 
 
 def complete(connection: Connection, path: str) -> list[str]:
@@ -142,8 +153,8 @@ def complete(connection: Connection, path: str) -> list[str]:
     return [found[2] for found in missing]
 
 
-def differences(connection: Connection) -> list[str]:
-    """Return what the tables of the database lack compared to a new one."""
+def differences(connection: Connection, migrations: Sequence[Migration] = MIGRATIONS) -> list[str]:
+    """Return what the tables of a database lack compared to a new one."""
     import apsw
 
     sql = (
@@ -152,18 +163,12 @@ def differences(connection: Connection) -> list[str]:
     )
     fresh = apsw.Connection(":memory:")
     try:
-        for migration in MIGRATIONS:
+        for migration in migrations:
             migration(fresh)
         missing = set(fetch(fresh, sql)) - set(fetch(connection, sql))
     finally:
         fresh.close()
     return [f"its table {table} has no {column}" for table, column in sorted(missing)]
-
-
-def _salvage(path: str) -> None:
-    from .queue_copy import salvage
-
-    salvage(path)
 
 
 def _add_table(connection: Connection, name: str) -> None:

@@ -1,5 +1,5 @@
--- The store: every transcript as entries and tool uses, cut into conversations and searchable; what strategies made of
--- them; the index of memories.
+-- The store: every transcript as entries and tool uses, cut into conversations and searchable; the index of
+-- memories. What strategies do is in a database of its own (queue.sql).
 --
 -- Read the views at the end: `sessions`, `conversations`, `entries` and `tool_uses` have plain names and ISO times,
 -- need nothing but SQLite (or Datasette, or DuckDB), and stay as they are. The tables may change at any time.
@@ -164,62 +164,6 @@ CREATE TABLE memory_redaction (
     is_changed INTEGER NOT NULL,            -- something was found, and free pages may still hold it
     is_done INTEGER NOT NULL
 ) WITHOUT ROWID;
-
-
--- What strategies make of conversations -------------------------------------------------------------------------------
-
--- The queue: what a strategy has made of a conversation, or is about to. No transcript tells these rows and those of
--- `memory_spending`, so they are also kept in a small file beside the store (queue_copy.py).
-CREATE TABLE memory_work (
-    conversation_id INTEGER NOT NULL,
-    strategy TEXT NOT NULL,
-    home TEXT NOT NULL,
-    source_file TEXT NOT NULL,
-    first_message_at INTEGER,
-    first_item INTEGER NOT NULL,            -- it has seen the items from here to `seen_item`; 0 where the file was read
-    seen_item INTEGER NOT NULL DEFAULT 0,   -- anew and items have other ids: then the times decide
-    seen_until INTEGER,
-    outcome TEXT NOT NULL DEFAULT '' CHECK (outcome IN ('', 'archived', 'skipped')),
-    reason TEXT NOT NULL DEFAULT '',
-    owner TEXT,                             -- the process that is at work on it, until when
-    lease_until INTEGER NOT NULL DEFAULT 0,
-    longest_until INTEGER NOT NULL DEFAULT 0,
-    until_item INTEGER,                     -- what it was taken up to
-    until_at INTEGER,
-    result TEXT,                            -- what was made of it and is not among the memories yet
-    attempts INTEGER NOT NULL DEFAULT 0,    -- that failed
-    interruptions INTEGER NOT NULL DEFAULT 0, -- how often the process ended while it was at work on it
-    next_try INTEGER NOT NULL DEFAULT 0,
-    problem TEXT NOT NULL DEFAULT '',
-    PRIMARY KEY (conversation_id, strategy)
-) WITHOUT ROWID;
-CREATE INDEX memory_work_file ON memory_work (source_file, home, strategy);
-CREATE INDEX memory_work_owner ON memory_work (owner) WHERE owner IS NOT NULL;
-CREATE INDEX memory_work_result ON memory_work (strategy) WHERE result IS NOT NULL;
-CREATE INDEX memory_work_items ON memory_work (strategy, first_item);
--- A file that is forgotten and read again gives its items other ids.
-CREATE TRIGGER memory_work_forgets AFTER DELETE ON memory_file_states BEGIN
-    UPDATE memory_work SET first_item = 0, seen_item = 0 WHERE source_file = old.file_path AND home = old.home;
-END;
-
--- What models were paid for: an account for each attempt at a conversation.
-CREATE TABLE memory_spending (
-    id INTEGER PRIMARY KEY,
-    at INTEGER NOT NULL,
-    day TEXT NOT NULL,                      -- UTC, 2026-02-01
-    strategy TEXT NOT NULL,
-    conversation_id INTEGER NOT NULL,
-    model TEXT NOT NULL,
-    reserved INTEGER NOT NULL,              -- tokens, before the first call
-    calls INTEGER NOT NULL DEFAULT 0,
-    pending INTEGER NOT NULL DEFAULT 0,     -- estimated for calls that have not ended
-    input_tokens INTEGER NOT NULL DEFAULT 0,
-    output_tokens INTEGER NOT NULL DEFAULT 0,
-    cached_tokens INTEGER NOT NULL DEFAULT 0,
-    is_settled INTEGER NOT NULL DEFAULT 0
-);
-CREATE INDEX memory_spending_day ON memory_spending (day);
-CREATE INDEX memory_spending_open ON memory_spending (conversation_id) WHERE NOT is_settled;
 
 
 -- Memories ------------------------------------------------------------------------------------------------------------

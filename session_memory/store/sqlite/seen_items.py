@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ...system.sqlite import fetch
 from ..values import ITEM_BITS
-from .queue_copy import WORK, note
 from .rows import items_between
 
 if TYPE_CHECKING:
@@ -16,23 +15,22 @@ if TYPE_CHECKING:
     from ..values import Conversation, StoredEntry
 
 _ITEMS_OF_FILE = (1 << ITEM_BITS) - 1
-# Rows of the queue whose file was ingested again, with the conversation that begins at the same time.
-_LOST = """
-    SELECT w.conversation_id, w.strategy, w.outcome, w.seen_until, w.until_at, c.id, c.first_item, c.last_item
+# Rows of the queue whose file was read again, with the conversation that each is about.
+_MOVED = """
+    SELECT w.home, w.source_file, w.first_message_at, w.strategy, w.outcome, w.seen_until, w.until_at,
+        c.id, c.first_item, c.last_item
     FROM memory_work AS w
     JOIN memory_file_states AS f ON f.home = w.home AND f.file_path = w.source_file AND f.status != 'ingesting'
-    JOIN memory_conversations AS c ON c.file_id = f.id AND c.first_message_at IS w.first_message_at
-    WHERE w.first_item = 0 AND NOT EXISTS (
-        SELECT 1 FROM memory_work AS known WHERE known.conversation_id = c.id AND known.strategy = w.strategy
-    )
+    JOIN memory_conversations AS c ON c.file_id = f.id AND coalesce(c.first_message_at, 0) = w.first_message_at
+    WHERE w.first_item = 0
 """
-# The archive of a lost transcript has only the time of its last message, in seconds.
-_LOST_IN_ARCHIVES = """
+# A transcript that is gone may have left an archive, which has the time of its last message only, to the second.
+_MOVED_TO_ARCHIVES = """
     INSERT OR IGNORE INTO memory_work (
-        conversation_id, strategy, home, source_file, first_message_at, first_item, seen_item, seen_until, outcome
+        home, source_file, first_message_at, strategy, conversation_id, first_item, seen_item, seen_until, outcome
     )
-    SELECT c.id, w.strategy, f.home, c.source_file, c.first_message_at, c.first_item, c.last_item, c.last_message_at,
-        w.outcome
+    SELECT f.home, c.source_file, coalesce(c.first_message_at, 0), w.strategy, c.id, c.first_item, c.last_item,
+        c.last_message_at, w.outcome
     FROM memory_file_states AS f
     JOIN memory_conversations AS c ON c.file_id = f.id
     JOIN memory_work AS w ON w.home = f.home AND w.first_item = 0 AND w.outcome != ''
@@ -61,7 +59,7 @@ def seen_of(
         "SELECT first_item, seen_item, first_message_at, seen_until, outcome FROM memory_work "
         "WHERE source_file = ?1 AND home = ?2 AND strategy = ?3 AND outcome != '' AND ("
         "first_item AND first_item <= ?5 AND seen_item >= ?4 OR "
-        "NOT first_item AND first_message_at <= ?7 AND seen_until >= ?6) AND (?8 OR conversation_id != ?9)",
+        "NOT first_item AND first_message_at <= ?7 AND seen_until >= ?6) AND (?8 OR first_message_at != ?9)",
         (
             conversation.source_file,
             conversation.home,
@@ -71,7 +69,7 @@ def seen_of(
             began,
             ended,
             with_own,
-            conversation.id,
+            began or 0,
         ),
     )
     items = tuple((row[0], row[1]) for row in rows if row[0])
@@ -80,24 +78,17 @@ def seen_of(
 
 
 def find_again(connection: Connection) -> None:
-    """Move the rows of the queue whose file was ingested again, perhaps into a new store, to the conversation that
-    begins at the same time: items seen, failed attempts, a result that is not in the memories yet."""
-    for former, strategy, outcome, seen_until, until_at, now, first, last in fetch(connection, _LOST):
+    """Give the rows whose file was read again, perhaps into a new store, the items of their conversation: what was seen
+    of it, and what a result that is not among the memories yet was made of."""
+    for *key, outcome, seen_until, until_at, number, first, last in fetch(connection, _MOVED):
         items = list(items_between(connection, first, last))
+        seen = _last_until(items, seen_until) if outcome else 0
         connection.execute(
-            "UPDATE OR IGNORE memory_work SET conversation_id = ?, first_item = ?, seen_item = ?, until_item = ? "
-            "WHERE conversation_id = ? AND strategy = ?",
-            (
-                now,
-                first,
-                _last_until(items, seen_until) if outcome else 0,
-                _last_until(items, until_at),
-                former,
-                strategy,
-            ),
+            "UPDATE memory_work SET conversation_id = ?, first_item = ?, seen_item = ?, until_item = ? "
+            "WHERE home = ? AND source_file = ? AND first_message_at = ? AND strategy = ?",
+            (number, first, seen, _last_until(items, until_at), *key),
         )
-        note(connection, WORK, now, strategy)
-    connection.execute(_LOST_IN_ARCHIVES)
+    connection.execute(_MOVED_TO_ARCHIVES)
 
 
 def _last_until(items: list[StoredEntry], time: int | None) -> int:

@@ -9,14 +9,12 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from ...system.sqlite import fetch
 from ..values import Usage
-from .queue_copy import ACCOUNTS, note
 
 if TYPE_CHECKING:
     from apsw import Connection
 
-    from ...system.sqlite import Database
+    from .queue_database import QueueDatabase
 
 _SPENT = "input_tokens + output_tokens + cached_tokens + pending"
 _COUNTED = f"iif(is_settled, {_SPENT}, max(reserved, {_SPENT}))"
@@ -25,14 +23,14 @@ _COUNTED = f"iif(is_settled, {_SPENT}, max(reserved, {_SPENT}))"
 class TokenAccounts:
     """The accounts of all processes that use the store. Methods raise DatabaseError."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: QueueDatabase) -> None:
         self._database = database
 
     def of_day(self, now: int) -> int:
         """Return the tokens that count against the day (UTC) of `now`, in milliseconds since the epoch."""
         sql = f"SELECT coalesce(sum({_COUNTED}), 0) FROM memory_spending WHERE day = ?"
-        total: int = self._database.connection.execute(sql, (day_of(now),)).get
-        return total
+        [(total,)] = self._database.fetch(sql, (day_of(now),))
+        return int(total)
 
     def by_model(self, since: str, until: str = "9") -> list[Usage]:
         """Return the tokens that each model has spent from one day to another (UTC, inclusive); reserved tokens count
@@ -42,7 +40,7 @@ class TokenAccounts:
             "sum(output_tokens), sum(cached_tokens), model FROM memory_spending "
             "WHERE day BETWEEN ? AND ? GROUP BY model"
         )
-        return [Usage(*row) for row in fetch(self._database.connection, sql, (since, until))]
+        return [Usage(*row) for row in self._database.fetch(sql, (since, until))]
 
     def open(self, strategy: str, conversation_id: int, estimate: Usage, now: int, day_limit: int) -> int | None:
         """Open an account with `estimate` reserved. Return its id, or None if that exceeds what is left of the day."""
@@ -54,9 +52,7 @@ class TokenAccounts:
                 "VALUES (?, ?, ?, ?, ?, ?)",
                 (now, day_of(now), strategy, conversation_id, estimate.model, estimate.tokens),
             )
-            account = connection.last_insert_rowid()
-            note(connection, ACCOUNTS, account)
-            return account
+            return connection.last_insert_rowid()
 
     def begin_call(self, account: int, estimate: Usage, day_limit: int, account_limit: int) -> tuple[int, int] | None:
         """Add a call that will spend at most `estimate`, and return None. If that does not fit, add nothing, and return
@@ -74,7 +70,6 @@ class TokenAccounts:
                 "UPDATE memory_spending SET pending = pending + ?, calls = calls + 1, model = ? WHERE id = ?",
                 (estimate.tokens, estimate.model, account),
             )
-            note(connection, ACCOUNTS, account)
             return None
 
     def end_call(self, account: int, estimate: Usage, usage: Usage) -> None:
@@ -88,7 +83,6 @@ class TokenAccounts:
                     estimate.tokens, usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.model, account,
                 ),
             )  # fmt: skip
-            note(connection, ACCOUNTS, account)
 
     def settle(self, account: int, usage: Usage) -> None:
         """Close an account. `usage` counts if no single calls were recorded. A call without a report stays counted as
@@ -105,7 +99,6 @@ def settle(connection: Connection, account: int, usage: Usage) -> None:
         "model = iif(calls OR ?4 = '', model, ?4) WHERE id = ?5",
         (usage.input_tokens, usage.output_tokens, usage.cached_tokens, usage.model, account),
     )
-    note(connection, ACCOUNTS, account)
     connection.execute(f"DELETE FROM memory_spending WHERE id = ? AND {_SPENT} = 0", (account,))
 
 

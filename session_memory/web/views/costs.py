@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...memories.runner import settings_of
 from ...memories.tokens import all_prices
+from ...store.sqlite.queue_file import UnreadableQueueError
 from ...store.values import Filter
 from ...text.sanitize import for_people
 from ...text.timestamps import local_time
@@ -56,7 +57,12 @@ def counted(request: PageRequest) -> dict[str, Any]:
     answers = request.while_wanted(expenses(files, prices, lambda *_: None, _ANSWERS))
     total, sums = sums_of((one for one in answers if is_within(one, wanted)), *BY)
     by = dict(zip(BY, sums))
-    is_of_all = request.location.homes is None and not directories
+    memories, fault = [], ""
+    try:
+        if request.location.homes is None and not directories:
+            memories = of_memories(request.location, wanted, prices)
+    except UnreadableQueueError as error:
+        fault = f"{error}; {error.hint}"
     return {
         "total": _shown(total, "all"),
         "days": _every_day(by["day"], request.now),
@@ -66,9 +72,8 @@ def counted(request: PageRequest) -> dict[str, Any]:
             ("Session", [_shown(one, for_people(one.title), one.name) for one in by["session"][:SHOWN]]),
             ("Day", [_shown(one, one.name) for one in by["day"]]),
         ],
-        "memories": [
-            _shown(one, one.name) for one in (of_memories(request.location, wanted, prices) if is_of_all else [])
-        ],
+        "memories": [_shown(one, one.name) for one in memories],
+        "fault": fault,
         "unpriced": sorted(for_people(model) or "(unknown)" for model in total.unpriced),
         "missing": sessions.missing,
     }

@@ -1,0 +1,159 @@
+"""A connection to the store with its queue attached, so that one statement reads both.
+
+A commit to both reaches the store first; each is atomic for itself.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING, Any
+
+from ...system.sqlite import CorruptDatabaseError, DatabaseError, attach, explained, fetch, open_file, writing
+from ..values import ITEM_BITS
+from .queue_file import MIGRATIONS, UnreadableQueueError, create_queue, open_queue, path_of, unreadable
+from .schema import differences, open_database
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from apsw import Connection
+
+    from ..values import Conversation
+
+_FORGET_ITEMS = """
+    UPDATE memory_work SET first_item = 0, seen_item = 0
+    WHERE first_item AND (?1 OR NOT EXISTS (
+        SELECT 1 FROM memory_file_states AS f
+        WHERE f.id = first_item >> ?2 AND f.home = memory_work.home AND f.file_path = memory_work.source_file
+    ))
+"""
+
+
+class QueueDatabase:
+    """A connection to the store at `path` with its queue attached; both are made if they are missing. Methods raise
+    DatabaseError, and UnreadableQueueError if the queue is what is damaged."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self._store = open_database(path)
+        self.connection = self._store.connection
+        try:
+            self._obstacle = _attach_queue(self.connection, path) or self._store.obstacle
+            if not self._obstacle:
+                self._follow_store()
+        except BaseException:
+            self._store.close()
+            raise
+
+    def close(self) -> None:
+        """Close both databases."""
+        self._store.close()
+
+    @contextmanager
+    def transaction(self) -> Iterator[Connection]:
+        """Write to both databases in one transaction, rolled back if the block raises."""
+        if self._obstacle:
+            raise self._obstacle
+        with self.explained(), writing(self.connection):
+            yield self.connection
+
+    @contextmanager
+    def explained(self) -> Iterator[None]:
+        """Raise DatabaseError for whatever SQLite or a value in the database makes fail within the block."""
+        import apsw
+
+        try:
+            with explained(self.path):
+                yield
+        except (CorruptDatabaseError, apsw.Error, TypeError, ValueError) as error:
+            fault = damage(self.path)
+            if fault:
+                raise fault from error
+            raise
+
+    def fetch(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Return all rows of a statement."""
+        with self.explained():
+            return fetch(self.connection, sql, values)
+
+    def _follow_store(self) -> None:
+        """Drop the ids of items that another store gave: a rebuilt one has other ids."""
+        sql = "SELECT q.id, s.id FROM memory_queue_store AS q, memory_store AS s WHERE q.id != s.id"
+        if self.fetch(sql):
+            with self.transaction() as connection:
+                forget_item_ids(connection, of_all=True)
+                connection.execute("UPDATE memory_queue_store SET id = (SELECT id FROM memory_store)")
+
+
+def forget_item_ids(connection: Connection, *, of_all: bool = False) -> None:
+    """Drop the ids of items `of_all` files, or of those that are not in the store any more."""
+    connection.execute(_FORGET_ITEMS, (of_all, ITEM_BITS))
+
+
+def forget_conversations(database: str, conversations: Iterable[Conversation]) -> None:
+    """Delete the rows of conversations that are in the store. No byte of them is left."""
+    with closing(QueueDatabase(database)) as queue:
+        with queue.transaction() as connection:
+            for one in conversations:
+                key = (one.home, one.source_file, one.first_message_at or 0, one.id)
+                connection.execute(
+                    "DELETE FROM memory_work WHERE home = ?1 AND source_file = ?2 AND (first_message_at = ?3 "
+                    "OR EXISTS (SELECT 1 FROM memory_conversations AS c WHERE c.id = ?4 "
+                    "AND memory_work.first_item BETWEEN c.first_item AND c.last_item))",
+                    key,
+                )
+        with queue.explained():
+            queue.connection.execute("PRAGMA temp_store = file; VACUUM queue; PRAGMA queue.wal_checkpoint(truncate)")
+
+
+def _attach_queue(connection: Connection, database: str) -> DatabaseError | None:
+    """Attach the queue, made if it is missing. If it can only be read, attach a copy in memory and return why."""
+    path = path_of(database)
+    obstacle: DatabaseError | None
+    try:
+        queue = open_queue(database)
+    except UnreadableQueueError:
+        raise
+    except DatabaseError as error:
+        if os.path.lexists(path):
+            raise
+        content, obstacle = _empty(), error
+    else:
+        with closing(queue):
+            obstacle = queue.obstacle
+            content = queue.connection.serialize("main") if obstacle else b""
+    with explained(path):
+        if obstacle:
+            connection.execute("ATTACH ':memory:' AS queue")
+            connection.deserialize("queue", content)
+        else:
+            attach(connection, path, "queue")
+    return obstacle
+
+
+def _empty() -> bytes:
+    import apsw
+
+    with closing(apsw.Connection(":memory:")) as connection:
+        create_queue(connection)
+        return connection.serialize("main")
+
+
+def damage(database: str) -> UnreadableQueueError | None:
+    """Return what is wrong with the queue of the store at `database`; None if nothing is, or if there is none."""
+    import apsw
+
+    path = path_of(database)
+    try:
+        if os.path.lexists(path):
+            with explained(path), closing(open_file(path)) as connection:
+                [(found,), *_] = fetch(connection, "PRAGMA quick_check(1)")
+                found = [found] if found != "ok" else differences(connection, MIGRATIONS)
+                return unreadable(path, found[0]) if found else None
+    except CorruptDatabaseError as error:
+        return unreadable(path, str(error))
+    except (DatabaseError, apsw.Error):
+        pass  # it cannot be opened now
+    return None
