@@ -276,6 +276,22 @@ def test_what_is_hidden_is_told_by_no_reader(tmp_path: Path, way: str, reader: s
     assert SECRET not in told
 
 
+# Commands that tell of sessions, or of how many there are, and need not say anything of OTHER.
+COUNTING = [
+    "costs", "costs --by session", "patterns", "errors about", "status", "health-check", "memories", "process",
+    "watch --once",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_what_is_hidden_is_told_by_no_command_that_counts(tmp_path: Path, way: str) -> None:
+    machine = Machine(tmp_path)
+    WAYS[way](machine)
+    machine.said("ingest")
+    said = {words: machine.said(*words.split()) for words in COUNTING}
+    assert [words for words, text in said.items() if SECRET in text or "usage:" in text] == []
+
+
 @pytest.mark.parametrize("way", [way for way in WAYS if way != "of another session"])  # that is never told
 def test_an_update_of_before_something_was_hidden_is_shown_no_more(tmp_path: Path, way: str) -> None:
     machine = Machine(tmp_path)
