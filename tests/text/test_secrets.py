@@ -281,19 +281,19 @@ class TestCost:
     def test_time_grows_no_faster_than_the_text(self):
         """Of a rule's keywords and of pieces of its samples over and over: the worst of them, an eighth and whole.
 
-        Where that leaves a doubt, as it may on a busy machine, a tenth and the whole of a much longer text.
+        Where that leaves a doubt, as it may on a busy machine, a tenth and the whole of a longer text.
         """
         slow = []
         for rule in RULES:
-            worst = max(pieces(rule), key=lambda piece: seconds(piece, 300))
-            in_doubt = seconds(worst, 8_000) > 12 * min(seconds(worst, 1_000) for _ in range(3))
-            if in_doubt and seconds(worst, 100_000) >= max(35 * seconds(worst, 10_000), 0.1):
+            worst = max(pieces(rule), key=lambda piece: seconds(piece, 200))
+            in_doubt = seconds(worst, 4_000) > 14 * min(seconds(worst, 500) for _ in range(3))
+            if in_doubt and seconds(worst, 30_000) >= max(35 * seconds(worst, 3_000), 0.1):
                 slow.append((rule.kind, worst))
         assert slow == []
 
     def test_values_and_commands_without_an_end_take_seconds_a_megabyte(self):
         for piece in ("--auth-token=wTR7lKTP", "--with-token=", "oathtool -b --totp", "mysql -p", "curl -u a:"):
-            assert seconds(piece, 100_000) < 1.5, piece
+            assert seconds(piece, 30_000) < 0.5, piece
 
     @pytest.mark.slow
     @pytest.mark.parametrize(
@@ -303,7 +303,7 @@ class TestCost:
         assert seconds(piece, 1_000_000) < 20
 
 
-ENDS = ("", "a", "a1b2", "=", ": ", "-", "_", ".", " ", "\n", '"', "\\", "a" * 40, " a=b;")
+ENDS = ("", "a1b2", "=", ": ", "-", ".", " ", "\n", '"', "\\", "a" * 40, " a=b;")
 
 
 def pieces(rule: SecretRule) -> list[str]:

@@ -7,7 +7,7 @@ a name like PASSWORD? Hardly a text has such a place. Only for one that has, the
 
 from __future__ import annotations
 
-from .rules import TABLES
+from .rules import AS_WORDS, TABLES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,28 +26,32 @@ LONG_RUN = 14  # the shortest of tokens and of the values that rules name
 # In bytes: a text is searched as ASCII, one byte a character, so that the places are those in the text.
 DIGITS = b"0123456789"
 RUN_CHARACTERS = (ALPHANUMERIC + "_+/=-.~:%$@!&#?*^|{}").encode()
-RUNS = bytes(code if code in RUN_CHARACTERS else 32 for code in range(256))
-WORDS_OF_RUNS = bytes(code if code in ALPHANUMERIC.encode() else 32 for code in range(256))
+IN_RUNS = bytes(255 if code in RUN_CHARACTERS else 0 for code in range(256))
 DIGITS_AS_ZERO = bytes.maketrans(b"123456789-", b"000000000 ")
-# What the names of assignments.py hold, and what may stand between there and the sign.
-NAME_ROOTS = frozenset((b"pass", b"secret", b"token", b"key", b"pw", b"wort", b"seed"))
+ANY_BIT = bytes((0, *[1] * 255))
+# The names before a sign, and what may stand between them.
 NAME_CHARACTERS = (ALPHANUMERIC + "_-. ").encode()
 ENDINGS = (b"key", b"token", b"secret")
 REST_OF_NAME = (ALPHANUMERIC + "_.-").encode()
 BEHIND_NAME = BETWEEN.encode()
-SIGNS = (b"=", b":", b"|", b">", b",")
 SHORTEST_VALUE = 10
 SIGNS_WITHIN = (b"=", b":")
 OPENS_RUN = b" \t\n\"'`*>=|:,?\\"
+OTHER_SIGNS = b">,"  # runs hold the others
+NO_SIGNS = b" \t\n\"'`*?\\"
 LONGEST_OPENING = 40
 OPENS_VALUE = (b"=", b":", b">")
 LONGEST_REST = 48
+LONG_BEGINNING = 24  # more than the longest word of a prefix
 LONG_VALUE = 200
 PASSWORD_WITHIN = 240
 ENDS_OF_WORDS = b".,:;)(\"'`"
 LETTERS_AND_ENDS = LETTERS.encode() + b".,:;)(\"'`-/_"
 COMMAND_WITHIN = 300  # characters between the name of a command and its option
 ENDS_OF_COMMANDS = (b"\n", b"\\n", b"|", b";", b" && ")
+COLOURS = tuple(b"%c" % code for code in b"0123456789;m")
+MOST_NAMES = 1000
+_is_of_rule: dict[bytes, bool] = {}  # a text has the same ones over and over
 FLAG_ENDS = ("=", " ", "\t", "\\")
 
 
@@ -114,20 +118,16 @@ def find_secrets(text: str) -> list[Secret]:
 def spots(text: str) -> Spots:
     """Return where secrets may be."""
     shadow = text.encode("ascii", "replace")  # one byte a character: a place in it is that in the text
-    small = shadow.lower()
-    found = Spots()
-    if runs := long_runs(shadow):
-        joined = b" ".join(runs)
-        _find_in_runs(found, shadow, joined)
-        found.named = given_runs(shadow, runs)
-    signs = _find_places(found, text, small)
-    if b" -" in small:
-        _find_options(found, small)
     shape = shadow.translate(DIGITS_AS_ZERO)
-    for rule, keyword in TABLES.digits:
-        found.rules += [(rule, at) for at in places(shape, keyword) if begins_number(shape, at)]
-    if signs:
+    found = Spots()
+    if runs := long_runs(shadow, shape):
+        _find_in_runs(found, shadow, shape, b" ".join([shadow[start:end] for start, end in runs]))
+        found.named = given_runs(shadow, shape, runs)
+    if signs := _find_places(found, text, shadow.lower()):
         found.values = [value for value in assigned_values(text, signs) if may_be_secret(text, value)]
+    for rule, keyword in TABLES.digits:
+        if keyword in shape:
+            found.rules += [(rule, at) for at in places(shape, keyword) if begins_number(shape, at)]
     return found
 
 
@@ -136,32 +136,45 @@ def begins_number(shape: bytes, at: int) -> bool:
     return shape[at - 1 : at] not in (b"0", b".") and shape[at : at + 17] != b"0" * 17
 
 
-def long_runs(shadow: bytes) -> list[bytes]:
-    """Return the long runs without blanks and brackets that hold a digit, as tokens do, in order."""
+def long_runs(shadow: bytes, shape: bytes) -> list[tuple[int, int]]:
+    """Return (start, end) of the long runs without blanks and brackets that hold a digit, as tokens do, in order."""
     if b"\\" in shadow:  # the letter of an escape is none of what follows it
         shadow = shadow.replace(b"\\n", b"  ").replace(b"\\t", b"  ").replace(b"\\r", b"  ")
-    runs = [run for run in shadow.translate(RUNS).split() if len(run) >= LONG_RUN]
-    return [run for run in runs if len(run) > LONGEST_WORD or len(run.translate(None, DIGITS)) < len(run)]
+    inside = shadow.translate(IN_RUNS)
+    # One number, a byte a character, is a check of all places at once: those stay where as many more follow.
+    bits = int.from_bytes(inside, "little")
+    for more in (1, 2, 4, LONG_RUN - 8):
+        bits &= bits >> 8 * more
+    starts = bits.to_bytes(len(shadow), "little")
+    inside += b"\0"
+    runs = []
+    start = starts.find(255)
+    while start >= 0:
+        end = inside.find(0, start)
+        if shape.find(48, start, end) >= 0 or end - start > LONGEST_WORD:
+            runs.append((start, end))
+        start = starts.find(255, end)
+    return runs
 
 
-def given_runs(shadow: bytes, runs: list[bytes]) -> list[tuple[int, int]]:
+def given_runs(shadow: bytes, shape: bytes, runs: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """Return (start, end) of the runs that are given to a name of a rule, or hold such an assignment: from the first
     sign on."""
     found = []
-    end = 0
-    for run in runs:
-        if len(run.translate(None, DIGITS)) == len(run):
-            continue
-        start = shadow.index(run, end)
-        end = start + len(run)
-        before = shadow[max(0, start - LONGEST_OPENING) : start]
-        first = start - len(before) + len(before.rstrip(OPENS_RUN))
-        signs = {first} if first < start and any(sign in shadow[first:start] for sign in SIGNS) else set()
-        last = len(run) - SHORTEST_VALUE
+    for start, end in runs:
+        first = start
+        signs = []
+        if not shadow[start - 2 : start - 1].isalnum() or shadow[start - 1] in OTHER_SIGNS:
+            before = shadow[max(0, start - LONGEST_OPENING) : start]
+            opening = before[len(before.rstrip(OPENS_RUN)) :]
+            if opening.strip(NO_SIGNS):
+                first -= len(opening)
+                signs = [first]
         for sign in SIGNS_WITHIN:
-            if sign in run:
-                signs |= {start + at for at in (run.find(sign), run.rfind(sign, 0, last)) if 0 <= at < last}
-        if any(names_rule(shadow, at) for at in signs):
+            at = shadow.find(sign, start, end - SHORTEST_VALUE)
+            if at >= 0:
+                signs += [at, shadow.rfind(sign, at, end - SHORTEST_VALUE)]
+        if signs and shape.find(48, start, end) >= 0 and any(names_rule(shadow, at) for at in signs):
             found.append((first, end))
     return found
 
@@ -173,7 +186,16 @@ def names_rule(shadow: bytes, sign: int) -> bool:
     before = shadow[max(0, sign - NAME_WITHIN) : sign].rstrip(BEHIND_NAME)
     rest = before.rstrip(NAME_CHARACTERS)
     name = before[len(rest) + rest.endswith(b"\\") :]  # without the letter of an escape
-    words = name.lower().translate(WORDS_OF_RUNS).split()
+    if name not in _is_of_rule:
+        if len(_is_of_rule) > MOST_NAMES:
+            _is_of_rule.clear()
+        _is_of_rule[name] = is_of_rule(name)
+    return _is_of_rule[name]
+
+
+def is_of_rule(name: bytes) -> bool:
+    """Check that one of the words of a name, or two as one, are a name of a rule."""
+    words = name.lower().translate(AS_WORDS).split()
     if not words:
         return False
     if words[-1].endswith(ENDINGS) or not TABLES.names.isdisjoint([*words, *map(bytes.__add__, words, words[1:])]):
@@ -184,19 +206,27 @@ def names_rule(shadow: bytes, sign: int) -> bool:
     return is_parted and any(known in joined for known in TABLES.names)
 
 
-def _find_in_runs(found: Spots, shadow: bytes, runs: bytes) -> None:
-    """Add the keywords of tokens, looked up by the first two characters of each word, of which few begin one."""
-    heads = {word[:2] for word in set(runs.translate(WORDS_OF_RUNS).split())}
+def _find_in_runs(found: Spots, shadow: bytes, shape: bytes, runs: bytes) -> None:
+    """Add the keywords of tokens, looked up by a word of theirs, or by what the only one begins with."""
+    rests = []
     if b"%" in runs:
-        heads.update(part[2:4] for part in runs.split(b"%"))
-    if b"[" in shadow and b"m" in runs:
-        heads.update(part[:2] for part in runs.split(b"m"))  # behind a terminal's colour
-    for head in heads & TABLES.heads.keys():
-        for rule, keyword in TABLES.heads[head]:
-            if keyword in runs:
-                found.rules += [
-                    (rule, at) for at in places(shadow, keyword) if rule.form == "inside" or begins_word(shadow, at)
-                ]
+        rests = [part[2:LONG_BEGINNING] for part in runs.split(b"%")[1:]]
+    if b"\\" in shadow:
+        rests += [part[1:LONG_BEGINNING] for part in shadow.split(b"\\") if part[:1] in (b"b", b"f")]
+    if b"[" in shadow and (b"0m" in shape or b"[m" in shadow):  # behind a terminal's colour
+        colours = [rest.lstrip(b"0123456789;") for rest in shadow.split(b"[") if rest[:1] in COLOURS]
+        rests += [rest[1:LONG_BEGINNING] for rest in colours if rest[:1] == b"m"]
+    joined = b" ".join([b"", runs, *rests])
+    words = TABLES.words.keys() & joined.translate(AS_WORDS).split()
+    heads = {joined[at + 1 : at + 4] for at in root_places(joined, TABLES.head_columns)}
+    heads |= {head[:2] for head in heads}
+    rows = [row for word in words for row in TABLES.words[word]]
+    rows += [row for head in TABLES.heads.keys() & heads for row in TABLES.heads[head]]
+    for rule, keyword in rows:
+        if keyword in runs:
+            found.rules += [
+                (rule, at) for at in places(shadow, keyword) if rule.form == "inside" or begins_word(shadow, at)
+            ]
     for rule, keyword in TABLES.inside:
         if keyword in runs:
             found.rules += [(rule, at) for at in places(shadow, keyword)]
@@ -211,25 +241,35 @@ def begins_word(shadow: bytes, at: int) -> bool:
 def _find_places(found: Spots, text: str, small: bytes) -> dict[int, bool]:
     """Add the keywords of rules for places. Return the signs behind what may be names, see `_look_behind_name`."""
     signs: dict[int, bool] = {}
-    for root, rows in TABLES.roots.items():
-        for at in places(small, root):
-            for rule, keyword, offset in rows:
-                if (
-                    small.startswith(keyword, at - offset)
-                    and at >= offset
-                    and (rule.judge not in ("prose", "password") or holds_password(small, at))
-                ):
-                    found.rules.append((rule, at - offset))
-            if root in NAME_ROOTS:
-                _look_behind_name(signs, text, small, at + len(root))
+    for root in root_places(small, TABLES.columns):
+        rows = TABLES.roots.get(small[root : root + 3], ()) or TABLES.roots.get(small[root : root + 2], ())
+        for rule, keyword, offset in rows:
+            at = root - offset
+            if at < 0 or not small.startswith(keyword, at):
+                continue
+            if rule is None:
+                _look_behind_name(signs, text, small, at + len(keyword))
+            elif rule.form == "command":
+                if stands_behind(small, at, rule.gate.encode().split(b"|")):
+                    found.rules.append((rule, at + 1))
+            elif rule.judge not in ("prose", "password") or holds_password(small, root):
+                found.rules.append((rule, at))
     for gate, others in TABLES.gates.items():
         if gate in small:
             found.rules += [(rule, at) for rule, keyword in others for at in places(small, keyword)]
     if not text.isascii():
-        found.rules += [
-            (rule, at) for word, rules in TABLES.foreign.items() for at in places(text, word) for rule in rules
-        ]
+        for letter, words in TABLES.foreign.items():
+            if letter in text:
+                found.rules += [(rule, at) for rule, word in words for at in places(text, word)]
     return signs
+
+
+def root_places(text: bytes, columns: tuple[bytes, ...]) -> Iterator[int]:
+    """Yield where a root of keywords may stand: its first three characters each have the bit of its group."""
+    bits = -1
+    for number, column in enumerate(columns):
+        bits &= int.from_bytes(text.translate(column), "little") >> 8 * number
+    return places(bits.to_bytes(len(text), "little").translate(ANY_BIT), b"\1")
 
 
 def holds_password(small: bytes, at: int) -> bool:
@@ -241,15 +281,14 @@ def holds_password(small: bytes, at: int) -> bool:
     return False
 
 
-def _find_options(found: Spots, small: bytes) -> None:
-    """Add the options of commands that take a password."""
-    for before in places(small, b" -"):
-        for rule, option, name in TABLES.options.get(small[before + 2 : before + 3], ()):
-            if small.startswith(option, before + 1):
-                start = small.rfind(name, max(0, before - COMMAND_WITHIN), before + 1)
-                between = small[start:before].replace(b"\\\n", b" ").replace(b"\\\\n", b" ").replace(b"\\\r\n", b" ")
-                if start >= 0 and not any(end in between for end in ENDS_OF_COMMANDS):
-                    found.rules.append((rule, before + 1))
+def stands_behind(small: bytes, option: int, names: list[bytes]) -> bool:
+    """Check that the option at `option` is one of a command that has one of these names."""
+    for name in names:
+        start = small.rfind(name, max(0, option - COMMAND_WITHIN), option + 1)
+        between = small[start:option].replace(b"\\\n", b" ").replace(b"\\\\n", b" ").replace(b"\\\r\n", b" ")
+        if start >= 0 and not any(end in between for end in ENDS_OF_COMMANDS):
+            return True
+    return False
 
 
 def assigned_values(text: str, signs: dict[int, bool]) -> Iterator[AssignedValue]:

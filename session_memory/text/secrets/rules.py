@@ -657,52 +657,93 @@ named("credential", "credential credentials creds auth dbpass dbpw passcode", r"
       '"auth": "«{b62:40}=»"', 'credentials = "«{b62:32}»"', judge="random")
 
 
-# Many keywords hold one of these: a text is searched for it once.
-ROOTS = ("pass", "secret", "token", "key", "pw", "wort", "seed", "login", "begin ", "cred", "://")
+# Each keyword for a place holds one of these: a text is searched for all at once. Those with the same second character
+# are a group, of at most eight.
+ROOTS = (
+    "pas", "sec", "ken", "key", "pw", "see", "nwo", "beg", "e-l", "://", "ne(", "kie", "zat", "bea", "ogi", "og ",
+    "tif", "eds", "ede", "sen", "wac", "sda", " -s", " --", " -p", " -a", " -b", " -u", " -k", " -w",
+)  # fmt: skip
+AS_WORDS = bytes(code if code < 128 and chr(code).isalnum() else 32 for code in range(256))
+NO_WORD = "".join(character for character in map(chr, range(128)) if not character.isalnum())
+# In the names of assignments.py
+NAMES = ("pass", "secret", "token", "key", "pw", "kennwort", "seed")
+
+
+def columns(roots: list[str], before: str = "") -> tuple[bytes, ...]:
+    """Return for each of three places the bits of the characters there: one of eight, by a root's second character.
+
+    With `before`, these stand at the first place, and the roots behind them. Where a root ends, anything may be.
+    """
+    found = (bytearray(256), bytearray(256), bytearray(256))
+    seconds = dict.fromkeys(root[not before] for root in roots)
+    groups = {second: 1 << number % 8 for number, second in enumerate(seconds)}
+    for column in found[: bool(before)]:
+        for character in before:
+            column[ord(character)] = 255
+    for root in roots:
+        bit = groups[root[not before]]
+        for column, character in zip(found[bool(before) :], root):
+            column[ord(character)] |= bit
+    for root in roots:
+        if len(root) + bool(before) < 3:
+            found[2][:] = bytes([bits | groups[root[not before]] for bits in found[2]])
+    return tuple(map(bytes, found))
 
 
 class Tables:
-    """The keywords of the rules as they are looked for, in bytes, in lower case but for `heads` and `inside`."""
+    """The keywords of the rules as they are looked for, in bytes, in lower case but for those of tokens."""
 
     def __init__(self) -> None:
-        # By the first two characters of a keyword's first word
+        # By a word that stands in them, and by the first characters of one that goes on behind them
+        self.words: dict[bytes, list[tuple[SecretRule, bytes]]] = {}
         self.heads: dict[bytes, list[tuple[SecretRule, bytes]]] = {}
-        # Those that do not begin with a word
+        # Those without a word
         self.inside: list[tuple[SecretRule, bytes]] = []
         self.digits: list[tuple[SecretRule, bytes]] = []
         self.names: set[bytes] = set()
-        # And where
-        self.roots: dict[bytes, list[tuple[SecretRule, bytes, int]]] = {root.encode(): [] for root in ROOTS}
+        # By their root, and how far within them it is; names have no rule. And what has which group's bit, by its place
+        self.roots: dict[bytes, list[tuple[SecretRule | None, bytes, int]]] = {}
         self.gates: dict[bytes, list[tuple[SecretRule, bytes]]] = {}
-        # By the letter behind the hyphen; and the name
-        self.options: dict[bytes, list[tuple[SecretRule, bytes, bytes]]] = {}
-        # Beyond ASCII
-        self.foreign: dict[str, list[SecretRule]] = {}
+        # Beyond ASCII, by their last letter that is
+        self.foreign: dict[str, list[tuple[SecretRule, str]]] = {}
         for rule in RULES:
             for keyword in rule.keywords:
                 self._add(rule, keyword, keyword.encode("ascii", "replace"))
+        for name in NAMES:
+            self._add_root(None, name)
+        self.columns = columns(list(ROOTS))
+        self.head_columns = columns([head.decode()[:2] for head in self.heads], NO_WORD)
 
     def _add(self, rule: SecretRule, keyword: str, literal: bytes) -> None:
         if not keyword.isascii():
-            self.foreign.setdefault(keyword, []).append(rule)
+            letter = [letter for letter in keyword if not letter.isascii()][-1]
+            self.foreign.setdefault(letter, []).append((rule, keyword))
         elif rule.form in ("token", "inside"):
-            word = "".join(character if character.isalnum() else " " for character in keyword).split()[:1]
-            if word and keyword not in ("Q~",):
-                self.heads.setdefault(word[0][:2].encode(), []).append((rule, literal))
-            else:
-                self.inside.append((rule, literal))
+            self._add_token(rule, keyword, literal)
         elif rule.form == "digits":
             self.digits.append((rule, literal))
         elif rule.form == "named":
             self.names.add(literal.lstrip(b"*"))
         elif rule.form == "command":
-            rows = self.options.setdefault(literal[1:2], [])
-            rows += [(rule, literal, name.encode()) for name in rule.gate.split("|")]
+            self._add_root(rule, " " + keyword)
         elif rule.gate:
             self.gates.setdefault(rule.gate.encode(), []).append((rule, literal))
         else:
-            root = next((root for root in ROOTS if root in keyword), keyword).encode("ascii", "replace")
-            self.roots.setdefault(root, []).append((rule, literal, literal.index(root)))
+            self._add_root(rule, keyword)
+
+    def _add_token(self, rule: SecretRule, keyword: str, literal: bytes) -> None:
+        *words, last = literal.translate(AS_WORDS).split(b" ")
+        word = max(words, key=len, default=b"")
+        if keyword == "Q~" or not word + last:
+            self.inside.append((rule, literal))
+        elif word:
+            self.words.setdefault(word, []).append((rule, literal))
+        else:
+            self.heads.setdefault(last[:3], []).append((rule, literal))
+
+    def _add_root(self, rule: SecretRule | None, keyword: str) -> None:
+        root = next(root for root in ROOTS if root in keyword)
+        self.roots.setdefault(root.encode(), []).append((rule, keyword.encode(), keyword.index(root)))
 
 
 TABLES = Tables()
