@@ -69,6 +69,11 @@ def main_of_package() -> int:
 
 
 def _run(words: list[str]) -> int:
+    import os
+
+    from .settings.homes import drop_set_by_project
+
+    drop_set_by_project(os.environ)
     if words and words[0] not in COMMANDS and not words[0].startswith("-"):
         return _unknown(words[0])
     if not words:

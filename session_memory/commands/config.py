@@ -10,7 +10,7 @@ from ..errors import WrongCallError
 from ..memories.folders import groups_of, home_of
 from ..runtimes import all_runtimes
 from ..settings import edit, keys
-from ..settings.check import FileCheck, as_meant, problem_with
+from ..settings.check import FileCheck, as_meant, problem_with, refused
 from ..settings.keys import KEYS, Key, written
 from ..settings.notices import notices
 from ..settings.rules import SHARES
@@ -51,6 +51,8 @@ def run(arguments: argparse.Namespace) -> int:
         terminal.line(
             f"{'.'.join(at)}: {written(value)}, in {terminal.short(home.config_file)}, from the next prompt on"
         )
+        for text in refused(home, ".".join(at)):
+            terminal.note(for_people(text))
         terminal.result({"key": ".".join(at), "value": value, "source": home.config_file})
         if at[0] in SECTIONS:
             from ..upkeep.private_files import follow_rules  # only here: values are shown without the store

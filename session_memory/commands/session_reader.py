@@ -6,6 +6,7 @@ import argparse
 import os
 
 from ..runtimes.detection import is_started_by_agent
+from ..settings.homes import drop_set_by_project
 from ..system.terminal import Terminal, exit_code
 from . import read
 from .arguments import HOME, OnlyForPeopleError
@@ -16,6 +17,7 @@ DESCRIPTION = "Shows what another session of this home did, or lists the session
 
 def main(words: list[str] | None = None) -> int:
     """Run the command; return the exit code, which is 1 if there is nothing to show (with the reason on stderr)."""
+    drop_set_by_project(os.environ)
     parser = argparse.ArgumentParser(prog="session_reader", description=DESCRIPTION)
     parser.add_argument("name", nargs="?", help=read.NAME_HELP)
     read.add_lines(parser)

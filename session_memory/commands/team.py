@@ -12,6 +12,7 @@ from .. import __version__
 from ..errors import SessionMemoryError, WrongCallError
 from ..runtimes.detection import is_started_by_agent
 from ..settings import edit
+from ..settings.check import refused
 from ..store.location import find_location
 from ..system.pgpass import address_of, keep_password
 from ..system.terminal import Terminal
@@ -111,6 +112,8 @@ def _join(arguments: argparse.Namespace, terminal: Terminal) -> int:
         keep_password(address, os.environ)
     for key, value in (("url", address.url), ("machine", machine)):
         edit.set_key(location.home.config_file, ("team", key), value)
+    for text in refused(location.home, "team.url"):
+        terminal.note(for_people(text))
     terminal.line(f"This machine has joined as {team.member}@{machine}: upkeep shares what is new from now on.")
     if is_known:
         other = "if that was another machine, leave, and join with another name: --as NAME"

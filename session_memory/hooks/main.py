@@ -9,7 +9,7 @@ import sys
 
 from ..runtimes import runtime as runtime_of
 from ..runtimes import sender_of
-from ..settings.homes import ENV_GUARD, environment, runtime_home
+from ..settings.homes import ENV_GUARD, environment, naming, runtime_home
 from ..system.deadline import Deadline, DeadlineError
 from ..system.files import is_file, os
 from ..system.json import decode, encode
@@ -17,12 +17,14 @@ from .context import MISSED, context_of, home_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from typing import Any
 
     from ..runtimes import Runtime
+    from ..settings.homes import Home
     from .context import Context, Event
 
+HOME_OPTION = "--home"  # names the agent home in the command of a hook
 _FIRST = "agent-sdk"  # whose plugins and hooks the others take, and show by their events that they sent them
 
 
@@ -97,7 +99,7 @@ def _run(
     The event is one of the runtime `runtime_name`, unless it names another itself, or shows that another one sent it:
     several take the plugins of Claude Code.
     """
-    environ = environment()
+    environ: Mapping[str, str] = environment()
     if not environ.get(ENV_GUARD):
         home, context, event_name, deadline = None, None, "hook", Deadline()
         try:
@@ -114,7 +116,11 @@ def _run(
                 runtime = runtime_of(event["runtime"])
             sender = sender_of(event, environ, runtime)
             if sender is not None and is_answered(event, sender):
+                named = _named_home(sys.argv)
+                environ = naming(named, environ)
                 home = home_of(event, environ, sender)
+                if named and home.sessions_dir:
+                    _register(home, environ)
                 context = context_of(event, environ, sender, home, deadline)
                 try:
                     answer(context)
@@ -133,6 +139,24 @@ def _run(
         if context is not None:
             _note_end(context, event_name)
     os._exit(0)
+
+
+def _named_home(words: list[str]) -> str:
+    """Return the directory that the command of a hook names with `--home`; '' for none. The settings in an agent home
+    have such commands, so that those of its copy name the copy."""
+    path = words[2].rstrip("/") if words[1:2] == [HOME_OPTION] and len(words) > 2 else ""
+    if path.endswith("/.."):
+        path = path[:-3].rpartition("/")[0]
+    return path if path.startswith("/") or path[1:2] == ":" else ""
+
+
+def _register(home: Home, environ: Mapping[str, str]) -> None:
+    from ..settings.registry import register_named
+
+    try:
+        register_named(home.root, environ)
+    except OSError:  # the next hook does
+        pass
 
 
 def _note_end(context: Context, event_name: str) -> None:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from .. import NAME
+from ..hooks.main import HOME_OPTION
 from ..runtimes.install import Hook
 from ..settings.program import ProgramPaths
 from ..system.git import find_worktree
@@ -26,7 +27,7 @@ _SCRIPT = b'"%b/scripts/memory.py"' % RUNTIME.install.PLUGIN_ROOT.encode()  # wh
 _ARCHIVES = b'"${SESSION_MEMORY_DIR:-$HOME/.session-memory}/conversations"'
 # Permission rules as `tools.permissions` makes them, of a program and home that are not known.
 _OWN_COMMAND = re.compile(r"Bash\(.*/session-memory/(?:bin/session-memory\b|app/scripts/).*\)")
-_OWN_RULE = re.compile(rf"Read\(/.*/conversations/\*\*\)|mcp__(?:{'|'.join(SERVERS)})__")
+_OWN_RULE = re.compile(rf"Read\(/(?:.*/)?conversations/\*\*\)|mcp__(?:{'|'.join(SERVERS)})__")
 _NO_HOOKS = '{"hooks": {}}'
 _MODE = 0o644  # of the files of skills
 
@@ -137,7 +138,7 @@ def plan_install(
     if is_shared and target.kind in ("agent", "project"):
         directories.append(target.shared_skills_dir)
     for directory in directories:
-        plan_skills(plan, directory, made_from, known, target.home.conversations_dir)
+        plan_skills(plan, directory, made_from, known, _archives(target))
     plan.take_away_old(known)
     if target.kind == "agent" and (worktree := find_worktree(target.root)):
         plan.notes.append(
@@ -163,9 +164,9 @@ def _plan_hooks(
     if plan.plugins:
         plan.settings = _restored(path, record or HomeRecord(str(path), ""), is_ours)
         return
-    hooks = install.wanted_hooks(declared, made_from.python, app)
+    hooks = [_naming_home(hook, target) for hook in install.wanted_hooks(declared, made_from.python, app)]
     own_rules = [] if before is None else _own_rules(before, path, record)
-    rules = lookup_rules(target.runtime, made_from.paths, target.home.conversations_dir)
+    rules = lookup_rules(target.runtime, made_from.paths, _archives(target))
     rules = rules if allow or own_rules else []
     stripped = None if before is None else _stripped(before, path, is_ours, own_rules)
     theirs = set() if stripped is None else set(settings_file.read(stripped, str(path)).rules)
@@ -178,6 +179,25 @@ def _plan_hooks(
     plan.are_disabled = settings_file.read(after, str(path)).is_on(install.HOOKS_ARE_OFF)
 
 
+def _naming_home(hook: Hook, target: Target) -> Hook:
+    """Return a hook whose command names the agent home that the settings are of, from the project's directory on: in a
+    copy of the home it names the copy."""
+    if target.kind != "agent":
+        return hook
+    below = os.path.relpath(target.root, target.project)
+    home = "$CLAUDE_PROJECT_DIR" if below == os.curdir else f"$CLAUDE_PROJECT_DIR/{below}"
+    fail_open = target.runtime.install.FAIL_OPEN
+    command = f'{hook.command.removesuffix(fail_open)} {HOME_OPTION} "{home}"{fail_open}'
+    return Hook(hook.event, hook.matcher, {**hook.entry, "command": command})
+
+
+def _archives(target: Target) -> str:
+    """Return the directory of the archives as skills and rules name it: from an agent home on, if it runs there."""
+    if target.kind == "agent" and target.project == target.root:
+        return os.path.relpath(target.home.conversations_dir, target.root)
+    return target.home.conversations_dir
+
+
 def extension_names(target: Target) -> list[str]:
     """The files of ours beside the settings of a home, as paths in their directory."""
     return list(target.runtime.install.wanted_files(_NO_HOOKS, "", "")) if target.kind == "runtime" else []
@@ -186,10 +206,8 @@ def extension_names(target: Target) -> list[str]:
 def plan_skills(
     plan: HomePlan, directory: Path, made_from: InstalledPaths, known: dict[str, str], archives: str
 ) -> None:
-    """Plans every skill in `directory`; a skill there that is not ours (by `known`, from the ledger) is left alone.
-
-    `archives` is the directory of the home's archives.
-    """
+    """Plan every skill in `directory`; a skill there that is not ours (by `known`, from the ledger) is left alone.
+    `archives` is the directory of archives that they name."""
     for skill in sorted(path for path in (made_from.source / "skills").glob("*") if path.is_dir()):
         wanted = {
             directory / file.relative_to(skill.parent): _adapted(file.read_bytes(), made_from, archives)

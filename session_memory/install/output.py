@@ -260,8 +260,9 @@ def _show_next(done: Installed, terminal: Terminal, called_as: str) -> None:
     terminal.heading("Next")
     if done.is_sample:
         terminal.line(f"  {called_as} --home PATH")
-        terminal.line("      installs into a home of yours. Once one of your agents has run here,")
-        terminal.line(f"      a plain `{called_as}` finds it.")
+        terminal.line("      installs into an agent's home, which counts as one from then on")
+        terminal.line(f"  {called_as}")
+        terminal.line("      installs into the settings of the runtimes that you have used by then")
     if any(plan.hooks and plan.can_allow and not plan.rules for plan in done.plans) and not done.is_sample:
         terminal.line(f"  {called_as} --allow")
         terminal.line("      lets agents look things up without asking you for each command")

@@ -116,7 +116,7 @@ def plan_template(root: str, template: str, made_from: InstalledPaths, ledger: I
     content = read_if_there(settings)
     plan = HomePlan(root, FileChange(settings, content, content))
     skills = Path(root, TEMPLATES[template].skills, "skills")
-    plan_skills(plan, skills, made_from, known, home_at(root, {}).conversations_dir)
+    plan_skills(plan, skills, made_from, known, os.path.relpath(home_at(root, {}).conversations_dir, root))
     for name, path in _files(made_from.source, template):
         at, content = Path(root, name), path.read_bytes()
         mode = 0o755 if content.startswith(b"#!") else 0o644

@@ -118,7 +118,9 @@ def _agent_scene(target: Target, directory: str, environ: Mapping[str, str]) -> 
         cursors = Path(target.home.cursor_file(own.name)).read_bytes()
     except FileNotFoundError:
         cursors = None
-    event, variables = _prompt(target, f"{project_dir}/{os.path.basename(own.path)}", directory, moved)
+    start = os.path.normpath(os.path.join(directory, os.path.relpath(target.project, target.root)))
+    os.makedirs(start, exist_ok=True)
+    event, variables = _prompt(target, f"{project_dir}/{os.path.basename(own.path)}", start, moved)
     return _Scene(event, variables, own.name, home, home.cursor_file(own.name), cursors)
 
 

@@ -23,6 +23,7 @@ from .rules_check import RulesCheck, closest, short
 from .yaml_file import KeyPath, has_parser, read_document
 
 if TYPE_CHECKING:
+    from .homes import Home
     from .rules import PatternRule
 
 _RESERVED_NAMES = ("User", "Task", "Tool")
@@ -179,6 +180,14 @@ def read(paths: Sequence[str], root: str = "") -> Checked:
             projects += shared.projects
             faults += [fault.text for fault in shared.faults if fault.is_of_rules]
     return Checked(values, rules, faults, projects)
+
+
+def refused(home: Home, key: str) -> list[str]:
+    """Return why the file of `home` sets `key` in vain: it may not, unless the person grants it."""
+    if not home.is_confined:
+        return []
+    faults = FileCheck(home.config_file, home.root, home.rules_files[0]).faults
+    return [fault.text for fault in faults if f"{key}.".startswith(f"{fault.key}.")]
 
 
 def compile_files(config_file: str, compiled_file: str, rules_files: Sequence[str], root: str = "") -> Settings:

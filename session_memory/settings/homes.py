@@ -12,11 +12,11 @@ goes by for one of its groups lies with the host: `<host>/.session-memory/groups
 
 from __future__ import annotations
 
-from ..system.files import is_directory, is_file, os, real_path, status_at
+from ..system.files import is_directory, is_file, names_in, os, read_whole, real_path, status_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, MutableMapping
 
     from .compiled import Settings
 
@@ -33,6 +33,7 @@ ENV_GUARD = "SESSION_MEMORY_GUARD"
 
 _CHECKSUM_PRIME = (1 << 61) - 1
 _TOKEN_CHARACTERS = 16
+_MOST_ENV_BYTES = 1 << 20
 
 
 class Home:
@@ -105,10 +106,48 @@ def private_beside(directory: str) -> str:
 
 
 def environment() -> dict[str, str]:
-    """The environment of this process: what `os.environ` holds, for those who do without `os`."""
+    """Return the environment of this process, which its own processes share, without what a project's `.env` sets."""
     if isinstance(next(iter(os.environ), ""), str):  # Windows
-        return dict(os.environ)  # type: ignore[arg-type]
-    return {_decoded(key): _decoded(value) for key, value in os.environ.items()}
+        found: dict[str, str] = dict(os.environ)  # type: ignore[arg-type]
+    else:
+        found = {_decoded(key): _decoded(value) for key, value in os.environ.items()}
+    for name in drop_set_by_project(found):
+        os.unsetenv(name)
+    return found
+
+
+def drop_set_by_project(environ: MutableMapping[str, str]) -> list[str]:
+    """Remove the variables that name a place, home or session if a `.env` file in the project, or above it, names them;
+    return their names. Several runtimes load such a file, and a repository can ship it. The person's own, in their home
+    directory, counts."""
+    named = [name for name in (ENV_DIR, ENV_HOME, ENV_SESSION) if environ.get(name)]
+    if not named:
+        return []
+    starts = {value for key, value in environ.items() if key.endswith("_PROJECT_DIR")}
+    try:
+        starts.add(os.getcwd())
+    except OSError:  # it is gone
+        pass
+    texts = [text for start in starts for text in _env_files(start, user_dir(environ))]
+    dropped = [name for name in named if any(name.encode() in text for text in texts)]
+    for name in dropped:
+        del environ[name]
+    return dropped
+
+
+def _env_files(start: str, stop: str) -> Iterator[bytes]:
+    """Yield what the `.env*` files hold from `start` upwards, below `stop`, and those in hidden directories there."""
+    directory, stops = start.rstrip("/"), ("", stop, stop and real_path(stop))
+    while directory not in stops:
+        hidden = [name for name in names_in(directory) if name.startswith(".")]
+        for name in hidden:
+            path = f"{directory}/{name}" if name.startswith(".env") else f"{directory}/{name}/.env"
+            if is_file(path):
+                try:
+                    yield read_whole(real_path(path), _MOST_ENV_BYTES)
+                except OSError:  # too large, or not to be read: as if it named them
+                    yield b" ".join([ENV_DIR.encode(), ENV_HOME.encode(), ENV_SESSION.encode()])
+        directory = directory.rpartition("/")[0]
 
 
 def user_dir(environ: Mapping[str, str]) -> str:

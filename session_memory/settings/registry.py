@@ -1,8 +1,9 @@
 """Which directories are agent homes: those that the person registered, whatever else a directory looks like.
 
 A repository can ship any file. So only these count: the homes in the install ledger (`install --home`, `new`), those
-that the person's settings list under `homes`, the hosts that the person made or ran, and `SESSION_MEMORY_HOME`. A
-directory that looks like a home is looked up here, so this stays cheap: the list is compiled to one small file.
+that the person's settings list under `homes`, the hosts that the person made or ran, `SESSION_MEMORY_HOME`, and the
+homes that a hook's command named (as in the copy of a home: its runtime has asked whether those settings are trusted).
+A directory that looks like a home is looked up here, so this stays cheap: the list is compiled to one small file.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
 
 _COMPILED_FILE = "/registered.json"
 _HOSTS_FILE = "/hosts.json"
+_NAMED_FILE = "/named_homes.json"
 _LEDGER = "/session-memory/installed.json"
 
 
@@ -50,20 +52,31 @@ def is_registered(directory: str, environ: Mapping[str, str]) -> bool:
     if (named[:1] == "/" and real_path(named) == real) or real in _registered(environ):
         return True
     host, _, group = real.rpartition("/groups/")
-    return bool(host) and "/" not in group and is_registered_host(host, environ)
+    if host and "/" not in group and is_registered_host(host, environ):
+        return True
+    return real in _noted(person_home(environ).state_dir + _NAMED_FILE)
 
 
 def is_registered_host(directory: str, environ: Mapping[str, str]) -> bool:
     """Return True if the person made or ran the host in `directory`."""
-    return real_path(directory) in _hosts(person_home(environ).state_dir + _HOSTS_FILE)
+    return real_path(directory) in _noted(person_home(environ).state_dir + _HOSTS_FILE)
 
 
 def register_host(directory: str, environ: Mapping[str, str]) -> None:
     """Note that the person made or runs the host in `directory`. Raises OSError."""
-    path = person_home(environ).state_dir + _HOSTS_FILE
-    hosts = _hosts(path)
-    if real_path(directory) not in hosts:
-        write_atomically(path, encode([*hosts, real_path(directory)]).encode())
+    _note(directory, person_home(environ).state_dir + _HOSTS_FILE)
+
+
+def register_named(directory: str, environ: Mapping[str, str]) -> None:
+    """Note that a hook's command named the agent home `directory`, so that all else finds it too. Raises OSError."""
+    if not is_registered(directory, {**environ, ENV_HOME: ""}):
+        _note(directory, person_home(environ).state_dir + _NAMED_FILE)
+
+
+def _note(directory: str, path: str) -> None:
+    noted = _noted(path)
+    if real_path(directory) not in noted:
+        write_atomically(path, encode([*noted, real_path(directory)]).encode())
 
 
 def _registered(environ: Mapping[str, str]) -> list[str]:
@@ -114,9 +127,9 @@ def _in_ledger(path: str) -> list[str]:
         return []
 
 
-def _hosts(path: str) -> list[str]:
+def _noted(path: str) -> list[str]:
     try:
-        hosts = decode(read_whole(path).decode())
+        noted = decode(read_whole(path).decode())
     except (OSError, ValueError):
         return []
-    return [host for host in hosts if isinstance(host, str)] if isinstance(hosts, list) else []
+    return [one for one in noted if isinstance(one, str)] if isinstance(noted, list) else []

@@ -64,6 +64,7 @@ def options(session: str, stderr: list[str]) -> ClaudeAgentOptions:
     lookups = lookup_options(HOME)
     return ClaudeAgentOptions(
         cwd=HOME,
+        env={"SESSION_MEMORY_HOME": str(HOME)},  # for what the skills run
         resume=remembered(session),
         system_prompt={"type": "preset", "preset": "claude_code"},
         setting_sources=["project"],

@@ -185,7 +185,9 @@ def test_an_agent_home_is_told_of_its_named_sessions(bare_machine: Machine, memo
     result = bare_machine.installed("--home", str(root))
     assert '- discord (1m ago, 2 messages): "is it up?"' in told(result)[0]
     assert "user_prompt_submit.py" in (root / workdir / ".claude" / "settings.json").read_text()
-    assert f"--home {root}" in (root / workdir / ".claude" / "skills" / "sessions" / "SKILL.md").read_text()
+    named = "$CLAUDE_PROJECT_DIR/.." if workdir else "$CLAUDE_PROJECT_DIR"
+    assert bare_machine.hook_command(root / workdir / ".claude/settings.json").endswith(f' --home "{named}" || exit 0')
+    assert str(root) not in (root / workdir / ".claude/skills/sessions/SKILL.md").read_text()
 
 
 def test_the_registered_agent_home_that_one_is_in_is_found(machine: Machine) -> None:

@@ -102,4 +102,4 @@ def test_an_agent_home_has_the_rules_for_its_own_archives(machine: Machine) -> N
     home = agent_home(machine.home / "agent")
     machine.installed("--home", str(home), "--allow")
     allowed = json.loads((home / ".claude/settings.json").read_text())["permissions"]["allow"]
-    assert f"Read(/{home}/conversations/**)" in allowed
+    assert "Read(/conversations/**)" in allowed  # from the directory of the settings on: in a copy, those of the copy

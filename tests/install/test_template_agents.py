@@ -11,6 +11,7 @@ import subprocess
 import sys
 import sysconfig
 import time
+import uuid
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,7 @@ from clients.pi import activity as pi_activity
 from fakes.fake_anthropic import FakeAnthropic
 from fakes.fake_llm import FakeLLM
 from install_machine import AGENTS, PYTHON, TEMPLATES, Machine, new_home, prepared_machine
+from records import PiSession
 
 RUN_SECONDS = 60
 
@@ -106,6 +108,66 @@ def test_an_agent_on_the_sdk_may_read_its_other_sessions_without_asking(sdk_agen
     (result,) = [b for b in api.prompts()[-1].messages[-1]["content"] if b.get("type") == "tool_result"]
     assert "discord" in json.dumps(result["content"])
     assert not result.get("is_error")
+
+
+def copy_of(home: Path) -> Path:
+    """A copy of an agent's home, as `cp -r` makes it."""
+    to = home.with_name(f"{home.name}-copy")
+    subprocess.run(["cp", "-r", str(home), str(to)], check=True)
+    return to
+
+
+def list_command(skill: Path) -> str:
+    """The command with which a skill lists the sessions."""
+    return next(line.strip() for line in skill.read_text().splitlines() if line.endswith("session-memory sessions"))
+
+
+def test_a_copy_of_an_agent_on_the_sdk_has_a_memory_of_its_own(sdk_agent: Agent, api: FakeAnthropic) -> None:
+    sdk_agent.say("--session", "original", "plan the garden")
+    copy = Agent(copy_of(sdk_agent.home), sdk_agent.environment)
+    copy.say("--session", "discord", "who is there?")
+    command = list_command(copy.home / ".claude/skills/sessions/SKILL.md")
+    api.replies = [{"tools": [{"name": "Bash", "input": {"command": command}}]}, "I have looked."]
+    assert copy.say("what goes on?") == "I have looked.\n"
+    (result,) = [b for b in api.prompts()[-1].messages[-1]["content"] if b.get("type") == "tool_result"]
+    assert "discord" in json.dumps(result["content"])
+    told = activity(api.prompts()[-2])
+    assert [line.split(" (")[0] for line in told] == ["- discord"]
+    assert (copy.home / ".session-memory/state/cursors/discord.json").exists()
+    assert not (sdk_agent.home / ".session-memory/state/cursors/discord.json").exists()
+
+
+def test_a_copy_of_a_home_that_was_installed_has_a_memory_of_its_own(bare_claude: Claude) -> None:
+    machine, claude = prepared_machine(bare_claude.home), bare_claude
+    home = claude.home / "anna"
+    (home / ".session-memory/sessions").mkdir(parents=True)
+    machine.installed("--home", str(claude.config_dir), "--home", str(home), "--allow")
+    copy = claude.project = copy_of(home)
+    ids = {name: str(uuid.uuid4()) for name in ("main", "discord")}
+    for name, session_id in ids.items():
+        (copy / f".session-memory/sessions/{name}.json").write_text(json.dumps({"sessionId": session_id}))
+    claude.run("water the garden", "--session-id", ids["main"])
+    command = list_command(copy / ".claude/skills/sessions/SKILL.md")
+    claude.api.replies = [{"tools": [{"name": "Bash", "input": {"command": command}}]}, "I have looked."]
+    turn = claude.run("who is there?", "--session-id", ids["discord"])
+    assert [line.split(" (")[0] for line in turn.told] == ["- main"]
+    (result,) = [b for b in claude.api.prompts()[-1].messages[-1]["content"] if b.get("type") == "tool_result"]
+    assert "main" in json.dumps(result["content"])
+    assert sorted(path.stem for path in (copy / ".session-memory/state/cursors").glob("*.json")) == ["discord", "main"]
+    assert not (home / ".session-memory/state").exists()
+
+
+def test_a_copy_of_an_agent_on_pi_names_itself_as_the_home(machine: Machine, tmp_path: Path) -> None:
+    home = new_home(machine, "pi")
+    for root, text in ((home, "plan the garden"), (copy := copy_of(home), "who is there?")):
+        session = PiSession(cwd=str(root))
+        session.user(text)
+        session.write(root / f".session-memory/pi-sessions/{root.name}")
+    list_sessions = list_command(copy / ".agents/skills/sessions/SKILL.md")
+    path = path_with(tmp_path / "bin", pi=f"env -C / {list_sessions}")
+    done = machine.run(str(copy / "agent"), "--session", "main", PATH=path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert [line.split()[0] for line in done.stdout.splitlines()] == ["anna-copy"]
 
 
 def test_an_agent_on_the_sdk_archives_what_it_compacts(sdk_agent: Agent) -> None:
