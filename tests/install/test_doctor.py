@@ -115,7 +115,7 @@ def test_a_program_that_is_gone(machine: Machine) -> None:
 
 
 def test_modules_that_are_not_compiled(machine: Machine) -> None:
-    shutil.rmtree(machine.program_dir / "app" / "session_memory" / "runtimes" / "__pycache__")
+    shutil.rmtree(machine.program_dir / "app" / "session_memory" / "web" / "views" / "__pycache__")
     code, wrong = machine.doctor("--home", str(machine.claude), PYTHONDONTWRITEBYTECODE="1")
     assert code == 1
     assert any("modules are not compiled, for which prompts pay" in text for text in wrong)

@@ -108,9 +108,10 @@ def test_an_agent_of_a_group_cannot_loosen_what_its_host_says(tmp_path: Path) ->
 
 def test_the_files_whose_rules_count_are_known_whether_they_are_there_or_not(tmp_path: Path, agent: Path) -> None:
     privacy = Privacy({"HOME": str(tmp_path)})
-    person, own = (f"{place}/.session-memory/config.yaml" for place in (tmp_path, agent))
-    assert privacy.files("/elsewhere") == [person]
-    assert privacy.files(str(agent)) == [person, own]
+    person, own = (f"{place}/.session-memory" for place in (tmp_path, agent))
+    settings, forgotten = "config.yaml", "store/memory.db.forgotten.jsonl"
+    assert privacy.files("/elsewhere") == [f"{person}/{settings}", f"{person}/{forgotten}"]
+    assert set(privacy.files(str(agent))) == {f"{one}/{name}" for one in (person, own) for name in (settings, forgotten)}
 
 
 @pytest.mark.parametrize(("written", "name"), [

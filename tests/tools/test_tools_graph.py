@@ -149,7 +149,7 @@ class TestPerson:
             assert holder.stdout.readline() == "open\n"
             told = person.ask()
             holder.communicate()
-        text = "main.kuzu: another process has the graph open. Try again when that is done"
+        text = "main.kuzu: another process has the graph open. Try again when it has finished"
         assert told == ToolResult(text, True)
 
     def test_a_server_that_cannot_be_reached_is_said(

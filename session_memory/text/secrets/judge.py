@@ -137,7 +137,7 @@ def looks_random(text: str, deviations: float) -> bool:
         return False
     if HEX.fullmatch(text):
         return digits >= 3 and letters >= 2
-    return not reads_like_words(text, deviations) and not is_wordy(text)
+    return not reads_like_words(text, deviations) and (deviations == LENIENT or not is_wordy(text))
 
 
 def looks_like_password(text: str, quoted: bool) -> bool:
