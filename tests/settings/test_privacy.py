@@ -111,7 +111,9 @@ def test_the_files_whose_rules_count_are_known_whether_they_are_there_or_not(tmp
     person, own = (f"{place}/.session-memory" for place in (tmp_path, agent))
     settings, forgotten = "config.yaml", "store/memory.db.forgotten.jsonl"
     assert privacy.files("/elsewhere") == [f"{person}/{settings}", f"{person}/{forgotten}"]
-    assert set(privacy.files(str(agent))) == {f"{one}/{name}" for one in (person, own) for name in (settings, forgotten)}
+    assert set(privacy.files(str(agent))) == {
+        f"{one}/{name}" for one in (person, own) for name in (settings, forgotten)
+    }
 
 
 @pytest.mark.parametrize(("written", "name"), [
