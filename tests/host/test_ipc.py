@@ -167,7 +167,7 @@ class TestRequests:
             path.symlink_to(other if kind == "link" else "nowhere")
         assert box.answer() == 1
         assert box.response("r1")["text"].startswith(
-            "A request has at most" if kind == "huge" else "A request is a regular file"
+            "A request has at most" if kind == "huge" else "A request must be a regular file"
         )
         assert (list(box.tasks.iterdir()), box.answer()) == ([], 0)
         assert other.read_text() == '{"tool": "list_sessions"}'

@@ -348,7 +348,7 @@ def test_a_server_that_is_gone_or_full_or_empty_is_said_in_words(postgres: Postg
     assert "secret" not in str(gone.value)
     with pytest.raises(FullTeamError) as full, explained("postgresql://db/team"):
         raise errors.DiskFull("could not extend file: No space left on device")
-    assert "waits" in full.value.hint
+    assert "sessions wait here" in full.value.hint
     with postgres.empty_database() as url, pytest.raises(TeamError) as empty:
         TeamStore(url)
     assert "team init" in empty.value.hint
