@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from postgres_server import PostgresServer
+from postgres_server import MEMBERS, PostgresServer
 from psycopg.conninfo import conninfo_to_dict
 from records import exchange
 from store_scene import MONDAY, Scene, StoreUser
@@ -56,6 +56,8 @@ class Team:
         self.rows(
             "TRUNCATE machine, session, segment, item, posting, conversation, memory, memory_posting RESTART IDENTITY"
         )
+        for member in MEMBERS:  # an earlier test may have removed one
+            self.rows("SELECT session_memory.add_member(%s)", member)
 
     def url(self, member: str = "ann") -> str:
         return self.server.url_of(self.name, member)

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conformance_scene import FIXTURES
 from git_scene import git, repository
 from hooks_scene import run
 from odd_values import ODD, mutated, mutated_bytes, mutated_lines
@@ -31,6 +30,7 @@ from session_memory.system import files
 from session_memory.system.deadline import Deadline
 
 pytestmark = pytest.mark.fuzz
+FIXTURES = Path(__file__).parents[1] / "runtimes" / "fixtures"
 CLAUDE = runtime("agent-sdk")
 BEGAN = 1795168800  # of the story that the fixtures tell
 
