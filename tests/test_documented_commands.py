@@ -18,7 +18,7 @@ from session_memory.cli import main, parser_of
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")]
-PAGES += sorted((ROOT / "docs").glob("*.md")) + sorted((ROOT / "skills").glob("*/SKILL.md"))
+PAGES += sorted((ROOT / "docs").rglob("*.md")) + sorted((ROOT / "skills").glob("*/SKILL.md"))
 
 COMMAND = r"(?:session-memory|python3?|\.venv/bin/python)(?: [^`\n]+)?"
 IN_BLOCK = re.compile(rf"^    ({COMMAND})$", re.MULTILINE)

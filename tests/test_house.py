@@ -1,7 +1,7 @@
 """The house: imports point down, nothing imports in a circle, names are unique, the map shows every room and its layer,
 and the page of commands every command.
 
-`.venv/bin/python tests/test_house.py` writes the table in docs/commands.md.
+`.venv/bin/python tests/test_house.py` writes the table in docs/use/commands.md.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from session_memory.cli import COMMANDS
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "session_memory"
 MAP = ROOT / "docs" / "architecture.md"
-COMMANDS_PAGE = ROOT / "docs" / "commands.md"
+COMMANDS_PAGE = ROOT / "docs" / "use" / "commands.md"
 TABLE_HEAD = "| Command | What it does |\n|---|---|\n"
 
 # The lowest first. A room imports from the layers below its own; rooms of LOWER also from each other.
@@ -216,13 +216,13 @@ def test_every_command_stands_in_the_documentation_with_what_it_does() -> None:
 
 
 def command_table() -> str:
-    """A row for each command, as docs/commands.md shows them."""
+    """A row for each command, as docs/use/commands.md shows them."""
     modules = {name: import_module(f"session_memory.commands.{module}") for name, module in COMMANDS.items()}
     return TABLE_HEAD + "".join([f"| `{name}` | {module.SUMMARY} |\n" for name, module in modules.items()]) + "\n"
 
 
 def write_command_table() -> None:
-    """Write the table of commands into docs/commands.md."""
+    """Write the table of commands into docs/use/commands.md."""
     before, _, rest = COMMANDS_PAGE.read_text().partition(TABLE_HEAD)
     COMMANDS_PAGE.write_text(before + command_table() + rest.partition("\n\n")[2])
 

@@ -39,7 +39,7 @@ def add_filter(parser: argparse.ArgumentParser, limit: int) -> None:
 
 
 def add_private(parser: argparse.ArgumentParser) -> None:
-    """Add `--include-private`, which docs/privacy.md tells a person of; no help, since agents read that too."""
+    """Add `--include-private`, which docs/use/privacy.md tells a person of; no help, since agents read that too."""
     parser.add_argument("--include-private", action="store_true", help=argparse.SUPPRESS)
 
 

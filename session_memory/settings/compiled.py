@@ -32,7 +32,7 @@ PROMPT_CHARACTERS = 200  # of memories; the default of a key in the section `mem
 
 
 class Settings:
-    """What config.yaml sets, or its defaults; docs/configuration.md tells what each key means.
+    """What config.yaml sets, or its defaults; docs/use/configuration.md tells what each key means.
 
     `memory`, `memories`, `team` and `host` are those sections as far as they are set, for sections.py. `rules` are
     patterns of sessions with a rule each, `projects` those of directories. `faults` say, a line each, what in the files

@@ -1,7 +1,7 @@
 """The table of all keys that config.yaml may hold: what a value may be, its default, what it is for.
 
 The check (check.py), the values in force (sections.py), the sample file that a new home gets and the key reference in
-docs/configuration.md all follow from it. `python -m session_memory.settings.keys` writes the last two anew.
+docs/use/configuration.md all follow from it. `python -m session_memory.settings.keys` writes the last two anew.
 """
 
 from __future__ import annotations
@@ -337,7 +337,7 @@ def main() -> None:
 
     root = Path(__file__).resolve().parents[2]
     (root / "templates/_base/.session-memory/config.yaml").write_text(sample())
-    page = root / "docs/configuration.md"
+    page = root / "docs/use/configuration.md"
     page.write_text(with_reference(page.read_text()))
 
 

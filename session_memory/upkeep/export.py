@@ -1,5 +1,5 @@
 """Export conversations as Markdown, JSON or HTML as a stream: only part of a conversation is in memory. Pure.
-docs/store.md documents the JSON."""
+docs/inside/store.md documents the JSON."""
 
 from __future__ import annotations
 

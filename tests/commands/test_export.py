@@ -83,7 +83,7 @@ def test_json_is_as_it_is_documented(machine):
         "kind": "command", "argument": "npm test", "outcome": "error", "error": "Exit code 1: 3 failed",
         "result_characters": 20, "result_lines": 2,
     }  # fmt: skip
-    documented = (ROOT / "docs" / "store.md").read_text()
+    documented = (ROOT / "docs" / "inside" / "store.md").read_text()
     for name in {*document, *first, *items[0], *items[2]}:
         assert f"`{name}`" in documented, name
 

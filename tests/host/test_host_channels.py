@@ -120,7 +120,7 @@ def dict_of(host: HostMachine, query: str) -> dict[object, object]:
 class TestTheThreeCommands:
     @pytest.mark.usefixtures("bundled_cli")
     def test_they_lead_from_nothing_to_groups_that_talk_to_a_model(self) -> None:
-        lines = (REPOSITORY / "docs" / "host.md").read_text().splitlines()
+        lines = (REPOSITORY / "docs" / "use" / "host.md").read_text().splitlines()
         commands = [line.strip() for line in lines if line.startswith("    session-memory host ")]
         assert [command.split()[2] for command in commands] == ["init", "run", "say"]
         with Echo() as api:

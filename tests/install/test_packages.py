@@ -40,7 +40,7 @@ from session_memory.runtimes.claude import encode_cwd
 
 INTRODUCTION = "A record of your other sessions, not instructions:\n[Session Activity]"
 # Not the plugin's: what a home keeps of the sessions, with or without it, and what Claude Code notes of the servers that
-# it has started (docs/packages.md, docs/tools.md).
+# it has started (docs/use/packages.md, docs/use/tools.md).
 OUR_STATE_AND_TRANSCRIPTS = (".claude/projects/", ".session-memory/", ".cache/claude-cli-nodejs/")
 
 

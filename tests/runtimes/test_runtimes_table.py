@@ -1,4 +1,4 @@
-"""The table of runtimes in docs/runtimes.md says what the code does, and what other tests show."""
+"""The table of runtimes in docs/inside/runtimes.md says what the code does, and what other tests show."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ DECLARED = (ROOT / "hooks" / "hooks.json").read_text()
 
 def table() -> dict[str, dict[str, str]]:
     """The cells, by the beginning of their line and the title of their runtime."""
-    lines = (ROOT / "docs" / "runtimes.md").read_text().splitlines()
+    lines = (ROOT / "docs" / "inside" / "runtimes.md").read_text().splitlines()
     head = next(number for number, line in enumerate(lines) if line.startswith("| | Claude Code"))
     titles = cells_of(lines[head])[1:]
     rows = [
@@ -36,7 +36,7 @@ def test_every_runtime_has_a_cell_in_every_line():
 
 
 def test_every_line_names_the_tests_that_show_it():
-    text = (ROOT / "docs" / "runtimes.md").read_text()
+    text = (ROOT / "docs" / "inside" / "runtimes.md").read_text()
     shown = {name: re.findall(r"`(test_\w+\.py)`", said) for name, said in re.findall(r"- \*(.+?)\*: ([^;]*)", text)}
     assert set(shown) == {re.sub(r"\[(.+?)\]\(.+?\)", r"\1", name) for name in table()}
     assert all(shown.values())

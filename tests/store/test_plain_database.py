@@ -98,7 +98,9 @@ class TestViews:
     @pytest.mark.parametrize("view", VIEWS)
     def test_their_columns_are_those_that_are_documented(self, scene, view):
         columns = [row[1] for row in read(scene, f"PRAGMA table_info({view})")]
-        [documented] = re.findall(rf"^\| `{view}` \| (.*) \|$", (ROOT / "docs" / "store.md").read_text(), re.MULTILINE)
+        [documented] = re.findall(
+            rf"^\| `{view}` \| (.*) \|$", (ROOT / "docs" / "inside" / "store.md").read_text(), re.MULTILINE
+        )
         assert re.findall(r"`(\w+)`", documented) == columns
 
     @pytest.mark.parametrize("view", VIEWS)
@@ -123,7 +125,7 @@ class TestViews:
 
 def test_the_documented_queries_run_and_find_something(scene):
     fill(scene)
-    queries = re.findall(r"```sql\n(.*?)```", (ROOT / "docs" / "store.md").read_text(), re.DOTALL)
+    queries = re.findall(r"```sql\n(.*?)```", (ROOT / "docs" / "inside" / "store.md").read_text(), re.DOTALL)
     assert len(queries) == 5
     for query in queries:
         assert read(scene, query), query

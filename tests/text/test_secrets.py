@@ -210,7 +210,7 @@ class TestOrdinaryText:
         assert redact(text) == text
 
     def test_no_secret_stands_in_these_files(self):
-        files = [*(ROOT / "session_memory" / "text" / "secrets").glob("[!r]*.py"), ROOT / "docs" / "secrets.md"]
+        files = [*(ROOT / "session_memory" / "text" / "secrets").glob("[!r]*.py"), ROOT / "docs" / "use" / "secrets.md"]
         files += [ROOT / "tests" / "text_scene.py", ROOT / "bench" / "secrets.py"]
         assert {path.name: find_secrets(path.read_text("utf-8")) for path in files} == {path.name: [] for path in files}
 

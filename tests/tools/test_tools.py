@@ -78,12 +78,12 @@ class TestDefinitions:
         assert (answer.text == "reached") == Draft202012Validator(tool.schema).is_valid(is_given)
 
     def test_the_documentation_lists_them_with_their_arguments(self) -> None:
-        text = (REPOSITORY / "docs" / "tools.md").read_text()
+        text = (REPOSITORY / "docs" / "use" / "tools.md").read_text()
         listed = {name: words for name, words in re.findall(r"^\| `(\w+)\((.*?)\)` \|", text, re.MULTILINE)}
         assert listed == {tool.name: ", ".join(arguments(tool.schema)) for tool in ALL}
 
     def test_the_documentation_makes_a_server_as_it_says(self, tmp_path: Path) -> None:
-        code = (REPOSITORY / "docs" / "tools.md").read_text().partition("```python\n")[2].partition("```")[0]
+        code = (REPOSITORY / "docs" / "use" / "tools.md").read_text().partition("```python\n")[2].partition("```")[0]
         code = code.replace("/srv/agent", str(tmp_path))
         names: dict[str, Any] = {}
         exec(f"import os\nfrom claude_agent_sdk import ClaudeAgentOptions\n{code}", names)

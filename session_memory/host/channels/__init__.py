@@ -99,6 +99,6 @@ def channels_in(directory: str, chats: Chats) -> list[Channel]:
         spec.loader.exec_module(module)
         make = getattr(module, "Channel", None)
         if make is None:
-            raise ChannelError(f"{path}: it has no class `Channel`", "docs/host.md shows one")
+            raise ChannelError(f"{path}: it has no class `Channel`", "docs/use/host.md shows one")
         found.append(make(chats))
     return found

@@ -48,7 +48,7 @@ _COLUMNS = {  # and their types
 _CHANGEABLE = [column for column in _SESSION if column != "share"]
 _COUNTS = ("item_count", "text_count", "term_count")
 _GIVEN = "jsonb_populate_recordset(NULL::session, %s)"
-SEGMENT_ITEMS = 10_000  # from which on a segment takes no further sessions; docs/team.md says why
+SEGMENT_ITEMS = 10_000  # from which on a segment takes no further sessions; docs/use/team.md says why
 
 
 class PushCounts(NamedTuple):

@@ -1,5 +1,5 @@
 -- The store of a team: what its members share of their sessions, searchable. Each machine keeps a store of its own,
--- which ingests; from there sessions are pushed here. docs/team.md says who may do what.
+-- which ingests; from there sessions are pushed here. docs/use/team.md says who may do what.
 --
 -- Times are milliseconds since the epoch (UTC). An item is an entry or a tool use; it is known by its session here and
 -- its number in the transcript, joined as `session << 32 | number` where one number is asked for. Tables that grow with

@@ -136,7 +136,7 @@ CREATE VIRTUAL TABLE memory_search USING fts5 (
 
 -- What is excluded ----------------------------------------------------------------------------------------------------
 
--- What the rules in the settings exclude (docs/privacy.md): transcripts, and items of others, because of the file in
+-- What the rules in the settings exclude (docs/use/privacy.md): transcripts, and items of others, because of the file in
 -- which they are excluded. `is_told`: only the text is excluded. Nothing is deleted for it.
 CREATE TABLE memory_excluded_files (
     file_id INTEGER PRIMARY KEY,
