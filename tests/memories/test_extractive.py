@@ -10,11 +10,10 @@ from markdown_snapshot import MarkdownSnapshot
 
 from bench.extraction.excerpts import entries_of
 from session_memory.memories.format import Origin, new_memory, render
-from session_memory.memories.strategies.extractive.episode import asks, title_of
-from session_memory.memories.strategies.extractive.sentences import excerpt
+from session_memory.memories.strategies.extractive.phrases import examples
+from session_memory.memories.strategies.extractive.sentences import excerpt, typed_paragraphs
 from session_memory.memories.strategies.extractive.statements import kind_of
-from session_memory.memories.strategies.extractive.strategy import ExtractiveStrategy
-from session_memory.memories.strategies.extractive.typed import typed_paragraphs
+from session_memory.memories.strategies.extractive.strategy import ExtractiveStrategy, asks, title_of
 from session_memory.memories.strategy import KnownMemory, Memory, StrategyContext
 from session_memory.store.values import Conversation, Filter, StoredEntry
 
@@ -97,6 +96,11 @@ def test_what_comes_of_a_conversation_is_as_its_snapshot_says(snapshot, name):
     kinds = [one.kind for one in memories(CONVERSATIONS[name])]
     text = "\n".join([f"# {kind}\n\n{page}" for kind, page in zip(kinds, pages)]) or "Nothing.\n"
     assert text == snapshot.use_extension(MarkdownSnapshot)
+
+
+def test_every_form_of_a_statement_finds_its_example():
+    sections = ("decisions", "preferences", "foreign_preferences", "rejections")
+    assert [one for name in sections for one, form in examples(name).items() if not form.search(one)] == []
 
 
 class TestItems:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from ....patterns.failures import is_failure, normalised
 from ....text.format import one_line, shorten
 from ....text.shell_commands import family, is_looking
-from .rejections import is_taken_back
+from .phrases import pattern
 from .sentences import LONGEST, is_whole, sentences_of
+from .statements import is_taken_back
 
 if TYPE_CHECKING:
     from ....store.values import StoredEntry
@@ -26,28 +27,11 @@ REASON_CHARACTERS = 240
 _PLACE = re.compile(r"^\S+(?:\(\d+,\d+\)|:\d+(?::\d+)?):?\s+")
 _PIPED = re.compile(r"\|\s*(?:tail|head|grep|tee|cat|less|sed|awk)\b|\|\||;\s*(?:echo|true)\b")
 _TRIMMINGS = re.compile(r"^\s*(?:cd\s+\S+\s*(?:&&|;)\s*)+|\s+2>&1|\s*[12]?>\s*/dev/null|\s*\|\s*(?:tail|head)\b[^|]*$")
-_SETS_UP = re.compile(
-    r"\b(?:install|add|sync|update|upgrade|generate|migrate|pull|restart|start|up|create|mkdir|chmod|init|clean|login|"
-    r"rebase|prune|seed|link|enable|build)\b"
-)
-_REFUSED = re.compile(r"was blocked|not allowed|timed out|no output|operation was cancelled|interrupted", re.IGNORECASE)
 _TAKES_BACK = re.compile(
     r"\bgit (?:checkout\s+(?:--\s|\S*[./])|restore\s+(?!--staged)|reset --hard|revert\b|stash(?!\s+(?:pop|apply|list)))"
 )
-_EXPLAINS = re.compile(
-    r"\b(?:because|since|missing|needs?|should|must|wrong|instead|problem is|issue is|root cause|cause[sd]?|was|"
-    r"were|has to|had to|"
-    r"so|no|doesn't|does not|isn't|expects?|lacks?|still|forgot|no longer|renamed|only)\b",
-    re.IGNORECASE,
-)
-_ANNOUNCES = re.compile(
-    r"^(?:now|let me|let's|i'll|i will|i'm going|next|perfect|great|good|excellent|ok|okay|sure|first|then|here|"
-    r"all|the tests? (?:now )?pass|"
-    r"you're|you are|done|fixed|looks like|there (?:are|is) (?:still|more))\b",
-    re.IGNORECASE,
-)
-
-
+_SETS_UP = pattern("sets_up", 0)
+_REFUSED, _EXPLAINS, _ANNOUNCES = map(pattern, ("refused", "explains", "announces_work"))
 _GIT = re.compile(r"git (?!commit)")
 _BYPASSES = re.compile(r"--no-verify|--force|--skip\S*|--ignore\S*|--allow\S*|(?:^|\s)-f\b|--hard")
 _ONLY_COUNTS = re.compile(

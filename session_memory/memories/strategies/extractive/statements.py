@@ -8,13 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ....text.format import one_line
 from ...format import REJECTED
-from .cues import HYPOTHETICAL, LEAD, PAST, QUESTION, QUOTED, REPORTED, SARCASM
-from .decisions import agreed_proposal, chosen_option, is_decision
-from .facts import stated_fact
-from .preferences import is_foreign_preference, is_preference
-from .rejections import is_taken_back, rejection, revoked, what_is_rejected
-from .sentences import LONGEST, is_whole, sentences_of
-from .typed import typed_paragraphs
+from .phrases import WORDS, examples, pattern
+from .sentences import LONGEST, is_whole, sentences_of, typed_paragraphs
 
 if TYPE_CHECKING:
     from ....store.values import StoredEntry
@@ -22,19 +17,27 @@ if TYPE_CHECKING:
 PREFERENCE, DECISION, FACT = "preference", "decision", "fact"
 ANSWERS = 3  # of the assistant, which a user may quote
 FEWEST_WORDS = 3
+LAST_SENTENCES = 6  # of an answer, searched for a proposal
+FEWEST_OPTIONS = 2
 
+_QUOTED = re.compile(r"[\"“„«][^\"”“»]*[\"”“»]|(?<!\w)'[^']{3,}'(?!\w)|(?<!\w)‘[^’]{3,}’")
 _WORD = re.compile(r"[\w@/.-]{3,}")
-_TAG = re.compile(
-    r",? (?:ok(?:ay)?|please|alright|right|yes|deal|will you)\?+$", re.IGNORECASE
-)  # does not turn an order into a question
-# `I think we should` decides as `we should` does, only politely.
-_SOFTENED = re.compile(rf"{LEAD}i (?:really |also )?think (?=we (?:should|want|must|need)\b)", re.IGNORECASE)
 _INSTEAD = re.compile(r"\b(?:instead of|rather than|because|since)\b|, not")
-_COMMON = """
-    the and let's lets use using our for with that this keep into from new old one two tried test tests file files code
-    switch move drop stop make all its are was were not
-"""
-_NAMES_NOTHING = frozenset(_COMMON.split())
+_LEAD, _TAG, _SOFTENED = pattern("lead"), pattern("tag"), pattern("softened")
+_QUESTION, _HYPOTHETICAL, _REPORTED = pattern("question"), pattern("hypothetical"), pattern("reported")
+_SARCASM, _PAST = pattern("sarcasm"), pattern("past")
+_NOT_YET, _AGREES, _PROPOSES, _ADVISES = map(pattern, ("not_yet", "agrees", "proposes", "advises"))
+_POINTS_BACK, _TASK_ONLY = pattern("points_back"), pattern("task_only")
+_OPTION, _TASK_OPTION, _CHOOSES = pattern("option"), pattern("task_option"), pattern("chooses")
+_INTRODUCED, _LASTING = pattern("introduced"), pattern("lasts")
+_STATED, _OWN, _PARTICULAR = pattern("stated"), pattern("own"), pattern("particular", 0)
+_PASSING, _WANTS = pattern("passing"), pattern("wants")
+_TRIED, _GIVES_UP, _TOO_BAD, _FAILS = map(pattern, ("tried", "gives_up", "too_bad", "fails"))
+_REASON, _CONTINUES = pattern("rejection_reason"), pattern("continues")
+_REVOKES, _TAKES_BACK = pattern("revokes"), pattern("takes_back")
+_PREFERENCES, _FOREIGN_PREFERENCES = examples("preferences").values(), examples("foreign_preferences").values()
+_DECISIONS, _REJECTIONS = examples("decisions").values(), examples("rejections").values()
+_NAMES_NOTHING = frozenset(WORDS["name_nothing"])
 
 
 class Statement(NamedTuple):
@@ -60,7 +63,7 @@ def statements(entries: Iterable[StoredEntry]) -> list[Statement]:
         elif not entry.text.lstrip().startswith("/"):
             paragraphs = [sentences_of(one) for one in typed_paragraphs(entry.text, answers)]
             every = [sentence for sentences in paragraphs for sentence in sentences if len(sentence) <= LONGEST]
-            if any(is_taken_back(one) and not QUESTION.search(one) for one in every):
+            if any(is_taken_back(one) and not _QUESTION.search(one) for one in every):
                 found = [*found[:fresh], *(one for one in found[fresh:] if one.kind != DECISION)]
             fresh = len(found)
             decided = [one.title for one in found if one.kind == DECISION]
@@ -73,24 +76,24 @@ def statements(entries: Iterable[StoredEntry]) -> list[Statement]:
 def kind_of(sentence: str) -> tuple[str, str]:
     """Return the kind and text of a sentence that a user typed; '' for none."""
     bare = _TAG.sub("", _bare(sentence))
-    if not is_whole(sentence) or any(one.search(bare) for one in (QUESTION, SARCASM, REPORTED, PAST)):
+    if not is_whole(sentence) or any(one.search(bare) for one in (_QUESTION, _SARCASM, _REPORTED, _PAST)):
         return "", ""
-    if is_foreign_preference(sentence):
+    if any(one.search(sentence) for one in _FOREIGN_PREFERENCES):
         return PREFERENCE, _title(sentence)
     bare = _SOFTENED.sub("", bare)
-    if HYPOTHETICAL.search(bare):
+    if _HYPOTHETICAL.search(bare):
         return "", ""
-    if is_preference(bare):
+    if any(one.search(bare) for one in _PREFERENCES):
         return PREFERENCE, _title(sentence)
-    if is_decision(bare):
+    if _is_decision(bare):
         return DECISION, _title(sentence)
-    stated = stated_fact(sentence, bare)
+    stated = _stated_fact(sentence, bare)
     return (FACT, _capitalised(stated)) if stated else ("", "")
 
 
 def takes_back(rejected: str, statement: str) -> bool:
     """Return whether a rejection revokes a statement: they name the same thing."""
-    return bool(_content(what_is_rejected(rejected)) & _chosen_words(statement))
+    return bool(_content(_what_is_rejected(rejected)) & _chosen_words(statement))
 
 
 def _with(found: list[Statement], added: Iterable[Statement]) -> list[Statement]:
@@ -110,7 +113,7 @@ def _of_paragraph(entry: StoredEntry, sentences: Sequence[str], decided: Sequenc
     for sentence in sentences:
         if not is_whole(sentence) or sentence in rejected or is_taken_back(sentence):
             continue
-        named = _content(revoked(sentence))
+        named = _content(_revoked(sentence))
         if any(named & _chosen_words(one) for one in decided):
             found.append(Statement(REJECTED, _title(sentence), sentence, entry))
             continue
@@ -126,9 +129,9 @@ def _rejections(entry: StoredEntry, sentences: Sequence[str]) -> Iterable[Statem
         if not is_whole(sentence):
             continue
         bare, after = _bare(sentence), _bare(following[:LONGEST])
-        if any(one.search(bare) for one in (QUESTION, HYPOTHETICAL, REPORTED)):
+        if any(one.search(bare) for one in (_QUESTION, _HYPOTHETICAL, _REPORTED)):
             continue
-        words = rejection(bare, "" if QUESTION.search(after) else after, by_user=entry.role == "user")
+        words = _rejection(bare, "" if _QUESTION.search(after) else after, by_user=entry.role == "user")
         if words:
             quote = sentence if words == bare else f"{sentence} {following}"
             yield Statement(REJECTED, _title(quote), quote, entry)
@@ -137,7 +140,7 @@ def _rejections(entry: StoredEntry, sentences: Sequence[str]) -> Iterable[Statem
 def _taken_up(entry: StoredEntry, said: str, answer: str) -> list[Statement]:
     """Return the decision that a user makes by agreeing to a proposal of the assistant or choosing one of its
     options."""
-    taken = chosen_option(said, answer) or agreed_proposal(said, _sentences(answer))
+    taken = _chosen_option(said, answer) or _agreed_proposal(said, _sentences(answer))
     if taken is None:
         return []
     what, words = map(one_line, taken)
@@ -150,7 +153,7 @@ def _sentences(text: str) -> list[str]:
 
 def _bare(sentence: str) -> str:
     """Return a sentence without its quotations."""
-    return QUOTED.sub(" ... ", sentence)
+    return _QUOTED.sub(" ... ", sentence)
 
 
 def _chosen_words(statement: str) -> frozenset[str]:
@@ -164,7 +167,7 @@ def _content(text: str) -> frozenset[str]:
 
 def _title(sentence: str) -> str:
     """Return a sentence without its introduction."""
-    rest = re.sub(LEAD, "", _TAG.sub("", sentence), count=1, flags=re.IGNORECASE).strip()
+    rest = _LEAD.sub("", _TAG.sub("", sentence), count=1).strip()
     return _capitalised(rest if len(rest.split()) >= FEWEST_WORDS else sentence)
 
 
@@ -172,3 +175,81 @@ def _capitalised(text: str) -> str:
     text = text.strip()
     first = text.split(" ", 1)[0] if text else ""
     return text[0].upper() + text[1:] if re.fullmatch(r"[a-z]+(?:'[a-z]+)?[,:]?", first) else text
+
+
+def _is_decision(bare: str) -> bool:
+    """Return whether a sentence that a user typed, without its quotations, decides something."""
+    return any(one.search(bare) for one in _DECISIONS) and not _NOT_YET.search(bare)
+
+
+def _chosen_option(said: str, answer: str) -> tuple[str, str] | None:
+    """Return the option of `answer` that `said` chooses by its mark, and its line; None if none."""
+    chosen = _CHOOSES.match(said)
+    lines = [line for line in answer.split("\n") if not line.lstrip().startswith("|")] if chosen else []
+    options = [found for line in lines if (found := _OPTION.match(line))]
+    named = [one for one in options if chosen and one["mark"].casefold() == chosen["mark"].casefold()]
+    if len(named) != 1 or len(options) < FEWEST_OPTIONS:
+        return None
+    what = re.sub(r"\*\*|__", "", named[0]["what"])
+    return None if _TASK_OPTION.match(what) else (what, named[0][0])
+
+
+def _agreed_proposal(said: str, sentences: Sequence[str]) -> tuple[str, str] | None:
+    """Return the proposal in the last of an answer's `sentences`, and its sentence, if `said` agrees; else None."""
+    if not _AGREES.match(said):
+        return None
+    for sentence in reversed(sentences[-LAST_SENTENCES:]):
+        proposed = _PROPOSES.match(sentence) or _ADVISES.match(sentence)
+        if proposed and not _TASK_ONLY.search(sentence) and not _POINTS_BACK.match(proposed["what"]):
+            return proposed["what"].rstrip("?! "), sentence
+    return None
+
+
+def _stated_fact(sentence: str, bare: str) -> str:
+    """Return the fact in a sentence that a user typed; '' for none. `bare` is the sentence without its quotations."""
+    if _PASSING.search(bare) or _WANTS.search(bare):
+        return ""
+    introduced = _INTRODUCED.match(sentence)
+    if introduced and _LASTING.search(introduced["what"]):
+        return introduced["what"]
+    stated = _OWN.match(sentence) or _STATED.match(sentence)
+    return stated["what"] if stated and _PARTICULAR.search(stated["what"]) else ""
+
+
+def is_taken_back(sentence: str) -> bool:
+    """Return whether a user undoes the last step without naming it."""
+    return _TAKES_BACK.match(sentence) is not None
+
+
+def _revoked(sentence: str) -> str:
+    """Return what a sentence says not to use or do; '' for nothing."""
+    found = _REVOKES.match(sentence)
+    return found["what"] if found else ""
+
+
+def _what_is_rejected(text: str) -> str:
+    """Return what a rejection rejects, without the reason; '' if unclear."""
+    for one in (_TRIED, *_REJECTIONS, _REVOKES):
+        found = one.search(text)
+        if found:
+            return re.split(r"\b(?:because|since|but|for|as|in|due)\b|[,;:.]", found["what"])[0]
+    return ""
+
+
+def _rejection(sentence: str, following: str, *, by_user: bool) -> str:
+    """Return the words of a rejection in a sentence, or in it and the following one; '' for none. Ignores quotations.
+    An assistant tries many things: only an explicit "gave up" counts for it."""
+    tried = _TRIED.search(sentence)
+    if tried and _is_given_up(tried["rest"], by_user=by_user):
+        return sentence
+    if tried and _CONTINUES.match(following) and _is_given_up(following, by_user=by_user):
+        return f"{sentence} {following}"
+    return sentence if by_user and any(one.search(sentence) for one in _REJECTIONS) else ""
+
+
+def _is_given_up(outcome: str, *, by_user: bool) -> bool:
+    """Return whether the outcome of an attempt means a rejection, not a problem still to fix."""
+    if _GIVES_UP.search(outcome):
+        return True
+    is_judged = _TOO_BAD.search(outcome) or (_FAILS.search(outcome) and _REASON.search(outcome))
+    return by_user and bool(is_judged)
