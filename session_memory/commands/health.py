@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..store.ingest.sources import FOREIGN, told_roots
+from ..store.sqlite.corruption import fault_of
 from ..store.sqlite.queue_database import damage
-from ..store.sqlite.repair import faults
 from ..system.confined_files import OutsideGroupError
 from ..system.sqlite import CorruptDatabaseError
 from ..system.zstd import can_decompress
@@ -41,9 +41,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _check(opened: OpenStore) -> int:
-    found = faults(opened.store.connection, opened.store.path)
-    if found:
-        raise CorruptDatabaseError(f"{opened.location.database}: {found[0]}", "session-memory ingest rebuilds it")
+    fault = fault_of(opened.store)
+    if fault:
+        raise CorruptDatabaseError(f"{opened.location.database}: {fault}", "session-memory ingest rebuilds it")
     counts = opened.store.counts(opened.location.homes)
     excluded = opened.store.excluded_files()  # they count, and are not named
     all_states = [state for home in _groups(opened) for state in opened.store.file_states(home).values()]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ..errors import WrongCallError
-from ..store.sqlite.repair import holds_memories
 from ..store.values import ENTRY_ROLES, KINDS, TOOL_ROLE
 from ..system.terminal import called_as
 from ..text.format import one_line, shorten
@@ -95,7 +94,7 @@ def _is_unlimited(arguments: argparse.Namespace) -> bool:
 
 def _show_memories(opened: OpenStore, query: str, named_home: str | None) -> list[dict[str, Any]]:
     """Show the memories that fit the query; return them as JSON objects."""
-    if not opened.is_team and not holds_memories(opened.store):
+    if not opened.is_team and not opened.store.holds_memories():
         return []
     from shlex import quote
 

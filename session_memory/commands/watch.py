@@ -12,7 +12,7 @@ from ..errors import ConfigError, LockedError, SessionMemoryError
 from ..store.ingest.sources import told_roots
 from ..store.location import find_location
 from ..store.refresh import NEWER, open_store
-from ..store.sqlite.repair import rebuilt_notice
+from ..store.sqlite.corruption import quarantine_notice
 from ..system.terminal import Terminal
 from ..text.format import counted
 from ..upkeep.watch_lock import watch_lock
@@ -82,8 +82,8 @@ def _watch(location: StoreLocation, find: Callable[[], StoreLocation], terminal:
 
     def opened(location: StoreLocation) -> SqliteStore:
         store = open_store(location, log.say)
-        if store.set_aside:
-            log.say(terminal.short(rebuilt_notice(store.set_aside)))
+        if store.quarantined:
+            log.say(terminal.short(quarantine_notice(store.quarantined)))
         if store.obstacle:
             store.close()
             raise WatchError(f"{terminal.short(location.database)}: {NEWER}") if store.is_newer else store.obstacle

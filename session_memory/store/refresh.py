@@ -10,9 +10,10 @@ from ..system.sqlite import UPDATE, CorruptDatabaseError, DatabaseError, NewerDa
 from ..text.format import counted
 from ..text.timestamps import now_milliseconds
 from .ingest.unchanged import count_unchanged, not_in_yet
+from .sqlite.conversations import rebuild_conversations
+from .sqlite.corruption import REBUILT, damage_recognised, quarantine_if_corrupt, quarantine_notice
 from .sqlite.engine import SqliteStore
 from .sqlite.queue_file import has_queue
-from .sqlite.repair import REBUILT, damage_recognised, is_empty, rebuilt_notice, recut, set_aside_if_corrupt
 from .sqlite.schema import complete
 
 TYPE_CHECKING = False
@@ -69,7 +70,7 @@ def _bring_in_order(store: SqliteStore, gap_minutes: int, note: Note | None) -> 
     made = complete(store.connection, store.path)
     if made and note:
         note(f"the store lacked {', '.join(made)}: rebuilt")
-    recut(store, gap_minutes)
+    rebuild_conversations(store, gap_minutes)
     store.apply_rules()
 
 
@@ -79,36 +80,36 @@ def use_store(
     lifts: Lifts | None = None,
 ) -> Result:  # fmt: skip
     """Return what `work` returns, called with the open store and whether it was rebuilt. A store that turns out to be
-    corrupt is moved aside, and the work is repeated with a new one. `patience` limits the wait for other processes: a
+    corrupt is moved away, and the work is repeated with a new one. `patience` limits the wait for other processes: a
     question is then answered from what is there. `note` is called with notices for the user. Raises SessionMemoryError.
     """
 
-    def use(aside: str) -> Result:
+    def use(moved: str) -> Result:
         store = open_store(location, note, patience, lifts)
         try:
-            aside = aside or store.set_aside
-            if aside:
-                note(rebuilt_notice(aside))
+            moved = moved or store.quarantined
+            if moved:
+                note(quarantine_notice(moved))
             elif store.is_new and has_queue(location.database):
                 note(f"the store was empty: it is {REBUILT}")
             if store.is_newer:
                 note(NEWER)
             if store.obstacle:
-                return _only_read(store, store.obstacle, lambda: work(store, bool(aside)))
-            if aside:
+                return _only_read(store, store.obstacle, lambda: work(store, bool(moved)))
+            if moved:
                 refresh(store, location, note, shown, workers=workers)
             with damage_recognised(store):
-                return work(store, bool(aside))
+                return work(store, bool(moved))
         finally:
             store.close()
 
-    aside = ""
+    moved = ""
     for is_certain in (False, True):
         try:
-            return use(aside)
+            return use(moved)
         except CorruptDatabaseError:
-            aside = set_aside_if_corrupt(location.database, is_certain=is_certain)
-    return use(aside)
+            moved = quarantine_if_corrupt(location.database, is_certain=is_certain)
+    return use(moved)
 
 
 def _only_read(store: SqliteStore, obstacle: DatabaseError, work: Callable[[], Result]) -> Result:
@@ -143,7 +144,7 @@ def refresh(
     from .ingest.intake import take_in  # imported late: usually nothing is new
 
     try:
-        if not is_empty(store):
+        if not store.is_empty():
             progress = _until(time.monotonic() + REFRESH_SECONDS)
             take_in(store, location, progress, batch_bytes=REFRESH_BATCH_BYTES)
         elif shown:

@@ -1,4 +1,4 @@
-"""SQLite files: created for this user alone, migrated by named functions, moved aside if corrupt."""
+"""SQLite files: created for this user alone, migrated by named functions, moved away if corrupt."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 
 from ..errors import SessionMemoryError, described, no_room
 from ..text.timestamps import iso_time
-from .files import DATABASE_SUFFIXES, NotAFileError, irregular, is_file, lock, open_private
+from .files import DATABASE_SUFFIXES, NotAFileError, irregular, is_file, open_private
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class LockedDatabaseError(DatabaseError):
 
 
 class CorruptDatabaseError(DatabaseError):
-    """The file is not a database, or damaged. `WHY` is the suffix of its name after it is moved aside."""
+    """The file is not a database, or damaged. `WHY` is the suffix of its name after it is moved away."""
 
     WHY = "corrupt"
 
@@ -83,31 +83,19 @@ class Patience:
 class Database:
     """An open file, made by `migrations` if missing. `patience` limits the wait for other processes.
 
-    A corrupt, outdated or foreign file is moved to `set_aside` ('' if none was) and replaced by a new one; without
-    `replace` CorruptDatabaseError is raised instead. `is_new`: the file was just made. `obstacle` is the reason why the
-    file can only be read (no space or permission, a newer version); None if it can be written.
+    `is_new`: the file was just made. `obstacle` is the reason why the file can only be read (no space or permission, a
+    newer version); None if it can be written. Raises CorruptDatabaseError for a corrupt, outdated or foreign file.
     """
 
-    def __init__(
-        self, path: str, migrations: Sequence[Migration], patience: Patience | None = None, *, replace: bool = True
-    ) -> None:
+    def __init__(self, path: str, migrations: Sequence[Migration], patience: Patience | None = None) -> None:
         self.path = path
         self._migrations = migrations
         self._patience = patience
-        self.set_aside = ""
         self.is_new = False
         self.obstacle: DatabaseError | None = None
         try:
             self.connection = self._opened()
-        except CorruptDatabaseError:
-            if not replace:
-                raise
-            held = lock(f"{path}.lock", LOCK_WAIT_SECONDS)
-            try:
-                self.connection = self._opened_anew()
-            finally:
-                os.close(held)
-        except LockedDatabaseError:
+        except (CorruptDatabaseError, LockedDatabaseError):
             raise
         except DatabaseError as error:
             self.connection = self._opened_as_it_is(error)
@@ -116,14 +104,6 @@ class Database:
     def is_newer(self) -> bool:
         """Check if a newer version made the database."""
         return isinstance(self.obstacle, NewerDatabaseError)
-
-    def _opened_anew(self) -> Connection:
-        """To be called under the lock. Tries again first: another process may have set the file aside by now."""
-        try:
-            return self._opened()
-        except CorruptDatabaseError as error:
-            self.set_aside = set_aside(self.path, error.WHY)
-            return self._opened()
 
     def _opened(self) -> Connection:
         """Return a connection to the migrated database. Raises DatabaseError."""
@@ -309,7 +289,7 @@ def explained(path: str) -> Iterator[None]:
     try:
         yield
     except (apsw.CorruptError, apsw.NotADBError, UnicodeDecodeError) as error:  # only text that is UTF-8 was stored
-        raise CorruptDatabaseError(f"{path}: {error}", "the next run sets it aside and builds a new one") from error
+        raise CorruptDatabaseError(f"{path}: {error}", "the next run moves it away and builds a new one") from error
     except apsw.BusyError as error:
         hint = "try again when that is done"
         raise LockedDatabaseError(f"another process is writing to {path}, and has kept it locked", hint) from error
@@ -349,17 +329,21 @@ def fetch(connection: Connection, sql: str, values: Sequence[Any] = ()) -> list[
     return connection.execute(sql, values).fetchall()
 
 
-def set_aside(path: str, why: str = CorruptDatabaseError.WHY) -> str:
-    """Move a database that cannot be used out of the way, with its write-ahead log, to `<path>.<why>-<time>`. Returns
-    the new path. Raises OSError."""
-    aside = f"{path}.{why}-{time.strftime('%Y%m%d-%H%M%S')}"
+def quarantine(path: str, why: str = CorruptDatabaseError.WHY) -> str:
+    """Move a corrupt database away, with its write-ahead log, to `<path>.<why>-<time>`; return the new path. If
+    something else is in the place of its log, only that is moved: the database may be healthy. Raises OSError."""
+    ending = f".{why}-{time.strftime('%Y%m%d-%H%M%S')}"
     number = 2
-    while os.path.lexists(aside):
-        aside, number = f"{aside.partition('~')[0]}~{number}", number + 1
+    while any(os.path.lexists(path + suffix + ending) for suffix in DATABASE_SUFFIXES):
+        ending, number = f"{ending.partition('~')[0]}~{number}", number + 1
+    stray = irregular(path)
+    if stray not in ("", path):
+        os.replace(stray, stray + ending)
+        return stray + ending
     for suffix in DATABASE_SUFFIXES:
         if os.path.lexists(path + suffix):
-            os.replace(path + suffix, aside + suffix)
-    return aside
+            os.replace(path + suffix, path + ending + suffix)
+    return path + ending
 
 
 def _applied(connection: Connection, path: str, migrations: Sequence[Migration]) -> set[str]:

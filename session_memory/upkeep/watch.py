@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from ..errors import SessionMemoryError, described
 from ..store.ingest.ingestion import IngestReport
 from ..store.ingest.intake import take_files, take_in
-from ..store.sqlite.repair import damage_recognised, rebuilt_notice, set_aside_if_corrupt
+from ..store.sqlite.corruption import damage_recognised, quarantine_if_corrupt, quarantine_notice
 from ..system.sqlite import CorruptDatabaseError, DatabaseError
 from ..text.timestamps import now_milliseconds
 
@@ -232,8 +232,8 @@ class Watcher:
         except StoppedError:
             return False
         except CorruptDatabaseError as error:
-            aside = set_aside_if_corrupt(self.location.database)
-            self._say(rebuilt_notice(aside) if aside else str(error))
+            moved = quarantine_if_corrupt(self.location.database)
+            self._say(quarantine_notice(moved) if moved else str(error))
             self._reopen()
             return False
         except (DatabaseError, OSError) as error:

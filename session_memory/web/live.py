@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..errors import SessionMemoryError, described
 from ..store.ingest.intake import pending, take_in
 from ..store.refresh import NEWER, use_store
-from ..store.sqlite.repair import is_empty
 from ..system.sqlite import Patience
 from ..text.timestamps import now_milliseconds
 
@@ -190,7 +189,7 @@ class Live:
     @contextmanager
     def _shown(self, store: SqliteStore) -> Iterator[Progress]:
         """Report an import's progress, and end it when the page ends."""
-        total = pending(store, self._pool.location.watched)[1] if is_empty(store) else 0
+        total = pending(store, self._pool.location.watched)[1] if store.is_empty() else 0
         done, told = 0, time.monotonic()
         self.intake = Intake(total=total)
 

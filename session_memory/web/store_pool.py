@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from ..errors import SessionMemoryError
 from ..store.refresh import open_store
+from ..store.sqlite.corruption import damage_recognised
 from ..store.sqlite.exclusions import Lifts
-from ..store.sqlite.repair import damage_recognised
 from ..system.sqlite import CorruptDatabaseError, Patience
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from memories_scene import MINUTE, QueueScene, Scripted
 from stored import HOUR, START, talk
 
 from session_memory.memories.strategy import MemoryResult, StrategyError, UnavailableError
-from session_memory.store.sqlite.repair import recut
+from session_memory.store.sqlite.conversations import rebuild_conversations
 from session_memory.store.values import Filter
 
 
@@ -190,7 +190,7 @@ class TestWatermark:
         failing = Scripted("scripted", StrategyError("529", is_temporary=True))
         machine.run(failing, limit=2)
         assert [machine.stored.status(number)[0] for number in (first, first + 1)] == ["ready", "archived"]
-        recut(machine.stored.store, gap_minutes)
+        rebuild_conversations(machine.stored.store, gap_minutes)
         machine.later += 24 * HOUR
         machine.stored.store.mark_ready(machine.now() + 24 * HOUR)
         strategy = Scripted()

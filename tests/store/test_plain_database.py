@@ -11,9 +11,9 @@ import apsw
 import pytest
 from store_scene import EVERYTHING, START, Scene, StoreUser, put, said, state, tool, trip
 
-from session_memory.store.sqlite import schema
+from session_memory.store.sqlite import corruption, schema
+from session_memory.store.sqlite.conversations import rebuild_conversations
 from session_memory.store.sqlite.engine import SqliteStore
-from session_memory.store.sqlite.repair import recut
 from session_memory.store.values import ToolOutcome
 from session_memory.system.sqlite import CorruptDatabaseError, Database
 
@@ -162,7 +162,7 @@ class TestTexts:
         put(scene, None, state(), said(LONG), said("äöü", 5, tools=(tool("ls"),)))
         before = scene.store.counts().text_bytes
         assert before == len(LONG) + 6 + 2
-        assert recut(scene.store, 2)
+        assert rebuild_conversations(scene.store, 2)
         assert len(scene.conversations()) == 2
         assert scene.store.counts().text_bytes == before
 
@@ -199,10 +199,10 @@ class TestEarlierCommit:
         with closing(SqliteStore(str(path))) as store:
             assert store.counts().files == 0
             assert not store.is_newer
-            assert ".outdated-" in store.set_aside
-            assert Path(store.set_aside).read_bytes()[:16] == before[:16]
+            assert ".outdated-" in store.quarantined
+            assert Path(store.quarantined).read_bytes()[:16] == before[:16]
         with closing(SqliteStore(str(path))) as store:
-            assert store.set_aside == ""
+            assert store.quarantined == ""
 
     def test_that_is_said(self, tmp_path):
         user = StoreUser(tmp_path)
@@ -248,7 +248,9 @@ def test_a_store_whose_file_ids_were_used_again_is_migrated_with_all_that_is_in_
     monkeypatch.setattr(
         schema, "_schema", lambda: now.replace("PRIMARY KEY AUTOINCREMENT,\n    home", "PRIMARY KEY,\n    home")
     )
-    monkeypatch.setattr(schema, "MIGRATIONS", [one for one in schema.MIGRATIONS if one is not schema.identify_files])
+    monkeypatch.setattr(
+        corruption, "MIGRATIONS", [one for one in schema.MIGRATIONS if one is not schema.identify_files]
+    )
     scene.store = scene.open()
     fill(scene)
     tables = ("memory_file_states", *schema.VIEWS)

@@ -16,10 +16,10 @@ from memories_scene import QueueScene, Scripted
 from stored import HOUR, START, Stored, talk
 
 from session_memory.memories.strategy import StrategyError, Usage
+from session_memory.store.sqlite.corruption import quarantine_if_corrupt
 from session_memory.store.sqlite.engine import SqliteStore
 from session_memory.store.sqlite.queue import StoredQueue
 from session_memory.store.sqlite.queue_file import UnreadableQueueError, path_of
-from session_memory.store.sqlite.repair import set_aside_if_corrupt
 from session_memory.store.values import Batch, FileState, Filter, NewEntry
 
 COST = Usage(70, 30, 0, "model")
@@ -95,7 +95,7 @@ def rebuilt(path: Path, damage: Callable[[Path], None]) -> QueueScene:
         Path(f"{path}{suffix}").unlink(missing_ok=True)
     damage(path)
     if damage in CORRUPTING:
-        assert set_aside_if_corrupt(str(path))
+        assert quarantine_if_corrupt(str(path))
     machine = QueueScene(path)
     for number, name in enumerate(NAMES):
         machine.stored.add(*talk(name), name=name, at=START + number * HOUR)

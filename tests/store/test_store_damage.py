@@ -16,6 +16,7 @@ import pytest
 from records import exchange
 from store_scene import MONDAY, StoreUser, trip
 
+from session_memory.store.sqlite.corruption import quarantine_if_corrupt
 from session_memory.store.sqlite.queue import StoredQueue
 from session_memory.store.values import Usage
 from session_memory.text.timestamps import now_milliseconds
@@ -158,8 +159,6 @@ SET_ASIDE: dict[str, Damage] = {
     "a first page of zeros": overwritten(0, 4096, bytes(4096)),
     "zeros": overwritten(0, 10**9, bytes(10**7)),
     "noise": overwritten(0.1, 10**9, random.Random(3).randbytes(10**7)),
-    "a log that is a directory": replaced("-wal", Path.mkdir),
-    "an index of the log that is a directory": replaced("-shm", Path.mkdir),
     "another program's database": another_program_s,
     "no migrations": sql("DROP TABLE migrations"),
     "migrations without a row": sql("DELETE FROM migrations"),
@@ -182,8 +181,14 @@ WHY = {
     "another program's database": "foreign", "no migrations": "foreign", "migrations without a row": "foreign",
     "migrations of an earlier version": "outdated",
 }  # fmt: skip
+BESIDE = [
+    ("a log", "-wal", "FIFO", os.mkfifo),
+    ("a log", "-wal", "directory", Path.mkdir),
+    ("an index of the log", "-shm", "directory", Path.mkdir),
+    ("a journal", "-journal", "FIFO", os.mkfifo),
+]
 HEALED: dict[str, Damage] = {
-    "a log that is a FIFO": replaced("-wal", os.mkfifo),
+    **{f"{name} that is a {kind}": replaced(suffix, make) for name, suffix, kind, make in BESIDE},
     "a schema of noise": overwritten(0.002, 3000),
     "all but a byte": cut_to(lambda size: size - 1),
     "one byte": cut_to(lambda size: 1),
@@ -225,6 +230,28 @@ def test_a_search_answers_and_nothing_is_lost_that_no_transcript_tells(machine, 
     assert "the archived answer 2" in machine.stored()
     assert sqlite3.connect(machine.database).execute("PRAGMA integrity_check").fetchall() == [("ok",)]
     assert sqlite3.connect(machine.database).execute("SELECT count(*) FROM entries").fetchone()[0] > 10
+
+
+@pytest.mark.parametrize(("suffix", "make"), [(suffix, make) for _, suffix, _, make in BESIDE])
+def test_what_is_in_the_place_of_a_log_is_moved_away_and_the_store_stays(machine, suffix, make):
+    replaced(suffix, make)(machine.database)
+    inode = machine.database.stat().st_ino
+    done = machine.run("search", "cherry blossom")
+    assert (done.returncode, "**cherry**" in done.stdout) == (0, True), done.stderr
+    moved = f"it is ~/.session-memory/store/memory.db{suffix}.corrupt-"
+    assert done.stderr.startswith(f"session-memory: a file of the store was not a file of SQLite: {moved}")
+    assert machine.database.stat().st_ino == inode
+    assert list(machine.database.parent.glob("memory.db.corrupt-*")) == []
+
+
+def test_a_newer_schema_is_not_corruption(machine):
+    """A program that was running while a newer one migrated the store finds columns missing."""
+    sql("INSERT INTO migrations VALUES ('of_tomorrow', '')", "ALTER TABLE memory_conversations DROP COLUMN reason")(
+        machine.database
+    )
+    assert quarantine_if_corrupt(str(machine.database)) == ""
+    assert quarantine_if_corrupt(str(machine.database), is_certain=True) == ""
+    assert machine.database.exists()
 
 
 @pytest.mark.parametrize("kind", ["nothing there", "zero bytes", "one byte"])

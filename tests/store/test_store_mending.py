@@ -14,7 +14,7 @@ from store_scene import MONDAY, Scene, StoreUser, trip
 from session_memory.archives.writer import archive_session
 from session_memory.runtimes import runtime
 from session_memory.settings.homes import person_home
-from session_memory.store.sqlite.repair import recut
+from session_memory.store.sqlite.conversations import rebuild_conversations
 from session_memory.text.timestamps import iso_time
 
 
@@ -198,14 +198,14 @@ class TestCuttingAnew:
             scene.write("one", *records[:50])
             scene.write("two", *forked, user("its own", at=when))
             scene.ingest()
-        fresh, recut_one = self.rows(scenes[1]), scenes[0]
-        assert recut(recut_one.store, 5)
-        assert self.rows(recut_one) == fresh
-        assert not recut(recut_one.store, 5)
-        recut_one.store.close()
-        recut_one.options["gap"] = 5 * 60_000
-        recut_one.store = recut_one.open()
+        fresh, rebuilt = self.rows(scenes[1]), scenes[0]
+        assert rebuild_conversations(rebuilt.store, 5)
+        assert self.rows(rebuilt) == fresh
+        assert not rebuild_conversations(rebuilt.store, 5)
+        rebuilt.store.close()
+        rebuilt.options["gap"] = 5 * 60_000
+        rebuilt.store = rebuilt.open()
         for scene in scenes:
             scene.append("one", *records[50:])
             scene.ingest()
-        assert self.rows(recut_one) == self.rows(scenes[1])
+        assert self.rows(rebuilt) == self.rows(scenes[1])

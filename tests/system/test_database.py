@@ -158,12 +158,13 @@ def test_a_database_that_no_byte_can_be_written_beside_is_read(path):
 @pytest.mark.parametrize(
     "content", [b"this is no database, but long enough to be read as one" * 100, b"SQLite format 3\0"]
 )
-def test_a_corrupt_database_is_set_aside_and_a_new_one_made(path, content):
+def test_a_corrupt_database_is_an_error_until_it_is_moved_away(path, content):
     path.parent.mkdir()
     path.write_bytes(content)
-    made = opened(path)
-    assert Path(made.set_aside).read_bytes() == content
-    assert made.connection.execute("SELECT count(*) FROM notes").get == 0
+    with pytest.raises(CorruptDatabaseError):
+        opened(path)
+    assert Path(database.quarantine(str(path))).read_bytes() == content
+    assert opened(path).connection.execute("SELECT count(*) FROM notes").get == 0
 
 
 def test_a_newer_database_is_read_and_not_written(path):
@@ -242,4 +243,9 @@ def test_a_fifo_in_place_of_a_file_of_the_database_is_not_waited_for(path, suffi
     os.mkfifo(place)
     with pytest.raises(NotAFileError):
         database.open_file(str(path))
-    assert opened(path).set_aside
+    with pytest.raises(CorruptDatabaseError):
+        opened(path)
+    content = path.read_bytes() if suffix else b""
+    assert Path(database.quarantine(str(path))).is_fifo()
+    assert opened(path).connection.execute("SELECT count(*) FROM notes").get == 0
+    assert path.read_bytes().startswith(content)  # a healthy database stays

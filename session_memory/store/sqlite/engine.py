@@ -10,9 +10,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from ...system.sqlite import explained, fetch
 from ..search.search import search
 from ..values import ITEM_BITS, Batch, Conversation, Counts, FileState, Filter, Hits, StoredEntry, UnreadFile
+from .corruption import open_database
 from .exclusions import LISTED, Exclusions, apply, is_behind
 from .rows import conversation_columns, conversation_of, items_between, where
-from .schema import open_database
 from .search_index import KnownTables, SqliteSearchIndex
 
 TYPE_CHECKING = False
@@ -36,7 +36,7 @@ _STATE_COLUMNS = (
 class SqliteStore:
     """The store. See the protocol for what each method returns. A silence of more than `gap` milliseconds ends a
     conversation; one with fewer than `least_messages` is skipped. What `rules` exclude is hidden, except for what
-    `lifts` permit."""
+    `lifts` permit. `quarantined` is where a corrupt database is now that this one replaced, '' if there was none."""
 
     def __init__(
         self, path: str, *, gap: int = 3_600_000, least_messages: int = 5, patience: Patience | None = None,
@@ -46,7 +46,7 @@ class SqliteStore:
         self._gap = gap
         self._least_messages = least_messages
         self._rules = rules
-        self._database = open_database(path, patience)
+        self._database, self.quarantined = open_database(path, patience)
         self._exclusions = Exclusions(self._database.connection, rules, lifts)
         self._tables = KnownTables()
 
@@ -54,11 +54,6 @@ class SqliteStore:
     def connection(self) -> Connection:
         """For the other modules of the engine."""
         return self._database.connection
-
-    @property
-    def set_aside(self) -> str:
-        """Return the new path of a corrupt or outdated database that this one replaced; '' if there was none."""
-        return self._database.set_aside
 
     @property
     def is_new(self) -> bool:
@@ -75,8 +70,18 @@ class SqliteStore:
         """Return why the database can only be read; None if it can be written."""
         return self._database.obstacle
 
+    def is_empty(self) -> bool:
+        """Check that no file was ever stored."""
+        with explained(self.path):
+            return not fetch(self.connection, "SELECT 1 FROM memory_file_states LIMIT 1")
+
+    def holds_memories(self) -> bool:
+        """Check if the index has any memory."""
+        with explained(self.path):
+            return bool(fetch(self.connection, "SELECT 1 FROM memories LIMIT 1"))
+
     def limit_cache(self, kibibytes: int) -> None:
-        """Has the connection keep so much of the database in memory, and no more."""
+        """Limit the memory that the connection uses for pages of the database."""
         self.connection.execute(f"PRAGMA cache_size = -{kibibytes}")
 
     def is_excluding(self) -> bool:

@@ -14,8 +14,8 @@ from ...system.sqlite import explained, fetch
 from ..rules import JudgedFile
 from ..search.query import LONGEST, parse, whole_expression
 from ..search.terms import indexable
+from .corruption import open_database
 from .exclusions import Exclusions, Lifts
-from .schema import open_database
 from .search_index import terms_of
 
 if TYPE_CHECKING:
@@ -116,7 +116,7 @@ class MemoryIndex:
         with_private: bool = False,
     ) -> None:  # fmt: skip
         self.path = database
-        self._database = open_database(database, patience)
+        self._database, _ = open_database(database, patience)
         self._rules = rules
         self._with_private = with_private
         self._exclusions = Exclusions(self._database.connection, rules, Lifts(with_private=with_private))

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from ...system.sqlite import CorruptDatabaseError, DatabaseError, attach, explained, fetch, open_file, writing
 from ..values import ITEM_BITS
+from .corruption import open_database
 from .queue_file import MIGRATIONS, UnreadableQueueError, create_queue, open_queue, path_of, unreadable
-from .schema import differences, open_database
+from .schema import fault_of_file
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,7 +38,7 @@ class QueueDatabase:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self._store = open_database(path)
+        self._store, _ = open_database(path)
         self.connection = self._store.connection
         try:
             self._obstacle = _attach_queue(self.connection, path) or self._store.obstacle
@@ -149,9 +150,8 @@ def damage(database: str) -> UnreadableQueueError | None:
     try:
         if os.path.lexists(path):
             with explained(path), closing(open_file(path)) as connection:
-                [(found,), *_] = fetch(connection, "PRAGMA quick_check(1)")
-                found = [found] if found != "ok" else differences(connection, MIGRATIONS)
-                return unreadable(path, found[0]) if found else None
+                fault = fault_of_file(connection, path, MIGRATIONS)
+                return unreadable(path, fault) if fault else None
     except CorruptDatabaseError as error:
         return unreadable(path, str(error))
     except (DatabaseError, apsw.Error):

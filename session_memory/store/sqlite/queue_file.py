@@ -95,7 +95,7 @@ def open_queue(database: str) -> Database:
     """Open the queue. Create it if missing, with what a copy of 0.2.0 holds. Raises DatabaseError."""
     path = path_of(database)
     try:
-        queue = Database(path, MIGRATIONS, replace=False)
+        queue = Database(path, MIGRATIONS)
     except CorruptDatabaseError as error:
         raise unreadable(path, str(error)) from error
     try:

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from ...system.files import read_whole
-from ...system.sqlite import CorruptDatabaseError, Database, Patience, explained, fetch, writing
+from ...system.sqlite import CorruptDatabaseError, explained, fetch, writing
 from ..values import ITEM_BITS
 
 TYPE_CHECKING = False
@@ -131,12 +131,6 @@ MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
 )
 
 
-def open_database(path: str, patience: Patience | None = None) -> Database:
-    """Open the database at `path`. Create it if missing. Move a corrupt one aside and create a new one. Raises
-    DatabaseError, OSError."""
-    return Database(path, MIGRATIONS, patience)
-
-
 def complete(connection: Connection, path: str) -> list[str]:
     """Rebuild missing views, indexes and triggers; return their names. Raises CorruptDatabaseError if a table is
     missing, DatabaseError."""
@@ -151,6 +145,14 @@ def complete(connection: Connection, path: str) -> list[str]:
                 for found in missing:
                     connection.execute(found[0].replace(found[2], f"IF NOT EXISTS {found[2]}", 1))
     return [found[2] for found in missing]
+
+
+def fault_of_file(connection: Connection, path: str, migrations: Sequence[Migration]) -> str:
+    """Return what SQLite finds corrupt in an open database, or what it lacks compared to a new one with these
+    migrations; '' for nothing. Raises CorruptDatabaseError, DatabaseError."""
+    with explained(path):
+        [(found,), *_] = fetch(connection, "PRAGMA quick_check(1)")
+        return found if found != "ok" else next(iter(differences(connection, migrations)), "")
 
 
 def differences(connection: Connection, migrations: Sequence[Migration] = MIGRATIONS) -> list[str]:

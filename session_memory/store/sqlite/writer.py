@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 from ...settings.forgotten import forgotten_until
 from ...system.sqlite import fetch
 from ...text.secrets.assignments import MARK
-from ..conversations import ConversationSpan, TimedItem, fold
 from ..search.terms import indexable
 from ..values import ITEM_BITS, key_of
+from .conversations import TimedItem, add_items
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,7 +38,7 @@ def write(connection: Connection, batch: Batch, gap: int) -> FileState:
     first = file_id << ITEM_BITS | (before.next_ordinal if before else 0)
     rows = _Rows(connection, batch, file_id, first)
     rows.insert(connection)
-    _write_conversations(connection, batch.after, file_id, rows.items, gap)
+    add_items(connection, file_id, rows.items, gap)
     ordinal = (first & _ORDINALS) + len(rows.items)
     state = batch.after._replace(id=file_id, next_ordinal=ordinal)
     _write_state(connection, state)
@@ -259,40 +259,3 @@ def _write_state(connection: Connection, state: FileState) -> None:
 
 def _state_values(state: FileState) -> list[Any]:
     return [getattr(state, "offset" if column == "last_processed_offset" else column) for column in _STATE]
-
-
-_SPAN_COLUMNS = (
-    "first_item, last_item, first_message_at, last_message_at, entry_count, last_message, text_bytes, status, reason"
-)
-_NEW_SPAN = (
-    f"INSERT INTO memory_conversations ({_SPAN_COLUMNS}, file_id, session_id, source_file) "
-    "VALUES (?, ?, ?, ?, ?, ?, ?, 'active', '', ?, ?, ?)"
-)
-_GROWN_SPAN = f"UPDATE memory_conversations SET ({_SPAN_COLUMNS}) = (?, ?, ?, ?, ?, ?, ?, 'active', '') WHERE id = ?"
-_LAST_SPAN = f"SELECT id, {_SPAN_COLUMNS} FROM memory_conversations WHERE file_id = ? ORDER BY first_item DESC LIMIT 1"
-
-
-def _write_conversations(
-    connection: Connection, state: FileState, file_id: int, items: list[TimedItem], gap: int
-) -> None:
-    """Add new items to the file's last conversation, or cuts new ones. One that grows is active again."""
-    if not items:
-        return
-    for span in fold(_last_span(connection, file_id), items, gap):
-        times = (span.first_at, span.last_at)
-        values = (span.first_item, span.last_item, *times, span.count, span.last_message, span.text_bytes)
-        if span.id is None:
-            connection.execute(_NEW_SPAN, (*values, file_id, state.session_id, state.file_path))
-        else:
-            connection.execute(_GROWN_SPAN, (*values, span.id))
-
-
-def _last_span(connection: Connection, file_id: int) -> ConversationSpan | None:
-    for number, first, last, first_at, last_at, count, message, text_bytes, *_ in fetch(
-        connection, _LAST_SPAN, (file_id,)
-    ):
-        span = ConversationSpan(TimedItem(first, 0, first_at, 0))
-        span.id, span.last_item, span.last_at = number, last, last_at
-        span.count, span.last_message, span.text_bytes = count, message, text_bytes
-        return span
-    return None

@@ -1,0 +1,168 @@
+"""Cuts the items of a file into conversations, and stores them: a silence longer than the gap ends a conversation.
+
+Only the last conversation of a file can grow, so new items are added to that one alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from ...system.sqlite import explained, fetch, writing
+from ..values import ITEM_BITS
+from .known_files import gap_minutes as stored_gap_minutes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from apsw import Connection
+
+    from .engine import SqliteStore
+
+_ITEMS = """
+    SELECT id, message, timestamp, octet_length(content) FROM memory_transcript_entries WHERE id BETWEEN ?1 AND ?2
+    UNION ALL
+    SELECT id, message, timestamp, octet_length(argument) FROM memory_tool_uses WHERE id BETWEEN ?1 AND ?2
+    UNION ALL
+    SELECT s.id, e.message, e.timestamp, octet_length(e.content)
+    FROM memory_shared_items AS s JOIN memory_transcript_entries AS e ON e.id = s.original WHERE s.id BETWEEN ?1 AND ?2
+    UNION ALL
+    SELECT s.id, t.message, t.timestamp, octet_length(t.argument)
+    FROM memory_shared_items AS s JOIN memory_tool_uses AS t ON t.id = s.original WHERE s.id BETWEEN ?1 AND ?2
+    ORDER BY 1
+"""
+_COLUMNS = "first_item, last_item, first_message_at, last_message_at, entry_count, last_message, text_bytes"
+_INSERT = f"""
+    INSERT INTO memory_conversations (file_id, session_id, source_file, {_COLUMNS}, status)
+    SELECT id, session_id, file_path, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 'active' FROM memory_file_states WHERE id = ?1
+"""
+_UPDATE = f"""
+    UPDATE memory_conversations SET ({_COLUMNS}) = (?2, ?3, ?4, ?5, ?6, ?7, ?8), status = 'active', reason = ''
+    WHERE id = ?1
+"""
+_LAST = f"SELECT id, {_COLUMNS} FROM memory_conversations WHERE file_id = ? ORDER BY first_item DESC LIMIT 1"
+
+
+class TimedItem(NamedTuple):
+    """An entry or tool use, as cutting needs it. `message` is 0 if every record is a message of its own."""
+
+    id: int
+    message: int
+    timestamp: int | None
+    text_bytes: int
+
+
+class ConversationSpan:
+    """A conversation while it is being cut. `id` is None until it is stored, `count` counts messages."""
+
+    def __init__(self, item: TimedItem) -> None:
+        self.id: int | None = None
+        self.first_item = self.last_item = item.id
+        self.first_at = self.last_at = item.timestamp
+        self.count = 0
+        self.last_message = 0
+        self.text_bytes = 0
+
+    @property
+    def values(self) -> tuple[int | None, ...]:
+        """Return the values of _COLUMNS."""
+        return (
+            self.first_item, self.last_item, self.first_at, self.last_at, self.count, self.last_message,
+            self.text_bytes,
+        )  # fmt: skip
+
+    def add(self, item: TimedItem) -> None:
+        """Add the next item. The records of one API message count once."""
+        self.last_item = item.id
+        if not item.message or item.message != self.last_message:
+            self.count += 1
+        self.last_message = item.message
+        self.text_bytes += item.text_bytes
+        if item.timestamp is not None:
+            self.first_at = item.timestamp if self.first_at is None else self.first_at
+            self.last_at = item.timestamp if self.last_at is None else max(self.last_at, item.timestamp)
+
+
+def fold(last: ConversationSpan | None, items: Iterable[TimedItem], gap: int) -> list[ConversationSpan]:
+    """Return the conversations that `items` belong to, in order, beginning with `last` if it continues.
+
+    `gap` is in milliseconds. Only a step forward in time cuts: clocks go back, and a missing time is not a silence.
+    """
+    touched: list[ConversationSpan] = []
+    span = last
+    for item in items:
+        is_silent = (
+            span is not None
+            and span.last_at is not None
+            and item.timestamp is not None
+            and item.timestamp - span.last_at > gap
+        )
+        if span is None or is_silent:
+            span = ConversationSpan(item)
+        if not touched or touched[-1] is not span:
+            touched.append(span)
+        span.add(item)
+    return touched
+
+
+def add_items(connection: Connection, file_id: int, items: list[TimedItem], gap: int) -> None:
+    """Add new items to the file's last conversation, or cut new ones, within the caller's transaction. One that grows
+    is active again."""
+    for span in fold(_last_span(connection, file_id), items, gap) if items else ():
+        if span.id is None:
+            connection.execute(_INSERT, (file_id, *span.values))
+        else:
+            connection.execute(_UPDATE, (span.id, *span.values))
+
+
+def _last_span(connection: Connection, file_id: int) -> ConversationSpan | None:
+    for number, first, last, first_at, last_at, count, message, text_bytes in fetch(connection, _LAST, (file_id,)):
+        span = ConversationSpan(TimedItem(first, 0, first_at, 0))
+        span.id, span.last_item, span.last_at = number, last, last_at
+        span.count, span.last_message, span.text_bytes = count, message, text_bytes
+        return span
+    return None
+
+
+def rebuild_conversations(store: SqliteStore, gap_minutes: int) -> bool:
+    """Rebuild all conversations if they were cut with another gap. Return whether they were.
+
+    An unchanged conversation keeps its id and status; one that only ends elsewhere keeps its id. Items that a fork
+    copied count at the time of the original. Raises DatabaseError.
+    """
+    with explained(store.path):
+        if stored_gap_minutes(store.connection) == gap_minutes:
+            return False
+        connection = store.connection
+        with writing(connection):
+            for (file_id,) in fetch(connection, "SELECT id FROM memory_file_states WHERE source != 'archive'"):
+                _rebuild_file(connection, file_id, gap_minutes * 60_000)
+            connection.execute(f"PRAGMA user_version = {gap_minutes:d}")
+    return True
+
+
+def _rebuild_file(connection: Connection, file_id: int, gap: int) -> None:
+    first, last = file_id << ITEM_BITS, (file_id + 1 << ITEM_BITS) - 1
+    # The message's id was not stored; its number (from 0) tells the messages of a file apart as well.
+    items = [
+        TimedItem(id, message + 1, timestamp, size)
+        for id, message, timestamp, size in connection.execute(_ITEMS, (first, last))
+    ]
+    sql = "SELECT first_item, id, last_item, last_message FROM memory_conversations WHERE file_id = ?"
+    known: dict[int, list[Any]] = {first: row for first, *row in fetch(connection, sql, (file_id,))}
+    if not known or not items:
+        return
+    spans = fold(None, items, gap)
+    spans[-1].last_message = known[max(known)][2]  # the id itself: items that are appended are compared with it
+    gone = known.keys() - {span.first_item for span in spans}
+    connection.executemany("DELETE FROM memory_conversations WHERE first_item = ?", [(item,) for item in gone])
+    for span in spans:
+        number, last_item, _ = known.get(span.first_item) or (None, None, None)
+        if number is None:
+            connection.execute(_INSERT, (file_id, *span.values))
+        elif last_item != span.last_item:
+            connection.execute(_UPDATE, (number, *span.values))
+        else:
+            sql = "UPDATE memory_conversations SET last_message = ? WHERE id = ?"
+            connection.execute(sql, (span.last_message, number))

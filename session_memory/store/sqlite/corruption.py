@@ -1,0 +1,103 @@
+"""Decides if the store is corrupt (`fault_of`), and replaces it then (`quarantine_if_corrupt`): nothing else does.
+
+A newer schema, a concurrent writer, a full disk or missing permission is not corruption: the store is then only read.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+
+from ...errors import SessionMemoryError
+from ...system.files import lock
+from ...system.sqlite import (
+    LOCK_WAIT_SECONDS,
+    CorruptDatabaseError,
+    Database,
+    ForeignDatabaseError,
+    OutdatedDatabaseError,
+    explained,
+    fetch,
+    quarantine,
+)
+from .schema import MIGRATIONS, fault_of_file
+from .search_index import indexed_texts
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ...system.sqlite import Patience
+    from .engine import SqliteStore
+
+REBUILT = "rebuilt from transcripts and, if these are gone, archives"
+_REASONS = {
+    CorruptDatabaseError.WHY: "was corrupt",
+    OutdatedDatabaseError.WHY: "was made by an earlier version",
+    ForeignDatabaseError.WHY: "was not ours",
+}
+
+
+def open_database(path: str, patience: Patience | None = None) -> tuple[Database, str]:
+    """Open the store's database at `path`; create it if it is missing, replace it if it is corrupt. Return also where a
+    corrupt one is now, '' if none was replaced. Raises DatabaseError, OSError."""
+    try:
+        return Database(path, MIGRATIONS, patience), ""
+    except CorruptDatabaseError:
+        moved = quarantine_if_corrupt(path)
+        return Database(path, MIGRATIONS, patience), moved
+
+
+def quarantine_if_corrupt(path: str, *, is_certain: bool = False) -> str:
+    """Move the store at `path` away if it is corrupt. With `is_certain`, it has failed again after a check that found
+    nothing: the damage is in a page that the check does not read. Return its new path, '' if it stays."""
+    held = lock(f"{path}.lock", LOCK_WAIT_SECONDS)
+    try:
+        if not os.path.lexists(path):
+            return ""
+        try:
+            with closing(Database(path, MIGRATIONS)) as database:
+                if database.obstacle or not (is_certain or fault_of(database)):
+                    return ""
+                why = CorruptDatabaseError.WHY
+        except CorruptDatabaseError as error:
+            why = error.WHY
+        return quarantine(path, why)
+    finally:
+        os.close(held)
+
+
+def fault_of(store: Database | SqliteStore) -> str:
+    """Return what is corrupt in an open store, '' if nothing is. Reads all of it."""
+    try:
+        fault = fault_of_file(store.connection, store.path, () if store.is_newer else MIGRATIONS)
+        if fault or store.is_newer:
+            return fault
+        with explained(store.path):
+            [(texts,)] = fetch(store.connection, "SELECT count(*) FROM memory_transcript_entries")
+            # For SQLite, an emptied index is whole.
+            return "" if indexed_texts(store.connection) * 2 >= texts else "its search index lacks texts"
+    except CorruptDatabaseError as error:
+        return str(error)
+
+
+@contextmanager
+def damage_recognised(store: SqliteStore) -> Iterator[None]:
+    """Raise CorruptDatabaseError for any failure within the block if the store is corrupt, for example because it has a
+    value of the wrong type or lacks a column."""
+    try:
+        with explained(store.path):
+            yield
+    except (SessionMemoryError, OSError):
+        raise
+    except Exception as error:
+        if fault := fault_of(store):
+            raise CorruptDatabaseError(f"{store.path}: {fault}") from error
+        raise
+
+
+def quarantine_notice(moved: str) -> str:
+    """Return the notice for a person about a corrupt store, or what was in the place of its log: it is `moved` now."""
+    if "-wal." in moved or "-shm." in moved or "-journal." in moved:
+        return f"a file of the store was not a file of SQLite: it is {moved} now"
+    why = next(reason for word, reason in _REASONS.items() if f".{word}-" in moved)
+    return f"the store {why}: it is {moved} now, and {REBUILT}"
