@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import posix
+import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -38,23 +42,60 @@ pytest_plugins = ["browser_scene", "progress", "runtime_table"]
 
 
 GROUPS = [f"g{number}" for number in range(36)]
+ONLY_WITH_ALL = {"client", "cost", "slow"}  # markers
+HOME = tempfile.mkdtemp(prefix="session-memory-no-home-")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--all", action="store_true", help="run everything, also tests marked slow, cost or client")
     parser.addoption("--clients", action="store_true", help="also test with the clients from npm")
     parser.addoption("--fuzz", action="store_true", help="try all odd values, which takes minutes")
-    parser.addoption("--histories", type=int, default=10, help="how many random histories of teams are tried (10)")
+    parser.addoption(
+        "--histories", type=int, default=0, help="how many random histories of teams to try (3; 10 with --all)"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Give the process that runs tests an empty HOME, but the caches of the person who runs them."""
+    if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
+        return  # it only starts those that run tests
+    os.environ.setdefault("XDG_CACHE_HOME", os.path.expanduser("~/.cache"))
+    os.environ["HOME"] = HOME
+    posix.environ[b"HOME"] = os.fsencode(HOME)
+
+
+def pytest_unconfigure() -> None:
+    shutil.rmtree(HOME, ignore_errors=True)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Marks the tests that run a client from npm as `client`, and leaves them out unless --clients is given."""
-    is_client = {item: "npm_place" in getattr(item, "fixturenames", ()) for item in items}
+    """Deselect what only `--all` runs, unless the command line names single tests."""
     for item in items:
-        if is_client[item]:
+        if "npm_place" in getattr(item, "fixturenames", ()):
             item.add_marker("client")
-    if not config.getoption("--clients"):
-        config.hook.pytest_deselected(items=[item for item in items if is_client[item]])
-        items[:] = [item for item in items if not is_client[item]]
+    if config.getoption("--all") or any("::" in argument for argument in config.args):
+        return
+    left_out = ONLY_WITH_ALL - {"client"} if config.getoption("--clients") else ONLY_WITH_ALL
+    deselected = [item for item in items if left_out & {mark.name for mark in item.iter_markers()}]
+    config.hook.pytest_deselected(items=deselected)
+    gone = set(deselected)
+    items[:] = [item for item in items if item not in gone]
+
+
+@pytest.fixture(scope="session")
+def is_all(pytestconfig: pytest.Config) -> bool:
+    """Whether all of a long test is wanted, not a sample of it."""
+    return bool(pytestconfig.getoption("--all"))
+
+
+@pytest.fixture(autouse=True)
+def nothing_is_written_to_the_home_of_the_tests() -> Iterator[None]:
+    """Fail a test that wrote to the HOME of whoever runs it: a test has a directory of its own."""
+    yield
+    written = [os.path.join(at, name) for at, _, names in os.walk(HOME) for name in names]
+    for name in os.listdir(HOME):
+        shutil.rmtree(os.path.join(HOME, name), ignore_errors=True)
+    assert written == []
 
 
 @pytest.fixture(autouse=True)

@@ -22,7 +22,8 @@ def stamp(seconds: float) -> str:
 
 
 def new_id() -> str:
-    return str(uuid.UUID(int=next(_numbers) << 64 | 0x4000_8000_0000_0000_0000, version=4))
+    number = next(_numbers)  # 12 bits of it before the version of the UUID, the rest behind
+    return str(uuid.UUID(int=number >> 12 << 80 | (number & 0xFFF) << 64 | 1 << 63, version=4))
 
 
 def record(kind: str, *, at: float | None = None, **fields: Any) -> dict[str, Any]:

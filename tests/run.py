@@ -1,6 +1,7 @@
 """Sets up a virtual environment in `.venv` with everything the tests need, and runs them.
 
-Those with the clients from npm (Pi, Codex, Qwen Code, Copilot CLI, OpenCode, Gemini CLI) run only with `--clients`. All arguments go to pytest.
+Without `--all` it leaves out the longest tests, those of time and memory, and those with the clients from npm (Pi, Codex,
+Qwen Code, Copilot CLI, OpenCode, Gemini CLI), which `--clients` adds. All arguments go to pytest.
 
 Needs Python >= 3.10 with pip, and a package index the first time.
 """
@@ -24,8 +25,10 @@ def main() -> int:
     print("Installing what the tests need ...", flush=True)
     subprocess.run([*pip(), "install", "--quiet", "--editable", f"{ROOT}[dev]"], check=True)
     processes = 2 * (os.cpu_count() or 1)  # half of a test's time it waits, for a client, a server or a disk
-    options = ["-n", str(processes), "--dist", "loadfile", *sys.argv[1:]]
-    return subprocess.run([PYTHON, "-m", "pytest", *options], cwd=ROOT, check=False).returncode
+    options = ["-n", str(processes), "--dist", "worksteal", *sys.argv[1:]]
+    # Hundreds of processes import the package: each would compile it.
+    environ = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return subprocess.run([PYTHON, "-m", "pytest", *options], cwd=ROOT, env=environ, check=False).returncode
 
 
 def make_environment() -> None:

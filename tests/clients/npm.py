@@ -22,6 +22,7 @@ VERSIONS = {
     "@google/gemini-cli": "0.61.0",
     "opencode-ai": "1.18.33",
 }
+PERSON = Path.home()  # where npm has its settings: HOME is another once tests run
 NpmPlace = Callable[[str], Path]
 NODE = 22  # what Pi and Qwen Code run on, installed beside them: the one on the PATH may be older
 INSTALL_SECONDS = 300
@@ -34,7 +35,7 @@ class UnavailableError(Exception):
 @cache
 def place_of(package: str) -> Path:
     """The directory that npm has installed `package` into, with a Node. Raises UnavailableError."""
-    cache_dir = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "session-memory-tests"
+    cache_dir = Path(os.environ.get("XDG_CACHE_HOME") or PERSON / ".cache") / "session-memory-tests"
     place = cache_dir / f"{package.rpartition('/')[2]}-{VERSIONS[package]}-node-{NODE}"
     if place.is_dir():
         return place
@@ -58,7 +59,10 @@ def _install(package: str, place: Path) -> None:
         (Path(scratch) / "package.json").write_text('{"private": true}')
         command = ["npm", "install", "--no-audit", "--no-fund", "--loglevel=error"]
         command += [f"{package}@{VERSIONS[package]}", f"{_node_package()}@{NODE}"]
-        done = subprocess.run(command, cwd=scratch, capture_output=True, text=True, timeout=INSTALL_SECONDS)
+        done = subprocess.run(
+            command, cwd=scratch, env={**os.environ, "HOME": str(PERSON)}, capture_output=True, text=True,
+            timeout=INSTALL_SECONDS, check=False,
+        )  # fmt: skip
         if done.returncode:
             raise UnavailableError(f"npm cannot install {package}: {done.stderr.strip().splitlines()[-1:]}")
         os.replace(scratch, place)

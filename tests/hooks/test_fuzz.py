@@ -1,6 +1,6 @@
 """An odd value in any field that a hook reads costs its own session at most: what the others did is told all the same.
 
-`--fuzz` tries 2,000 of each runtime in this process and 50 as a process; without it one in fifty of them.
+`--fuzz` tries 2,000 of each runtime in this process and 50 as a process, `--all` one in fifty of them, a plain run one in 200.
 """
 
 from __future__ import annotations
@@ -196,8 +196,9 @@ def claude(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Scene:
 
 @pytest.fixture
 def many(request: pytest.FixtureRequest) -> Callable[[int], range]:
-    """The numbers of the attempts: all with --fuzz, else a part."""
-    return lambda count: range(count if request.config.getoption("--fuzz") else count // 50)
+    """The numbers of the attempts: all with --fuzz, else a part, a larger one with --all."""
+    share = 1 if request.config.getoption("--fuzz") else 50 if request.config.getoption("--all") else 200
+    return lambda count: range(max(count // share, 2))
 
 
 @pytest.mark.timeout(900)

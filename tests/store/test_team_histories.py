@@ -206,13 +206,13 @@ def two_teams(postgres: PostgresServer) -> Iterator[dict[str, str]]:
         yield urls
 
 
-def test_a_member_reads_exactly_what_is_shared_with_them(postgres, tmp_path, monkeypatch, pytestconfig, capsys):
+def test_a_member_reads_exactly_what_is_shared_with_them(postgres, tmp_path, monkeypatch, pytestconfig, is_all, capsys):
     for name in set(os.environ) - {"LANG", "TZ", "SESSION_MEMORY_TEST_POSTGRES"}:
         monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("PATH", os.defpath)
     monkeypatch.chdir(tmp_path)
-    for seed in range(pytestconfig.getoption("histories")):
+    for seed in range(pytestconfig.getoption("histories") or (10 if is_all else 3)):
         with two_teams(postgres) as urls:
             run(seed, tmp_path / str(seed), urls)
         capsys.readouterr()
