@@ -74,20 +74,6 @@ def _measure(
 def _others(number: int, texts: Texts, random: Random) -> list[IndexedMemory]:
     """Memories of 40 to 160 characters of prose."""
     return [
-        IndexedMemory(
-            "",
-            "",
-            f"m{at}",
-            "fact",
-            texts.cut("prose", random.randrange(40, 160), random),
-            "",
-            "",
-            "",
-            (),
-            None,
-            "",
-            False,
-            True,
-        )
+        IndexedMemory("", "", f"m{at}", "fact", texts.cut("prose", random.randrange(40, 160), random))
         for at in range(number)
     ]

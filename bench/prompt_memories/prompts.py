@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import NamedTuple
 
 from session_memory.activity.prompt_memories import PromptedSession, PromptMemories, relevant
-from session_memory.memories.format import Origin, new_memory
+from session_memory.memories.format import new_memory
 from session_memory.memories.prompt_index import content
 from session_memory.settings.homes import PROMPT_INDEX
-from session_memory.store.sqlite.memory_index import IndexedMemory
+from session_memory.store.sqlite.memory_index import IndexedMemory, Origin
 
 HERE = Path(__file__).parent
 SETS = (HERE / "developed.txt", HERE / "unseen.txt")
@@ -84,7 +84,4 @@ def _memory(line: str, directory: str, number: int) -> IndexedMemory:
     title, _, text = said.partition(" :: ")
     origin = Origin(MARCH, f"session-{number}", number + 1, "extractive", 1, directory)
     subject = directory.rpartition("/")[2]
-    one = new_memory(kind, title, text, subject, title, origin, is_untrusted=False)
-    return IndexedMemory(
-        "", "", one.id, kind, one.title, one.text, subject, one.quote, (origin,), MARCH, "", False, True
-    )
+    return new_memory(kind, title, text, subject, title, origin, is_untrusted=False)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from ..memories.budget import all_prices
 from ..memories.runner import settings_of
-from ..memories.tokens import all_prices
 from ..store.sqlite.queue_file import UnreadableQueueError
 from ..text.format import counted, enumerated
 from ..text.sanitize import for_prompt

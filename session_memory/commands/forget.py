@@ -10,7 +10,7 @@ from ..activity.cursor_file import CursorFile
 from ..archives.list import list_archives
 from ..archives.privacy import private_path
 from ..errors import SessionMemoryError, WrongCallError
-from ..memories import undo
+from ..memories import forgotten as forgotten_memories
 from ..memories.folders import folder_of, groups_of, strategies_directory
 from ..memories.library import library_of, open_index
 from ..runtimes.detection import is_started_by_agent, runtime_of
@@ -106,7 +106,7 @@ def _forget(opened: OpenStore, arguments: argparse.Namespace) -> int:
         for group, ids in chosen.memories.items():
             library_of(opened.location, index, group).forget(ids)
     for group in groups:  # nor what was forgotten of it before
-        undo.discard(folder_of(opened.location, group))
+        forgotten_memories.write_undo(folder_of(opened.location, group), ())
     for path in chosen.archives:
         os.unlink(path)
     opened.store.forget_conversations(chosen.conversations)

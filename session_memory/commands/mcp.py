@@ -112,13 +112,13 @@ def _search_memories(
 
 
 def _remember(location: StoreLocation, session: str, kind: str, text: str, quote: str, note: Note) -> IndexedMemory:
-    from ..memories.agent_memories import remember  # needs apsw, too
+    from ..memories.writer import remember  # needs apsw, too
 
     return remember(location, session, kind, text, quote, note)
 
 
 def _forget(location: StoreLocation, id: str, note: Note) -> IndexedMemory:
-    from ..memories.agent_memories import forget
+    from ..memories.writer import forget
 
     return forget(location, id, note)
 

@@ -16,8 +16,8 @@ from ..archives.groups import open_sessions
 from ..errors import SessionMemoryError
 from ..hooks.upkeep_start import SCRIPT, is_due
 from ..memories.agent_graph import ask_graph, has_graph
-from ..memories.agent_memories import forget, remember
 from ..memories.library import search_memories
+from ..memories.writer import forget, remember
 from ..settings.homes import home_at
 from ..settings.host_layout import Group, Layout
 from ..settings.notices import notices

@@ -19,9 +19,9 @@ import re
 import time
 from calendar import timegm
 from hashlib import blake2b
-from typing import NamedTuple
 from urllib.parse import quote, unquote
 
+from ..store.sqlite.memory_index import IndexedMemory, Origin
 from ..text.format import one_line, shorten
 from ..text.markdown import escape, unescape
 from ..text.sanitize import for_people
@@ -46,53 +46,9 @@ _LIVE_ASTERISK = re.compile(r"(?<!\\)((?:\\\\)*)\*")
 _TIME = "%Y-%m-%d %H:%M:%S UTC"
 
 
-class Origin(NamedTuple):
-    """The source of a memory: the conversation; `message`, the number in its transcript of the message that proves it
-    (0 for none); the time of that message, else of the last one, in milliseconds since the epoch; the strategy; the
-    directory in which the session started ('' if unknown)."""
-
-    at: int | None
-    session: str
-    conversation: int
-    strategy: str
-    message: int = 0
-    directory: str = ""
-
-    @property
-    def where(self) -> tuple[str, str, str]:
-        """The parts that survive ingesting the conversation again."""
-        return self.session, time_text(self.at), self.strategy
-
-
-class PageMemory(NamedTuple):
-    """A memory on a page. `superseded` is the id of its replacement ('' while it is current, '-' if the id is unknown).
-    `is_marked`: it has an id on the page, so a strategy made it."""
-
-    id: str
-    kind: str
-    title: str
-    text: str = ""
-    subject: str = ""
-    quote: str = ""
-    origins: tuple[Origin, ...] = ()
-    superseded: str = ""
-    is_untrusted: bool = False
-    is_marked: bool = True
-
-    @property
-    def at(self) -> int | None:
-        """The time of its latest origin, in milliseconds since the epoch; None if unknown."""
-        return max((origin.at for origin in self.origins if origin.at is not None), default=None)
-
-    @property
-    def whole_text(self) -> str:
-        """Title and text."""
-        return f"{self.title}\n\n{self.text}" if self.text else self.title
-
-
 def new_memory(
     kind: str, title: str, text: str, subject: str, quote: str, origin: Origin, *, is_untrusted: bool
-) -> PageMemory:
+) -> IndexedMemory:
     """Make a strategy's memory: redacted, shortened to the limits, with its id."""
     title, text = one_line(for_people(title)), shorten(for_people(text).strip(), TEXT_CHARACTERS)
     if not title or one_line(text) == title:
@@ -100,11 +56,11 @@ def new_memory(
     if len(title) > TITLE_CHARACTERS:
         title, text = shorten(title, TITLE_CHARACTERS), text or title
     subject, quote = one_line(for_people(subject)), for_people(quote).strip()
-    memory = PageMemory("", kind, title, text, subject, quote, (origin,), is_untrusted=is_untrusted)
+    memory = IndexedMemory("", "", "", kind, title, text, subject, quote, (origin,), is_untrusted=is_untrusted)
     return memory._replace(id=content_id(memory))
 
 
-def content_id(memory: PageMemory) -> str:
+def content_id(memory: IndexedMemory) -> str:
     """Return the id derived from the memory's content and, for an episode, from its origin."""
     parts = [memory.kind, memory.subject.casefold(), normalised(memory.whole_text), str(memory.is_untrusted)]
     if memory.kind == EPISODE and memory.origins:
@@ -119,7 +75,7 @@ def short_hash(text: str) -> str:
     return base64.b32encode(digest).decode().rstrip("=").lower()
 
 
-def render(memory: PageMemory) -> str:
+def render(memory: IndexedMemory) -> str:
     """Render a memory as Markdown."""
     struck = "~~" if memory.superseded else ""
     parts = [f"## {struck}{_heading(memory.title)}{struck} ^{memory.id}"]
@@ -142,8 +98,8 @@ def split(page: str) -> list[str]:
     return [page[: ends[0]], *[page[start:end] for start, end in zip(starts, ends[1:])]]
 
 
-def parse(part: str, kind: str, *, is_untrusted: bool) -> PageMemory:
-    """Parse a memory from a part of a page. Tolerates any edit that a person made."""
+def parse(part: str, path: str, kind: str, *, is_untrusted: bool) -> IndexedMemory:
+    """Parse a memory from a part of the page at `path`. Tolerates any edit that a person made."""
     first, _, rest = part.partition("\n")
     heading = _HEADING.match(first)
     assert heading is not None, "every line that begins with ## fits"
@@ -159,7 +115,9 @@ def parse(part: str, kind: str, *, is_untrusted: bool) -> PageMemory:
         else:
             text.append(line)
     by = _BY.search(" ".join(meta["Superseded"]))
-    memory = PageMemory(
+    memory = IndexedMemory(
+        "",
+        path,
         heading["id"] or "",
         kind,
         unescape(heading["title"]).strip(),
@@ -180,7 +138,7 @@ def with_origin(part: str, origin: Origin) -> str:
     return part if line in part.split("\n") else f"{part.rstrip()}\n{line}\n"
 
 
-def struck(part: str, by: PageMemory) -> str:
+def struck(part: str, by: IndexedMemory) -> str:
     """Mark a part as superseded by the memory `by`."""
     first, _, rest = part.partition("\n")
     heading = _HEADING.match(first)
@@ -200,6 +158,11 @@ def restored(part: str) -> str:
     mark = f" ^{heading['id']}" if heading["id"] else ""
     kept = [line for line in rest.split("\n") if not line.startswith("*Superseded")]
     return f"## {heading['title']}{mark}\n" + "\n".join(kept)
+
+
+def source_of(origin: Origin) -> tuple[str, str, str]:
+    """Return the parts of an origin that survive ingesting the conversation again."""
+    return origin.session, time_text(origin.at), origin.strategy
 
 
 def time_text(milliseconds: int | None) -> str:
@@ -231,7 +194,7 @@ def _as_word(directory: str) -> str:
     return "".join([c if c.isalnum() or c in "/._-~@+:" else quote(c, errors="replace") for c in directory])
 
 
-def _superseded_line(memory: PageMemory) -> str:
+def _superseded_line(memory: IndexedMemory) -> str:
     by = f" by ^{memory.superseded}" if len(memory.superseded) > 1 else ""
     when = f" {time_text(memory.at)}" if memory.at is not None else ""
     return f"*Superseded{when}{by}*"

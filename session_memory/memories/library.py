@@ -18,10 +18,10 @@ from ..store.sqlite.memory_index import IndexedMemory, MemoryFilter, MemoryIndex
 from ..system.files import lock
 from ..system.sqlite import CorruptDatabaseError, DatabaseError
 from ..text.sanitize import for_storage
-from . import forgotten, pages, private_pages, prompt_index, undo
+from . import forgotten, pages, prompt_index
 from .folders import folder_of, groups_of
-from .format import EPISODE, PageMemory, restored, struck
-from .page_changes import PageChanges, page_memory
+from .format import EPISODE, restored, struck
+from .page_changes import PageChanges
 from .pages import EditedMeanwhileError, Page
 from .strategy import StrategyError
 
@@ -44,7 +44,7 @@ class Library:
         self.home = home
         self._index = index
 
-    def keep(self, memories: Iterable[tuple[PageMemory, tuple[str, ...]]]) -> list[str]:
+    def keep(self, memories: Iterable[tuple[IndexedMemory, tuple[str, ...]]]) -> list[str]:
         """Add memories, each with the ids of the memories that it supersedes. Return the ids under which they are
         stored. An existing memory changes nothing; a forgotten one is left out."""
         wanted = list(memories)
@@ -85,7 +85,7 @@ class Library:
         message = f"{self.directory}: its pages keep changing"
         raise StrategyError(message, "close the editor that has them open, or retry later", is_temporary=True)
 
-    def _keep(self, wanted: list[tuple[PageMemory, tuple[str, ...]]]) -> list[str]:
+    def _keep(self, wanted: list[tuple[IndexedMemory, tuple[str, ...]]]) -> list[str]:
         changes = PageChanges(self.directory, self._index, self.home)
         tombstones = forgotten.read(self.directory)
         ids = []
@@ -103,9 +103,9 @@ class Library:
         ids = ids | {memory.id for memory in every if memory.kind == EPISODE and memory.superseded in ids}
         memories = [memory for memory in every if memory.id in ids]
         if can_undo:
-            undo.write(self.directory, [*undo.read(self.directory), *_undoable(found, ids)])
+            forgotten.write_undo(self.directory, [*forgotten.read_undo(self.directory), *_to_undo(found, ids)])
         else:
-            undo.discard(self.directory)
+            forgotten.write_undo(self.directory, ())
         forgotten.add(self.directory, memories)  # first: after a crash here no strategy recreates the memories
         for page in found:
             parts = page.parts[:1]
@@ -118,8 +118,8 @@ class Library:
         return sorted(ids)
 
     def _take_back(self, ids: Collection[str]) -> list[str]:
-        known = undo.read(self.directory)
-        chosen = undo.chosen(known, ids)
+        known = forgotten.read_undo(self.directory)
+        chosen = forgotten.undoable(known, ids)
         there = {path: pages.read(self.directory, path) for path in pages.find(self.directory)}
         here = {memory.id for page in there.values() for memory in page.memories}
         for one in chosen:
@@ -136,19 +136,19 @@ class Library:
             if page.parts != pages.read(self.directory, page.path).parts:
                 pages.write(self.directory, page)
         forgotten.remove(self.directory, {one.id for one in chosen})
-        undo.write(self.directory, [one for one in known if one not in chosen])
+        forgotten.write_undo(self.directory, [one for one in known if one not in chosen])
         return [one.id for one in chosen]
 
     def _refresh(self) -> None:
         """Read the changed pages, forget the memories that a person removed, and move memories between private and open
         pages as the rules require."""
-        undo.read(self.directory)  # deletes expired undo entries
+        forgotten.read_undo(self.directory)  # deletes expired undo entries
         self._read_changed()
         placed = self._index.placed(self.home)
         try:
             misplaced = [one for one in placed if one.is_misplaced]
             if misplaced:
-                private_pages.settle(self.directory, misplaced)
+                pages.move_misplaced(self.directory, misplaced)
                 self._read_changed()
                 placed = self._index.placed(self.home)
         finally:
@@ -183,10 +183,10 @@ class Library:
         waiting = [] if is_empty else [one for one in lost if not self._is_settled(one.path, read)]
         settled = [one for one in lost if one not in waiting]
         if settled and not is_empty:
-            forgotten.add(self.directory, map(page_memory, settled))
+            forgotten.add(self.directory, settled)
         stamped: dict[str, tuple[str, list[IndexedMemory]]] = {path: ("", []) for path in changed}
         for path, page in read.items():
-            found = [_indexed(self.home, path, memory) for memory in _without_secrets(page.memories)]
+            found = [memory._replace(home=self.home) for memory in _without_secrets(page.memories)]
             stamped[path] = (page.stamp if page.is_settled else _UNSETTLED, found)
         self._index.replace(self.home, stamped, [one.id for one in waiting])
         self._index.remove(self.home, [one.id for one in settled if one.path not in changed])
@@ -268,12 +268,12 @@ def take_back(location: StoreLocation, ids: Collection[str], note: Note) -> list
         return [memory for id in back for memory in index.beginning_with(id, location.homes)]
 
 
-def _undoable(found: Iterable[Page], ids: Collection[str]) -> list[undo.Forgotten]:
+def _to_undo(found: Iterable[Page], ids: Collection[str]) -> list[forgotten.Forgotten]:
     """Return the undo entries of the memories about to be forgotten."""
     now = time.time()
     parts = [(page.path, part, memory) for page in found for part, memory in zip(page.parts[1:], page.memories)]
     return [
-        undo.Forgotten(
+        forgotten.Forgotten(
             memory.id, now, path, part, tuple([other.id for _, _, other in parts if other.superseded == memory.id])
         )
         for path, part, memory in parts
@@ -281,7 +281,7 @@ def _undoable(found: Iterable[Page], ids: Collection[str]) -> list[undo.Forgotte
     ]
 
 
-def _without_secrets(memories: list[PageMemory]) -> list[PageMemory]:
+def _without_secrets(memories: list[IndexedMemory]) -> list[IndexedMemory]:
     """Redact memories before indexing: a person may have written secrets on a page."""
     texts = for_storage(
         [text for memory in memories for text in (memory.title, memory.text, memory.subject, memory.quote)]
@@ -290,10 +290,3 @@ def _without_secrets(memories: list[PageMemory]) -> list[PageMemory]:
         memory._replace(title=texts[at], text=texts[at + 1], subject=texts[at + 2], quote=texts[at + 3])
         for at, memory in zip(range(0, len(texts), 4), memories)
     ]
-
-
-def _indexed(home: str, path: str, memory: PageMemory) -> IndexedMemory:
-    return IndexedMemory(
-        home, path, memory.id, memory.kind, memory.title, memory.text, memory.subject, memory.quote, memory.origins,
-        memory.at, memory.superseded, memory.is_untrusted, memory.is_marked,
-    )  # fmt: skip

@@ -11,18 +11,16 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from errno import ENOTDIR
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ..archives.format import slug
 from ..settings.homes import private_beside
-from ..store.sqlite.memory_index import PRIVATE
+from ..store.sqlite.memory_index import PRIVATE, IndexedMemory, PlacedMemory
 from ..system.files import open_regular, read_at, write_atomically
-from .format import EPISODE, REJECTED, PageMemory, parse, render, short_hash, split
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from .format import EPISODE, REJECTED, parse, short_hash, split
 
 UNTRUSTED = "untrusted/"
 SETTLED_SECONDS = 2.0  # two writes within one clock tick of the file system leave the same stamp
@@ -45,7 +43,7 @@ class EditedMeanwhileError(Exception):
 
 class Page(NamedTuple):
     """A page as read: its parts (see `format.split`), its stamp ('' for no file), and whether the stamp is old enough
-    that every later write changes it. 57-"""
+    that every later write changes it."""
 
     path: str
     parts: list[str]
@@ -53,14 +51,14 @@ class Page(NamedTuple):
     is_settled: bool
 
     @property
-    def memories(self) -> list[PageMemory]:
+    def memories(self) -> list[IndexedMemory]:
         """Its memories."""
         kind, is_untrusted = kind_of(self.path), is_untrusted_path(self.path)
         texts = [part.encode("utf-8", "replace").decode() for part in self.parts[1:]]
-        return [parse(text, kind, is_untrusted=is_untrusted) for text in texts]
+        return [parse(text, self.path, kind, is_untrusted=is_untrusted) for text in texts]
 
 
-def path_for(memory: PageMemory) -> str:
+def path_for(memory: IndexedMemory) -> str:
     """Return the path, relative to the directory, of the page for a new memory."""
     prefix = UNTRUSTED if memory.is_untrusted else ""
     if memory.kind in _FILES:
@@ -158,14 +156,46 @@ def write(directory: str, page: Page) -> None:
     write_atomically(file, text.encode("utf-8", "surrogateescape"))
 
 
-def add(page: Page, memory: PageMemory) -> None:
-    """Add a memory to a page."""
-    page.parts.append(render(memory))
-
-
 def position_of(page: Page, id: str) -> int | None:
     """Return the index of the part with this memory id; None if there is none."""
     return next((number for number, memory in enumerate(page.memories, 1) if memory.id == id), None)
+
+
+def move_misplaced(directory: str, misplaced: Iterable[PlacedMemory]) -> None:
+    """Move memories that rules exclude to private pages, and others back. Writes the target page before the source:
+    after a crash in between they are on both, until the next run. If a page is being edited, its memories wait for
+    the next run. The caller holds the directory's lock. Raises OSError."""
+    by_page: dict[str, set[str]] = {}
+    for one in misplaced:
+        by_page.setdefault(one.path, set()).add(one.id)
+    for path, ids in by_page.items():
+        try:
+            _move(directory, path, ids)
+        except EditedMeanwhileError:
+            continue
+
+
+def _move(directory: str, path: str, ids: set[str]) -> None:
+    source = read(directory, path)
+    moved = [(part, memory.id) for part, memory in zip(source.parts[1:], source.memories) if memory.id in ids]
+    if not moved:
+        return
+    target = read(directory, moved_path(path))
+    for part, id in moved:
+        _put(target, part, id, replaces=is_private_path(target.path))
+    write(directory, target)
+    gone = {part for part, _ in moved}
+    write(directory, source._replace(parts=[part for part in source.parts if part not in gone]))
+
+
+def _put(page: Page, part: str, id: str, *, replaces: bool) -> None:
+    """Add a memory to a page. If a crash left it on both pages, the open page's version wins, since people edit that
+    one."""
+    at = position_of(page, id)
+    if at is None:
+        page.parts.append(part)
+    elif replaces:
+        page.parts[at] = part
 
 
 def is_settled(path: str) -> bool:

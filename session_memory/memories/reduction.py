@@ -16,9 +16,8 @@ from ..system.quick_json import decode_line
 from ..transcripts.entries import Entry
 from ..transcripts.lines import first_line, lines_forward
 from ..transcripts.reader import TranscriptReader
-from .exchanges import chunks, exchanges
-from .filtering import filtered
-from .tokens import estimated_tokens
+from .budget import estimated_tokens
+from .filtering import chunks, exchanges, filtered
 
 if TYPE_CHECKING:
     from ..runtimes import Runtime

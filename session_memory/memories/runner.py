@@ -13,11 +13,10 @@ from ..settings.sections import memory_settings
 from ..store.sqlite.queue import ConversationPart, StoredQueue
 from ..text.names import is_name
 from ..text.timestamps import now_milliseconds
-from .budget import ConversationBudgetError, TokenBudget
+from .budget import ConversationBudgetError, TokenBudget, all_prices, cost
 from .folders import home_of, strategies_directory
 from .queue import PartResult, Queue, estimate_of, unfit
 from .strategy import StrategyError, Usage
-from .tokens import all_prices, cost
 from .writer import MemoryWriter, memory_writer
 
 if TYPE_CHECKING:
@@ -26,9 +25,9 @@ if TYPE_CHECKING:
     from ..settings.sections import MemorySettings
     from ..store.location import StoreLocation
     from ..store.rules import StoreRules
+    from .budget import Prices
     from .queue import Sink
     from .strategy import Budget, Strategy
-    from .tokens import Prices
 
 
 ENTRY_POINTS = "session_memory.strategies"

@@ -1,26 +1,38 @@
-"""Write the results of strategies as memories, and look up existing memories for strategies."""
+"""Write memories: the results of strategies, and those of an agent, which a quotation from its own session proves."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
-from ..store.sqlite.memory_index import MemoryIndex
+from ..errors import SessionMemoryError
+from ..store.refresh import open_store, refresh
+from ..store.sqlite.memory_index import MemoryIndex, Origin
+from ..store.values import ENTRY_ROLES, Filter
+from ..text.format import one_line
 from ..text.sanitize import for_storage
 from .folders import folder_of, is_untrusted
-from .format import KINDS, Origin, new_memory
-from .library import Library
-from .page_changes import page_memory
+from .format import KINDS, new_memory
+from .library import Library, library_of, open_index
 from .similarity import wording
-from .strategy import KnownMemory, StrategyContext
+from .strategy import KnownMemory, Memory, MemoryResult, StrategyContext
 
 if TYPE_CHECKING:
     from ..store.location import StoreLocation
+    from ..store.refresh import Note
     from ..store.rules import StoreRules
+    from ..store.sqlite.engine import SqliteStore
+    from ..store.sqlite.memory_index import IndexedMemory
     from ..store.values import Conversation, StoredEntry
-    from .strategy import MemoryResult, Strategy
+    from .strategy import Strategy
 
+BY_AGENT = "agent"  # the strategy in the origin of a memory that an agent wrote
+MOST_CONVERSATIONS = 200  # of one session, the latest first, searched for a quotation
 KNOWN_SHARE = 0.5  # of a memory's words must occur in a text that it matches
+
+
+class AgentMemoryError(SessionMemoryError):
+    """A memory that an agent may not add or may not forget."""
 
 
 class MemoryWriter:
@@ -100,11 +112,62 @@ def known(library: Library, text: str, limit: int, *, is_untrusted: bool) -> lis
     words = said.words | said.values
     scored = []
     for kind in KINDS:
-        for indexed in library.current(kind, is_untrusted=is_untrusted):
-            memory = page_memory(indexed)
+        for memory in library.current(kind, is_untrusted=is_untrusted):
             own = wording(memory.whole_text).words
             share = len(own & words) / len(own) if own else 0.0
             if share >= KNOWN_SHARE and memory.is_marked:
                 scored.append((share, memory))
     scored.sort(key=lambda pair: -pair[0])
     return [KnownMemory(memory.id, memory.kind, memory.subject, memory.whole_text) for _, memory in scored[:limit]]
+
+
+def remember(location: StoreLocation, session: str, kind: str, text: str, quote: str, note: Note) -> IndexedMemory:
+    """Store a memory whose quotation is in the session. Return it, or the existing memory that says the same. Raises
+    AgentMemoryError if rules exclude part of the session, the quotation is not in it, or the memory was forgotten;
+    DatabaseError, LockedError, OSError."""
+    memory = Memory(kind, text, "", quote=quote)
+    store = open_store(location, note)
+    try:
+        refresh(store, location, note)
+        with open_index(location, note) as index:
+            found = _quoted(store, location, session, memory.quote)
+            if found is None or index.excluded_sessions(found[0].home, [session]):
+                hint = "quote this session word for word; a session that rules exclude cannot be remembered"
+                raise AgentMemoryError("nothing was remembered: the quotation is not in this session", hint)
+            conversation, entry = found
+            made = memory._replace(message=entry.number, at=entry.timestamp)
+            library = library_of(location, index, conversation.home)
+            untrusted = is_untrusted(location, conversation)
+            ids = keep(library, conversation, BY_AGENT, MemoryResult((made,)), is_untrusted=untrusted)
+            kept = [one for id in ids for one in index.beginning_with(id, (conversation.home,))]
+    finally:
+        store.close()
+    if not kept:
+        raise AgentMemoryError("nothing was remembered: it was forgotten before", "only the user can undo that")
+    return kept[0]
+
+
+def forget(location: StoreLocation, id: str, note: Note) -> IndexedMemory:
+    """Forget the memory with this exact id and return it; the user can undo that for a day. Raises AgentMemoryError for
+    an unknown id; DatabaseError, LockedError, OSError."""
+    with open_index(location, note) as index:
+        wanted = id.strip().removeprefix("^").lower()
+        found = [one for one in index.beginning_with(wanted, location.homes) if one.id == wanted]
+        if not found:
+            raise AgentMemoryError(f"no memory has the id {id!r}", "search_sessions shows the ids of memories")
+        library_of(location, index, found[0].home).forget([wanted], can_undo=True)
+        return found[0]
+
+
+def _quoted(
+    store: SqliteStore, location: StoreLocation, session: str, quote: str
+) -> tuple[Conversation, StoredEntry] | None:
+    """Return the latest entry of a session with the quotation; None if there is none or rules exclude it."""
+    (words,) = for_storage([one_line(quote)])
+    wanted = Filter(homes=location.homes, session=session, limit=MOST_CONVERSATIONS)
+    for conversation in store.conversations(wanted):
+        if conversation.session_id == session:
+            for entry in reversed(list(store.entries(conversation.id))):
+                if entry.role in ENTRY_ROLES and words in one_line(entry.text):
+                    return conversation, entry
+    return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from ..memories.tokens import cost
+from ..memories.budget import cost
 from ..store.sqlite.queue import StoredQueue
 from ..store.sqlite.token_accounts import day_of
 from ..text.sanitize import for_prompt
@@ -14,7 +14,7 @@ from ..text.timestamps import local_time
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ..memories.tokens import Prices
+    from ..memories.budget import Prices
     from ..store.location import StoreLocation
     from ..store.values import Filter
     from .costs import Expense

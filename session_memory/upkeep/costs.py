@@ -11,7 +11,7 @@ import os
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..memories.tokens import cost
+from ..memories.budget import cost
 from ..runtimes import all_runtimes
 from ..runtimes.detection import runtime_of
 from ..runtimes.records import USAGE
@@ -25,7 +25,7 @@ from ..transcripts.usage import ModelUsage
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from ..memories.tokens import Prices
+    from ..memories.budget import Prices
     from ..runtimes import Runtime
     from ..store.ingest.sources import SourceDirectory, SourceFile
     from ..store.values import Conversation

@@ -5,8 +5,8 @@ from __future__ import annotations
 from contextlib import closing
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..memories.budget import all_prices, cost
 from ..memories.runner import settings_of
-from ..memories.tokens import all_prices, cost
 from ..store.ingest.intake import pending
 from ..store.ingest.sources import FOREIGN
 from ..store.sqlite.queue import StoredQueue

@@ -11,7 +11,8 @@ from postgres_server import PostgresServer
 from store_scene import MONDAY
 from team_scene import PROJECT, Member, Team
 
-from session_memory.memories.format import Origin, new_memory, render
+from session_memory.memories.format import new_memory, render
+from session_memory.store.sqlite.memory_index import Origin
 from session_memory.tools.call import call
 from session_memory.tools.home_backend import HomeBackend
 

@@ -10,10 +10,17 @@ import pytest
 from memories_scene import QueueScene, Scripted
 from stored import HOUR, START, talk
 
-from session_memory.memories.budget import ConversationBudgetError, DayBudgetError, TokenBudget
+from session_memory.memories.budget import (
+    ConversationBudgetError,
+    DayBudgetError,
+    TokenBudget,
+    all_prices,
+    cost,
+    estimated_tokens,
+    longest_within,
+)
 from session_memory.memories.runner import UnknownStrategyError, load_strategies
 from session_memory.memories.strategy import MemoryResult, StrategyError, Usage
-from session_memory.memories.tokens import all_prices, cost, estimated_tokens, longest_within
 from session_memory.settings.sections import MemorySettings, memory_settings
 from session_memory.store.sqlite.queue import StoredQueue
 from session_memory.store.values import Conversation, StoredEntry

@@ -11,7 +11,7 @@ import pytest
 from git_scene import git
 
 from session_memory.memories.doubts import with_doubts
-from session_memory.store.sqlite.memory_index import IndexedMemory
+from session_memory.store.sqlite.memory_index import IndexedMemory, Origin
 from session_memory.system.branches import ask_git
 
 DAY = 86400
@@ -19,9 +19,8 @@ LONG_AGO = time.time() - 10 * DAY
 
 
 def memory(text: str, directory: Path | str, at: float = LONG_AGO + DAY, kind: str = "solution") -> IndexedMemory:
-    milliseconds = int(at * 1000)
-    origin = (milliseconds, "session", 1, "extractive", 3, str(directory))
-    return IndexedMemory("", "x.md", "aaaaaaaaaa", kind, text, "", "", "", (origin,), milliseconds, "", False, True)
+    origin = Origin(int(at * 1000), "session", 1, "extractive", 3, str(directory))
+    return IndexedMemory("", "x.md", "aaaaaaaaaa", kind, text, origins=(origin,))
 
 
 def doubts(one: IndexedMemory) -> tuple[str, ...]:

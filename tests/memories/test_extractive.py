@@ -9,12 +9,13 @@ import pytest
 from markdown_snapshot import MarkdownSnapshot
 
 from bench.extraction.excerpts import entries_of
-from session_memory.memories.format import Origin, new_memory, render
+from session_memory.memories.format import new_memory, render
 from session_memory.memories.strategies.extractive.phrases import examples
 from session_memory.memories.strategies.extractive.sentences import excerpt, typed_paragraphs
 from session_memory.memories.strategies.extractive.statements import kind_of
 from session_memory.memories.strategies.extractive.strategy import ExtractiveStrategy, asks, title_of
 from session_memory.memories.strategy import KnownMemory, Memory, StrategyContext
+from session_memory.store.sqlite.memory_index import Origin
 from session_memory.store.values import Conversation, Filter, StoredEntry
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -10,10 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as some
 from records import PiSession, assistant, user, write
 
-from session_memory.memories.exchanges import GOES_ON, WENT_ON, chunks, exchanges
-from session_memory.memories.filtering import filtered, size_text
+from session_memory.memories.budget import estimated_tokens
+from session_memory.memories.filtering import GOES_ON, WENT_ON, chunks, exchanges, filtered, size_text
 from session_memory.memories.reduction import measured, transcript_entries
-from session_memory.memories.tokens import estimated_tokens
 from session_memory.settings.sections import Filtering, MemorySettings
 from session_memory.store.values import StoredEntry
 

@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 from memories_scene import DAY, EXPIRY, FEBRUARY, MemoryDirectory, conversation, fact, told_with_prompt
 
 from session_memory.memories import forgotten, format, pages
-from session_memory.memories.format import Origin, PageMemory
 from session_memory.memories.strategy import Memory
 from session_memory.settings import homes
-from session_memory.store.sqlite.memory_index import IndexedMemory
+from session_memory.store.sqlite.memory_index import IndexedMemory, Origin
 from session_memory.store.values import Conversation
 
 
@@ -91,7 +90,7 @@ class TestPages:
             return
         head, *parts = format.split("# Facts\n\n" + format.render(made))
         assert (head, len(parts)) == ("# Facts\n\n", 1)
-        again = format.parse(parts[0], "fact", is_untrusted=False)
+        again = format.parse(parts[0], "facts.md", "fact", is_untrusted=False)
         assert (again.id, again.superseded, again.origins) == (made.id, "", made.origins)
         assert again.title == made.title
         assert again.text.split() == made.text.split()
@@ -293,5 +292,5 @@ def test_an_item_made_of_nothing_is_not_kept(memory_dir: MemoryDirectory) -> Non
     (kept,) = memory_dir.all()
     assert isinstance(kept, IndexedMemory)
     assert (kept.title, kept.text) == ("Only a text", "")
-    assert PageMemory("x", "fact", "t").at is None
+    assert IndexedMemory("", "", "x", "fact", "t").at is None
     assert json.dumps(kept.origins)

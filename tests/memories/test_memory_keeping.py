@@ -321,6 +321,6 @@ class TestForgetting:
     def test_a_tombstone_file_that_somebody_broke_breaks_nothing(self, memory_dir: MemoryDirectory) -> None:
         (id,) = memory_dir.keep(EXPIRY)
         memory_dir.library().forget([id])
-        with (memory_dir.directory / forgotten.FILE).open("a") as file:
+        with (memory_dir.directory / forgotten.TOMBSTONES).open("a") as file:
             file.write('{"id": 7\nnonsense\n[]\n')
         assert memory_dir.keep(EXPIRY) == []

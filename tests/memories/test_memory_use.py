@@ -17,7 +17,7 @@ from records import NamedHome
 from session_memory.commands import memories as memories_command
 from session_memory.errors import WrongCallError
 from session_memory.memories import folders as memory_folders
-from session_memory.memories import undo
+from session_memory.memories import forgotten
 from session_memory.memories.strategy import Memory
 from session_memory.settings import homes
 from session_memory.settings.sections import StoreSettings
@@ -177,7 +177,7 @@ class TestCommand:
     ) -> None:
         (id,) = person.keep(EXPIRY)
         self.run("forget", id)
-        kept = person.directory / undo.FILE
+        kept = person.directory / forgotten.UNDO_LOG
         assert "3600" in kept.read_text()
         assert kept.stat().st_mode & 0o777 == 0o600
         later = time.time() + 86_401
@@ -190,7 +190,7 @@ class TestCommand:
         first, second = person.keep(EXPIRY, fact("Something else"))
         self.run("forget", first)
         person.library().forget([second])
-        assert not (person.directory / undo.FILE).exists()
+        assert not (person.directory / forgotten.UNDO_LOG).exists()
 
     @pytest.mark.parametrize("words", [("show", "zzz"), ("show",), ("forget", ""), ("list", "x"), ("search",)])
     def test_what_cannot_be_done_is_said(self, person: MemoryDirectory, words: tuple[str, ...]) -> None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from ...text.characters import plain
 from ..search.query import LONGEST, parse, whole_expression
 from ..search.ranking import idf
-from ..sqlite.memory_index import IndexedMemory
+from ..sqlite.memory_index import IndexedMemory, Origin
 from ..sqlite.search_index import terms_of
 from ..values import ITEM_BITS
 from .expressions import items_of
@@ -118,10 +118,8 @@ class TeamMemories:
 def _memory(row: tuple[Any, ...]) -> IndexedMemory:
     home, id, kind, title, _, subject, _, at, session, message, strategy, cwd, _, who, conversation = labels(row)
     text, quote, doubts = plain(row[4]), plain(row[6]), labels(row[12])
-    origin = at, session, conversation, strategy, message, cwd
-    return IndexedMemory(
-        home, "", id, kind, title, text, subject, quote, (origin,), at, "", False, True, tuple(doubts), who
-    )
+    origin = Origin(at, session, conversation, strategy, message, cwd)
+    return IndexedMemory(home, "", id, kind, title, text, subject, quote, (origin,), doubts=tuple(doubts), who=who)
 
 
 def _limit(wanted: MemoryFilter) -> int | None:

@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 PRIVATE = ".private/"
 _COLUMNS = (
-    "i.home, i.path, i.id, i.kind, i.title, i.content, i.subject, i.quote, i.origins, i.at, i.superseded, "
-    "i.is_untrusted, i.is_marked"
+    "i.home, i.path, i.id, i.kind, i.title, i.content, i.subject, i.quote, i.origins, i.superseded, i.is_untrusted, "
+    "i.is_marked"
 )
 # Memories whose conversations no rule excludes.
 _OF_NOTHING_EXCLUDED = """
@@ -57,27 +57,48 @@ WEIGHTS = (3.0, 2.0, 1.0, 0.5)  # of a word in the title, the subject, the text 
 _RANK = f"bm25(memories_search, {', '.join(map(str, WEIGHTS))})"
 
 
+class Origin(NamedTuple):
+    """The source of a memory: the conversation; `message`, the number in its transcript of the message that proves it
+    (0 for none); the time of that message, else of the last one, in milliseconds since the epoch; the strategy; the
+    directory in which the session started ('' if unknown)."""
+
+    at: int | None
+    session: str
+    conversation: int
+    strategy: str
+    message: int = 0
+    directory: str = ""
+
+
 class IndexedMemory(NamedTuple):
-    """A memory in the index. `origins` are (milliseconds, session, conversation, strategy, message, directory in which
-    the session was started), with message 0 or directory '' if unknown. `at` is in milliseconds since the epoch;
-    `superseded` is the id of the memory that replaced it, '' if current. `doubts` are reasons to doubt it; the index
-    does not store them. `who` is the member and the machine, as in ann@laptop, in a team's store."""
+    """A memory on its page and in the index. `superseded` is the id of its replacement ('' while it is current, '-' if
+    the id is unknown). `is_marked`: it has an id on the page, so a strategy made it. `doubts` are reasons to doubt it;
+    nothing stores them. `who` is the member and the machine, as in ann@laptop, in a team's store."""
 
     home: str
     path: str
     id: str
     kind: str
     title: str
-    text: str
-    subject: str
-    quote: str
-    origins: tuple[tuple[int | None, str, int, str, int, str], ...]
-    at: int | None
-    superseded: str
-    is_untrusted: bool
-    is_marked: bool
+    text: str = ""
+    subject: str = ""
+    quote: str = ""
+    origins: tuple[Origin, ...] = ()
+    superseded: str = ""
+    is_untrusted: bool = False
+    is_marked: bool = True
     doubts: tuple[str, ...] = ()
     who: str = ""
+
+    @property
+    def at(self) -> int | None:
+        """The time of its latest origin, in milliseconds since the epoch; None if unknown."""
+        return max((origin.at for origin in self.origins if origin.at is not None), default=None)
+
+    @property
+    def whole_text(self) -> str:
+        """Title and text."""
+        return f"{self.title}\n\n{self.text}" if self.text else self.title
 
 
 class PlacedMemory(NamedTuple):
@@ -199,7 +220,10 @@ class MemoryIndex:
             if origins == "[]":  # a person wrote it, and chose the page
                 is_hidden = path.startswith(PRIVATE)
             elif unknown and is_shown:
-                is_hidden = any(_who(home, origin) in unknown for origin in json.loads(origins))
+                is_hidden = any(
+                    (home, origin.session, origin.directory) in unknown
+                    for origin in [Origin(*one) for one in json.loads(origins)]
+                )
             placed.append(PlacedMemory(id, path, is_hidden, is_told and not is_hidden))
         return placed
 
@@ -257,7 +281,7 @@ class MemoryIndex:
         if hidden and wanted.limit >= 0:
             found = [_memory(row) for row in fetch(connection, sql, (*values, -1))]
             hidden = self._hidden_unknown(_sessions_of(found))
-        shown = [one for one in found if not any(_who(one.home, origin) in hidden for origin in one.origins)]
+        shown = [one for one in found if _sessions_of([one]).isdisjoint(hidden)]
         return shown[: wanted.limit] if wanted.limit >= 0 else shown
 
     def _hidden_unknown(self, sessions: Iterable[UnknownSession]) -> set[UnknownSession]:
@@ -288,12 +312,7 @@ class MemoryIndex:
 
 def _sessions_of(memories: Iterable[IndexedMemory]) -> set[UnknownSession]:
     """Return the sessions that memories were drawn from."""
-    return {_who(one.home, origin) for one in memories for origin in one.origins}
-
-
-def _who(home: str, origin: Sequence[Any]) -> UnknownSession:
-    """Return the session of an origin. The index of an earlier version names no directory."""
-    return home, origin[1], origin[5] if len(origin) > 5 else ""
+    return {(one.home, origin.session, origin.directory) for one in memories for origin in one.origins}
 
 
 def _where(wanted: MemoryFilter) -> tuple[str, tuple[Any, ...]]:
@@ -315,9 +334,9 @@ def _where(wanted: MemoryFilter) -> tuple[str, tuple[Any, ...]]:
 
 def _insert(connection: Connection, memory: IndexedMemory) -> None:
     connection.execute(
-        "INSERT INTO memories (home, path, id, kind, title, content, subject, quote, origins, at, superseded, "
-        "is_untrusted, is_marked) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        memory._replace(origins=json.dumps(memory.origins))[:-2],  # type: ignore[arg-type]
+        "INSERT INTO memories (home, path, id, kind, title, content, subject, quote, origins, superseded, "
+        "is_untrusted, is_marked, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (*memory[:8], json.dumps(memory.origins), *memory[9:12], memory.at),
     )
     number = connection.last_insert_rowid()
     texts = [indexable(text) for text in (memory.title, memory.subject, memory.text, memory.quote)]
@@ -334,6 +353,5 @@ def _remove(connection: Connection, number: int) -> None:
 
 def _memory(row: tuple[Any, ...]) -> IndexedMemory:
     memory = IndexedMemory(*row)
-    # The index of an earlier version names no message, and no directory.
-    origins = tuple([(*origin, *(0, "")[len(origin) - 4 :]) for origin in json.loads(row[8])])
-    return memory._replace(origins=origins, is_untrusted=bool(row[11]), is_marked=bool(row[12]))
+    origins = tuple([Origin(*origin) for origin in json.loads(row[8])])
+    return memory._replace(origins=origins, is_untrusted=bool(row[10]), is_marked=bool(row[11]))

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ...memories.budget import all_prices
 from ...memories.runner import settings_of
-from ...memories.tokens import all_prices
 from ...store.sqlite.queue_file import UnreadableQueueError
 from ...store.values import Filter
 from ...text.sanitize import for_people

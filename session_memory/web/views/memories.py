@@ -6,9 +6,9 @@ import os
 from collections import Counter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...memories import undo
 from ...memories.doubts import with_doubts
 from ...memories.folders import folder_of, groups_of
+from ...memories.forgotten import read_undo
 from ...memories.format import EPISODE, KINDS
 from ...memories.library import forget_memories, open_index, take_back
 from ...memories.pages import file_of
@@ -141,7 +141,7 @@ def _project(memory: IndexedMemory) -> str:
 
 def _forgotten(request: PageRequest) -> list[tuple[str, str]]:
     """Return ids and titles of the memories that can be restored, the latest first."""
-    found = [one for group in groups_of(request.location) for one in undo.read(folder_of(request.location, group))]
+    found = [one for group in groups_of(request.location) for one in read_undo(folder_of(request.location, group))]
     return [(one.id, _title(one.part)) for one in sorted(found, key=lambda one: -one.time)]
 
 

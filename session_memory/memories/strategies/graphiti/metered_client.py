@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from openai import DefaultAsyncHttpxClient
 
+from ...budget import estimated_tokens
 from ...strategy import BudgetError, Usage
-from ...tokens import estimated_tokens
 
 if TYPE_CHECKING:
     from ...strategy import Budget

@@ -15,7 +15,7 @@ from ....errors import SessionMemoryError
 from ....settings.sections import memory_settings
 from ....text.sanitize import for_people, shortened
 from ....text.timestamps import now_milliseconds
-from ...exchanges import chunks
+from ...filtering import chunks
 from ...strategy import MemoryResult, StrategyContext, StrategyError, UnavailableError, Usage
 from . import missing_packages
 from . import settings as graph_settings
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from graphiti_core import Graphiti
 
     from ....store.values import Conversation, StoredEntry
-    from ...exchanges import Chunk
+    from ...filtering import Chunk
     from ...strategy import Budget
     from .metered_client import MeteredClient
 

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from ....settings.sections import memory_settings, strategy_settings
 from ....text.format import shorten
 from ....text.sanitize import for_people
-from ...exchanges import chunks
+from ...budget import estimated_tokens
+from ...filtering import chunks
 from ...strategy import Memory, MemoryResult, StrategyError, Usage
-from ...tokens import estimated_tokens
 from . import instructions
 from .model import OVERHEAD_TOKENS, Claude, FailedCallError, ModelAnswer
 from .reply import (
@@ -27,7 +27,7 @@ from .reply import (
 
 if TYPE_CHECKING:
     from ....store.values import Conversation, StoredEntry
-    from ...exchanges import Chunk
+    from ...filtering import Chunk
     from ...strategy import Budget, KnownMemory, StrategyContext
 
     Checked = TypeVar("Checked")
