@@ -50,6 +50,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--all", action="store_true", help="run everything, also tests marked slow, cost or client")
     parser.addoption("--clients", action="store_true", help="also test with the clients from npm")
     parser.addoption("--fuzz", action="store_true", help="try all odd values, which takes minutes")
+    parser.addoption("--queries", type=int, default=0, help="how many random searches to check (200; 1,000 with --all)")
     parser.addoption(
         "--histories", type=int, default=0, help="how many random histories of teams to try (3; 10 with --all)"
     )
@@ -84,7 +85,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.fixture(scope="session")
 def is_all(pytestconfig: pytest.Config) -> bool:
-    """Whether all of a long test is wanted, not a sample of it."""
+    """Return whether all of a long test is wanted, not a sample of it."""
     return bool(pytestconfig.getoption("--all"))
 
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from hashlib import blake2b
 from typing import NamedTuple
+from unicodedata import normalize
 
 from ..text.format import counted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
 ITEM_BITS = 32  # an item's id is `file id << ITEM_BITS | its number in the file`
 ENTRY_ROLES = ("user", "assistant")
@@ -190,6 +191,19 @@ class Filter(NamedTuple):
     limit: int = 20
     runtime: str = ""
     kind: str = ""
+
+
+def project_patterns(project: str, escape: Callable[[str], str]) -> list[str]:
+    """Return patterns of part of a directory and of a file key, for each Unicode form: the directory's first. A letter
+    matches in either case, as `[uU]`; `escape` quotes another character for the engine."""
+    directory = project.rstrip("/")
+    texts = [normalize(form, text) for text in (directory, directory.replace("/", "-")) for form in ("NFC", "NFD")]
+    return ["".join([_either_case(one) or escape(one) for one in text]) for text in texts]
+
+
+def _either_case(character: str) -> str:
+    lower, upper = character.lower(), character.upper()
+    return f"[{lower}{upper}]" if lower != upper and len(lower) == len(upper) == 1 else ""
 
 
 class Hit(NamedTuple):

@@ -339,3 +339,34 @@ def test_secrets_are_neither_found_nor_shown(scene):
 def test_nothing_is_found_in_an_empty_store(scene):
     assert search(scene, "anything") == []
     assert scene.told.search("", EVERYTHING) == []
+
+
+def test_a_project_is_found_in_either_case_and_unicode_form(scene):
+    for name, cwd in (("one", "/srv/\u00dcber[x]"), ("two", "/srv/u\u0308ber[x]"), ("three", "/srv/uber[x]")):
+        scene.write(name, *exchange("oat milk", "All right.", cwd=cwd))
+    scene.ingest()
+    for project in ("\u00fcber[", "U\u0308BER["):
+        assert sorted(found(scene, "milk", project=project)) == ["one", "two"]
+    assert found(scene, "milk", project="ber*x") == []
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "milk 0001-01-01",
+        "milk 1.1.0001",
+        "milk 9999-12-31",
+        "milk 9999 years ago",
+        "milk in 1900",
+        "milk vor 9999 Jahren",
+    ],
+)
+def test_a_time_beyond_all_sessions_is_no_time(scene, query):
+    sessions(scene, one="oat milk")
+    assert found(scene, query) == ["one"]
+
+
+def test_a_phrase_may_mix_scripts(scene):
+    sessions(scene, one="京都旅行 harbour plan", two="京都 harbour", three="harbour 京都")
+    assert sorted(found(scene, '"旅行 harbour"')) == ["one"]
+    assert sorted(found(scene, '"harbour 京都"')) == ["three"]

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 from ...text.characters import plain
 from ...text.format import one_line, shorten
 from ...transcripts.titles import subject
-from ..values import ITEM_BITS, Conversation, StoredEntry
+from ..values import ITEM_BITS, Conversation, StoredEntry, project_patterns
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -97,9 +99,9 @@ def where_session(wanted: Filter) -> tuple[str, list[Any]]:
         conditions.append("s.home = ANY(%s)")
         values.append(list(wanted.homes))
     if wanted.project:
-        conditions.append("(strpos(lower(s.cwd), %s) > 0 OR strpos(lower(s.file_path), %s) > 0)")
-        project = wanted.project.lower().rstrip("/")
-        values += [project, project.replace("/", "-")]
+        conditions.append("(s.cwd ~ ANY(%s) OR s.file_path ~ ANY(%s))")
+        patterns = project_patterns(wanted.project, re.escape)
+        values += [patterns[:2], patterns[2:]]
     if wanted.directories:
         is_in = "s.cwd = %s OR starts_with(s.cwd, %s)"
         conditions.append(f"({' OR '.join([is_in] * len(wanted.directories))})")

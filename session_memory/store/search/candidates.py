@@ -82,14 +82,16 @@ class Candidates:
         return self._shown([(one.conversation_id, item, totals[one]) for one, item in chosen])
 
     def _saying_it(self, items: Sequence[int]) -> set[int]:
-        """Return the items whose text contains the query verbatim; if there are none, those that begin with a text that
-        has the same terms in sequence."""
+        """Return the items whose text contains the query as typed; if there are none and the query excludes nothing,
+        those that begin with a text that has the same terms in sequence."""
         verbatim = self._asked.verbatim
         if not verbatim:
             return set()
         heads = self._index.text_starts(items, CHECKED_CHARACTERS)
         literally = {item for item, head in heads.items() if verbatim.text in " ".join(head.text.casefold().split())}
-        return literally or {
+        if literally or self._asked.unwanted or self._asked.unwanted_phrases:
+            return literally
+        return {
             item
             for item, head in heads.items()
             if contains(self._terms.of(head.text[:READ_CHARACTERS]), verbatim.terms)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 YEARS_BACK = 10  # tried for a date without a year
 HALF_LIFE_DAYS = 2.0  # of what is near a named time; for a longer time, a quarter of its length
 DAY_MILLISECONDS = 86_400_000
+EARLIEST = date(1971, 1, 1)  # no session is older, and not every system computes with earlier times
 _EDGES = ".,;:!?()[]{}\"'“”„‘’`*"
 
 
@@ -63,7 +64,7 @@ def _days_in(text: str, today: date) -> list[Days]:
             or _year(words, at)
             or _relative(words, at, today)
         )
-    return [days for days in found if days.first <= today]
+    return [days for days in found if EARLIEST <= days.first <= today]
 
 
 def _named(days: Days) -> NamedTime:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import NamedTuple
 
 from ..values import ITEM_BITS, Filter
@@ -11,6 +12,8 @@ from .ranking import idf
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from .index import SearchIndex
     from .query import Query
 
@@ -45,12 +48,15 @@ def postings_of(index: SearchIndex, asked: Query, scope: Scope, wanted: Filter, 
     term. Above `whole` items, return only those of the rarest parts."""
     total, average_terms = index.size()
     within = max(1, round(total * scope.share))
-    parts = _known_parts(index, asked.parts)
+
+    @cache
+    def items_of(part: Part) -> list[int]:
+        return _fitting(index, index.items_with(_match(part, asked), scope), wanted)
+
+    parts = list(dict.fromkeys(one for part in asked.parts for one in _known(part, items_of)))
     counts = [index.count_with(part.match) for part in parts] if within > whole and len(parts) > 2 else []
     looked_for = _rarest(counts) if counts else range(len(parts))
-    postings = [
-        _items(index, part, asked, scope, wanted) if number in looked_for else [] for number, part in enumerate(parts)
-    ]
+    postings = [items_of(part) if number in looked_for else [] for number, part in enumerate(parts)]
     having = [
         len(items) + index.left_out(_match(parts[number], asked), scope)
         if number in looked_for
@@ -72,13 +78,10 @@ def postings_of_literal(index: SearchIndex, text: str, scope: Scope, wanted: Fil
     return QueryPostings([Part("", (text,))], [items], [1.0])
 
 
-def _known_parts(index: SearchIndex, asked: tuple[Part, ...]) -> list[Part]:
-    """Return the parts, and of one that nothing has whole its terms."""
-    found: dict[Part, None] = {}
-    for part in asked:
-        others = alternatives(part)
-        found.update(dict.fromkeys(others if others and not index.count_with(part.match, 1) else [part]))
-    return list(found)
+def _known(part: Part, items_of: Callable[[Part], list[int]]) -> list[Part]:
+    """Return the part, or one for each of its terms if no item has them together."""
+    others = [] if part.is_required else alternatives(part)
+    return others if others and not items_of(part) else [part]
 
 
 def _rarest(counts: list[int]) -> set[int]:
@@ -91,11 +94,6 @@ def _rarest(counts: list[int]) -> set[int]:
         if left >= 0 or len(chosen) < 2:
             chosen.add(number)
     return chosen
-
-
-def _items(index: SearchIndex, part: Part, asked: Query, scope: Scope, wanted: Filter) -> list[int]:
-    """Return the items that have a part and are wanted."""
-    return _fitting(index, index.items_with(_match(part, asked), scope), wanted)
 
 
 def _match(part: Part, asked: Query) -> str:

@@ -119,7 +119,7 @@ def alternatives(part: Part) -> list[Part]:
 def relaxed(query: Query) -> Query:
     """Return the query without quotation marks, to be tried if nothing has the phrases."""
     parts = {
-        other.terms: other._replace(is_required=False)
+        other.terms: other._replace(is_phrase=False, is_required=False)
         for part in query.parts
         for other in (alternatives(part) if part.is_required else []) or [part]
     }
@@ -194,23 +194,22 @@ def _parts_of_unspaced(run: str, terms: Terms) -> list[Part]:
 
 
 def _together(spans: list[tuple[int, int, str]], piece: str) -> Part:
-    matches = dict.fromkeys([f'"{piece[start:end]}"' for start, end, _ in spans])
-    return Part(" AND ".join(matches), tuple(dict.fromkeys(term for _, _, term in spans)))
+    matches = {term: f'"{piece[start:end]}"' for start, end, term in spans}
+    return Part(" AND ".join(matches.values()), tuple(matches))
 
 
 def _phrase(text: str, terms: Terms) -> Part | None:
-    """Return a quoted text, all of whose words count; None if there are none."""
-    matches: list[str] = []
-    found: list[str] = []
-    for is_unspaced, _, piece in split_unspaced(text):
-        if is_unspaced:
-            inner = _parts_of_unspaced(piece, terms)
-            matches += [part.match for part in inner]
-            found += [term for part in inner for term in part.terms]
-        else:
-            spans = terms.spans(piece)
-            matches += [f'"{piece[start:end]}"' for start, end, _ in spans]
-            found += [term for _, _, term in spans]
-    if not found:
+    """Return a quoted text, all of whose words count; None if there are none. The last character of a run without
+    spaces is no term of its own there, since the run may continue."""
+    text = text.strip()
+    pieces = split_unspaced(text)
+    spans = terms.spans(text)
+    if pieces and pieces[-1][0]:
+        if len(text) == 1:
+            return next((part._replace(is_required=True) for part in _parts_of_unspaced(text, terms)), None)
+        spans = [span for span in spans if span[0] < len(text) - 1]
+    if not spans:
         return None
-    return Part(" AND ".join(dict.fromkeys(matches)), tuple(found), is_phrase=len(found) > 1, is_required=True)
+    matches = {term: f'"{text[start:end]}"' for start, end, term in spans}
+    found = tuple(term for *_, term in spans)
+    return Part(" AND ".join(matches.values()), found, is_phrase=len(found) > 1, is_required=True)

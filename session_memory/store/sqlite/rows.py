@@ -9,7 +9,7 @@ from functools import lru_cache
 from ...system.sqlite import fetch
 from ...text.format import one_line, shorten
 from ...transcripts.titles import subject
-from ..values import ITEM_BITS, TOOL_ROLE, Conversation, Filter, StoredEntry
+from ..values import ITEM_BITS, TOOL_ROLE, Conversation, Filter, StoredEntry, project_patterns
 from .exclusions import HIDDEN_MESSAGES, item_shown, title_shown, unless_private
 
 TYPE_CHECKING = False
@@ -75,9 +75,9 @@ def where(wanted: Filter) -> tuple[str, tuple[Any, ...]]:
         conditions.append(f"f.home IN ({', '.join('?' * len(wanted.homes))})")
         values += wanted.homes
     if wanted.project:
-        conditions.append("(instr(lower(f.cwd), ?) OR instr(lower(f.file_path), ?))")
-        project = wanted.project.lower().rstrip("/")
-        values += [project, project.replace("/", "-")]
+        conditions.append("(f.cwd GLOB ? OR f.cwd GLOB ? OR f.file_path GLOB ? OR f.file_path GLOB ?)")
+        patterns = project_patterns(wanted.project, lambda one: f"[{one}]" if one in "*?[" else one)
+        values += [f"*{pattern}*" for pattern in patterns]
     if wanted.directories:
         is_in = "f.cwd = ? OR substr(f.cwd, 1, length(?)) = ?"
         conditions.append(f"({' OR '.join([is_in] * len(wanted.directories))})")
