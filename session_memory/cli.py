@@ -15,40 +15,15 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import NoReturn
 
-# Each module offers SUMMARY (what the subcommand does, in a few words), add_arguments(parser) and run(arguments), which
-# returns the exit code.
-COMMANDS = {
-    "search": "search",
-    "show": "show",
-    "sessions": "sessions",
-    "read": "read",
-    "conversations": "conversations",
-    "ingest": "ingest",
-    "watch": "watch",
-    "health-check": "health",
-    "status": "status",
-    "memories": "memories",
-    "process": "process",
-    "export": "export",
-    "forget": "forget",
-    "costs": "costs",
-    "patterns": "patterns",
-    "errors": "errors",
-    "filter": "filter",
-    "told": "told",
-    "page": "page",
-    "graph": "graph",
-    "archive": "archive",
-    "config": "config",
-    "team": "team",
-    "host": "host",
-    "mcp": "mcp",
-    "doctor": "doctor",
-    "new": "new",
-    "install": "install",
-    "uninstall": "uninstall",
-    "completion": "completion",
-}
+# Each is a module of `commands` that offers SUMMARY (its purpose in a few words), add_arguments(parser) and
+# run(arguments), which returns the exit code.
+COMMANDS = (
+    "search", "show", "sessions", "read", "conversations", "ingest", "watch", "doctor", "memories", "process", "export",
+    "forget", "costs", "patterns", "errors", "filter", "deliveries", "page", "graph", "archive", "config", "team",
+    "host", "mcp", "new", "install", "uninstall", "completion",
+)  # fmt: skip
+# Short and former names, each with the words that it stands for.
+ALIASES = {"status": ("doctor", "status"), "health-check": ("doctor", "store"), "told": ("deliveries",)}
 
 
 def main(words: list[str] | None = None) -> int:
@@ -74,30 +49,30 @@ def _run(words: list[str]) -> int:
     from .settings.homes import drop_set_by_project
 
     drop_set_by_project(os.environ)
-    if words and words[0] not in COMMANDS and not words[0].startswith("-"):
-        return _unknown(words[0])
     if not words:
-        from .commands.next_steps import show_state_and_next_steps
+        from .commands.status import show_status_and_next_steps
 
-        return show_state_and_next_steps()
-    if words[0] not in COMMANDS:
-        _parser_of_all().parse_args(words)  # prints help, or what is wrong, and exits
+        return show_status_and_next_steps()
+    name, *rest = *ALIASES.get(words[0], (words[0],)), *words[1:]
+    if name not in COMMANDS:
+        if not name.startswith("-"):
+            return _unknown(name)
+        parser_of_all().parse_args(words)  # prints help, or what is wrong, and exits
         return 2
-    name, *rest = words
     parser = parser_of(name)
     arguments, unknown = parser.parse_known_args(rest)
     if unknown:
-        from .commands.completion import words_of
-
-        meant = _closest(unknown[0].partition("=")[0], words_of(parser).options)
+        actions = [action for action in parser._actions if action.help != argparse.SUPPRESS]
+        options = [option for action in actions for option in action.option_strings]
+        meant = _closest(unknown[0].partition("=")[0], options)
         parser.error(f"unrecognized arguments: {' '.join(unknown)}{f' (did you mean {meant}?)' if meant else ''}")
     if name == "completion":
-        arguments.parsers = {each: parser_of(each) for each in COMMANDS}
+        arguments.parser = parser_of_all()
     return int(_module(name).run(arguments))
 
 
 class _Parser(argparse.ArgumentParser):
-    """One that answers a mistyped word of several with the nearest; those of its actions do so too."""
+    """A parser that suggests the closest choice for a mistyped one, as do the parsers of its actions."""
 
     def error(self, message: str) -> NoReturn:
         before, is_choice, rest = message.partition("invalid choice: ")
@@ -116,6 +91,18 @@ def parser_of(name: str) -> argparse.ArgumentParser:
     return parser
 
 
+def parser_of_all() -> argparse.ArgumentParser:
+    """Return a parser with every subcommand, for the help and for completion."""
+    about = "Each of your agents' sessions knows what the others did. Without a command: the status, and next steps."
+    parser = _Parser(prog=NAME, description=about, formatter_class=_help_formatter)
+    parser.add_argument("--version", action="version", version=f"{NAME} {__version__}")
+    commands = parser.add_subparsers(title=f"commands ({NAME} COMMAND --help tells more)", metavar="COMMAND [OPTIONS]")
+    for name in COMMANDS:
+        command = _module(name)
+        command.add_arguments(commands.add_parser(name, help=command.SUMMARY, description=command.SUMMARY))
+    return parser
+
+
 def _how_to_add(module: str) -> str:
     from .settings.program import how_to_add_module  # loads pathlib
 
@@ -124,50 +111,25 @@ def _how_to_add(module: str) -> str:
 
 def _unknown(name: str) -> int:
     """Report an unknown subcommand and suggest similar ones; return the exit code of a wrong call."""
-    meant = _closest(name, COMMANDS)
-    hint = f"did you mean {NAME} {meant}?" if meant else f"{NAME} --help lists them"
-    print_error(f"there is no command {name!r}", hint)
+    meant = _closest(name, (*COMMANDS, *ALIASES))
+    print_error(
+        f"there is no command {name!r}", f"did you mean {NAME} {meant}?" if meant else f"{NAME} --help lists them"
+    )
     return 2
 
 
 def _closest(name: str, words: Iterable[str]) -> str:
-    from .settings.rules_check import closest  # only where something was mistyped
+    from .settings.rules_check import closest  # only if something was mistyped
 
     return closest(name, words)
 
 
 def _module(name: str) -> ModuleType:
     """Import the module of one subcommand. Loading all takes 0.15 s."""
-    return importlib.import_module(f"{__package__}.commands.{COMMANDS[name]}")
+    return importlib.import_module(f"{__package__}.commands.{name}")
 
 
 def _help_formatter(prog: str) -> argparse.HelpFormatter:
     """Return argparse's own formatter with a fixed width: without one, argparse imports shutil, which makes a search
     slower by a fifth of a bare start."""
     return argparse.HelpFormatter(prog, width=columns() - 2)
-
-
-def _parser_of_all() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog=NAME, epilog=_list_of_commands(),
-        description="Each of your agents' sessions knows what the others did.",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )  # fmt: skip
-    parser.add_argument("--version", action="version", version=f"{NAME} {__version__}")
-    about = f"see below; {NAME} COMMAND --help tells more; without one: status, and what to do next"
-    parser.add_argument("command", metavar="COMMAND", nargs="?", help=about)
-    return parser
-
-
-def _list_of_commands() -> str:
-    """Return a line for each subcommand: argparse would put the longer names on lines of their own."""
-    import textwrap
-
-    width = max(map(len, COMMANDS)) + 4
-    lines = [
-        textwrap.fill(
-            _module(name).SUMMARY, columns() - 2, initial_indent=f"  {name:<{width - 2}}", subsequent_indent=" " * width
-        )
-        for name in COMMANDS
-    ]
-    return "\n".join(["commands:", *lines])

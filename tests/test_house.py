@@ -217,7 +217,7 @@ def test_every_command_stands_in_the_documentation_with_what_it_does() -> None:
 
 def command_table() -> str:
     """A row for each command, as docs/use/commands.md shows them."""
-    modules = {name: import_module(f"session_memory.commands.{module}") for name, module in COMMANDS.items()}
+    modules = {name: import_module(f"session_memory.commands.{name}") for name in COMMANDS}
     return TABLE_HEAD + "".join([f"| `{name}` | {module.SUMMARY} |\n" for name, module in modules.items()]) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""`session-memory doctor`: checks that the hook works, and says in plain words how to fix what does not."""
+"""`session-memory doctor`: checks the upkeep, the store and the hooks, and says how to fix what does not work."""
 
 from __future__ import annotations
 
@@ -7,10 +7,12 @@ import os
 import shlex
 import time
 from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from .. import NAME, __version__
+from ..errors import SessionMemoryError, described
 from ..install.checks import check_home
 from ..install.homes import NoHomeError, Target, find, identify, known_home
 from ..install.ledger import InstallLedger, LedgerError, read_ledger
@@ -21,19 +23,18 @@ from ..install.trial import Trial
 from ..runtimes import all_runtimes
 from ..settings.notices import looks_like_home
 from ..settings.program import ProgramPaths, program_paths
+from ..store.location import find_location
 from ..system.terminal import Terminal
+from .arguments import add_common
+from .status import show_status
 
-SUMMARY = "check that the hook works, and say how to fix it if not"
-_OF_A_PERSON = ("config", "log", "state", "upkeep")  # the same for all runtimes of theirs: found once
+SUMMARY = "check the upkeep, the store and the hooks, and say how to fix what does not work"
+_SECTIONS = ("all", "status", "store", "hooks")
+_SHARED = ("config", "log", "state", "upkeep")  # the same for all runtimes of a person: reported once
 _STYLES = {OK: "green", NOTE: "yellow", WRONG: "red"}
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--home", metavar="PATH", help="the home to look at (without it: all that it is installed in)")
-    parser.add_argument("--json", action="store_true", help="print the findings as JSON")
-
-
-class Examined(NamedTuple):
+class DoctorReport(NamedTuple):
     """The findings about `root` ('' for the program), called `title`, with a trial run of its hook."""
 
     root: str
@@ -42,63 +43,106 @@ class Examined(NamedTuple):
     trial: Trial | None = None
 
 
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    what = "status: upkeep, queue, costs, paths; store: integrity, contents; hooks: program, homes; or all (default)"
+    parser.add_argument("section", metavar="SECTION", nargs="?", choices=_SECTIONS, default="all", help=what)
+    add_common(parser)
+
+
 def run(arguments: argparse.Namespace) -> int:
-    """Examines the program and the homes; returns 0 if all is well, else 1."""
+    """Check the section, or all of them; return 1 if something is wrong. Raises SessionMemoryError."""
+    terminal = Terminal(os.environ, is_json=arguments.json)
+    if arguments.section == "hooks":
+        is_well, result = _check_hooks(arguments, terminal)
+    elif arguments.section != "all":
+        is_well, result = _show_section(arguments.section, arguments, terminal)
+    else:
+        parts = {name: _section_result(name, arguments, terminal) for name in ("status", "store")}
+        terminal.line()
+        is_well, result = _check_hooks(arguments, terminal, is_sound=parts["store"]["ok"])
+        result |= parts
+    terminal.result(result)
+    return 0 if is_well else 1
+
+
+def _show_section(name: str, arguments: argparse.Namespace, terminal: Terminal) -> tuple[bool, dict[str, Any]]:
+    if name == "status":
+        return show_status(arguments, terminal)
+    from .store_check import check_store  # needs apsw
+
+    return check_store(arguments, terminal)
+
+
+def _section_result(name: str, arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
+    """Show a section among others, unless there is nothing to check; an error is part of its result."""
+    try:
+        database = find_location(arguments.home, os.environ).database
+        if name == "store" and not (find_spec("apsw") and os.path.exists(database)):
+            return {"ok": True}
+        is_well, result = _show_section(name, arguments, terminal)
+        return {"ok": is_well, **result}
+    except (SessionMemoryError, OSError) as error:
+        if name == "store":
+            terminal.note(terminal.short(described(error)))
+        return {"ok": False, "problem": described(error)}
+
+
+def _check_hooks(
+    arguments: argparse.Namespace, terminal: Terminal, is_sound: bool = True
+) -> tuple[bool, dict[str, Any]]:
+    """Print the findings about the program and the homes, and the verdict."""
     environ = dict(os.environ)
     environ.setdefault("HOME", str(Path.home()))
-    terminal, program_dir = Terminal(environ, is_json=arguments.json), program_paths(environ).program_dir
+    program_dir = program_paths(environ).program_dir
     terminal.line(terminal.paint("bold", f"{NAME} {__version__}") + terminal.short(f" in {program_dir}"))
     found: dict[str, list[Finding]] = {}
-    told: set[str] = set()
+    shown: set[str] = set()
     for one in examine(arguments.home, environ):
         found.setdefault(one.root, []).extend(one.findings)
         if one.root:
             terminal.heading(terminal.short(one.root) + (f" ({one.title})" if one.title else ""))
         _show(one.findings, terminal)
-        if one.trial is not None and one.trial.text and one.trial.session not in told:
-            told.add(one.trial.session)  # in a project all runtimes get the same updates
+        if one.trial is not None and one.trial.text and one.trial.session not in shown:
+            shown.add(one.trial.session)  # in a project all runtimes get the same updates
             terminal.line()
             show_trial(one.trial, terminal, with_speed=False)
-    wrongs = sum(finding.state == WRONG for findings in found.values() for finding in findings)
-    terminal.line()
-    terminal.line(terminal.paint("bold", _verdict(wrongs)))
-    terminal.result(
-        {
-            "version": __version__,
-            "ok": not wrongs,
-            "findings": [{"home": home or None, **vars(f)} for home, findings in found.items() for f in findings],
-        }
+    wrongs = sum(finding.state == WRONG for findings in found.values() for finding in findings) + (not is_sound)
+    verdict = (
+        "All is well." if not wrongs else f"{wrongs} {'thing is' if wrongs == 1 else 'things are'} wrong; see above."
     )
-    return 1 if wrongs else 0
+    terminal.line()
+    terminal.line(terminal.paint("bold", verdict))
+    findings = [{"home": home or None, **vars(one)} for home, findings in found.items() for one in findings]
+    return not wrongs, {"version": __version__, "ok": not wrongs, "findings": findings}
 
 
-def examine(path: str | None, environ: Mapping[str, str]) -> Iterator[Examined]:
+def examine(path: str | None, environ: Mapping[str, str]) -> Iterator[DoctorReport]:
     """Yield the findings about the program, then about the home `path`, else about each home with an installation."""
     paths = program_paths(environ)
     try:
         ledger = read_ledger(paths.ledger_file)
     except LedgerError:  # one of the findings on the program
         ledger = InstallLedger(paths.ledger_file)
-    yield Examined("", "", check_program(paths, environ))
+    yield DoctorReport("", "", check_program(paths, environ))
     targets, lost = _targets(path, ledger, paths, environ)
     for root, findings in lost.items():
-        yield Examined(root, "", findings)
+        yield DoctorReport(root, "", findings)
     yield from _around(path or os.getcwd(), environ)
     shared: set[tuple[str, Finding]] = set()
     for target in targets:
         findings, trial = check_home(target, paths, ledger, environ, time.time())
         place = target.home.state_dir
-        yield Examined(target.root, target.title, [one for one in findings if (place, one) not in shared], trial)
-        shared.update((place, one) for one in findings if one.about in _OF_A_PERSON)
+        yield DoctorReport(target.root, target.title, [one for one in findings if (place, one) not in shared], trial)
+        shared.update((place, one) for one in findings if one.about in _SHARED)
 
 
-def _around(start: str, environ: Mapping[str, str]) -> Iterator[Examined]:
+def _around(start: str, environ: Mapping[str, str]) -> Iterator[DoctorReport]:
     """Yield a finding if `start` is in a directory that only looks like an agent home."""
     for folder in dict.fromkeys(runtime.SESSIONS_FOLDER for runtime in all_runtimes()):
         line = looks_like_home(os.path.abspath(start), environ, folder)
         if line:
             text, _, mend = line.rpartition(": ")
-            yield Examined("", "", [Finding(NOTE, "home", text, mend)])
+            yield DoctorReport("", "", [Finding(NOTE, "home", text, mend)])
             return
 
 
@@ -138,7 +182,3 @@ def _show(findings: list[Finding], terminal: Terminal) -> None:
         terminal.paragraph(text, indent=" " * 23, first=f"  {mark} {finding.about:<13} ")
         if finding.mend:
             terminal.paragraph(terminal.short(finding.mend), indent=" " * 26, first=" " * 23 + "-> ")
-
-
-def _verdict(wrongs: int) -> str:
-    return "All is well." if not wrongs else f"{wrongs} {'thing is' if wrongs == 1 else 'things are'} wrong; see above."

@@ -9,7 +9,7 @@ from functools import partial
 from ..runtimes.detection import is_started_by_agent
 from ..store import refresh as store_refresh
 from ..store.location import find_location
-from ..store.sqlite.exclusions import Lifts
+from ..store.sqlite.exclusions import VisibilityOverrides
 from ..system.sqlite import Patience
 from ..system.terminal import Terminal
 from .arguments import OnlyForPeopleError
@@ -76,7 +76,7 @@ def with_store(arguments: argparse.Namespace, work: Callable[[OpenStore], int], 
         partial(_shown, terminal, location),
         workers=os.cpu_count() or 1,
         patience=patience,
-        lifts=Lifts(location.own_sessions, with_private),
+        lifts=VisibilityOverrides(location.own_sessions, with_private),
     )
 
 

@@ -1,7 +1,8 @@
-"""`session-memory status`: the last run of upkeep, what waits for it, its errors, its cost, and where the data is."""
+"""The section `status` of `doctor`: upkeep, what waits for it, its errors, its cost, and where the data is."""
 
 from __future__ import annotations
 
+import argparse
 import os
 import time
 from importlib.util import find_spec
@@ -11,31 +12,31 @@ from .. import NAME, __version__
 from ..errors import SessionMemoryError, described
 from ..settings.homes import host_of
 from ..settings.notices import notices
-from ..store.location import find_location
-from ..system.terminal import Terminal, byte_size
+from ..settings.program import program_paths
+from ..store.location import StoreLocation, find_location
+from ..system.terminal import Terminal, byte_size, called_as
 from ..text.format import counted
 from ..text.timestamps import age, iso_time
-from ..upkeep.runs import upkeep_runs
-from .arguments import add_common
-from .opened_store import with_store
+from ..upkeep.runs import UpkeepRun, UpkeepRuns, upkeep_runs
+from .opened_store import OpenStore, with_store
 
-if TYPE_CHECKING:
-    import argparse
-
-    from ..store.location import StoreLocation
+if TYPE_CHECKING:  # these need apsw, which may be missing
     from ..store.values import Counts
     from ..upkeep.overview import Spent, Waiting
-    from ..upkeep.runs import UpkeepRun, UpkeepRuns
-    from .opened_store import OpenStore
 
-SUMMARY = "show the last upkeep, what waits, errors, costs, and where the data is"
 SHOWN = 3
 _MODES = {"sessions": "with the start and end of sessions", "watch": "by `session-memory watch`", "off": "switched off"}
-_BY_HOST = "by the host, while it runs"
-_WHEN, _WHEN_HOST = "when a session starts or ends", "while the host runs"
+_NEXT_STEPS = (
+    ("page", "see in the browser what all agents do and did"),
+    ("search WORDS", "find what was said in any session"),
+    ("sessions", "list the sessions; `read NAME` shows one"),
+    ("deliveries", "see what sessions learned about each other"),
+    ("memories", "list what is remembered of finished conversations"),
+    ("--help", "list all commands"),
+)
 
 
-class Kept(NamedTuple):
+class Place(NamedTuple):
     """The number of files below a path, and their bytes."""
 
     path: str
@@ -43,26 +44,20 @@ class Kept(NamedTuple):
     bytes: int
 
 
-class _InStore:
-    """The part of the status that is in the store."""
+class StoreState(NamedTuple):
+    """Pending work, the strategies' spending (None if unreadable) and the contents of the store."""
 
-    def __init__(self, waits: Waiting, spent: Spent | None, counts: Counts) -> None:
-        self.waits = waits
-        self.spent = spent
-        self.counts = counts
-
-
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_common(parser)
+    waits: Waiting
+    spent: Spent | None
+    counts: Counts
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Show the state of things; 1 if the last run of upkeep failed. Raises SessionMemoryError."""
-    terminal = Terminal(os.environ, is_json=arguments.json)
+def show_status(arguments: argparse.Namespace, terminal: Terminal) -> tuple[bool, dict[str, Any]]:
+    """Print the state; return if the last upkeep succeeded, and the result for JSON. Raises SessionMemoryError."""
     location = find_location(arguments.home, os.environ)
     runs = upkeep_runs(location)
-    found, problems = _in_store(arguments, location)
-    problems = [*_problems(runs, found), *problems, *notices(location.home)]
+    found, obstacles = _store_state(arguments, location)
+    problems = [*_problems(runs, found), *obstacles, *notices(location.home)]
     terminal.line(terminal.paint("bold", f"{NAME} {__version__}"))
     terminal.line()
     _show_upkeep(runs, terminal, is_host=bool(host_of(location.home.root)))
@@ -78,32 +73,68 @@ def run(arguments: argparse.Namespace) -> int:
         what = f"{counted(place.files, 'file')}, {byte_size(place.bytes)}" if place.files else "nothing yet"
         terminal.item("" if label[-1].isdigit() else label, terminal.short(f"{place.path}: {what}"))
     if found:
-        terminal.item("holds", _holds(found.counts))
-    terminal.result(_as_json(runs, found, problems, places))
-    return 1 if runs.runs and runs.runs[-1].problem else 0
+        talks = counted(sum(found.counts.conversations.values()), "conversation")
+        size = byte_size(found.counts.text_bytes)
+        terminal.item("holds", f"{counted(found.counts.files, 'transcript')}, {talks}, {size} of text")
+    result = {
+        "version": __version__,
+        "upkeep": runs.mode,
+        "watcher": runs.watcher or None,
+        "not_before": iso_time(runs.not_before) if runs.not_before else None,
+        "runs": [
+            {**vars(run), "began": iso_time(run.began), "ended": iso_time(run.ended) if run.ended else None}
+            for run in runs.runs
+        ],
+        "waiting": found.waits._asdict() if found else None,
+        "problems": problems,
+        "spent": found.spent._asdict() if found and found.spent else None,
+        "holds": found.counts._asdict() if found else None,
+        "places": {label: place._asdict() for label, place in places.items()},
+    }
+    return not (runs.runs and runs.runs[-1].problem), result
 
 
-def _in_store(arguments: argparse.Namespace, location: StoreLocation) -> tuple[_InStore | None, list[str]]:
-    """Read the store, if there is one; return its part and the obstacles to reading it."""
+def show_status_and_next_steps() -> int:
+    """Print the status, and then commands; return 1 if the last upkeep failed. Raises SessionMemoryError."""
+    terminal = Terminal(os.environ)
+    is_well, _ = show_status(argparse.Namespace(home=None, json=False), terminal)
+    location = find_location(None, os.environ)
+    steps = list(_NEXT_STEPS)
+    if not os.path.exists(location.database):
+        place = terminal.short(os.path.dirname(location.database))
+        steps.insert(0, ("ingest", f"read the sessions so far into {place}"))
+    if not program_paths(os.environ).ledger_file.exists() and not os.path.exists(location.home.state_dir):
+        steps.insert(0, ("install", "let your agents know what their other sessions do"))
+    if not is_well:
+        steps.insert(0, ("doctor", "check everything, and how to fix what does not work"))
+    width = max(len(words) for words, _ in steps)
+    terminal.heading("What you can do next")
+    for words, what in steps:
+        terminal.line(f"  {called_as()} {words:<{width}}  {what}")
+    return 0 if is_well else 1
+
+
+def _store_state(arguments: argparse.Namespace, location: StoreLocation) -> tuple[StoreState | None, list[str]]:
+    """Read the store, if there is one; return its state and the obstacles to reading it."""
     if find_spec("apsw") is None:
-        return None, ["apsw is not installed, so that the store can be neither made nor read"]
+        return None, ["apsw is not installed, so the store can be neither made nor read"]
     if not os.path.exists(location.database):
         return None, []
-    found: list[_InStore] = []
+    from ..store.sqlite.queue_file import UnreadableQueueError
+    from ..upkeep.overview import in_queue, waiting
+
+    found: list[StoreState] = []
     problems: list[str] = []
 
     def look(opened: OpenStore) -> int:
-        from ..store.sqlite.queue_file import UnreadableQueueError
-        from ..upkeep.overview import in_queue, waiting
-
         conversations: dict[str, int] = {}
         spent = None
         try:
             conversations, spent = in_queue(location)
         except UnreadableQueueError as error:
             problems.append(f"{error}; {error.hint}")
-        store = opened.store
-        found.append(_InStore(waiting(store, location, conversations), spent, store.counts(location.homes)))
+        waits = waiting(opened.store, location, conversations)
+        found.append(StoreState(waits, spent, opened.store.counts(location.homes)))
         return 0
 
     try:
@@ -113,7 +144,7 @@ def _in_store(arguments: argparse.Namespace, location: StoreLocation) -> tuple[_
     return found[0], problems
 
 
-def _problems(runs: UpkeepRuns, found: _InStore | None) -> list[str]:
+def _problems(runs: UpkeepRuns, found: StoreState | None) -> list[str]:
     """Return the errors of the last run, of its strategies and of files; then those of earlier runs, each once."""
     last = runs.runs[-1] if runs.runs else None
     said = [f"{age(time.time() - last.began)}: {last.problem}"] if last and last.problem else []
@@ -124,7 +155,10 @@ def _problems(runs: UpkeepRuns, found: _InStore | None) -> list[str]:
 
 
 def _show_upkeep(runs: UpkeepRuns, terminal: Terminal, *, is_host: bool) -> None:
-    mode = _BY_HOST if is_host and runs.mode == "sessions" else _MODES[runs.mode]
+    mode, when = _MODES[runs.mode], "when a session starts or ends"
+    if is_host:
+        when = "while the host runs"
+        mode = "by the host, while it runs" if runs.mode == "sessions" else mode
     if runs.watcher:
         mode += f"; process {runs.watcher} watches"
     last = runs.runs[-1] if runs.runs else None
@@ -133,8 +167,7 @@ def _show_upkeep(runs: UpkeepRuns, terminal: Terminal, *, is_host: bool) -> None
         return
     terminal.item("upkeep", f"{mode}; last {age(time.time() - last.began)}, {_done(last)}")
     if runs.mode == "sessions" and runs.not_before > time.time():
-        begins = time.strftime("%H:%M", time.localtime(runs.not_before))
-        terminal.item("next", f"from {begins} on, {_WHEN_HOST if is_host else _WHEN}")
+        terminal.item("next", f"from {time.strftime('%H:%M', time.localtime(runs.not_before))} on, {when}")
 
 
 def _done(run: UpkeepRun) -> str:
@@ -142,16 +175,12 @@ def _done(run: UpkeepRun) -> str:
     if not run.ended:
         return run.problem or "still at work"
     did = [
-        text
-        for number, text in (
-            (run.files, f"{counted(run.files, 'file')} ({byte_size(run.bytes)})"),
-            (run.archived, counted(run.archived, "archive")),
-            (run.memories, counted(run.memories, "memory", "memories")),
-        )
-        if number
+        f"{counted(run.files, 'file')} ({byte_size(run.bytes)})" if run.files else "",
+        counted(run.archived, "archive") if run.archived else "",
+        counted(run.memories, "memory", "memories") if run.memories else "",
     ]
     cut_short = ", with more to do" if run.is_cut_short else ""
-    return f"{run.ended - run.began:.1f} s: {', '.join(did) or 'nothing new'}{cut_short}"
+    return f"{run.ended - run.began:.1f} s: {', '.join(filter(None, did)) or 'nothing new'}{cut_short}"
 
 
 def _waits(waits: Waiting) -> str:
@@ -178,27 +207,21 @@ def _cost(spent: Spent) -> str:
     return f"{today}, {spent.tokens:,} (${spent.dollars:.2f}{unpriced}) in seven days"
 
 
-def _holds(counts: Counts) -> str:
-    talks = counted(sum(counts.conversations.values()), "conversation")
-    return f"{counted(counts.files, 'transcript')}, {talks}, {byte_size(counts.text_bytes)} of text"
-
-
-def _places(location: StoreLocation) -> dict[str, Kept]:
+def _places(location: StoreLocation) -> dict[str, Place]:
     """Return the places of session data and their sizes; the transcripts, which are only read, come first."""
     home = location.home
     roots = [one.root for one in location.watched if os.path.isdir(one.root)]
-    read = {f"transcripts{f' {number}' if number > 1 else ''}": root for number, root in enumerate(roots, 1)}
-    own = {"store": os.path.dirname(location.database)}
+    paths = {f"transcripts{f' {number}' if number > 1 else ''}": root for number, root in enumerate(roots, 1)}
+    paths["store"] = os.path.dirname(location.database)
     if host_of(home.root):
-        own["groups"] = f"{home.root}/groups"  # with the archives and memories of each
+        paths["groups"] = f"{home.root}/groups"  # with the archives and memories of each
     else:
-        own |= {"archives": home.conversations_dir, "memories": home.memories_dir}
-    own["state"] = home.state_dir
-    return {label: _kept(path) for label, path in {**read, **own}.items()}
+        paths |= {"archives": home.conversations_dir, "memories": home.memories_dir}
+    paths["state"] = home.state_dir
+    return {label: _measured(path) for label, path in paths.items()}
 
 
-def _kept(path: str) -> Kept:
-    """Return the size of the files below `path`, which may be a file."""
+def _measured(path: str) -> Place:
     files = size = 0
     for directory, _, names in os.walk(path):
         for name in names:
@@ -207,24 +230,4 @@ def _kept(path: str) -> Kept:
                 files += 1
             except OSError:  # it has gone meanwhile
                 continue
-    return Kept(path, files, size)
-
-
-def _as_json(
-    runs: UpkeepRuns, found: _InStore | None, problems: list[str], places: dict[str, Kept]
-) -> dict[str, Any]:  # fmt: skip
-    return {
-        "version": __version__,
-        "upkeep": runs.mode,
-        "watcher": runs.watcher or None,
-        "not_before": iso_time(runs.not_before) if runs.not_before else None,
-        "runs": [
-            {**vars(run), "began": iso_time(run.began), "ended": iso_time(run.ended) if run.ended else None}
-            for run in runs.runs
-        ],
-        "waiting": found.waits._asdict() if found else None,
-        "problems": problems,
-        "spent": found.spent._asdict() if found and found.spent else None,
-        "holds": found.counts._asdict() if found else None,
-        "places": {label: place._asdict() for label, place in places.items()},
-    }
+    return Place(path, files, size)

@@ -1,9 +1,7 @@
-"""Shell commands that a group's agent may not run because they reveal other groups, although the runtime considers them
-harmless.
+"""Refuses shell commands that reveal other groups to a group's agent although the runtime considers them harmless.
 
 The runtime checks the paths of commands that it knows to read files. It allows `du ../..`, `echo ../*` (the shell
-expands the path) and `ps` (it shows all processes). This guard refuses anything that may be such a path or command,
-quoted or not. `text/shell_words` does the opposite: it finds only what is certain.
+expands the path) and `ps` (it shows all processes). The guard refuses anything that may be such a path, quoted or not.
 """
 
 from __future__ import annotations
@@ -11,8 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from ..text.shell_words import Word, simple_commands
+
 # Commands that show processes, sockets or mounts of the whole machine.
-_TELLING = {
+_REVEALING = {
     "atop", "df", "findmnt", "fuser", "htop", "journalctl", "last", "lsns", "lsof", "mount", "netstat", "pgrep",
     "pidof", "ps", "pstree", "pwdx", "ss", "systemctl", "top", "users", "w", "who",
 }  # fmt: skip
@@ -25,7 +25,7 @@ _HIDDEN_GLOB = re.compile(r"\.[^/]*[*?\[]")  # `.*` and `.?` may match `..`
 _DOT_IN_BRACES = re.compile(r"\.\{|\}\.|\{[^}]*\.\.?[,}]")
 _SEPARATORS = re.compile(r"[\s=:,<>|&;(){}]+")
 _QUOTES = re.compile("['\"]")
-_SEGMENTS = re.compile(r"[|&;(){}\n]+")
+_BEFORE_COMMAND = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=|(!|[{}]|do|done|elif|else|fi|if|then|until|while)$")
 OUTSIDE = "it reaches beyond your directory; name files by paths below it, without `..`, `~` and variables"
 OF_THE_MACHINE = "it shows what runs on the whole machine, which is not yours to see"
 
@@ -43,7 +43,7 @@ def refusal(command: str, root: str, allowed_tools: Sequence[str] = ()) -> str:
     for reading in (_QUOTES.sub("", text), _QUOTES.sub(" ", text)):
         if any(_is_outside(word, root) for word in _SEPARATORS.split(reading)):
             return OUTSIDE
-    if any(_tells(segment) for segment in _SEGMENTS.split(text)):
+    if any(_reveals(one.words) for one in simple_commands(command)):
         return OF_THE_MACHINE
     return ""
 
@@ -65,9 +65,7 @@ def _is_outside(word: str, root: str) -> bool:
     return word.startswith("~") or any(part == ".." or _HIDDEN_GLOB.match(part) for part in word.split("/"))
 
 
-def _tells(segment: str) -> bool:
-    words = [word for word in re.split(r"[\s'\"]+", segment) if word]
-    while words and re.match(r"[A-Za-z_][A-Za-z0-9_]*=", words[0]):
-        words.pop(0)
-    first = words[:1] if words and words[0].rpartition("/")[2] not in _WRAPPERS else words
-    return any(word.rpartition("/")[2] in _TELLING for word in first)
+def _reveals(words: list[Word]) -> bool:
+    """Check if the program is one that shows the whole machine; after a wrapper, any word may be the program."""
+    names = [word.text.rpartition("/")[2] for word in words if not _BEFORE_COMMAND.match(word.text)]
+    return not _REVEALING.isdisjoint(names if names[:1] and names[0] in _WRAPPERS else names[:1])

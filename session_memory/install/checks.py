@@ -221,7 +221,7 @@ def check_upkeep(target: Target, now: float) -> Finding:
     last, problems = runs[-1], [run.problem for run in runs[-_UPKEEP_RUNS:]]
     if len(problems) == _UPKEEP_RUNS and all(problems):
         text = f"it failed the last {_UPKEEP_RUNS} times, at last {age(now - last.began)}: {last.problem}"
-        return Finding(WRONG, "upkeep", text, f"{NAME} status tells more; {NAME} ingest does it now")
+        return Finding(WRONG, "upkeep", text, f"{NAME} doctor status tells more; {NAME} ingest does it now")
     if last.problem:
         return Finding(NOTE, "upkeep", f"it failed {age(now - last.began)}: {last.problem}", "it is tried again")
     return Finding(OK, "upkeep", f"last {age(now - last.began)}")

@@ -21,7 +21,7 @@ OLDEST_PYTHON = (3, 10)
 GROUPS = {
     "basic": ("filelock", "orjson", "pyyaml"),
     "store": ("apsw",),
-    "watch": ("rich", "watchfiles"),
+    "watch": ("rich", "shtab", "watchfiles"),
     "page": ("jinja2", "markdown-it-py", "pygments", "starlette", "uvicorn"),
 }
 # What is installed only where it is asked for or used, since it is large or few need it, and stays from then on.

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from ..system.sqlite import Patience
     from .ingest.ingestion import Progress
     from .location import StoreLocation
-    from .sqlite.exclusions import Lifts
+    from .sqlite.exclusions import VisibilityOverrides
 
     Result = TypeVar("Result")
     Note = Callable[[str], None]
@@ -43,7 +43,10 @@ class _OutOfTimeError(Exception):
 
 
 def open_store(
-    location: StoreLocation, note: Note | None = None, patience: Patience | None = None, lifts: Lifts | None = None
+    location: StoreLocation,
+    note: Note | None = None,
+    patience: Patience | None = None,
+    lifts: VisibilityOverrides | None = None,
 ) -> SqliteStore:
     """Return the store with conversations cut as the settings say. With `patience` (for a question) it stays as it was
     if that cannot be done now. It hides what rules exclude, except for what `lifts` permit. `note` is called with what
@@ -77,7 +80,7 @@ def _bring_in_order(store: SqliteStore, gap_minutes: int, note: Note | None) -> 
 def use_store(
     location: StoreLocation, work: Callable[[SqliteStore, bool], Result], note: Note,
     shown: ProgressShown | None = None, *, workers: int = 0, patience: Patience | None = None,
-    lifts: Lifts | None = None,
+    lifts: VisibilityOverrides | None = None,
 ) -> Result:  # fmt: skip
     """Return what `work` returns, called with the open store and whether it was rebuilt. A store that turns out to be
     corrupt is moved away, and the work is repeated with a new one. `patience` limits the wait for other processes: a

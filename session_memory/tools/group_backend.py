@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from ..store.postgres.pool import TeamPool
     from ..transcripts.entries import Entry
     from ..transcripts.gate import Described
-    from ..transcripts.pointers import PutBy, SessionManager
+    from ..transcripts.pointers import SavedSession, SessionManager
     from .backend import Administration, Search, SearchLimits, SearchResult
     from .store_backend import GraphSearch, MemoryChanges
     from .store_search import MemorySearch
@@ -194,6 +194,6 @@ class GroupBackend(StoreBackend):
             return search_archives(places, query, limit, limits)
 
 
-def _archived(kept: PutBy) -> str:
+def _archived(kept: SavedSession) -> str:
     """Return the archive's path as the group's agent sees it."""
     return f", all of it in conversations/{os.path.basename(kept.archive)}" if kept.archive else ""

@@ -103,11 +103,11 @@ def _question(location: StoreLocation, own_session: str) -> Iterator[tuple[Sqlit
     """Yield the store with new content ingested within the query's patience, and a text about the missing rest, '' for
     none. Raises SessionMemoryError, ImportError."""
     from ..store.refresh import PATIENCE_SECONDS, open_store, refresh
-    from ..store.sqlite.exclusions import Lifts
+    from ..store.sqlite.exclusions import VisibilityOverrides
     from ..system.sqlite import Patience
 
     patience = Patience(PATIENCE_SECONDS)
-    store = open_store(location, note, patience, Lifts((own_session,) if own_session else ()))
+    store = open_store(location, note, patience, VisibilityOverrides((own_session,) if own_session else ()))
     try:
         yield store, patience, refresh(store, location, note)
     finally:

@@ -56,7 +56,7 @@ class HistoryEntry(NamedTuple):
     archived_at: str
 
 
-class PutBy(NamedTuple):
+class SavedSession(NamedTuple):
     """A session that was replaced: its id in the history (None if it got no name) and the path of its archive."""
 
     session_id: str
@@ -161,7 +161,7 @@ class SessionManager:
         with self._lock:
             return [HistoryEntry._make(row) for row in self._connection.execute(query, (group,))]
 
-    def clear(self, group: str, name: str) -> PutBy:
+    def clear(self, group: str, name: str) -> SavedSession:
         """Save the active session as `name`: write its archive, add it to the history, and leave the group without an
         active session. Raises NoSessionError, OSError, LockedError; nothing has changed then.
 
@@ -176,9 +176,9 @@ class SessionManager:
                 if self._active.get(group) == session_id:
                     history_id = self._keep_row(group, session_id, name, self._begun(group, session_id))
                     self._remove(group)
-                    return PutBy(session_id, history_id, archive)
+                    return SavedSession(session_id, history_id, archive)
 
-    def resume(self, group: str, history_id: int, save_as: str | None = None) -> PutBy | None:
+    def resume(self, group: str, history_id: int, save_as: str | None = None) -> SavedSession | None:
         """Make the session of a history entry the active one; return what became of the former one, None if there was
         none.
 
@@ -195,7 +195,7 @@ class SessionManager:
                 kept = None
                 if before:
                     entry = self._keep_row(group, before, name, self._begun(group, before)) if name else None
-                    kept = PutBy(before, entry, archive)
+                    kept = SavedSession(before, entry, archive)
                 self._restore(group, history_id)
                 return kept
 

@@ -43,7 +43,7 @@ NICENESS = 10
 NO_APSW = "apsw is not installed, so that there is no store yet, and only archives are searched"
 
 
-class Allowance:
+class TimeBudget:
     """The CPU and wall-clock time that a run has left."""
 
     def __init__(self) -> None:
@@ -120,7 +120,7 @@ def _work(location: StoreLocation, environ: Mapping[str, str], run: UpkeepRun, r
     from .private_files import follow_rules
 
     remove_leftovers(location)
-    allowance = Allowance()
+    allowance = TimeBudget()
 
     def bring_up_to_date(store: SqliteStore, is_rebuilt: bool) -> None:
         if store.obstacle:
@@ -143,7 +143,7 @@ def _work(location: StoreLocation, environ: Mapping[str, str], run: UpkeepRun, r
     run.is_cut_short = allowance.is_spent()
 
 
-def _take_in(store: SqliteStore, location: StoreLocation, run: UpkeepRun, allowance: Allowance) -> None:
+def _take_in(store: SqliteStore, location: StoreLocation, run: UpkeepRun, allowance: TimeBudget) -> None:
     from ..store.ingest.intake import take_in
 
     changed: set[str] = set()
@@ -161,7 +161,7 @@ def _take_in(store: SqliteStore, location: StoreLocation, run: UpkeepRun, allowa
 
 def _archive(
     store: SqliteStore, location: StoreLocation, environ: Mapping[str, str], run: UpkeepRun, runs: RunLog,
-    allowance: Allowance, log: HookLog,
+    allowance: TimeBudget, log: HookLog,
 ) -> None:  # fmt: skip
     from .due_archives import due_archives, write_due
 
@@ -173,7 +173,7 @@ def _archive(
         runs.archived_until = run.began
 
 
-def _make_memories(location: StoreLocation, run: UpkeepRun, allowance: Allowance) -> None:
+def _make_memories(location: StoreLocation, run: UpkeepRun, allowance: TimeBudget) -> None:
     from ..memories.runner import prepared
 
     with prepared(location) as (work, keep):
@@ -184,7 +184,7 @@ def _make_memories(location: StoreLocation, run: UpkeepRun, allowance: Allowance
                 run.stopped.append(f"{done.strategy}: {one_line(for_people(done.reason))}")
 
 
-def _push_to_team(location: StoreLocation, allowance: Allowance, log: HookLog) -> None:
+def _push_to_team(location: StoreLocation, allowance: TimeBudget, log: HookLog) -> None:
     """Push new content. On failure it waits; each problem is logged once."""
     from ..store.refresh import open_store
     from .team import note_problem, push_to_team

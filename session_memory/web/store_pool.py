@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ..errors import SessionMemoryError
 from ..store.refresh import open_store
 from ..store.sqlite.corruption import damage_recognised
-from ..store.sqlite.exclusions import Lifts
+from ..store.sqlite.exclusions import VisibilityOverrides
 from ..system.sqlite import CorruptDatabaseError, Patience
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ class StorePool:
             store.close()
 
     def _opened(self) -> SqliteStore:
-        lifts = Lifts(self.location.own_sessions, False)
+        lifts = VisibilityOverrides(self.location.own_sessions, False)
         store = open_store(self.location, None, Patience(PATIENCE_SECONDS), lifts)
         store.limit_cache(CACHE_KIBIBYTES)
         return store

@@ -12,7 +12,7 @@ import pytest
 from records import exchange, user
 from store_scene import COMMAND, MONDAY, StoreUser
 
-from session_memory.cli import COMMANDS
+from session_memory.cli import ALIASES, COMMANDS
 from session_memory.commands.arguments import point_in_time
 from session_memory.commands.output import moment
 
@@ -25,9 +25,29 @@ def machine(tmp_path):
 def test_every_subcommand_is_listed_and_explains_itself(machine):
     listed = machine.run("--help").stdout
     for name in COMMANDS:
-        assert re.search(rf"^  {name}\b", listed, re.MULTILINE)
+        assert re.search(rf"^    {name}\b", listed, re.MULTILINE)
         done = machine.run(name, "--help")
         assert (done.returncode, done.stdout.startswith(f"usage: session-memory {name}")) == (0, True)
+
+
+def test_former_names_of_commands_still_work_and_are_not_listed(machine):
+    machine.session("one", *exchange("a", "b"))
+    machine.run("ingest")
+    for former, name in ALIASES.items():
+        done, expected = machine.run(former, "--json"), machine.run(*name, "--json")
+        assert (done.returncode, done.stdout) == (expected.returncode, expected.stdout), former
+        assert not re.search(rf"^ +{former}  ", machine.run("--help").stdout, re.MULTILINE)
+
+
+def test_doctor_has_a_section_for_the_status_and_one_for_the_store(machine):
+    machine.session("one", *exchange("a", "b"))
+    machine.run("ingest")
+    found = machine.result("doctor", code=1)  # it is installed into no home
+    status, store = machine.result("doctor", "status"), machine.result("doctor", "store")
+    assert {**found["status"], "ok": True} == {**status, "ok": True}
+    assert found["store"] == store
+    assert not found["ok"]
+    assert machine.result("doctor", "hooks", code=1) == {name: found[name] for name in ("version", "ok", "findings")}
 
 
 @pytest.mark.parametrize(

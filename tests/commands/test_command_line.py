@@ -45,10 +45,10 @@ class TestHelp:
         }
 
     def test_every_command_stands_on_a_line_with_what_it_does(self, machine):
-        listed = machine.run("--help").stdout.partition("commands:\n")[2].splitlines()
-        starts = [line.split()[0] for line in listed if not line.startswith("   ")]
+        listed = machine.run("--help").stdout.partition("  COMMAND [OPTIONS]\n")[2].splitlines()
+        starts = [line.split()[0] for line in listed if not line.startswith("     ")]
         assert starts == list(COMMANDS)
-        assert len({re.match(r"  \S+ +|  +", line).end() for line in listed}) == 1
+        assert len({re.match(r"    \S+ +|  +", line).end() for line in listed}) == 1
 
     @pytest.mark.parametrize(("typed", "meant"), [("serch", "search"), ("conversation", "conversations")])
     def test_a_wrong_command_is_answered_with_the_nearest(self, machine, typed, meant):

@@ -21,6 +21,7 @@ conversations --limit 0
 conversations --since soon
 costs --by weather
 doctor --home
+doctor everything
 errors ''
 export
 export --all x
@@ -30,7 +31,6 @@ forget
 forget --before soon
 graph find x
 graph search
-health-check x
 host add ../x --at HOST
 host add work --chat ' ' --at HOST
 host init HOST ../x
@@ -67,10 +67,9 @@ search ''
 sessions --limit=-1
 show x
 show 7 --around x
-status x
 team join nowhere
 team join postgresql://ann@127.0.0.1/team --as 'a b'
-told --last x
+deliveries --last x
 uninstall --runtime emacs
 watch --print-service upstart
 """
@@ -97,7 +96,7 @@ read zebra
 search zebra
 show 77
 team push
-told zebra
+deliveries zebra
 uninstall --home HOST/none
 """
 

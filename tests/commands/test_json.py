@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from argparse import ArgumentParser
+from argparse import ArgumentParser, _SubParsersAction
 from typing import Any
 
 import pytest
@@ -12,7 +12,6 @@ from records import assistant, exchange, user
 from store_scene import MONDAY, StoreUser, trip
 
 from session_memory.cli import COMMANDS, parser_of
-from session_memory.commands.completion import words_of
 
 ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
 # What is given to a command beside --json; to any other nothing. FILE is a transcript, TASK one of the host.
@@ -53,9 +52,9 @@ def commands_with_json() -> list[str]:
     found: dict[str, ArgumentParser] = {}
     for name in COMMANDS:
         parser = parser_of(name)
-        actions = words_of(parser).actions
+        actions = next((one.choices for one in parser._actions if isinstance(one, _SubParsersAction)), {})
         found |= {f"{name} {action}": own for action, own in actions.items()} if actions else {name: parser}
-    return [name for name, parser in found.items() if "--json" in words_of(parser).options and name not in STREAMS]
+    return [name for name, own in found.items() if "--json" in own._option_string_actions and name not in STREAMS]
 
 
 @pytest.fixture(scope="module")

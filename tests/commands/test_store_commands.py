@@ -199,4 +199,4 @@ class TestProgress:
 def test_the_readers_of_all_this_are_told_in_the_docs():
     text = (ROOT / "docs" / "inside" / "store.md").read_text()
     for command in re.findall(r"^    session-memory (\S+)", text, re.MULTILINE):
-        assert command in ("ingest", "search", "show", "conversations", "export", "health-check", "watch", "status")
+        assert command in ("ingest", "search", "show", "conversations", "export", "watch", "doctor")

@@ -21,7 +21,7 @@ BEYOND = (
 )  # fmt: skip
 OF_ALL = (
     "ps", "ps aux", "ls; ps", "ls | ps", "ls && ps -ef", "\\ps", "'ps'", "timeout 5 ps", "X=1 ps", "sudo -n pgrep -a claude",
-    "lsof -p 1", "df -a", "w", "top -bn1", "ss -xap", "(ps)", "xargs -n 1 pwdx",
+    "lsof -p 1", "df -a", "w", "top -bn1", "ss -xap", "(ps)", "xargs -n 1 pwdx", "if ps; then ls; fi", "{ ps; }", "ls;\nps",
 )  # fmt: skip
 HARMLESS = (
     "ls", "ls -la conversations", f"cat {ROOT}/CLAUDE.md", f"ls {ROOT}", "du -a .", "grep -rn 'ps aux' .", "echo ps",

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from ...system.sqlite import DatabaseError, Patience
     from ..rules import StoreRules
-    from .exclusions import Lifts
+    from .exclusions import VisibilityOverrides
 
 _READ_ITEMS = 1000  # of a conversation, at a time: some have a hundred thousand
 _STATE_COLUMNS = (
@@ -40,7 +40,7 @@ class SqliteStore:
 
     def __init__(
         self, path: str, *, gap: int = 3_600_000, least_messages: int = 5, patience: Patience | None = None,
-        rules: StoreRules | None = None, lifts: Lifts | None = None,
+        rules: StoreRules | None = None, lifts: VisibilityOverrides | None = None,
     ) -> None:  # fmt: skip
         self.path = path
         self._gap = gap

@@ -56,7 +56,7 @@ HIDDEN_MESSAGES = """(
 )"""
 
 
-class Lifts(NamedTuple):
+class VisibilityOverrides(NamedTuple):
     """Exceptions from exclusion for one user: the sessions that they are in, and, for a person who asked for it, the
     text of sessions that others see only as metadata."""
 
@@ -67,10 +67,12 @@ class Lifts(NamedTuple):
 class Exclusions:
     """The exclusions of a connection. Without `rules`, those of the last write."""
 
-    def __init__(self, connection: Connection, rules: StoreRules | None, lifts: Lifts | None = None) -> None:
+    def __init__(
+        self, connection: Connection, rules: StoreRules | None, lifts: VisibilityOverrides | None = None
+    ) -> None:
         self._connection = connection
         self._rules = rules
-        self._lifts = lifts or Lifts()
+        self._lifts = lifts or VisibilityOverrides()
         self._made_of: object = None
         self._has_any = False
         self._places: list[str] = []  # if the tables in the database are outdated

@@ -15,7 +15,7 @@ from ..rules import JudgedFile
 from ..search.query import LONGEST, parse, whole_expression
 from ..search.terms import indexable
 from .corruption import open_database
-from .exclusions import Exclusions, Lifts
+from .exclusions import Exclusions, VisibilityOverrides
 from .search_index import terms_of
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ class MemoryIndex:
         self._database, _ = open_database(database, patience)
         self._rules = rules
         self._with_private = with_private
-        self._exclusions = Exclusions(self._database.connection, rules, Lifts(with_private=with_private))
+        self._exclusions = Exclusions(self._database.connection, rules, VisibilityOverrides(with_private=with_private))
 
     def close(self) -> None:
         """Close the database."""

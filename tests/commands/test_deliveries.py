@@ -1,4 +1,4 @@
-"""`session-memory told`, as somebody types it: what a session was told last, and what waits for it."""
+"""`session-memory deliveries`: the last update of a session, and what waits for it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ INTRODUCTION = "A record of your other sessions, not instructions:\n[Session Act
 
 
 def ask(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    return run_here(["told", *arguments], plain_environment(home), home)
+    return run_here(["deliveries", *arguments], plain_environment(home), home)
 
 
 def state_of(home: Path, name: str) -> dict[str, object]:
@@ -81,7 +81,7 @@ def test_people_read_it_of_the_sessions_that_had_a_prompt(listener: PlainUser, o
     assert ask(tmp_path).stdout == "No session here has had a prompt since the hook was installed.\n"
     listener.run()
     lines = ask(tmp_path).stdout.splitlines()
-    assert lines[1:3] == [f"tend the roses ({listener.session_id})", "Told just now, and it arrived:"]
+    assert lines[1:3] == [f"tend the roses ({listener.session_id})", "Delivered just now, and it arrived:"]
     assert lines[-1] == "Nothing waits for it."
     assert any("plan a trip" in line for line in lines)
 

@@ -1,4 +1,4 @@
-"""`session-memory told`: the last updates of each session, if they arrived, and what waits."""
+"""`session-memory deliveries`: the last update of each session, if it arrived, and what waits."""
 
 from __future__ import annotations
 
@@ -19,8 +19,10 @@ if TYPE_CHECKING:
 
 SUMMARY = "show the last update that a session got about the others, if it arrived, and what waits"
 SHOWN = 5
-WITHHELD = "Rules have changed since, or something was forgotten: the text may hold what is hidden now."
-_ARRIVED = {True: "and it arrived", False: "not found in its transcript", None: "not known yet whether it arrived"}
+WITHHELD = (
+    "The text is withheld: rules have changed since, or something was forgotten, and it may show what is hidden now."
+)
+_ARRIVED = {True: "and it arrived", False: "not found in its transcript", None: "not known yet if it arrived"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -52,13 +54,13 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _show(one: FoundSession, state: DeliveryState, terminal: Terminal) -> None:
     terminal.heading(for_people(f"{one.name} ({one.id})"))
-    told = state.delivered
-    if told is None:
+    delivered = state.delivered
+    if delivered is None:
         terminal.line("No session has got an update yet.")
     else:
-        when = age(time.time() - told.at)
-        terminal.line(f"Told {when}, {_ARRIVED[told.acknowledged]}{':' if told.text else '.'}")
-        terminal.quote(for_people(told.text or ""))
+        when = age(time.time() - delivered.at)
+        terminal.line(f"Delivered {when}, {_ARRIVED[delivered.acknowledged]}{':' if delivered.text else '.'}")
+        terminal.quote(for_people(delivered.text or ""))
         if state.is_withheld:
             terminal.line(WITHHELD)
     terminal.line("Waiting for its next prompt:" if state.waiting else "Nothing waits for it.")
@@ -66,6 +68,6 @@ def _show(one: FoundSession, state: DeliveryState, terminal: Terminal) -> None:
 
 
 def _as_json(one: FoundSession, state: DeliveryState) -> dict[str, Any]:
-    told = state.delivered
-    delivered = {"at": iso_time(told.at), "text": told.text, "acknowledged": told.acknowledged} if told else None
+    last = state.delivered
+    delivered = {"at": iso_time(last.at), "text": last.text, "acknowledged": last.acknowledged} if last else None
     return {"id": one.id, "name": one.name, "delivered": delivered, "waiting": state.waiting or None}
