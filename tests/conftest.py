@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+import share
 from audit.sitecustomize import opened as opened_databases
 from clients import npm
 from clients import pi as pi_client
@@ -58,6 +59,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Give the process that runs tests an empty HOME, but the caches of the person who runs them."""
+    share.is_all = config.getoption("--all")
     if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
         return  # it only starts those that run tests
     os.environ.setdefault("XDG_CACHE_HOME", os.path.expanduser("~/.cache"))
@@ -77,16 +79,23 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if config.getoption("--all") or any("::" in argument for argument in config.args):
         return
     left_out = ONLY_WITH_ALL - {"client"} if config.getoption("--clients") else ONLY_WITH_ALL
-    deselected = [item for item in items if left_out & {mark.name for mark in item.iter_markers()}]
-    config.hook.pytest_deselected(items=deselected)
-    gone = set(deselected)
+    gone = {item for item in items if left_out & {mark.name for mark in item.iter_markers()}} | beyond_samples(items)
+    config.hook.pytest_deselected(items=[item for item in items if item in gone])
     items[:] = [item for item in items if item not in gone]
 
 
-@pytest.fixture(scope="session")
-def is_all(pytestconfig: pytest.Config) -> bool:
-    """Return whether all of a long test is wanted, not a sample of it."""
-    return bool(pytestconfig.getoption("--all"))
+def beyond_samples(items: list[pytest.Item]) -> set[pytest.Item]:
+    """Return the cases of tests marked `sample` beyond the number it names; the kept ones are spread over all cases."""
+    cases: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("sample"):
+            cases.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    gone: set[pytest.Item] = set()
+    for found in cases.values():
+        (number,) = found[0].get_closest_marker("sample").args
+        kept = {at * len(found) // number for at in range(number)}
+        gone |= {item for at, item in enumerate(found) if at not in kept}
+    return gone
 
 
 @pytest.fixture(autouse=True)

@@ -152,7 +152,7 @@ def _make_venv(directory: Path) -> str:
 
 def _install(env: Path, record: _Record, groups: list[str], lock_file: Path, terminal: Terminal) -> dict[str, str]:
     """Installs `groups` into `env`; returns for each that could not be installed, why."""
-    pip = _pip(env)
+    pip = _pip(env) if groups else []  # to ask for its version takes half a second
     problems: dict[str, str] = {}
     for group in groups:
         names = names_of([group])

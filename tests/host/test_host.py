@@ -48,6 +48,7 @@ class TestSessions:
         assert host.sessions.get(group) == session_id
         assert "plan m-bed-1" in about(host, "m-bed-2")[0].text
 
+    @pytest.mark.slow
     def test_what_its_agent_said_a_moment_ago_in_a_live_session_is_found_by_the_groups_agent(
         self, host: HostMachine, group: str
     ) -> None:
@@ -61,6 +62,7 @@ class TestSessions:
         assert host.ask(group, "where do they go? m-where-2") == "Found."
         assert "the zinnias go beside m-shed-1" in results(host.api.prompts()[-1])
 
+    @pytest.mark.slow
     def test_a_session_goes_on_after_a_restart(self, host: HostMachine, group: str) -> None:
         host.ask(group, "plan m-bed-1")
         before = host.sessions.get(group)
@@ -91,6 +93,7 @@ class TestSessions:
         assert "plan m-bed-1" in about(host, "m-now-1")[0].text
         assert [entry.name for entry in host.sessions.get_history(group)] == ["the second"]
 
+    @pytest.mark.slow
     def test_what_comes_after_a_clear_is_for_the_next_session(self, host: HostMachine, group: str) -> None:
         host.ask(group, "plan m-bed-1")
         host.api.replies = [call("clear_session", name="beans"), {"text": "Kept.", "seconds": 1.5}]
@@ -111,6 +114,7 @@ class TestSessions:
         (archive,) = Path(host.group(group).conversations_dir).glob("*.md")
         assert "plan m-bed-1" in archive.read_text()
 
+    @pytest.mark.sample(1)
     @pytest.mark.parametrize("is_there", [False, True])
     def test_a_session_that_cannot_be_gone_on_with_is_noted_and_a_new_one_begins(
         self, host: HostMachine, group: str, is_there: bool
@@ -139,6 +143,7 @@ class TestSessions:
         assert host.reply_to(group, second) == reply
         assert "m-bed-2" in about(host, "m-bed-2")[0].news
 
+    @pytest.mark.slow
     def test_messages_that_wait_are_answered_together(self, host: HostMachine, group: str) -> None:
         host.api.replies = [{"text": "Planned.", "seconds": 2}]
         host.say(group, "plan m-pot-1")
@@ -172,6 +177,7 @@ class TestWhatAnAgentIsTold:
         assert {"Read", "Edit"} <= names
         assert names.isdisjoint(WITHOUT)
 
+    @pytest.mark.slow
     def test_all_but_main_are_told_what_is_global(self, host: HostMachine, group: str) -> None:
         path = Path(host.layout.global_instructions)
         path.write_text("All groups speak of m-rule-1.\n")
@@ -202,6 +208,7 @@ class TestTasks:
         (run,) = host.wait(lambda: host.ledger.schedule.runs(task), "run of the task")
         return run
 
+    @pytest.mark.slow
     def test_a_task_in_the_groups_context_goes_on_with_its_session(self, host: HostMachine, group: str) -> None:
         host.ask(group, "plan m-bed-1")
         before = host.sessions.get(group)
@@ -247,6 +254,7 @@ class TestWhatAgentsPlan:
         host.ask(group, "cancel m-bed-3")
         assert host.ledger.schedule.tasks(group) == []
 
+    @pytest.mark.slow
     def test_the_agent_of_main_makes_a_group_of_a_chat_that_wrote(self, host: HostMachine, group: str) -> None:
         folder = f"{group}-street"
         host.ledger.note_chat(f"local:{folder}", "The street")
@@ -261,6 +269,7 @@ class TestWhatAgentsPlan:
         assert [task.prompt for task in host.ledger.schedule.tasks(folder)] == ["water m-can-2"]
         assert host.ask(folder, "hello @Anna m-bed-2") == "m-bed-2"
 
+    @pytest.mark.slow
     def test_a_group_in_a_sandbox_plans_by_files_and_sees_it_in_its_snapshot(
         self, host: HostMachine, group: str
     ) -> None:
@@ -300,6 +309,7 @@ class TestWhatTheHostTells:
         (written,) = (tmp_path / "host.log").read_text().splitlines()
         assert written.endswith(f"Z {line}")
 
+    @pytest.mark.slow
     def test_a_task_that_is_never_due_again_is_told_and_stops_no_other(self, host: HostMachine, group: str) -> None:
         long_ago, jid = "2026-01-01T00:00:00.000Z", host.ledger.group(group).jid
         broken = Task(

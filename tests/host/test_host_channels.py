@@ -118,6 +118,7 @@ def dict_of(host: HostMachine, query: str) -> dict[object, object]:
 
 
 class TestTheThreeCommands:
+    @pytest.mark.slow
     @pytest.mark.usefixtures("bundled_cli")
     def test_they_lead_from_nothing_to_groups_that_talk_to_a_model(self) -> None:
         lines = (REPOSITORY / "docs" / "use" / "host.md").read_text().splitlines()

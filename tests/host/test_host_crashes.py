@@ -15,6 +15,7 @@ from session_memory.runtimes.claude import RUNTIME as CLAUDE
 
 
 class TestCrashes:
+    @pytest.mark.slow
     def test_an_answer_that_the_dead_hosts_runtime_still_gave_goes_out_once(
         self, host: HostMachine, group: str
     ) -> None:
@@ -29,6 +30,7 @@ class TestCrashes:
         assert host.ask(group, "and m-bed-2") == "m-bed-2"
         assert "After all." in about(host, "m-bed-2")[0].text
 
+    @pytest.mark.slow
     def test_a_host_that_is_told_to_stop_ends_its_turns_first(self, host: HostMachine, group: str) -> None:
         host.api.replies = [{"text": "Done.", "seconds": 4}]
         message = host.say(group, "plan m-bed-1")
@@ -50,6 +52,7 @@ class TestCrashes:
         assert len(about(host, "m-bed-1")) == 2
         assert [reply.answers for reply in host.ledger.replies(0, host.ledger.group(group).jid)] == [(message,)]
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("with_runtimes", [False, True])
     def test_a_task_that_was_planned_before_the_kill_runs_once(
         self, host: HostMachine, group: str, with_runtimes: bool
@@ -73,6 +76,7 @@ class TestCrashes:
         assert [run.status for run in host.ledger.schedule.runs(task.id)] == ["success"]
         assert [one.text for one in host.ledger.replies(0, host.ledger.group(group).jid)].count("m-can-1") == 1
 
+    @pytest.mark.slow
     def test_a_task_that_cancels_itself_while_its_host_is_killed_gives_its_answer_and_is_gone(
         self, host: HostMachine, group: str
     ) -> None:
@@ -87,6 +91,7 @@ class TestCrashes:
         assert [reply.text for reply in host.ledger.replies(0, jid)] == ["Watered for the last time."]
         assert host.ledger.database.status_of(task) == ""
 
+    @pytest.mark.slow
     def test_a_model_that_fails_is_asked_again_and_then_the_chat_is_told(self, host: HostMachine, group: str) -> None:
         host.api.replies = [{"error": 400, "text": "made-up failure"}] * 20
         reply = host.reply_to(group, host.say(group, "plan m-bed-1"))
@@ -97,6 +102,7 @@ class TestCrashes:
         assert "made-up failure" in host.output()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("bundled_cli")
 def test_the_books_agree_after_three_kills() -> None:
     dice = random.Random(5)

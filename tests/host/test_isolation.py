@@ -22,6 +22,7 @@ from typing import Any
 import pytest
 from host_scene import Box, GroupDir
 from records import assistant, exchange, record, user
+from share import some
 
 from session_memory.errors import SessionMemoryError
 from session_memory.host.administration import HostAdministration
@@ -40,7 +41,7 @@ PAIRS = [*itertools.permutations(GROUPS, 2)]
 CONFINED = [(asking, other) for asking, other in PAIRS if asking != "main"]
 TASKS = [{"id": f"task-{name}", "group_folder": name, "prompt": f"SECRET-OF-{name}"} for name in GROUPS]
 FOLDERS = [{"jid": f"chat:{name}", "folder": name, "name": f"SECRET-OF-{name}"} for name in GROUPS]
-TRIES = 60
+TRIES = some(20, 10)
 GENEROUS_SECONDS = 60
 NUMBERS = itertools.count()  # of sessions that look for the first time
 
@@ -126,6 +127,7 @@ def hostile_names(host: GroupDir, other: str) -> list[str]:
     ]  # fmt: skip
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("asking", "other"), PAIRS)
 def test_hostile_names_lead_no_tool_into_another_group(host: GroupDir, asking: str, other: str) -> None:
     before = belongings(host, other)
@@ -352,6 +354,7 @@ def can_swap(tmp_path_factory: pytest.TempPathFactory) -> None:
         pytest.skip("this system has no renameat2")
 
 
+@pytest.mark.sample(4)
 @pytest.mark.usefixtures("can_swap")
 @pytest.mark.parametrize("place", PLACES)
 def test_a_link_that_comes_and_goes_during_the_call_is_not_followed(host: GroupDir, place: str) -> None:

@@ -57,6 +57,7 @@ def places(group: Group) -> list[Path]:
     return [own / name for name in names]
 
 
+@pytest.mark.slow
 class TestARunningHost:
     def test_groups_with_odd_settings_and_pointers_are_served_as_usual(self, host: HostMachine, group: str) -> None:
         began = time.monotonic()

@@ -288,6 +288,13 @@ def test_homes_can_be_added_and_left_with_the_installed_command_alone(machine: M
     assert not machine.settings.exists()
 
 
+def test_pip_is_not_started_where_all_is_installed(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(environment, "_pip", lambda env: pytest.fail("pip was started"))
+    paths = ProgramPaths(machine.program_dir, machine.program_dir / "bin")
+    found = environment.ensure_environment(paths, REPOSITORY / "requirements.lock", Terminal(machine.environ))
+    assert (found.state, found.problems) == ("ready", {})
+
+
 def test_a_copy_of_the_repository_that_is_not_whole_is_refused(machine: Machine, tmp_path: Path) -> None:
     machine.source = tmp_path / "part"
     for name in ("session_memory", "install.py"):

@@ -17,6 +17,7 @@ import pytest
 from postgres_server import PostgresServer
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from records import append, assistant, user
+from share import some
 from store_scene import EVERYTHING
 from team_scene import Member
 
@@ -206,13 +207,13 @@ def two_teams(postgres: PostgresServer) -> Iterator[dict[str, str]]:
         yield urls
 
 
-def test_a_member_reads_exactly_what_is_shared_with_them(postgres, tmp_path, monkeypatch, pytestconfig, is_all, capsys):
+def test_a_member_reads_exactly_what_is_shared_with_them(postgres, tmp_path, monkeypatch, pytestconfig, capsys):
     for name in set(os.environ) - {"LANG", "TZ", "SESSION_MEMORY_TEST_POSTGRES"}:
         monkeypatch.delenv(name)
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("PATH", os.defpath)
     monkeypatch.chdir(tmp_path)
-    for seed in range(pytestconfig.getoption("histories") or (10 if is_all else 3)):
+    for seed in range(pytestconfig.getoption("histories") or some(10, 3)):
         with two_teams(postgres) as urls:
             run(seed, tmp_path / str(seed), urls)
         capsys.readouterr()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from pathlib import Path
 
 import pytest
@@ -58,8 +59,10 @@ class Planted:
         return [self.text(offset, word) for offset in range(max(8, cut - 72), cut + 6, step)]
 
     def pieces_in(self, content: str) -> list[str]:
-        pieces = (token[at : at + PIECE] for token in self.tokens for at in range(0, len(token) - PIECE + 1))
-        return [piece for piece in pieces if piece in content]
+        pieces = {token[at : at + PIECE] for token in self.tokens for at in range(0, len(token) - PIECE + 1)}
+        runs = re.findall(f"[0-9A-Fa-f]{{{PIECE},}}", content)  # of which the tokens are
+        found = (run[at : at + PIECE] for run in runs for at in range(len(run) - PIECE + 1))
+        return [piece for piece in found if piece in pieces]
 
 
 def content_of(directory: Path) -> str:

@@ -13,13 +13,14 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from share import some
 from text_scene import Sample, fill, samples
 
 from session_memory.text.secrets import Secret, find_secrets, redact, scan
 from session_memory.text.secrets.rules import RULES, SecretRule
 
 ROOT = Path(__file__).resolve().parents[2]
-SAMPLES = [sample for seed in range(5) for sample in samples(seed)]
+SAMPLES = [sample for seed in range(some(5)) for sample in samples(seed)]
 KINDS = sorted({rule.kind for rule in RULES})
 RANDOM = random.Random(1)
 KEY = fill("b62", 40, RANDOM)
@@ -226,19 +227,19 @@ TEXTS = st.lists(PIECES, max_size=6).map("".join)
 
 
 class TestProperties:
-    @settings(max_examples=1000, deadline=None)
+    @settings(max_examples=some(1000), deadline=None)
     @given(TEXTS)
     def test_redacting_twice_is_redacting_once(self, text):
         assert redact(redact(text)) == redact(text)
 
-    @settings(max_examples=1000, deadline=None)
+    @settings(max_examples=some(1000), deadline=None)
     @given(TEXTS)
     def test_finds_are_in_order_and_apart(self, text):
         ends = [(secret.start, secret.end) for secret in find_secrets(text)]
         assert all(start < end for start, end in ends)
         assert all(end <= start for (_, end), (start, _) in pairwise(ends))
 
-    @settings(max_examples=500, deadline=None)
+    @settings(max_examples=some(500), deadline=None)
     @given(st.text(st.characters(exclude_categories=())))
     def test_it_raises_for_no_text(self, text):
         redact(text)
@@ -278,6 +279,7 @@ class TestCost:
         done = subprocess.run(command, input=json.dumps(texts), capture_output=True, text=True, check=True)
         assert json.loads(done.stdout) == [redact(text) for text in texts]
 
+    @pytest.mark.cost
     def test_time_grows_no_faster_than_the_text(self):
         """Of a rule's keywords and of pieces of its samples over and over: the worst of them, an eighth and whole.
 
@@ -292,11 +294,12 @@ class TestCost:
                 slow += [(rule.kind, worst)] if long >= max(35 * short, 0.1) else []
         assert slow == []
 
+    @pytest.mark.cost
     def test_values_and_commands_without_an_end_take_seconds_a_megabyte(self):
         for piece in ("--auth-token=wTR7lKTP", "--with-token=", "oathtool -b --totp", "mysql -p", "curl -u a:"):
             assert seconds(piece, 30_000) < 0.5, piece
 
-    @pytest.mark.slow
+    @pytest.mark.cost
     @pytest.mark.parametrize(
         "piece", ["=", "-", "a1", '"', "\\", "eyJ", "password=", "token: 1a", "://a:", "A", "Cookie: a=b; "]
     )

@@ -8,6 +8,7 @@ import pytest
 import regex
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from share import some
 from text_scene import PIECES, samples
 
 from session_memory.text.characters import plain
@@ -44,7 +45,7 @@ CLUSTERS = st.lists(
 ).map("".join)
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=some(500), deadline=None)
 @given(CLUSTERS, st.integers(2, 60))
 def test_a_cut_never_goes_through_a_grapheme(text, limit):
     cut = shorten(text, limit)
@@ -110,7 +111,7 @@ def test_no_angle_bracket_survives(text):
     assert not set(for_prompt(text)) & set("<>＜＞﹤﹥")
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=some(500), deadline=None)
 @given(st.text(st.characters() | st.sampled_from("\x1b\x9b[]\\;m<>\u200d\ufe0f\u202e\n\r\x07"), max_size=80))
 def test_text_for_a_prompt_holds_nothing_that_is_more_than_text(text):
     safe = for_prompt(text)

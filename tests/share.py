@@ -1,0 +1,10 @@
+"""How much of a long test runs: all of it with `--all`, else a share."""
+
+from __future__ import annotations
+
+is_all = False  # conftest.py sets it before it imports a test
+
+
+def some(count: int, sample: int | None = None) -> int:
+    """Return how many of `count` attempts to make: without `--all` the number `sample`, or a fifth."""
+    return count if is_all else -(-count // 5) if sample is None else sample
