@@ -104,6 +104,7 @@ def test_a_prompt_through_the_sdk_is_told_once_what_is_remembered_about_it(host:
     assert ["3600 seconds" in news for news in told] == [False, True, False]
 
 
+@pytest.mark.slow
 def test_nothing_is_repeated_after_a_compaction_through_the_sdk(host: Host) -> None:
     host.ask("main", "plan the garden")
     host.ask("discord", "who is there?")
@@ -117,6 +118,7 @@ def test_nothing_is_repeated_after_a_compaction_through_the_sdk(host: Host) -> N
     assert [len(told) for told in host.ask("main", "good night", "sleep well")] == [1, 0]
 
 
+@pytest.mark.slow
 def test_a_fork_through_the_sdk_hears_only_of_what_comes_after_it(host: Host) -> None:
     host.ask("main", "plan the garden")
     host.ask("discord", "who is there?")
@@ -128,6 +130,7 @@ def test_a_fork_through_the_sdk_hears_only_of_what_comes_after_it(host: Host) ->
     assert "who is there?" not in "".join(told)
 
 
+@pytest.mark.slow
 def test_a_copy_that_the_sdk_made_repeats_nothing_and_is_not_repeated(host: Host) -> None:
     from claude_agent_sdk import fork_session
 

@@ -122,6 +122,7 @@ def test_what_has_another_size_is_loaded_from_its_source(program, plain):
     assert program.words_told(plain) == WORDS
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("length", [0, 2, 100, 16 * 1024, -1])
 def test_a_bundle_that_is_cut_off_is_not_loaded(program, plain, length):
     program.bundle.write_bytes(program.bundle.read_bytes()[:length])

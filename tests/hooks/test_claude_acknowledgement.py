@@ -91,6 +91,7 @@ def test_what_a_prompt_was_told_is_told_again_where_the_cli_was_killed_before_it
     assert times_told(resume(claude, own, "fourth").request, other.answer) == 1
 
 
+@pytest.mark.slow
 def test_what_stands_in_the_transcript_when_the_cli_is_killed_is_in_the_next_request_once(
     disturbed: Disturbed, api: FakeAnthropic
 ) -> None:
@@ -104,6 +105,7 @@ def test_what_stands_in_the_transcript_when_the_cli_is_killed_is_in_the_next_req
     assert third.told == []
 
 
+@pytest.mark.slow
 def test_what_a_hook_told_that_took_too_long_is_told_with_the_next_prompt(disturbed: Disturbed) -> None:
     claude = disturbed.claude
     own = claude.run("first")
@@ -114,6 +116,7 @@ def test_what_a_hook_told_that_took_too_long_is_told_with_the_next_prompt(distur
     assert times_told(resume(claude, own, "third").request, other.answer) == 1
 
 
+@pytest.mark.slow
 def test_a_prompt_that_was_killed_at_the_first_of_a_session_that_goes_by_its_id_is_told_again(
     disturbed: Disturbed,
 ) -> None:
@@ -129,6 +132,7 @@ def test_a_prompt_that_was_killed_at_the_first_of_a_session_that_goes_by_its_id_
     assert times_told(claude.run("first", "--session-id", own_id).request, other.answer) == 1
 
 
+@pytest.mark.slow
 def test_neither_a_compaction_nor_a_fork_keeps_back_what_was_lost_or_repeats_what_was_not(
     disturbed: Disturbed,
 ) -> None:
@@ -147,6 +151,7 @@ def test_neither_a_compaction_nor_a_fork_keeps_back_what_was_lost_or_repeats_wha
     assert again.told == []
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("moment", ["while the hook runs", "before the answer"])
 def test_what_a_prompt_was_told_that_is_cancelled_with_escape_is_told_with_the_next(
     disturbed: Disturbed, api: FakeAnthropic, moment: str

@@ -6,6 +6,7 @@ import asyncio
 import json
 from pathlib import Path
 
+import pytest
 from clients.claude import Claude, Terminal, ask, resume
 from fakes.fake_anthropic import FakeAnthropic
 
@@ -27,6 +28,7 @@ def compact(claude: Claude, api: FakeAnthropic, terminal: Terminal) -> None:
     terminal.wait(lambda: "Compacted" in terminal.text(), "its end")
 
 
+@pytest.mark.slow
 def test_one_archive_holds_what_was_said_before_and_after_a_compaction_until_the_clearing(
     claude: Claude, api: FakeAnthropic
 ) -> None:
@@ -68,6 +70,7 @@ def test_the_request_after_a_compaction_holds_the_pointer_and_the_summariser_s_n
     assert str(archive) in after.request.text
 
 
+@pytest.mark.slow
 def test_an_automatic_compaction_goes_through_and_keeps_the_conversation(claude: Claude, api: FakeAnthropic) -> None:
     command = {"tools": [{"name": "Bash", "input": {"command": "echo hello"}}]}
     api.replies = [
@@ -83,6 +86,7 @@ def test_an_automatic_compaction_goes_through_and_keeps_the_conversation(claude:
     assert said(archive)[:2] == ["plan the garden", "I look."]
 
 
+@pytest.mark.slow
 def test_a_compaction_goes_on_where_archives_cannot_be_written(claude: Claude) -> None:
     conversations = claude.home / ".session-memory" / "conversations"
     conversations.parent.mkdir(exist_ok=True)
@@ -95,6 +99,7 @@ def test_a_compaction_goes_on_where_archives_cannot_be_written(claude: Claude) -
     assert len([fault for fault in faults if "PreCompact" in fault]) == 1  # others are of programs that began or ended
 
 
+@pytest.mark.slow
 def test_an_agent_home_keeps_its_conversations_itself(claude: Claude) -> None:
     turn = claude.run("plan the garden", "--session-id", claude.name_session("main"))
     resume(claude, turn, "/compact")

@@ -22,6 +22,7 @@ def test_a_prompt_is_told_once_what_another_session_of_the_project_did(claude: C
     assert third.told == []
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("memory_dir", [".session-memory", ".volute", ".mind"])
 def test_the_sessions_of_an_agent_home_are_told_of_each_other_by_name(claude: Claude, memory_dir: str) -> None:
     main_id = claude.name_session("main", memory_dir=memory_dir)
@@ -41,6 +42,7 @@ def test_an_unnamed_session_of_an_agent_home_is_told_nothing(claude: Claude) -> 
     assert f"session {stranger.session_id} is none of the named sessions" in fault
 
 
+@pytest.mark.slow
 def test_what_a_session_was_told_is_not_told_onwards(claude: Claude) -> None:
     claude.run("the word is xylophone")
     listener = claude.run("what did I miss?")
@@ -81,6 +83,7 @@ def test_a_fork_hears_only_of_what_comes_after_it(claude: Claude) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_fork_in_an_agent_home_hears_only_of_what_comes_after_it(claude: Claude) -> None:
     other = claude.run("I am the other one", "--session-id", claude.name_session("other"))
     parent = claude.run("I am the parent", "--session-id", claude.name_session("parent"))
@@ -90,6 +93,7 @@ def test_a_fork_in_an_agent_home_hears_only_of_what_comes_after_it(claude: Claud
     assert resume(claude, fork, "what now?").told == ['- other (just now, 2 messages): "something new"; last: "ok (4)"']
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("is_compacted", [False, True], ids=["whole", "compacted"])
 def test_the_entries_that_a_fork_copied_are_not_told_as_its_own(claude: Claude, is_compacted: bool) -> None:
     watcher = claude.run("I watch")
@@ -117,6 +121,7 @@ def test_a_cleared_session_is_one_of_the_others(claude: Claude, api: FakeAnthrop
     assert '"before the clearing"' in line
 
 
+@pytest.mark.slow
 def test_a_compaction_in_the_terminal_repeats_nothing(claude: Claude, api: FakeAnthropic) -> None:
     claude.run("I am the other one")
     with claude.terminal() as terminal:
@@ -128,6 +133,7 @@ def test_a_compaction_in_the_terminal_repeats_nothing(claude: Claude, api: FakeA
     assert [len(activity(request)) for request in api.prompts()] == [0, 1, 0]
 
 
+@pytest.mark.slow
 def test_a_prompt_typed_while_the_agent_works_is_told_to_others_and_is_told_of_them(
     claude: Claude, api: FakeAnthropic, tmp_path: Path
 ) -> None:
@@ -149,6 +155,7 @@ def test_a_prompt_typed_while_the_agent_works_is_told_to_others_and_is_told_of_t
     assert '"stop at the second"' in line
 
 
+@pytest.mark.slow
 def test_a_task_notification_is_told_nothing(claude: Claude, api: FakeAnthropic, tmp_path: Path) -> None:
     gate = tmp_path / "gate"
     task = wait_for(gate)
@@ -174,6 +181,7 @@ def test_a_turn_goes_on_without_the_interpreter_of_the_hook(claude: Claude, tmp_
     assert (turn.answer, turn.told) == ("ok (2)", [])
 
 
+@pytest.mark.slow
 def test_a_turn_goes_on_with_a_package_that_cannot_be_imported(claude: Claude, tmp_path: Path) -> None:
     claude.run("hello")
     package = tmp_path / "install" / "session_memory"
@@ -190,6 +198,7 @@ def test_a_turn_goes_on_with_a_package_that_cannot_be_imported(claude: Claude, t
     assert "missing_module" not in turn.request.text
 
 
+@pytest.mark.slow
 def test_a_turn_goes_on_with_corrupt_cursors_and_what_happened_since_is_told(claude: Claude) -> None:
     other = claude.run("I am the other one")
     turn = claude.run("hello")

@@ -47,6 +47,7 @@ def test_a_file_that_another_session_edited_is_told_first(claude: Claude, app: P
     assert not [line for line in works(claude, "go on", session=other).told if line.startswith("!")]
 
 
+@pytest.mark.slow
 def test_a_file_that_both_edited_is_told_to_the_one_who_edited_it_first(claude: Claude, app: Path) -> None:
     main, other = works(claude, "one"), works(claude, "two")
     works(claude, "change the port", read(app), edit(app, "1", "2"), session=main)
@@ -90,6 +91,7 @@ REPORTS: dict[str, tuple[str, str, str]] = {
 }
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("report", REPORTS)
 def test_what_people_report_of_a_shared_clone_is_in_the_next_request(claude: Claude, app: Path, report: str) -> None:
     git(claude.project, "config", "user.name", "Ada")
@@ -104,6 +106,7 @@ def test_what_people_report_of_a_shared_clone_is_in_the_next_request(claude: Cla
     assert works(claude, "and now?", session=main).told[0].startswith(told)
 
 
+@pytest.mark.slow
 def test_a_session_that_commits_to_a_branch_it_did_not_switch_to_is_told(claude: Claude, app: Path) -> None:
     main = works(claude, "look around", bash("git status"))
     works(claude, "fix it", bash("git switch -q -c fix/port"))
@@ -114,6 +117,7 @@ def test_a_session_that_commits_to_a_branch_it_did_not_switch_to_is_told(claude:
     assert git(claude.project, "log", "-1", "--format=%s", "fix/port") == "port"
 
 
+@pytest.mark.slow
 def test_what_a_sub_agent_edited_its_session_has_edited(claude: Claude, app: Path) -> None:
     main = works(claude, "look at the port", read(app))
     calls = [{"tools": [{"name": name, "input": arguments}]} for name, arguments in (read(app), edit(app, "1", "2"))]
@@ -125,6 +129,7 @@ def test_what_a_sub_agent_edited_its_session_has_edited(claude: Claude, app: Pat
     assert works(claude, "and now?", session=main).told[0].startswith("! src/app: delegate it edited it ")
 
 
+@pytest.mark.slow
 def test_an_edit_that_the_runtime_refused_is_none(claude: Claude, app: Path) -> None:
     main = works(claude, "look at the port", read(app))
     works(claude, "change the port", read(app), edit(app, "9", "2"))

@@ -65,6 +65,7 @@ def told(claude: Claude) -> list[tuple[str, str]]:
     return [(request.kind, request.news.partition(TOLD)[2].partition("\n")[0]) for request in requests]
 
 
+@pytest.mark.slow
 def test_who_refuses_to_edit_a_file_that_changed_is_told_who_changed_it_as_soon_as_it_has_read_it_again(
     claude: Claude, app: Path
 ) -> None:
@@ -85,6 +86,7 @@ def test_an_edit_of_what_another_edited_in_this_turn_is_told_it_with_its_result_
     assert told(claude) == [("main", "! src/app: change the port edited it just now, before you did")]
 
 
+@pytest.mark.slow
 def test_a_sub_agent_is_told_with_the_result_of_its_own_edit(claude: Claude, app: Path) -> None:
     claude.api.subagents = {"rename it": [read(app), edit(app, "port", "door"), "renamed"]}
     task = call("Agent", description="Rename", prompt="rename it", subagent_type="general-purpose")
@@ -113,6 +115,7 @@ def test_a_git_command_that_moves_the_worktree_under_another_session_waits_for_i
     assert git(claude.project, "branch", "--show-current") == "main"
 
 
+@pytest.mark.slow
 def test_in_print_mode_such_a_command_is_run_and_told(claude: Claude, app: Path) -> None:
     ask_first(claude)
     works(claude, "change the port", read(app), edit(app, "1", "2"))

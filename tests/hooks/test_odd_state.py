@@ -37,6 +37,7 @@ def cursor_path(plain):
     return plain.state_dir / "cursors" / f"{plain.session_id}.json"
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("part", PARTS)
 def test_a_cursor_with_a_wrong_part_is_as_good_as_none(plain, part):
     path = plain.session(*exchange("hello", "hi"))

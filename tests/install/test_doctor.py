@@ -76,6 +76,7 @@ def test_settings_that_cannot_be_parsed(machine: Machine) -> None:
     assert list(wrong) == [f"{machine.settings}:2:9: a comma stands before }}"]
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", ["settings.json", "settings.local.json"])
 def test_hooks_that_are_switched_off(machine: Machine, name: str) -> None:
     if name == "settings.json":
@@ -86,6 +87,7 @@ def test_hooks_that_are_switched_off(machine: Machine, name: str) -> None:
     assert (code, list(wrong)) == (1, [f"{machine.claude / name}: disableAllHooks is true, so that no hook runs"])
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("key", ["disableAllHooks", "allowManagedHooksOnly"])
 def test_hooks_that_the_administrator_switched_off(
     machine: Machine, key: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path

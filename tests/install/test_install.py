@@ -74,6 +74,7 @@ def test_a_second_run_changes_no_byte_and_no_time(machine: Machine) -> None:
     [None, "{}", MINE, '{"a":1}', '{\r\n\t"hooks": {}\r\n}\r\n'],
     ids=["none", "empty", "own hooks", "minified", "CRLF"],
 )
+@pytest.mark.sample(2)
 def test_uninstalling_leaves_the_home_directory_as_it_was(machine: Machine, settings: str | None) -> None:
     if settings is not None:
         machine.settings.write_text(settings, newline="")
@@ -175,6 +176,7 @@ def test_a_dry_run_of_uninstalling_makes_no_change_either(machine: Machine) -> N
 @pytest.mark.parametrize(
     ("memory_dir", "workdir"), [(".session-memory", ""), (".volute", ""), (".mind", ""), (".volute", "home")]
 )
+@pytest.mark.sample(2)
 def test_an_agent_home_is_told_of_its_named_sessions(bare_machine: Machine, memory_dir: str, workdir: str) -> None:
     bare_machine.has_environment().has_program()
     root = agent_home(bare_machine.home / "agent", memory_dir=memory_dir, workdir=workdir)
@@ -300,6 +302,7 @@ def test_a_skill_that_is_no_more_goes_with_the_next_install(machine: Machine, tm
     assert not (machine.claude / "skills" / "retired").exists()
 
 
+@pytest.mark.slow
 def test_skills_are_put_where_several_runtimes_look_when_that_is_asked(machine: Machine) -> None:
     agent_home(machine.home / "agent")
     homes = ["--home", str(machine.claude), "--home", str(machine.home / "agent")]

@@ -81,6 +81,7 @@ def test_entries_of_a_copy_elsewhere_are_replaced_and_a_users_own_hook_of_that_n
     assert len(commands) == 2
 
 
+@pytest.mark.slow
 def test_a_lost_ledger_is_no_obstacle(machine: Machine) -> None:
     machine.settings.write_text(MINE)
     machine.install()
@@ -91,6 +92,7 @@ def test_a_lost_ledger_is_no_obstacle(machine: Machine) -> None:
     assert not (machine.claude / "skills" / "sessions").exists()
 
 
+@pytest.mark.slow
 def test_uninstalling_without_a_ledger_finds_our_entries(machine: Machine) -> None:
     machine.settings.write_text(MINE)
     machine.install()
@@ -109,6 +111,7 @@ def test_a_ledger_that_cannot_be_read_is_told_of(machine: Machine) -> None:
     assert "move it away and run install.py again" in done.stderr
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("breaks_at", range(3))
 def test_an_install_that_broke_off_can_be_taken_back(
     machine: Machine, monkeypatch: pytest.MonkeyPatch, breaks_at: int
@@ -121,6 +124,7 @@ def test_an_install_that_broke_off_can_be_taken_back(
     assert tree(machine.home) == before
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("breaks_at", range(3))
 def test_an_install_that_broke_off_can_be_finished(
     machine: Machine, monkeypatch: pytest.MonkeyPatch, breaks_at: int

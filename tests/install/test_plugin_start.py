@@ -33,6 +33,7 @@ def test_what_reads_the_configuration_sets_itself_up_in_the_background(plugin: C
     assert plugin.messages("and now?") == []
 
 
+@pytest.mark.slow
 def test_a_set_up_that_fails_is_not_repeated_with_every_session(plugin: ClaudePlugin) -> None:
     plugin.plugin("install", PLUGIN)
     assert len(plugin.messages("plan the garden")) == 1
@@ -55,6 +56,7 @@ def test_a_newer_list_of_packages_is_set_up_anew(plugin: ClaudePlugin, tmp_path:
     assert json.loads((data_dir / "environment.json").read_text())["wanted"] != first["wanted"]
 
 
+@pytest.mark.slow
 def test_what_any_session_said_is_found_a_moment_later_by_the_tool_and_the_command(
     plugin: ClaudePlugin, api: FakeAnthropic, tmp_path: Path
 ) -> None:

@@ -76,6 +76,7 @@ def sdk_agent(tmp_path: Path, bare_claude: Claude) -> Agent:
     return Agent(home, {**bare_claude.environment, "PATH": path})
 
 
+@pytest.mark.slow
 def test_an_agent_on_the_sdk_lives_in_two_sessions_over_three_starts(sdk_agent: Agent, api: FakeAnthropic) -> None:
     assert sdk_agent.say("plan the garden") == "ok (1)\n"
     assert sdk_agent.say("--session", "discord", "who is there?") == "ok (2)\n"
@@ -97,6 +98,7 @@ def test_an_agent_on_the_sdk_knows_who_it_is_and_has_its_skills(sdk_agent: Agent
     assert "- sessions: Look into the other sessions" in json.dumps(request.body)
 
 
+@pytest.mark.slow
 def test_an_agent_on_the_sdk_may_read_its_other_sessions_without_asking(sdk_agent: Agent, api: FakeAnthropic) -> None:
     sdk_agent.say("--session", "discord", "who is there?")
     skill = (sdk_agent.home / ".claude/skills/sessions/SKILL.md").read_text()
@@ -122,6 +124,7 @@ def list_command(skill: Path) -> str:
     return next(line.strip() for line in skill.read_text().splitlines() if line.endswith("session-memory sessions"))
 
 
+@pytest.mark.slow
 def test_a_copy_of_an_agent_on_the_sdk_has_a_memory_of_its_own(sdk_agent: Agent, api: FakeAnthropic) -> None:
     sdk_agent.say("--session", "original", "plan the garden")
     copy = Agent(copy_of(sdk_agent.home), sdk_agent.environment)
@@ -170,6 +173,7 @@ def test_a_copy_of_an_agent_on_pi_names_itself_as_the_home(machine: Machine, tmp
     assert [line.split()[0] for line in done.stdout.splitlines()] == ["anna-copy"]
 
 
+@pytest.mark.slow
 def test_an_agent_on_the_sdk_archives_what_it_compacts(sdk_agent: Agent) -> None:
     sdk_agent.say("plan the garden")
     sdk_agent.say("/compact")
@@ -183,6 +187,7 @@ def test_an_agent_on_the_sdk_converses_line_by_line(sdk_agent: Agent, api: FakeA
     assert "plan the garden" in api.prompts()[1].text
 
 
+@pytest.mark.slow
 def test_an_agent_on_the_sdk_begins_anew_where_its_transcript_is_gone(sdk_agent: Agent) -> None:
     sdk_agent.say("plan the garden")
     session_id = sdk_agent.session_id("main")
@@ -194,6 +199,7 @@ def test_an_agent_on_the_sdk_begins_anew_where_its_transcript_is_gone(sdk_agent:
     assert sdk_agent.session_id("main") != session_id
 
 
+@pytest.mark.slow
 def test_an_agent_on_the_sdk_says_in_one_line_what_went_wrong(sdk_agent: Agent, api: FakeAnthropic) -> None:
     api.replies = [{"error": 400, "text": "made-up failure"}] * 10
     done = sdk_agent.run("plan the garden")
@@ -203,6 +209,7 @@ def test_an_agent_on_the_sdk_says_in_one_line_what_went_wrong(sdk_agent: Agent, 
     assert done.stderr.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_an_agent_on_the_sdk_ends_quietly_with_ctrl_c(sdk_agent: Agent, api: FakeAnthropic) -> None:
     api.replies = [{"text": "too late", "seconds": 20}]
     with subprocess.Popen(
@@ -218,6 +225,7 @@ def test_an_agent_on_the_sdk_ends_quietly_with_ctrl_c(sdk_agent: Agent, api: Fak
     assert child.returncode == 130
 
 
+@pytest.mark.slow
 def test_an_agent_on_the_sdk_ends_quietly_with_ctrl_c_at_its_prompt(sdk_agent: Agent) -> None:
     child, terminal = pty.fork()
     if child == 0:
@@ -247,15 +255,15 @@ def interrupted(child: int, terminal: int) -> int:
     raise AssertionError("Ctrl-C does not end it")
 
 
-@pytest.mark.parametrize("name", ["../main", "", "new-1", ".x"])
 @pytest.mark.parametrize("template", TEMPLATES)
-def test_an_agent_refuses_a_name_that_is_none(machine: Machine, tmp_path: Path, template: str, name: str) -> None:
+def test_an_agent_refuses_a_name_that_is_none(machine: Machine, tmp_path: Path, template: str) -> None:
     home = new_home(machine, template)
     command = [sys.executable] if template == "agent-sdk" else []
-    done = machine.run(*command, str(home / AGENTS[template]), "--session", name, "hello")
-    assert done.returncode in (1, 2)
-    assert "a session's name is letters, digits, - and _, and does not begin with new-" in done.stderr
-    assert not list((home / ".session-memory").glob("*sessions/*"))
+    for name in ("../main", "", "new-1", ".x"):
+        done = machine.run(*command, str(home / AGENTS[template]), "--session", name, "hello")
+        assert done.returncode in (1, 2), name
+        assert "a session's name is letters, digits, - and _, and does not begin with new-" in done.stderr, name
+        assert not list((home / ".session-memory").glob("*sessions/*")), name
 
 
 def test_an_agent_on_the_sdk_says_what_it_misses(machine: Machine) -> None:

@@ -40,6 +40,7 @@ def test_the_configuration_of_a_new_home_documents_every_key() -> None:
     assert (REPOSITORY / "templates/_base/.session-memory/config.yaml").read_text() == sample()
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("template", TEMPLATES)
 def test_who_an_agent_is_stays_its_own_and_the_rest_is_renewed(machine: Machine, template: str) -> None:
     home = new_home(machine, template)
@@ -131,6 +132,7 @@ def test_doctor_misses_what_is_gone_from_a_home(machine: Machine) -> None:
     )  # fmt: skip
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("template", TEMPLATES)
 def test_uninstalling_leaves_nothing_of_a_home_that_nobody_used(machine: Machine, template: str) -> None:
     new_home(machine, template)
@@ -139,6 +141,7 @@ def test_uninstalling_leaves_nothing_of_a_home_that_nobody_used(machine: Machine
     assert names(machine.home) == []
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("template", TEMPLATES)
 @pytest.mark.parametrize("purge", [False, True])
 def test_uninstalling_leaves_what_is_the_users(machine: Machine, template: str, purge: bool) -> None:

@@ -65,6 +65,7 @@ class TestEpisodes:
         assert "Cleo owns Shop" not in machine.facts("Cleo owns Shop", "work")
         assert {fact.group for fact in machine.search("Ada", "work")} == {"work"}
 
+    @pytest.mark.slow
     def test_what_untrusted_sessions_say_has_a_graph_of_its_own(self, machine: Machine) -> None:
         machine.stored.add(*TALK[:2], name="one")
         machine.stored.add("Eve owns Shop.", "> I see.", name="stranger")
@@ -102,6 +103,7 @@ class TestEpisodes:
 
 
 class TestFailures:
+    @pytest.mark.slow
     def test_it_goes_on_at_the_exchange_where_it_stopped(self, machine: Machine, api: FakeOpenAI) -> None:
         id = machine.stored.add(*TALK, name="one")
         machine.run()  # how many requests the first exchange takes is graphiti's affair
@@ -159,6 +161,7 @@ class TestFailures:
         assert [done.status for done in machine.run()] == ["waiting"]
         assert machine.episodes() == ["session-one-0-0"]
 
+    @pytest.mark.sample(2)
     @pytest.mark.parametrize("failure", [429, 500, "no JSON", '{"nonsense": 1}', ""])
     def test_what_may_go_right_another_time_is_tried_again_later(
         self, machine: Machine, api: FakeOpenAI, failure: Any

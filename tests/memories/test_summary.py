@@ -170,6 +170,7 @@ class TestClaude:
             (reply({**GOOD, "memories": [{**EXPIRY, "quote": "the"}]}), "too short to prove anything"),
         ],
     )
+    @pytest.mark.sample(2)
     def test_a_bad_answer_is_asked_for_once_more_with_what_was_wrong(
         self, make: Any, api: FakeAnthropic, bad: Any, complaint: str
     ) -> None:
@@ -182,6 +183,7 @@ class TestClaude:
         assert len(api.requests) == 2
         assert len(machine.memories()) == 3
 
+    @pytest.mark.slow
     def test_what_is_still_without_its_quote_is_dropped(self, make: Any, api: FakeAnthropic) -> None:
         machine = make()
         machine.stored.add(*TALK)
@@ -201,6 +203,7 @@ class TestClaude:
         assert machine.memories() == {}
         assert len(api.requests) == 2
 
+    @pytest.mark.sample(1)
     @pytest.mark.parametrize("status", [429, 500, 529])
     def test_an_api_that_cannot_answer_now_is_asked_again_later(
         self, make: Any, api: FakeAnthropic, status: int
@@ -221,6 +224,7 @@ class TestClaude:
         assert [done.status for done in machine.run()] == ["skipped"]
         assert "too long" in machine.stored.status(id)[1]
 
+    @pytest.mark.sample(1)
     @pytest.mark.parametrize("refusal", [{"error": 401}, {"error": 400, "text": "Your credit balance is too low"}])
     def test_a_key_that_is_refused_stops_the_strategy_and_skips_nothing(
         self, make: Any, api: FakeAnthropic, refusal: dict[str, Any]
@@ -243,6 +247,7 @@ class TestClaude:
         assert (done.status, done.reason) == ("waiting", "no answer within 2 s")
         assert machine.spent() > 6000
 
+    @pytest.mark.slow
     def test_it_is_shown_what_is_known_and_may_name_what_it_replaces(self, make: Any, api: FakeAnthropic) -> None:
         machine = make()
         machine.stored.add(*TALK)
@@ -270,6 +275,7 @@ class TestClaude:
         memories = machine.memories()
         assert memories["Which port does Redis use?"].superseded == memories["Redis listens on 6390."].id
 
+    @pytest.mark.slow
     def test_a_long_conversation_is_read_in_parts_and_told_as_a_whole(self, make: Any, api: FakeAnthropic) -> None:
         machine = make(max_input_tokens=2000)
         said = [
