@@ -8,21 +8,13 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from ..errors import SessionMemoryError, WrongCallError
-from ..memories.agent_graph import ask_graph, has_graph
 from ..system.terminal import exit_code
 from ..tools.call import Served, call
 from ..tools.host_tools import tools_for
 from ..tools.stdio_server import serve_this_process
-from ..tools.store_backend import GraphSearch, MemoryChanges
 from .arguments import HOME
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ..store.location import StoreLocation
-    from ..store.refresh import Note
-    from ..store.sqlite.memory_index import IndexedMemory
-    from ..system.sqlite import Patience
     from ..tools.backend import Backend
 
 SUMMARY = "serve the tools for sessions to an MCP client, on stdin and stdout"
@@ -72,9 +64,7 @@ def _served(arguments: argparse.Namespace) -> Served:
     else:
         from ..tools.home_backend import HomeBackend
 
-        backend = HomeBackend(
-            arguments.home, os.environ, memory_search=_search_memories, memory_changes=_CHANGES, graph_search=_GRAPH
-        )
+        backend = HomeBackend(arguments.home, os.environ)
     return Served(tools_for(backend), partial(call, backend))
 
 
@@ -90,38 +80,4 @@ def _group_backend(directory: str, group: str) -> Backend:
     if not os.path.isdir(layout.group(group).root):
         raise WrongPlaceError(f"{directory}: no group {group}", "its directory would be in groups/")
     administration = HostAdministration(layout, group)
-    sessions = open_sessions(layout)
-    return GroupBackend(
-        layout,
-        group,
-        sessions,
-        memory_search=_search_memories,
-        administration=administration,
-        memory_changes=_CHANGES,
-        graph_search=_GRAPH,
-    )
-
-
-def _search_memories(
-    location: StoreLocation, query: str, limit: int, note: Note, patience: Patience,
-    fits: Callable[[IndexedMemory], bool] | None = None,
-) -> list[IndexedMemory]:  # fmt: skip
-    from ..memories.library import search_memories  # needs apsw, which the Python of a plugin's server may not have
-
-    return search_memories(location, query, limit, note, patience, fits)
-
-
-def _remember(location: StoreLocation, session: str, kind: str, text: str, quote: str, note: Note) -> IndexedMemory:
-    from ..memories.writer import remember  # needs apsw, too
-
-    return remember(location, session, kind, text, quote, note)
-
-
-def _forget(location: StoreLocation, id: str, note: Note) -> IndexedMemory:
-    from ..memories.writer import forget
-
-    return forget(location, id, note)
-
-
-_CHANGES = MemoryChanges(_remember, _forget)
-_GRAPH = GraphSearch(has_graph, ask_graph)
+    return GroupBackend(layout, group, open_sessions(layout), administration=administration)

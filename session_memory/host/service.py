@@ -15,9 +15,6 @@ from typing import Any
 from ..archives.groups import open_sessions
 from ..errors import SessionMemoryError
 from ..hooks.upkeep_start import SCRIPT, is_due
-from ..memories.agent_graph import ask_graph, has_graph
-from ..memories.library import search_memories
-from ..memories.writer import forget, remember
 from ..settings.homes import home_at
 from ..settings.host_layout import Group, Layout
 from ..settings.notices import notices
@@ -26,7 +23,6 @@ from ..settings.sections import host_settings
 from ..store.postgres.pool import TeamPool
 from ..text.format import counted
 from ..tools import GroupBackend
-from ..tools.store_backend import GraphSearch, MemoryChanges
 from . import agent, ipc
 from .administration import HostAdministration
 from .channels import Channel, Chats, channels_in
@@ -206,16 +202,7 @@ class Host:
     def _backend(self, group: str) -> GroupBackend:
         """Return the backend of the tools of a group's agent."""
         administration = HostAdministration(self._layout, group)
-        return GroupBackend(
-            self._layout,
-            group,
-            self._sessions,
-            memory_search=search_memories,
-            administration=administration,
-            memory_changes=MemoryChanges(remember, forget),
-            graph_search=GraphSearch(has_graph, ask_graph),
-            teams=self._teams,
-        )
+        return GroupBackend(self._layout, group, self._sessions, administration=administration, teams=self._teams)
 
     async def _deliver(self) -> None:
         """Send replies to their chats, in order within each chat."""

@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from ..transcripts.gate import Described
     from ..transcripts.pointers import SavedSession, SessionManager
     from .backend import Administration, Search, SearchLimits, SearchResult
-    from .store_backend import GraphSearch, MemoryChanges
-    from .store_search import MemorySearch
 
 _UNTITLED = "the present conversation"
 
@@ -48,10 +46,7 @@ class GroupBackend(StoreBackend):
         group: str,
         sessions: SessionManager,
         search: Search | None = None,
-        memory_search: MemorySearch | None = None,
         administration: Administration | None = None,
-        memory_changes: MemoryChanges | None = None,
-        graph_search: GraphSearch | None = None,
         teams: TeamPool | None = None,
     ) -> None:
         self._layout = layout
@@ -59,7 +54,7 @@ class GroupBackend(StoreBackend):
         self._sessions = sessions
         self.administration = administration
         root = layout.root if self._group.is_main else self._group.root
-        super().__init__(root, self._group.root, {}, search, memory_search, memory_changes, graph_search, teams)
+        super().__init__(root, self._group.root, {}, search, teams)
 
     def sessions(self) -> list[ListedSession]:
         """See Backend. Those of other groups come last."""

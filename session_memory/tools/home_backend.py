@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from ..transcripts.entries import Entry
     from ..transcripts.sessions import FoundSession
     from .backend import Search, SearchLimits, SearchResult
-    from .store_backend import GraphSearch, MemoryChanges
-    from .store_search import MemorySearch
 
 _ONLY_THE_USER = "Nothing has changed yet, since only the user can do that. Tell them to"
 
@@ -36,12 +34,9 @@ class HomeBackend(StoreBackend):
         path: str | None,
         environ: Mapping[str, str],
         search: Search | None = None,
-        memory_search: MemorySearch | None = None,
-        memory_changes: MemoryChanges | None = None,
-        graph_search: GraphSearch | None = None,
         teams: TeamPool | None = None,
     ) -> None:
-        super().__init__(path, path, environ, search, memory_search, memory_changes, graph_search, teams)
+        super().__init__(path, path, environ, search, teams)
         self._path = path
         self._found: dict[str, FoundSession] = {}
 

@@ -2,13 +2,16 @@
 
 It speaks both forms of the protocol (https://modelcontextprotocol.io/specification): up to 2025-11-25 a client begins
 with `initialize`; from 2026-07-28 on, every request states its version in `_meta`. Each request is answered in its own
-form, so the server is stateless.
+form, so the server is stateless. The package `mcp`, which claude-agent-sdk brings, would do the same, but needs 13
+times as long to start, and a Python with packages.
 """
 
 from __future__ import annotations
 
 import json
 import sys
+import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from .. import __version__
@@ -22,6 +25,8 @@ if TYPE_CHECKING:
 HANDSHAKE_VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 MODERN_VERSIONS = ("2026-07-28",)
 LINE_BYTES = 4 * 1024 * 1024
+CALL = "tools/call"
+MOST_CALLS = 8  # at the same time
 
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS = -32700, -32600, -32601, -32602
 UNSUPPORTED_VERSION = -32022
@@ -41,7 +46,22 @@ class _RequestError(Exception):
 
 
 def serve(served: Served, source: BinaryIO, sink: BinaryIO) -> None:
-    """Answer the requests in `source`, one per line, in order, until it ends or `sink` is closed."""
+    """Answer the requests in `source`, one per line, until it ends or `sink` is closed. Calls run in threads, so that a
+    slow one does not block the next request."""
+    slots, writing = threading.Semaphore(MOST_CALLS), threading.Lock()
+
+    def answer(line: bytes) -> None:
+        found = answers(served, line)
+        if found is not None:
+            with writing:
+                sink.write(json.dumps(found, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
+                sink.flush()
+
+    def answer_call(line: bytes) -> None:
+        with suppress(BrokenPipeError):  # the client is gone, so `source` ends, too
+            answer(line)
+        slots.release()
+
     try:
         while line := source.readline(LINE_BYTES + 1):
             if len(line) > LINE_BYTES:
@@ -50,10 +70,13 @@ def serve(served: Served, source: BinaryIO, sink: BinaryIO) -> None:
                     pass
             elif not line.strip():
                 continue
-            found = answers(served, line)
-            if found is not None:
-                sink.write(json.dumps(found, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
-                sink.flush()
+            if CALL.encode() in line:
+                slots.acquire()
+                threading.Thread(target=answer_call, args=(line,), daemon=True).start()
+            else:
+                answer(line)
+        for _ in range(MOST_CALLS):
+            slots.acquire()  # until every call is answered
     except (BrokenPipeError, KeyboardInterrupt):  # the client has gone, or is going
         return
 
@@ -99,7 +122,7 @@ def _result(served: Served, method: str, params: Message) -> Message:
         found = {"supportedVersions": versions, "capabilities": _CAPABILITIES, "instructions": INSTRUCTIONS}
     else:
         found = _served(served, method, params)
-    cacheable = {} if method == "tools/call" else _CACHEABLE
+    cacheable = {} if method == CALL else _CACHEABLE
     return {"resultType": "complete", **found, **cacheable, "_meta": {_META + "serverInfo": _INFO}}
 
 
@@ -126,7 +149,7 @@ def _served(served: Served, method: str, params: Message) -> Message:
     """Answer a request that both forms of the protocol share."""
     if method == "tools/list":
         return {"tools": [_described(tool) for tool in served.tools]}
-    if method != "tools/call":
+    if method != CALL:
         raise _RequestError(METHOD_NOT_FOUND, f"no method {method[:80]}")
     name = params.get("name")
     if name not in [tool.name for tool in served.tools]:

@@ -4,97 +4,102 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from functools import cached_property
-from shlex import quote
-from typing import TYPE_CHECKING, NamedTuple
+from shlex import quote as quote_argument
+from typing import TYPE_CHECKING
 
 from ..errors import SessionMemoryError
 from ..store.postgres.pool import TeamPool
-from .backend import EVERYWHERE, RefusedError
-from .store_search import error_search, location_with_store, note, store_search
+from .backend import EVERYWHERE, RefusedError, SearchResults
+from .store_search import errors_in_store, location_with_store, note, search_store
 from .team_search import is_joined, search_team, team_entries
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from ..memories.strategies.graphiti.strategy import GraphFact
     from ..patterns.habits import ErrorMatch
     from ..store.location import StoreLocation
-    from ..store.refresh import Note
     from ..store.sqlite.memory_index import IndexedMemory
     from ..transcripts.entries import Entry
     from .backend import ListedSession, Search, SearchLimits, SearchResult
-    from .store_search import MemorySearch
 
-NO_MEMORIES = "memories cannot be changed: the store that they belong to is not there yet, or cannot be used"
-NO_GRAPH = "there is no knowledge graph that could be asked"
-
-
-class MemoryChanges(NamedTuple):
-    """The functions that change memories: `remember(location, session, kind, text, quote, note)`, `forget(location, id,
-    note)`. The server passes them in, since tools and memories are rooms of the same layer."""
-
-    remember: Callable[[StoreLocation, str, str, str, str, Note], IndexedMemory]
-    forget: Callable[[StoreLocation, str, Note], IndexedMemory]
-
-
-class GraphSearch(NamedTuple):
-    """The functions of the knowledge graph: `is_offered(path, environ)` tells whether the home `path` has one,
-    `search(location, query, limit)` finds facts. Passed in like MemoryChanges."""
-
-    is_offered: Callable[[str | None, Mapping[str, str]], bool]
-    search: Callable[[StoreLocation, str, int], list[GraphFact]]
+GRAPH_SECONDS = 20.0  # an agent waits for the answer, at most a minute in a sandbox
+ONLY_ARCHIVES = (
+    "Only archives were searched, of conversations that ended or were compacted: the store of all conversations does "
+    "not exist yet, or cannot be used."
+)
+NO_STORE = "errors cannot be looked up: the store of all conversations does not exist yet, or cannot be used"
+NO_MEMORIES = "memories cannot be changed: their store does not exist yet, or cannot be used"
+NO_GRAPH = "there is no knowledge graph to search"
 
 
 class StoreBackend(ABC):
     """Searches what the home `path` may see (by default the current one), and changes the memories of `own_path`, in
     which the agent works.
 
-    It searches the store and, with `memory_search`, memories; without a store, the archives. A given `search` replaces
-    all that. `teams` opens the team's store.
+    It searches the store and the memories; without a store, the archives. A given `search` replaces all that. `teams`
+    opens the team's store. Memories and store are imported when they are needed: the MCP server starts with every
+    session of an agent, on any Python.
     """
 
     def __init__(
-        self,
-        path: str | None,
-        own_path: str | None,
-        environ: Mapping[str, str],
-        search: Search | None,
-        memory_search: MemorySearch | None,
-        changes: MemoryChanges | None,
-        graph: GraphSearch | None,
-        teams: TeamPool | None = None,
-    ) -> None:
+        self, path: str | None, own_path: str | None, environ: Mapping[str, str], search: Search | None,
+        teams: TeamPool | None,
+    ) -> None:  # fmt: skip
         self._searched_path = path
         self._own_path = own_path
         self._environ = environ
-        self._search = search or store_search(path, environ, self._search_archives, memory_search, self._own_session)
-        self._errors = error_search(path, environ, self._own_session)
-        self._changes = changes
-        self._graph = graph
+        self._given_search = search
         self._teams = teams or TeamPool()
+        self._has_noted_archives = False
 
     def search(self, query: str, limit: int, limits: SearchLimits = EVERYWHERE) -> list[SearchResult]:
         """See Backend."""
-        return self._search(query, limit, limits)
+        if self._given_search:
+            return self._given_search(query, limit, limits)
+        try:
+            location = location_with_store(self._searched_path, self._environ)
+            if location:
+                return search_store(location, query, limit, limits, self._own_session())
+        except (ImportError, SessionMemoryError):  # apsw is not installed; the database is locked or corrupt
+            pass
+        notice = "" if self._has_noted_archives else ONLY_ARCHIVES
+        self._has_noted_archives = True
+        return SearchResults(self._search_archives(query, limit, limits), notice)
 
     def errors(self, text: str) -> list[ErrorMatch]:
         """See Backend."""
-        return self._errors(text)
+        location = location_with_store(self._searched_path, self._environ)
+        if location is None:
+            raise RefusedError(NO_STORE, "go on without it")
+        try:
+            return errors_in_store(location, text, self._own_session())
+        except ImportError:  # apsw is not installed
+            raise RefusedError(NO_STORE, "go on without it") from None
 
     @cached_property
     def has_graph(self) -> bool:
         """See Backend. Determined once, as an agent receives its tools once."""
+        from ..memories.strategies.graphiti import missing_packages
+        from ..settings.sections import memory_settings
+        from ..store.location import find_location
+
+        if missing_packages():
+            return False
         try:
-            return self._graph is not None and self._graph.is_offered(self._searched_path, self._environ)
+            location = find_location(self._searched_path, self._environ)
+            return "graphiti" in memory_settings(location.home.settings().memories).strategies
         except SessionMemoryError:  # invalid settings, which `doctor` reports
             return False
 
     def search_graph(self, query: str, limit: int) -> list[GraphFact]:
         """See Backend."""
         location = location_with_store(self._searched_path, self._environ)
-        if location is None or self._graph is None:
+        if location is None:
             raise RefusedError(NO_GRAPH, "go on without it")
-        return self._graph.search(location, query, limit)
+        from ..memories.strategies.graphiti.graphs import search_graph
+
+        return search_graph(location, query, limit, timeout_seconds=GRAPH_SECONDS)
 
     @cached_property
     def has_team(self) -> bool:
@@ -117,21 +122,24 @@ class StoreBackend(ABC):
         session = self._own_session()
         if not session:
             raise RefusedError("nothing was remembered: it is not known which session this is", "tell the user")
-        location, changes = self._memories()
-        return changes.remember(location, session, kind, text, quote, note)
+        from ..memories.writer import remember  # needs apsw
+
+        return remember(self._own_location(), session, kind, text, quote, note)
 
     def forget(self, id: str) -> tuple[IndexedMemory, str]:
         """See Backend."""
-        location, changes = self._memories()
-        gone = changes.forget(location, id, note)
-        home = f" --home {quote(self._own_path)}" if self._own_path else ""
+        location = self._own_location()
+        from ..memories.writer import forget
+
+        gone = forget(location, id, note)
+        home = f" --home {quote_argument(self._own_path)}" if self._own_path else ""
         return gone, f"session-memory memories forget {gone.id} --undo{home}"
 
-    def _memories(self) -> tuple[StoreLocation, MemoryChanges]:
+    def _own_location(self) -> StoreLocation:
         location = location_with_store(self._own_path, self._environ)
-        if location is None or self._changes is None:
+        if location is None:
             raise RefusedError(NO_MEMORIES, "tell the user if it stays so")
-        return location, self._changes
+        return location
 
     @abstractmethod
     def _own_session(self) -> str:

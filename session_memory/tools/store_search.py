@@ -8,82 +8,21 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
-from ..errors import SessionMemoryError
-from .backend import EVERYWHERE, RefusedError, SearchResult, SearchResults
+from .backend import EVERYWHERE, SearchResult, SearchResults
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
     from ..patterns.habits import ErrorMatch
     from ..store.location import StoreLocation
-    from ..store.refresh import Note
     from ..store.sqlite.engine import SqliteStore
     from ..store.sqlite.memory_index import IndexedMemory
     from ..store.values import Hit
     from ..system.sqlite import Patience
-    from .backend import Search, SearchLimits
+    from .backend import SearchLimits
 
-    # As `memories.library.search_memories`; the server passes it in, since tools and memories are rooms of the same
-    # layer.
-    MemorySearch = Callable[
-        [StoreLocation, str, int, Note, Patience, Callable[[IndexedMemory], bool] | None], list[IndexedMemory]
-    ]
-
-ONLY_ARCHIVES = (
-    "Only archives were searched, of conversations that ended or were compacted: the store of all that was said is not "
-    "there yet, or cannot be used."
-)
-NO_STORE = "nothing can be told of errors: the store of all that was said is not there yet, or cannot be used"
 _EVERY = 10**9
 MOST_MEMORIES = 3  # listed before the messages
-
-
-def store_search(
-    path: str | None, environ: Mapping[str, str], archive_search: Search, memory_search: MemorySearch | None,
-    own_session: Callable[[], str],
-) -> Search:  # fmt: skip
-    """Return a search in the store of the home `path` (by default the current one), limited to what that home may see.
-    If there is no usable store, it calls `archive_search`, and the first result says so. `own_session` returns the id
-    of the asking session, which may see its own excluded content, or ''."""
-    is_told = False
-
-    def search(query: str, limit: int, limits: SearchLimits) -> list[SearchResult]:
-        nonlocal is_told
-        try:
-            location = location_with_store(path, environ)
-            if location:
-                return _search(location, query, limit, limits, memory_search, own_session())
-        except (ImportError, SessionMemoryError):  # apsw is not installed; the database is locked or corrupt
-            pass
-        found = SearchResults(archive_search(query, limit, limits), "" if is_told else ONLY_ARCHIVES)
-        is_told = True
-        return found
-
-    return search
-
-
-def error_search(
-    path: str | None, environ: Mapping[str, str], own_session: Callable[[], str]
-) -> Callable[[str], list[ErrorMatch]]:
-    """Return a function that finds earlier occurrences of an error in the same store, as `session-memory errors` does,
-    the best match first. It raises RefusedError without a store, SessionMemoryError."""
-
-    def search(text: str) -> list[ErrorMatch]:
-        from ..patterns.habits import matching_errors
-        from ..store.sqlite.tool_uses import conversation_steps
-        from ..store.values import Filter
-
-        try:
-            location = location_with_store(path, environ)
-            if location is None:
-                raise RefusedError(NO_STORE, "go on without it")
-            with _question(location, own_session()) as (store, *_):
-                wanted = Filter(homes=location.homes, limit=_EVERY)
-                return matching_errors(text, conversation_steps(store, wanted, with_errors=True))
-        except ImportError:  # apsw is not installed
-            raise RefusedError(NO_STORE, "go on without it") from None
-
-    return search
 
 
 def location_with_store(path: str | None, environ: Mapping[str, str]) -> StoreLocation | None:
@@ -126,23 +65,34 @@ def _add_packages(environ: Mapping[str, str]) -> None:
         invalidate_caches()
 
 
-def _search(
-    location: StoreLocation, query: str, limit: int, limits: SearchLimits, memory_search: MemorySearch | None,
-    own_session: str,
-) -> list[SearchResult]:  # fmt: skip
+def search_store(
+    location: StoreLocation, query: str, limit: int, limits: SearchLimits, own_session: str
+) -> list[SearchResult]:
+    """Return memories and messages of a store: see `Backend.search`. `own_session` is the id of the asking session,
+    which may see its own excluded content, or ''. Raises SessionMemoryError, ImportError."""
+    from ..memories.library import search_memories  # needs apsw, which the Python of a plugin's server may not have
     from ..store.values import Filter
 
     since, until, project = limits
     wanted = Filter(homes=location.homes, project=project, since=since, until=until, limit=limit)
     with _question(location, own_session) as (store, patience, missing):
         hits = store.search(query, wanted)
-    said = [said_in(hit) for hit in hits]
-    memories = []
-    if memory_search:
-        fits = None if limits == EVERYWHERE else partial(is_within, limits)
-        memories = memory_search(location, query, min(limit, MOST_MEMORIES), note, patience, fits)
+    fits = None if limits == EVERYWHERE else partial(is_within, limits)
+    memories = search_memories(location, query, min(limit, MOST_MEMORIES), note, patience, fits)
     notices = [notice for notice in (missing and f"{missing}.", hits.notice) if notice]
-    return SearchResults([*map(remembered, memories), *said][:limit], " ".join(notices))
+    return SearchResults([*map(remembered, memories), *map(said_in, hits)][:limit], " ".join(notices))
+
+
+def errors_in_store(location: StoreLocation, text: str, own_session: str) -> list[ErrorMatch]:
+    """Return earlier occurrences of an error in a store, as `session-memory errors` does, the best match first. Raises
+    SessionMemoryError, ImportError."""
+    from ..patterns.habits import matching_errors
+    from ..store.sqlite.tool_uses import conversation_steps
+    from ..store.values import Filter
+
+    with _question(location, own_session) as (store, *_):
+        wanted = Filter(homes=location.homes, limit=_EVERY)
+        return matching_errors(text, conversation_steps(store, wanted, with_errors=True))
 
 
 def note(text: str) -> None:
@@ -152,7 +102,7 @@ def note(text: str) -> None:
 
 def is_within(limits: SearchLimits, memory: IndexedMemory) -> bool:
     """Return whether a memory is within the limits, by its time and the directories of its sources."""
-    return limits.fits(memory.at, *[origin[5] for origin in memory.origins if len(origin) > 5])
+    return limits.fits(memory.at, *[origin.directory for origin in memory.origins])
 
 
 def said_in(hit: Hit) -> SearchResult:

@@ -15,7 +15,6 @@ from memories_scene import told_with_prompt
 from records import append, assistant, user
 from store_scene import MONDAY, StoreUser
 
-from session_memory.commands.mcp import _search_memories
 from session_memory.tools import HomeBackend, call
 
 SECRET, OTHER = "cherimoya", "persimmon"  # what each of two sessions is about
@@ -100,7 +99,7 @@ class Machine(StoreUser):
 
 
 def asked_of_tool(machine: Machine) -> str:
-    backend = HomeBackend(str(machine.home), {"HOME": str(machine.home)}, memory_search=_search_memories)
+    backend = HomeBackend(str(machine.home), {"HOME": str(machine.home)})
     return call(backend, "search_sessions", {"query": "number ripe May"}).text
 
 
@@ -155,7 +154,7 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Machine:
 
 
 def asked_of(machine: Machine, tool: str, arguments: dict[str, Any]) -> str:
-    backend = HomeBackend(str(machine.home), {"HOME": str(machine.home)}, memory_search=_search_memories)
+    backend = HomeBackend(str(machine.home), {"HOME": str(machine.home)})
     return call(backend, tool, arguments).text
 
 

@@ -8,8 +8,10 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from subprocess import PIPE
 from typing import Any
 
 import pytest
@@ -20,9 +22,7 @@ from host_scene import GroupDir, ingested
 from install_machine import copy_repository
 from records import NamedHome, exchange, write
 
-from session_memory.commands.mcp import _forget, _remember, _search_memories
 from session_memory.tools import TOOLS, GroupBackend, sdk_server
-from session_memory.tools.store_backend import MemoryChanges
 
 NAMES = [tool.name for tool in TOOLS]
 SERVER = REPOSITORY / "scripts" / "mcp_server.py"
@@ -82,6 +82,31 @@ class TestServer:
         (text,) = [block["text"] for block in json.loads(done.stdout)["result"]["content"]]
         assert text.startswith("2 sessions, the latest first.")
         assert f'"main" (id {home.session_id("main")}, the one you are in)' in text
+
+    def test_a_slow_call_does_not_block_a_fast_one(self, tmp_path: Path) -> None:
+        """Served with --ipc, a call takes as long as the host, which is this test, takes to answer."""
+        tasks, responses = tmp_path / "tasks", tmp_path / "responses"
+        tasks.mkdir()
+        responses.mkdir()
+        words = [sys.executable, "-I", "-S", str(SERVER), "--ipc", str(tmp_path)]
+        with subprocess.Popen(words, env={"HOME": "/nonexistent"}, stdin=PIPE, stdout=PIPE, text=True) as server:
+            assert server.stdin is not None
+            assert server.stdout is not None
+            for name in ("search_sessions", "list_sessions"):
+                request = {"id": name, "method": "tools/call", "params": {"name": name, "arguments": {}}}
+                server.stdin.write(json.dumps(request) + "\n")
+            server.stdin.flush()
+            deadline = time.monotonic() + SECONDS
+            while len(asked := {json.loads(one.read_text())["tool"]: one.name for one in tasks.glob("*.json")}) < 2:
+                assert time.monotonic() < deadline, f"only {list(asked)} reached the host"
+                time.sleep(0.02)
+            for name in ("list_sessions", "search_sessions"):
+                unfinished = responses / ".unfinished"
+                unfinished.write_text(json.dumps({"text": f"of {name}", "is_error": False}))
+                unfinished.rename(responses / asked[name])
+                assert json.loads(server.stdout.readline())["id"] == name
+            server.stdin.close()
+            assert server.wait(SECONDS) == 0
 
     def test_a_python_that_is_too_old_can_read_why_it_is_refused(self) -> None:
         ast.parse(SERVER.read_text(), feature_version=(3, 7))
@@ -278,10 +303,7 @@ class TestSDK:
     ) -> None:
         host.begin("family", *exchange("we leave for Japan on 3 May", "Noted."))
         ingested(host)
-        changes = MemoryChanges(_remember, _forget)
-        backend = GroupBackend(
-            host.layout, "family", host.sessions, memory_search=_search_memories, memory_changes=changes
-        )
+        backend = GroupBackend(host.layout, "family", host.sessions)
 
         def ask(tool: str, **arguments: str) -> str:
             api.replies = [{"tools": [{"name": f"mcp__session-memory__{tool}", "input": arguments}]}]

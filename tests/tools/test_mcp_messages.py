@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import threading
 from typing import Any
 
 import pytest
@@ -136,3 +137,29 @@ class TestMessages:
             sink,
         )
         assert json.loads(sink.getvalue())["result"]["content"][0]["text"] == "?"
+
+    def test_a_slow_call_blocks_neither_the_next_nor_other_requests(self) -> None:
+        fast_is_done, order = threading.Event(), []
+
+        def wait(name: str, arguments: object) -> ToolResult:
+            if name == "search_sessions":
+                assert fast_is_done.wait(10)
+            else:
+                fast_is_done.set()
+            order.append(name)
+            return ToolResult(name)
+
+        lines = [
+            json.dumps({"id": name, "method": "tools/call", "params": {"name": name}})
+            for name in ("search_sessions", "list_sessions")
+        ]
+        sink = io.BytesIO()
+        serve(Served(TOOLS, wait), io.BytesIO("\n".join([*lines, '{"id": 1, "method": "ping"}']).encode()), sink)
+        assert order == ["list_sessions", "search_sessions"]
+        assert {json.loads(line)["id"] for line in sink.getvalue().splitlines()} == {*order, 1}
+
+    def test_more_calls_than_run_at_once_are_all_answered(self) -> None:
+        line = b'{"id": %d, "method": "tools/call", "params": {"name": "list_sessions"}}\n'
+        sink = io.BytesIO()
+        serve(ECHO, io.BytesIO(b"".join([line % number for number in range(100)])), sink)
+        assert sorted(json.loads(line)["id"] for line in sink.getvalue().splitlines()) == [*range(100)]

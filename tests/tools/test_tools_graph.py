@@ -17,20 +17,17 @@ from graph_scene import Machine
 from host_scene import Box, GroupDir, three_groups
 
 from session_memory.host.ipc import write_snapshots
-from session_memory.memories import agent_graph
 from session_memory.memories.strategies.graphiti.strategy import GraphFact
 from session_memory.settings.registry import register_host
 from session_memory.store.location import find_location
-from session_memory.tools import GroupBackend, HomeBackend, ToolResult, call
+from session_memory.tools import GroupBackend, HomeBackend, ToolResult, call, store_backend
 from session_memory.tools.host_tools import tools_for
 from session_memory.tools.request_files import RequestFiles
 from session_memory.tools.results import RESULT_CHARACTERS, graph_facts
-from session_memory.tools.store_backend import GraphSearch
 
 pytest.importorskip("graphiti_core", reason="graphiti-core, which the extra [graphiti] installs, is not there")
 pytest.importorskip("kuzu", reason="kuzu, the embedded graph database, is not there")
 
-GRAPH = GraphSearch(agent_graph.has_graph, agent_graph.ask_graph)
 PATIENCE_SECONDS = 15.0
 
 
@@ -69,7 +66,7 @@ class Person:
 
     @property
     def backend(self) -> HomeBackend:
-        return HomeBackend(str(self.home), {"HOME": str(self.home)}, graph_search=GRAPH)
+        return HomeBackend(str(self.home), {"HOME": str(self.home)})
 
     @property
     def tools(self) -> set[str]:
@@ -128,7 +125,7 @@ class TestPerson:
     def test_a_graph_that_does_not_answer_in_time_is_said(
         self, person: Person, api: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(agent_graph, "ANSWER_SECONDS", 1.0)
+        monkeypatch.setattr(store_backend, "GRAPH_SECONDS", 1.0)
         with socket.create_server(("127.0.0.1", 0)) as silent:  # takes the request and says nothing
             url = f"http://127.0.0.1:{silent.getsockname()[1]}/v1"
             person.config.write_text(settings(api, person.home).replace(api.url, url))
@@ -155,7 +152,7 @@ class TestPerson:
     def test_a_server_that_cannot_be_reached_is_said(
         self, person: Person, api: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(agent_graph, "ANSWER_SECONDS", 2.0)
+        monkeypatch.setattr(store_backend, "GRAPH_SECONDS", 2.0)
         person.config.write_text(settings(api, person.home).replace("url: kuzu://", "url: bolt://127.0.0.1:9 #"))
         told = person.ask()
         assert told.is_error
@@ -182,7 +179,7 @@ class TestGroups:
     def backend(self, host: GroupDir, group: str) -> GroupBackend:
         administration = host.backend(group).administration
         return GroupBackend(
-            host.layout, group, host.sessions, administration=administration, graph_search=GRAPH
+            host.layout, group, host.sessions, administration=administration
         )  # fmt: skip
 
     @pytest.mark.parametrize(("group", "expected"), [("family", ["Ada"]), ("work", ["Eve"]), ("main", ["Ada", "Eve"])])

@@ -13,15 +13,12 @@ from records import append, assistant, exchange, user
 from store_scene import MONDAY, StoreUser
 from tools_scene import Home
 
-from session_memory.commands.mcp import _forget, _remember, _search_memories
 from session_memory.host.ipc import answer_requests, write_snapshots
 from session_memory.tools import TOOLS, GroupBackend, HomeBackend, ToolResult, call
 from session_memory.tools.request_files import RequestFiles
 from session_memory.tools.results import RESULT_CHARACTERS
-from session_memory.tools.store_backend import MemoryChanges
 
 DAY = 86_400
-CHANGES = MemoryChanges(_remember, _forget)
 SHOP, BLOG = "5e55a0f1-0000-4000-8000-000000000001", "5e55a0f1-0000-4000-8000-000000000002"
 
 
@@ -48,13 +45,7 @@ class Person(StoreUser):
         append(path, *[{**one, "cwd": cwd, "sessionId": id} for one in records])
 
     def ask(self, tool: str, /, **arguments: Any) -> ToolResult:
-        backend = HomeBackend(
-            str(self.home),
-            {"HOME": str(self.home), **self.environ},
-            memory_search=_search_memories,
-            memory_changes=CHANGES,
-        )
-        return call(backend, tool, arguments)
+        return call(HomeBackend(str(self.home), {"HOME": str(self.home), **self.environ}), tool, arguments)
 
 
 @pytest.fixture
@@ -173,7 +164,7 @@ class TestErrors:
     def test_without_a_store_it_says_so(self, tmp_path: Path) -> None:
         told = Home(tmp_path / "agent").ask("seen_error", error=self.ERROR)
         assert told.is_error
-        assert told.text.startswith("nothing can be told of errors: the store of all that was said is not there yet")
+        assert told.text.startswith("errors cannot be looked up: the store of all conversations does not exist yet")
 
     def test_a_group_is_told_of_its_own_errors_and_main_of_all(self, tmp_path: Path) -> None:
         with three_groups(tmp_path / "host") as host:
@@ -274,7 +265,7 @@ class TestMemories:
             ingested(host)
 
             def ask(group: str, tool: str, /, **arguments: Any) -> ToolResult:
-                return call(GroupBackend(host.layout, group, host.sessions, memory_changes=CHANGES), tool, arguments)
+                return call(GroupBackend(host.layout, group, host.sessions), tool, arguments)
 
             kept = ask("work", "remember", text="Jam of work is good.", quote="jam of work is good")
             assert not kept.is_error, kept
@@ -287,7 +278,7 @@ class TestMemories:
         with three_groups(tmp_path / "host") as host:
             host.begin("work", *exchange("jam of work is good", "Yes.", at=MONDAY))
             ingested(host)
-            backend = GroupBackend(host.layout, "work", host.sessions, memory_changes=CHANGES)
+            backend = GroupBackend(host.layout, "work", host.sessions)
             write_snapshots(host.layout, "work", host.sessions)
             asking = RequestFiles(str(host.layout.group("work").ipc_dir))
 
