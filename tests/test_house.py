@@ -10,6 +10,7 @@ import ast
 import re
 from collections import defaultdict
 from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 
@@ -103,14 +104,17 @@ def statements(tree: ast.AST) -> Iterator[ast.AST]:
             yield from statements(node)
 
 
-IMPORTS = {name: imports_in(path.read_text(), path) - {name} for name, path in MODULES.items()}
+@cache
+def imports() -> dict[str, set[str]]:
+    """Return what each module imports of the package."""
+    return {name: imports_in(path.read_text(), path) - {name} for name, path in MODULES.items()}
 
 
 def test_a_module_imports_only_from_layers_below_its_own() -> None:
     wrong = []
     for module in filter(None, MODULES):
         own = room_of(module)
-        for imported in IMPORTS[module]:
+        for imported in imports()[module]:
             other = room_of(imported)
             is_below = LAYERS[other] < LAYERS[own] or LAYERS[other] == LAYERS[own] < len(LOWER)
             if other != own and not is_below:
@@ -119,7 +123,7 @@ def test_a_module_imports_only_from_layers_below_its_own() -> None:
 
 
 def test_no_module_imports_itself_by_way_of_others() -> None:
-    left = {name: set(imported) for name, imported in IMPORTS.items()}
+    left = {name: set(imported) for name, imported in imports().items()}
     while free := [name for name, imported in left.items() if not imported & left.keys()]:
         for name in free:
             del left[name]
@@ -140,7 +144,7 @@ def test_the_installer_knows_a_runtime_by_what_all_of_them_offer() -> None:
     assert len(folders) > 1
     named = [
         (module, one)
-        for module, imported in IMPORTS.items()
+        for module, imported in imports().items()
         for one in imported
         if module.startswith("install.") and one.startswith(folders)
     ]

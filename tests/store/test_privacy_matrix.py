@@ -234,6 +234,7 @@ def test_without_a_rule_there_is_something_of_both_sessions(machine: Machine, su
     assert both_in(SURFACES[surface](machine)) == (True, True)
 
 
+@pytest.mark.sample(7)
 @pytest.mark.parametrize("rule", ["{ignore: true}", "{text: false}"])
 @pytest.mark.parametrize("named", RULES)
 def test_what_is_excluded_is_nowhere_at_once_and_nothing_else_is_missing(

@@ -207,6 +207,7 @@ HEALED: dict[str, Damage] = {
 }  # fmt: skip
 
 
+@pytest.mark.sample(14)
 @pytest.mark.parametrize("kind", [*SET_ASIDE, *HEALED])
 def test_a_search_answers_and_nothing_is_lost_that_no_transcript_tells(machine, kind):
     {**SET_ASIDE, **HEALED}[kind](machine.database)

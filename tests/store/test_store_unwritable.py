@@ -130,6 +130,7 @@ CASES = {
 }
 
 
+@pytest.mark.sample(11)
 @pytest.mark.parametrize("words", QUESTIONS, ids=" ".join)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
 def test_questions_are_answered_from_what_is_there(machine, case, words):
