@@ -19,15 +19,13 @@ import json
 import re
 import time
 import unicodedata
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
 from ..system.json import as_string
 from ..text.format import ELLIPSIS, shorten
 from ..text.markdown import begins_a_block, escape, escape_all, fence_around, unescape
 from ..text.timestamps import epoch_seconds, local_iso_time
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 USER, TASK, TOOL = "User", "Task", "Tool"
 ASKING = (USER, TASK)  # whose messages an agent answers

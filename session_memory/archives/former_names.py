@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
-from ..settings.homes import host_of
+from ..settings.homes import Home, host_of
 from ..settings.host_layout import Layout
 from ..text.timestamps import epoch_seconds
 from ..transcripts.pointers import earlier_names
 from .list import list_archives
 from .privacy import private_path
 
-if TYPE_CHECKING:
-    from ..settings.homes import Home
-
-    Names = dict[str, list[str]]  # by the id of a session
+Names = dict[str, list[str]]  # by the id of a session
 
 
 def former_names(home: Home) -> Names:

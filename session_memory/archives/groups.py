@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from ..settings.confined_group import held
+from ..settings.host_layout import Group, Layout
 from ..settings.privacy import Privacy
 from ..transcripts.pointers import SessionManager
 from .privacy import is_private_path, private_path, settle
 from .writer import archive_session
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ..settings.host_layout import Group, Layout
 
 
 def open_sessions(layout: Layout, now: Callable[[], float] = time.time) -> SessionManager:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Iterator
 
 from ..text.sanitize import for_storage, shortened
+from ..transcripts.entries import Entry, ToolUse
+from ..transcripts.gate import Gate
 from .format import TOOL, TOOL_CHARACTERS, ArchivedMessage, asked, render_compaction, render_messages
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from ..transcripts.entries import Entry, ToolUse
-    from ..transcripts.gate import Gate
 
 # So many messages are rendered at a time, unless they are long: one by one takes a third longer.
 _BATCH_MESSAGES = 100

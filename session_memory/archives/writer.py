@@ -5,14 +5,18 @@ from __future__ import annotations
 import os
 import time
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Any
+from typing import Any, BinaryIO
 
+from ..runtimes import Runtime
+from ..settings.compiled import Settings
+from ..settings.privacy import Privacy
 from ..system.files import lock, make_private_dir, open_private, open_regular
 from ..system.quick_json import decode_line
 from ..text.format import one_line, shorten
 from ..text.sanitize import for_people, shortened
 from ..text.timestamps import epoch_seconds, iso_time
-from ..transcripts.gate import Family, describe
+from ..transcripts.entries import Entry
+from ..transcripts.gate import Family, Gate, describe
 from ..transcripts.lines import first_line
 from ..transcripts.reader import FIRST_PROMPT_RANK, USER_RANK, TitleOwner, TranscriptReader
 from ..transcripts.titles import subject
@@ -20,15 +24,6 @@ from .format import ASKING, TITLE_CHARACTERS, TRAILER_BYTES, render_header, rend
 from .list import KnownArchives, free_path
 from .messages import ArchiveStyle, RememberedEntries, batches, rendered, said_in
 from .privacy import is_private, private_folder, private_folder_if_there, private_path
-
-if TYPE_CHECKING:
-    from typing import BinaryIO
-
-    from ..runtimes import Runtime
-    from ..settings.compiled import Settings
-    from ..settings.privacy import Privacy
-    from ..transcripts.entries import Entry
-    from ..transcripts.gate import Gate
 
 LOCK_WAIT_SECONDS = 30.0
 PROMPT_TITLE_CHARACTERS = 60

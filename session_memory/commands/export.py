@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import SessionMemoryError, WrongCallError
 from ..memories.folders import groups_of
-from ..store.rules import JudgedFile
-from ..store.values import Filter
+from ..store.values import Filter, RuleSubject
 from ..system.sqlite import CorruptDatabaseError
 from ..text.format import counted
 from ..text.timestamps import now_milliseconds
@@ -101,7 +100,7 @@ def _sessions_called(opened: OpenStore, name: str) -> list[str]:
     rules = location.rules.read()
     for home in groups_of(location):
         for state in opened.store.file_states(home).values():
-            file = JudgedFile(state.id, home, state.session_id, state.title, state.cwd, state.file_path)
+            file = RuleSubject(state.id, home, state.session_id, state.title, state.cwd, state.file_path)
             called += [(one, state.session_id) for one in rules.names(file)]
     found = list(dict.fromkeys(id for known, id in called if known == name))
     begun = {id for known, id in called if known.casefold().startswith(name.casefold())}

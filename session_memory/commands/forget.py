@@ -18,9 +18,8 @@ from ..settings import forgotten
 from ..settings.confined_group import held_home
 from ..settings.host_layout import Layout
 from ..settings.rules import covers
-from ..store.rules import JudgedFile
 from ..store.sqlite.memory_index import MemoryFilter
-from ..store.values import Filter
+from ..store.values import Filter, RuleSubject
 from ..system.confined_files import OutsideGroupError, pinned
 from ..system.files import names_in
 from ..system.terminal import Terminal
@@ -191,8 +190,8 @@ def _chosen(opened: OpenStore, session: str, project: str, before: int | None, n
     return Chosen(wanted, until, _memories(opened, until), archives, transcripts, whole, names)
 
 
-def _judged(state: FileState) -> JudgedFile:
-    return JudgedFile(state.id, state.home, state.session_id, state.title, state.cwd, state.file_path)
+def _judged(state: FileState) -> RuleSubject:
+    return RuleSubject(state.id, state.home, state.session_id, state.title, state.cwd, state.file_path)
 
 
 def _memories(opened: OpenStore, until: dict[tuple[str, str], int]) -> dict[str, list[str]]:

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..runtimes.detection import runtime_of
 from ..store.ingest.extract import Extractor
-from ..store.rules import JudgedFile
-from ..store.values import TOOL_ROLE, NewEntry, StoredEntry, ToolOutcome
+from ..store.values import TOOL_ROLE, NewEntry, RuleSubject, StoredEntry, ToolOutcome
 from ..system.files import open_regular
 from ..system.quick_json import decode_line
 from ..transcripts.entries import Entry
@@ -88,7 +87,7 @@ def _entries(descriptor: int, size: int, path: str, rules: ReadRules | None) -> 
     read = Extractor(runtime, descriptor, runtime.session_id_of(path)).read(0, size, size + 1)
     if rules is not None:
         key = "/".join(path.split(os.sep)[-2:])
-        file = JudgedFile(0, "", runtime.session_id_of(path), read.title[1], read.cwd, key)
+        file = RuleSubject(0, "", runtime.session_id_of(path), read.title[1], read.cwd, key)
         gate = rules.gate(file, runtime, os.path.abspath(path))
         if gate.rule.is_private:
             return None

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..text.format import one_line, shorten
 from ..text.shell_commands import family, is_looking, may_find_nothing
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
     from ..store.values import StoredEntry
 
 MOST_TOOL_USES = 80  # a success after more calls has little to do with the failure

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -13,8 +14,6 @@ from ..text.shell_effects import EDIT, effects_of
 from .failures import Failure, best_similarity, failures, is_failure, normalised, what_followed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     from ..store.sqlite.tool_uses import ConversationSteps
     from ..store.values import Conversation, StoredEntry
 

@@ -4,33 +4,31 @@ new in transcripts and, if these are gone, in archives."""
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import TypeVar
 
 from ..errors import SessionMemoryError, described
-from ..system.sqlite import UPDATE, CorruptDatabaseError, DatabaseError, NewerDatabaseError, explained
+from ..system.sqlite import UPDATE, CorruptDatabaseError, DatabaseError, NewerDatabaseError, Patience, explained
 from ..text.format import counted
 from ..text.timestamps import now_milliseconds
 from .ingest.unchanged import count_unchanged, not_in_yet
+from .location import StoreLocation
 from .sqlite.conversations import rebuild_conversations
 from .sqlite.corruption import REBUILT, damage_recognised, quarantine_if_corrupt, quarantine_notice
 from .sqlite.engine import SqliteStore
+from .sqlite.exclusions import VisibilityOverrides
 from .sqlite.queue_file import has_queue
 from .sqlite.schema import complete
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from contextlib import AbstractContextManager
-    from typing import TypeVar
-
-    from ..system.sqlite import Patience
     from .ingest.ingestion import Progress
-    from .location import StoreLocation
-    from .sqlite.exclusions import VisibilityOverrides
 
-    Result = TypeVar("Result")
-    Note = Callable[[str], None]
-    # Shows the progress of a full import until its block ends.
     ProgressShown = Callable[[SqliteStore], AbstractContextManager[Progress]]
+
+Result = TypeVar("Result")
+Note = Callable[[str], None]
 
 REFRESH_SECONDS = 3.0
 PATIENCE_SECONDS = 2.0  # that a question waits for other processes, which leaves a second to answer it

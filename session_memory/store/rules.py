@@ -3,36 +3,18 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import NamedTuple
 
 from ..archives.former_names import archived_names
-from ..runtimes import all_runtimes
+from ..runtimes import Runtime, all_runtimes
+from ..settings.homes import Home
 from ..settings.host_layout import Layout
 from ..settings.privacy import Privacy
-from ..transcripts.gate import Family, describe
+from ..settings.rules import Rule
+from ..transcripts.gate import Family, Gate, describe
 from ..transcripts.pointers import earlier_names
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from ..runtimes import Runtime
-    from ..settings.homes import Home
-    from ..settings.rules import Rule
-    from ..transcripts.gate import Gate
-
-
-class JudgedFile(NamedTuple):
-    """The properties of a stored transcript that rules check; `home` is its group, `cwd` the directory in which it was
-    started."""
-
-    id: int
-    home: str
-    session_id: str
-    title: str
-    cwd: str
-    file_path: str
+from .values import RuleSubject
 
 
 class StoreRules:
@@ -58,7 +40,7 @@ class ReadRules:
         self.places: set[str] = set()
         self._privacy("")  # whose settings count even if no transcript is checked
 
-    def rule(self, file: JudgedFile) -> Rule:
+    def rule(self, file: RuleSubject) -> Rule:
         """Return the rule for a transcript."""
         privacy = self._privacy(file.home)
         self.places.update(privacy.files(file.cwd))
@@ -67,22 +49,22 @@ class ReadRules:
             known.update(self.names(file))
         return privacy.rule(file.cwd, *(known - {""}))
 
-    def gate(self, file: JudgedFile, runtime: Runtime, path: str) -> Gate:
+    def gate(self, file: RuleSubject, runtime: Runtime, path: str) -> Gate:
         """Return the gate of the transcript at `path`. Raises OSError."""
         privacy = self._privacy(file.home)
         known = (file.home, file.file_path.partition("/")[0], *self.names(file))
         family = Family(privacy, runtime, path, {path: [name for name in known if name]})
         return family.gate(path, describe(runtime, path, with_all_titles=privacy.has_name_rules(file.cwd)))
 
-    def rule_for_directory(self, file: JudgedFile, directory: str) -> Rule:
+    def rule_for_directory(self, file: RuleSubject, directory: str) -> Rule:
         """Return the rule for the part of a session in a directory."""
         return self._privacy(file.home).of_directory(directory, file.cwd)
 
-    def has_projects(self, file: JudgedFile) -> bool:
+    def has_projects(self, file: RuleSubject) -> bool:
         """Check if rules for directories apply to a transcript."""
         return self._privacy(file.home).has_project_rules(file.cwd)
 
-    def names(self, file: JudgedFile) -> list[str]:
+    def names(self, file: RuleSubject) -> list[str]:
         """Return the present and former names of the session in the homes in which it was started, or whose store this
         is: those by which agents know it, and those of saved sessions."""
         own = self._home_for(file.home)
@@ -97,7 +79,7 @@ class ReadRules:
             found += self._known(f"{database} {file.home}", file, partial(earlier_names, database, file.home))
         return found
 
-    def _known(self, place: str, file: JudgedFile, read: Callable[[], dict[str, list[str]]]) -> list[str]:
+    def _known(self, place: str, file: RuleSubject, read: Callable[[], dict[str, list[str]]]) -> list[str]:
         """Return the names of a session in a place, which is read once."""
         if place not in self._names:
             self._names[place] = read()

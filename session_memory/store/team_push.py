@@ -6,23 +6,16 @@ The team itself knows what it has, so that a push may be interrupted and repeate
 from __future__ import annotations
 
 from collections import defaultdict
-from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import NamedTuple
 
-from .postgres.session_push import SHARES, SessionPush, SharedSession, checksum, mark_of
+from .postgres.push import PushCounts, TeamPush
+from .postgres.session_push import SHARES, PushedSession, SessionPush, SharedSession, checksum, mark_of
+from .sqlite.engine import SqliteStore
 from .sqlite.redaction import rule_set
-from .sqlite.shareable import common_items, item_at, items_from, spans_from, store_id, stored_files
-from .values import ITEM_BITS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-    from concurrent.futures import Future
-
-    from .postgres.push import PushCounts, TeamPush
-    from .postgres.session_push import PushedSession
-    from .sqlite.engine import SqliteStore
-    from .sqlite.shareable import StoredFile
-    from .values import StoredEntry, StoredSpan
+from .sqlite.shareable import StoredFile, common_items, item_at, items_from, spans_from, store_id, stored_files
+from .values import ITEM_BITS, StoredEntry, StoredSpan
 
 BATCH_ITEMS = 10_000  # in one transaction
 _PATH_KINDS = ("edit", "read")

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from hashlib import blake2b
 from typing import NamedTuple
 from unicodedata import normalize
 
 from ..text.format import counted
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
 
 ITEM_BITS = 32  # an item's id is `file id << ITEM_BITS | its number in the file`
 ENTRY_ROLES = ("user", "assistant")
@@ -102,6 +99,18 @@ class NewEntry(NamedTuple):
     cwd: str
     tools: tuple[NewTool, ...] = ()
     origin: str = ""
+
+
+class RuleSubject(NamedTuple):
+    """The properties of a stored transcript that rules check; `home` is its group, `cwd` the directory in which it was
+    started."""
+
+    id: int
+    home: str
+    session_id: str
+    title: str
+    cwd: str
+    file_path: str
 
 
 class Batch(NamedTuple):

@@ -2,22 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import closing
 from typing import TYPE_CHECKING
 
 from ..memories.budget import cost
+from ..store.location import StoreLocation
 from ..store.sqlite.queue import StoredQueue
 from ..store.sqlite.token_accounts import day_of
+from ..store.values import Filter
 from ..text.sanitize import for_prompt
 from ..text.timestamps import local_time
+from .costs import Expense
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from ..memories.budget import Prices
-    from ..store.location import StoreLocation
-    from ..store.values import Filter
-    from .costs import Expense
 
 BY = ("day", "project", "session", "model")
 

@@ -8,14 +8,16 @@ from __future__ import annotations
 
 import marshal
 import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..memories.budget import cost
-from ..runtimes import all_runtimes
+from ..runtimes import Runtime, all_runtimes
 from ..runtimes.detection import runtime_of
 from ..runtimes.records import USAGE
-from ..store.values import Usage
+from ..store.ingest.sources import SourceDirectory, SourceFile
+from ..store.values import Conversation, Usage
 from ..system.confined_files import OutsideGroupError, open_inside
 from ..system.files import open_regular
 from ..system.quick_json import decode_line
@@ -23,14 +25,9 @@ from ..transcripts.lines import first_line, lines_forward
 from ..transcripts.usage import ModelUsage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
     from ..memories.budget import Prices
-    from ..runtimes import Runtime
-    from ..store.ingest.sources import SourceDirectory, SourceFile
-    from ..store.values import Conversation
 
-    _Answer = tuple[Runtime, ModelUsage, int | None]  # with its time in milliseconds since the epoch
+_Answer = tuple[Runtime, ModelUsage, int | None]  # with its time in milliseconds since the epoch
 
 # The price of writing tokens to a cache, as a multiple of reading them uncached.
 WRITTEN, WRITTEN_FOR_AN_HOUR = 1.25, 2.0

@@ -5,27 +5,22 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
 
 from ..archives.list import KnownArchives
 from ..archives.privacy import private_folder_if_there, settle
 from ..archives.writer import archive_session
 from ..errors import SessionMemoryError
-from ..runtimes import all_runtimes
+from ..runtimes import Runtime, all_runtimes
 from ..runtimes.detection import runtime_of
 from ..settings.privacy import Privacy
 from ..settings.registry import agent_home
-from ..store.values import Filter
+from ..store.contract import Store
+from ..store.location import StoreLocation
+from ..store.values import Conversation, Filter
 from ..system.files import open_regular
 from ..transcripts.sessions import UnknownSessionError, find_sessions
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
-
-    from ..runtimes import Runtime
-    from ..store.contract import Store
-    from ..store.location import StoreLocation
-    from ..store.values import Conversation
 
 EVERY_SECONDS = 600  # for a watcher: a check reads the list of all archives
 SLACK_SECONDS = 24 * 3600  # a transcript may be ingested this long after its conversation ended

@@ -5,22 +5,17 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable, Iterable, Iterator
 from html import escape as escape_html
 from itertools import chain
-from typing import TYPE_CHECKING, Protocol
+from typing import Any, Protocol
 
 from ..archives.format import TOOL, ArchivedMessage, asked, render_messages
-from ..store.values import TOOL_ROLE
+from ..store.values import TOOL_ROLE, Conversation, StoredEntry
 from ..text.format import counted, one_line
 from ..text.markdown import escape
 from ..text.sanitize import for_people, for_storage
 from ..text.timestamps import iso_time, local_time
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from typing import Any
-
-    from ..store.values import Conversation, StoredEntry
 
 JSON_VERSION = 1
 ASSISTANT = "Assistant"

@@ -7,17 +7,14 @@ from __future__ import annotations
 import os
 import re
 import time
+from collections.abc import Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ..memories.folders import folder_of, groups_of
 from ..settings.homes import private_beside
+from ..store.location import StoreLocation
 from ..system.files import is_regular
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ..store.location import StoreLocation
 
 UNFINISHED_SECONDS = 3600.0
 CURSOR_SECONDS = 90 * 86_400.0

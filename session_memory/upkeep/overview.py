@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from contextlib import closing
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ..memories.budget import all_prices, cost
 from ..memories.runner import settings_of
 from ..store.ingest.intake import pending
 from ..store.ingest.sources import FOREIGN
+from ..store.location import StoreLocation
+from ..store.sqlite.engine import SqliteStore
 from ..store.sqlite.queue import StoredQueue
 from ..store.sqlite.token_accounts import day_of
 from ..text.timestamps import now_milliseconds
-
-if TYPE_CHECKING:
-    from ..store.location import StoreLocation
-    from ..store.sqlite.engine import SqliteStore
 
 WEEK_DAYS = 7
 _DAY_MILLISECONDS = 24 * 3600 * 1000

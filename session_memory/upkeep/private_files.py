@@ -3,21 +3,16 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from ..archives.privacy import settle
 from ..errors import SessionMemoryError, described
 from ..memories.folders import groups_of, home_of
 from ..memories.library import open_index
 from ..settings.privacy import Privacy
-from ..store.refresh import PATIENCE_SECONDS
+from ..store.location import StoreLocation
+from ..store.refresh import PATIENCE_SECONDS, Note
 from ..system.sqlite import CorruptDatabaseError, Patience
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from ..store.location import StoreLocation
-    from ..store.refresh import Note
 
 
 def follow_rules(location: StoreLocation, environ: Mapping[str, str], note: Note) -> None:

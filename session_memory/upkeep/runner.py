@@ -9,10 +9,10 @@ from __future__ import annotations
 import os
 import subprocess
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from functools import partial
 from importlib.util import find_spec
-from typing import TYPE_CHECKING
 
 from ..errors import LockedError, SessionMemoryError, described
 from ..hooks.log import HookLog
@@ -20,18 +20,13 @@ from ..hooks.upkeep_start import is_due, lock_file
 from ..runtimes import all_runtimes
 from ..settings.homes import ENV_GUARD
 from ..settings.plugin_packages import add_all_packages
-from ..store.location import NoStoreError, find_location
+from ..store.location import NoStoreError, StoreLocation, find_location
+from ..store.sqlite.engine import SqliteStore
 from ..system.files import lock
 from ..text.format import one_line
 from ..text.sanitize import for_people
 from ..text.timestamps import now_milliseconds
 from .runs import RunLog, UpkeepRun, cpu_seconds
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from ..store.location import StoreLocation
-    from ..store.sqlite.engine import SqliteStore
 
 EVENT = "upkeep"  # in the log
 CPU_SECONDS = 60.0

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ..errors import LockedError
 from ..hooks.upkeep_start import INTERVAL_SECONDS, lock_file
+from ..settings.homes import Home
+from ..store.location import StoreLocation
 from ..system.files import lock, read_whole, write_atomically
 from ..system.json import decode, encode
 from .watch_lock import watcher_of
-
-if TYPE_CHECKING:
-    from ..settings.homes import Home
-    from ..store.location import StoreLocation
 
 FILE = "/upkeep.json"
 KEPT_RUNS = 20

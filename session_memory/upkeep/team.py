@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import closing, suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from .. import __version__
 from ..errors import SessionMemoryError
 from ..settings import forgotten
+from ..settings.homes import Home
 from ..settings.rules import SHARES
 from ..settings.sections import TeamSettings, team_settings
+from ..store.location import StoreLocation
 from ..store.postgres.activity import LATELY_HOURS
 from ..store.postgres.connection import PATIENCE_SECONDS
-from ..store.rules import JudgedFile
-from ..store.sqlite.shareable import stored_files
+from ..store.postgres.session_push import SharedSession
+from ..store.refresh import Note
+from ..store.rules import ReadRules
+from ..store.sqlite.engine import SqliteStore
+from ..store.sqlite.shareable import StoredFile, stored_files
 from ..store.team_push import SharedAs, TeamPushReport, push_new
+from ..store.values import RuleSubject
 from ..system.branches import Branches
 from ..system.files import read_whole, write_atomically
 from ..system.git import find_worktree, worktrees_of
@@ -23,18 +30,7 @@ from ..system.git_origin import origin_of
 from ..system.json import sealed, unsealed
 from ..text.sanitize import for_people
 from ..text.timestamps import now_milliseconds
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Mapping
-
-    from ..settings.homes import Home
-    from ..store.location import StoreLocation
-    from ..store.postgres.session_push import SharedSession
-    from ..store.refresh import Note
-    from ..store.rules import ReadRules
-    from ..store.sqlite.engine import SqliteStore
-    from ..store.sqlite.shareable import StoredFile
-    from .team_memories import MemoryPushReport
+from .team_memories import MemoryPushReport
 
 NOBODY = SHARES[0]
 
@@ -192,7 +188,7 @@ class Sharing:
     def shared_as(self, file: StoredFile, known: SharedSession | None) -> SharedAs | None:
         """Return the form in which a transcript is shared; None if it is not. `known` is the team's version: a project
         whose directory is gone keeps its name."""
-        judged = JudgedFile(file.id, file.home, file.session_id, file.title, file.cwd, file.file_path)
+        judged = RuleSubject(file.id, file.home, file.session_id, file.title, file.cwd, file.file_path)
         found = self._judged(judged, known)
         if found:
             found = found._replace(branch=self._branch(file, known))
@@ -202,14 +198,14 @@ class Sharing:
     def is_held_back(self, session: SharedSession) -> bool:
         """Return whether a rule that names a session allows fewer people than the team has it for. For sessions that
         the store does not have any more, so that nothing can replace them."""
-        rule = self._rules.rule(JudgedFile(0, session.home, session.session_id, session.title, "", ""))
+        rule = self._rules.rule(RuleSubject(0, session.home, session.session_id, session.title, "", ""))
         return rule.is_private or (bool(rule.share) and SHARES.index(rule.share) < SHARES.index(session.share))
 
     def of_session(self, home: str, session: str, directory: str) -> SharedAs | None:
         """Return the form in which a session is shared: the strictest of its transcripts or, if the store has none any
         more, that of its start directory."""
         if (home, session) not in self._sessions:
-            return self._judged(JudgedFile(0, home, session, "", directory, ""), None)
+            return self._judged(RuleSubject(0, home, session, "", directory, ""), None)
         found = [one for one in self._sessions[home, session] if one]
         is_shared = len(found) == len(self._sessions[home, session])
         return min(found, key=lambda one: SHARES.index(one.share)) if is_shared else None
@@ -221,7 +217,7 @@ class Sharing:
             return known.branch if known else ""
         return for_people(self._branches.checked_out(file.cwd, (file.last_at or 0) / 1000))
 
-    def _judged(self, judged: JudgedFile, known: SharedSession | None) -> SharedAs | None:
+    def _judged(self, judged: RuleSubject, known: SharedSession | None) -> SharedAs | None:
         share = self._rules.rule(judged).share or self._team.share
         if share == NOBODY:
             return None
@@ -241,7 +237,7 @@ class Sharing:
         """Return the projects of the sessions looked up, and of those directories in `noted` that rules do not exclude,
         each with its local root, by start directory and by root."""
         for directory in noted:
-            if not self._rules.rule(JudgedFile(0, "", "", "", directory, "")).ignore:
+            if not self._rules.rule(RuleSubject(0, "", "", "", directory, "")).ignore:
                 self.project(directory)
         known = [(start, project, root) for start, (project, root) in self._projects.items() if project]
         return {path: (project, root) for start, project, root in known for path in (root, start)}

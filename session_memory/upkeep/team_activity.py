@@ -5,21 +5,16 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from hashlib import blake2b
 from itertools import groupby
-from typing import TYPE_CHECKING
 
-from ..store.values import TOOL_ROLE
+from ..settings.homes import Home
+from ..store.postgres.activity import RecentSession
+from ..store.values import TOOL_ROLE, StoredEntry
 from ..system.files import make_private_dir, names_in, read_whole, write_atomically
 from ..transcripts.team_sessions import ENDING, file_name, read_start, start_content
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
-
-    from ..settings.homes import Home
-    from ..store.postgres.activity import RecentSession
-    from ..store.values import StoredEntry
 
 
 def keep_activity(

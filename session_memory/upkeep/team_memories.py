@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 from ..memories import forgotten
 from ..memories.doubts import with_doubts
 from ..memories.folders import folder_of, groups_of
 from ..memories.library import open_index
 from ..settings.rules import SHARES
+from ..store.location import StoreLocation
 from ..store.postgres import memory_push
 from ..store.postgres.memory_push import MemoryPush
-from ..store.sqlite.memory_index import MemoryFilter
+from ..store.postgres.push import TeamPush
+from ..store.refresh import Note
+from ..store.sqlite.memory_index import IndexedMemory, MemoryFilter
+from ..store.team_push import SharedAs
 from ..text.sanitize import for_storage
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ..store.location import StoreLocation
-    from ..store.postgres.push import TeamPush
-    from ..store.refresh import Note
-    from ..store.sqlite.memory_index import IndexedMemory
-    from ..store.team_push import SharedAs
-
-    AsWhat = Callable[[str, str, str], SharedAs | None]  # by group, session and directory
+AsWhat = Callable[[str, str, str], SharedAs | None]  # by group, session and directory
 
 BATCH = 200  # in one transaction
 

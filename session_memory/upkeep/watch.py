@@ -9,26 +9,24 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from threading import Event
 from typing import TYPE_CHECKING
 
 from ..errors import SessionMemoryError, described
 from ..store.ingest.ingestion import IngestReport
 from ..store.ingest.intake import take_files, take_in
+from ..store.ingest.sources import SourceDirectory
+from ..store.location import StoreLocation
 from ..store.sqlite.corruption import damage_recognised, quarantine_if_corrupt, quarantine_notice
+from ..store.sqlite.engine import SqliteStore
 from ..system.sqlite import CorruptDatabaseError, DatabaseError
 from ..text.timestamps import now_milliseconds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-    from threading import Event
-
     from watchfiles.main import FileChange
 
-    from ..store.ingest.sources import SourceDirectory
-    from ..store.location import StoreLocation
-    from ..store.sqlite.engine import SqliteStore
-
-    Step = Callable[[SqliteStore], None]
+Step = Callable[[SqliteStore], None]
 
 TICK_SECONDS = 0.5
 QUIET_SECONDS = 2.0  # read a file after it was unchanged for this long,

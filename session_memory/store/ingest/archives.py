@@ -7,8 +7,9 @@ conversation; only its last message has a time.
 from __future__ import annotations
 
 import os
-from contextlib import nullcontext, suppress
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext, suppress
+from typing import Any
 
 from ...archives.format import ASKING, TOOL, messages_in, title_in
 from ...archives.list import list_archives
@@ -20,16 +21,10 @@ from ...text.format import one_line
 from ...text.sanitize import for_people
 from ...text.timestamps import epoch_seconds
 from ...transcripts.reader import USER_RANK
+from ..contract import Store
+from ..location import Archives
 from ..values import Batch, FileState, NewEntry, NewTool, key_of
 from .ingestion import IngestReport
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from contextlib import AbstractContextManager
-    from typing import Any
-
-    from ..contract import Store
-    from ..location import Archives
 
 SOURCE = "archive"
 PREFIX = "conversations/"

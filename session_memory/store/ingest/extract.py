@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from ...runtimes import Runtime
 from ...runtimes.records import CallResult
 from ...system.quick_json import decode_line
 from ...text.names import is_id
@@ -14,9 +15,6 @@ from ...transcripts.lines import first_line, lines_forward
 from ...transcripts.reader import TitleOwner, TranscriptReader
 from ..values import NewEntry, NewTool, ToolOutcome, key_of
 from .error_lines import error_line
-
-if TYPE_CHECKING:
-    from ...runtimes import Runtime
 
 ARGUMENT_CHARACTERS = 4096
 SECRET_CHARACTERS = 512  # so much more is looked through for secrets: one within them goes whole

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING
 
+from ...runtimes import Runtime
 from ...runtimes.detection import source_of
 from ...system.files import open_regular, read_at
 from ...text.sanitize import for_people
@@ -13,11 +13,8 @@ from ...transcripts.cursor import make_cursor, resume_offset
 from ...transcripts.lines import BLOCK_BYTES
 from ...transcripts.reader import USER_RANK
 from ..values import FileState
-
-if TYPE_CHECKING:
-    from ...runtimes import Runtime
-    from .extract import Extract
-    from .sources import SourceFile
+from .extract import Extract
+from .sources import SourceFile
 
 
 def is_unchanged(file: SourceFile, state: FileState | None) -> bool:

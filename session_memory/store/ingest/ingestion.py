@@ -9,29 +9,24 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from ...errors import SessionMemoryError
+from ...runtimes import Runtime
 from ...runtimes.detection import HEAD_BYTES, runtime_of, unusual_form
 from ...system.confined_files import OutsideGroupError
 from ...system.files import path_text, read_at
 from ...system.sqlite import DatabaseError
 from ...system.zstd import DamagedFileError, NoLibraryError
 from ...text.timestamps import now_milliseconds
+from ..contract import Store
 from ..sqlite.known_files import RETRY_MILLISECONDS
-from ..values import Batch, UnreadFile
+from ..values import Batch, FileState, UnreadFile
 from .extract import Extract, Extractor
 from .file_state import advanced, begun, is_beginning, is_unchanged
 from .read_ahead import ReadAhead
-from .sources import FOREIGN
+from .sources import FOREIGN, SourceDirectory, SourceFile, Unreadable
 
-if TYPE_CHECKING:
-    from ...runtimes import Runtime
-    from ..contract import Store
-    from ..values import FileState
-    from .sources import SourceDirectory, SourceFile, Unreadable
-
-    Progress = Callable[[str, int], None]
+Progress = Callable[[str, int], None]
 
 BATCH_BYTES = 32 * 1024 * 1024
 ATTEMPTS = 3

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
+from ..contract import Store
+from ..location import StoreLocation
+from ..values import FileState, UnreadFile
 from .archives import take_archives
 from .file_state import is_unchanged
-from .ingestion import BATCH_BYTES, Ingestion, IngestReport
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from ..contract import Store
-    from ..location import StoreLocation
-    from ..values import FileState, UnreadFile
-    from .ingestion import Progress
-    from .sources import SourceDirectory, SourceFile
+from .ingestion import BATCH_BYTES, Ingestion, IngestReport, Progress
+from .sources import SourceDirectory, SourceFile
 
 
 def take_in(

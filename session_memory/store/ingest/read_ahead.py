@@ -15,11 +15,10 @@ from ...runtimes.detection import runtime_of
 from ...system.files import open_regular
 from ...text.secrets import scan  # noqa: F401 - loaded once, not by each fork for itself
 from .extract import Extract, Extractor
+from .sources import SourceFile
 
 if TYPE_CHECKING:
     from multiprocessing.context import BaseContext
-
-    from .sources import SourceFile
 
 LEAST_BYTES = 24 * 1024 * 1024  # below which the processes would start for too little
 TASK_BYTES = 4 * 1024 * 1024  # small files are read together, up to this

@@ -16,9 +16,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    Unreadable = list[tuple[str, Exception]]  # the keys of folders, each with a slash, and why
-
     from ...system.files import Stamp
+
+Unreadable = list[tuple[str, Exception]]  # the keys of folders, each with a slash, and why
 
 SUFFIX, COMPRESSED = ".jsonl", ".zst"
 FOREIGN = "no transcript: none of its lines is of a runtime that is known"  # the reason why a file is skipped

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from ..values import ITEM_BITS, StoredEntry
 from .connection import NOW, explained
+from .push import TeamPush
 from .rows import ITEMS, entry_of, labels
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from .push import TeamPush
 
 LATELY_HOURS = 48  # by the server's clock, since a session was pushed to
 MOST_SESSIONS = 200

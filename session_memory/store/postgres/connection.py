@@ -6,16 +6,15 @@ import logging
 import os
 import re
 import socket
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from threading import Timer
+from typing import Any
 
 from ...system.sqlite import DatabaseError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from typing import Any
-
     import psycopg
 
     TeamConnection = psycopg.Connection[tuple[Any, ...]]

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import partial
+from typing import Any
 
 from ..search.search import search
 from ..values import ITEM_BITS, TOOL_ROLE, Conversation, Counts, Filter, Hits, StoredEntry
@@ -15,9 +17,6 @@ from .search_index import PostgresSearchIndex, TeamTables
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from typing import Any
-
     from .connection import TeamConnection
 
 ALIVE_SECONDS = 1.0  # after which a connection that was kept is taken to be gone

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 
 from ..search.item_lists import both, either, without
+from ..search.terms import Terms
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ..search.terms import Terms
-
-    # Of a term, or of all terms that begin with it: the items, in order. With items, all of these that have it.
-    PostingsOf = Callable[[str, bool, list[int] | None], list[int]]
+PostingsOf = Callable[[str, bool, list[int] | None], list[int]]
 
 _TOKEN = re.compile(r'"(?P<word>[^"]*)"(?P<prefix> \*)?|(?P<sign>AND|OR|NOT|\(|\))')
 _ALL_OF = re.compile(r'"[^"]*"(?: AND "[^"]*"(?! \*))+')

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from .engine import TeamStore
 from .rows import labels, time_in
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from .engine import TeamStore
 
 
 class TeamMachine(NamedTuple):

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 from ...text.characters import plain
 from ..search.query import LONGEST, parse, whole_expression
 from ..search.ranking import idf
-from ..sqlite.memory_index import IndexedMemory, Origin
+from ..search.terms import Terms
+from ..sqlite.memory_index import IndexedMemory, MemoryFilter, Origin
 from ..sqlite.search_index import terms_of
 from ..values import ITEM_BITS
+from .engine import TeamStore
 from .expressions import items_of
 from .postings import clipped
 from .rows import labels, time_in
-
-if TYPE_CHECKING:
-    from typing import Any
-
-    from ..search.terms import Terms
-    from ..sqlite.memory_index import MemoryFilter
-    from .engine import TeamStore
 
 MOST_HAVING = 20_000  # memories that have a term: the newest
 _K, _B = 1.2, 0.75  # of BM25, as in FTS5

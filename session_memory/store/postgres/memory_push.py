@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Collection, Iterable, Sequence
+from typing import NamedTuple
 from zlib import crc32
 
+from ..search.terms import Terms
 from ..sqlite.memory_index import WEIGHTS
 from ..sqlite.search_index import terms_of
 from .connection import NOW, explained
 from .postings import clipped
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Sequence
-
-    from ..search.terms import Terms
-    from .push import TeamPush
+from .push import TeamPush
 
 _WITHDRAWN = (
     "DELETE FROM memory_posting WHERE memory = ANY(%s)",

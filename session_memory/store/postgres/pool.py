@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ...text.format import counted
 from .connection import PATIENCE_SECONDS, UnreachableTeamError
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from .engine import TeamStore
+from .engine import TeamStore
 
 SILENCE_SECONDS = 30  # that a server which did not answer is not asked again
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 import sys
 from array import array
 from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate, chain, pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 from zlib import crc32
 
 from ..values import ITEM_BITS
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 LONGEST_TERM = 500
 ID_BYTES = 8

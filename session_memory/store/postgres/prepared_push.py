@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
-from ..values import ITEM_BITS, TOOL_ROLE
-from .postings import NewPostings
+from ..values import ITEM_BITS, TOOL_ROLE, StoredEntry
+from .postings import NewPostings, PostingRows
 from .rows import NUMBERS
-from .session_push import mark_of, mark_of_result, sum_of
+from .session_push import SessionPush, mark_of, mark_of_result, sum_of
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from ..values import StoredEntry
-    from .postings import PostingRows
-    from .session_push import SessionPush
-
-    Row = tuple[str | int | None, ...]
+Row = tuple[str | int | None, ...]
 
 _NO_TOOL = (None,) * 6
 

@@ -8,26 +8,22 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from ..search.terms import Terms
 from ..sqlite.search_index import terms_of
 from .connection import ANSWER_SECONDS, NOW, TeamError, connect, cut, explained, place_of
 from .postings import packed, unpacked
-from .prepared_push import prepared, storable
+from .prepared_push import PreparedBatch, PreparedSession, prepared, storable
 from .rows import NUMBERS
 from .schema import check_member
-from .session_push import PushedSession, SharedSession
+from .session_push import PushedSession, SessionPush, SharedSession
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from typing import Any
-
-    from ..search.terms import Terms
     from .connection import TeamConnection
-    from .prepared_push import PreparedBatch, PreparedSession
-    from .session_push import SessionPush
 
 _SESSION = SharedSession._fields
 # Rows are copied into tables of the connection and go on from there: a table with policies takes no COPY, and as arrays

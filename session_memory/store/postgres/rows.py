@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from typing import Any
 
 from ...text.characters import plain
 from ...text.format import one_line, shorten
 from ...transcripts.titles import subject
-from ..values import ITEM_BITS, Conversation, StoredEntry, project_patterns
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import Any
-
-    from ..values import Filter
+from ..values import ITEM_BITS, Conversation, Filter, StoredEntry, project_patterns
 
 TITLE_CHARACTERS = 80
 LABEL_CHARACTERS = 1000  # of a name, a path, a kind

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...system.files import read_whole
 from .connection import SCHEMA, TeamError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-
     from .connection import TeamConnection
 
 _OWNED = ("session", "segment", "memory", "machine")  # tables whose rows have an owner

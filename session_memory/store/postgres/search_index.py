@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import sys
 from array import array
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...text.characters import plain
 from ..search.index import ConversationRange, ConversationTable, Scope, TextStart
@@ -35,9 +36,6 @@ from .rows import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import Any
-
     from .connection import TeamConnection
 
 _NO_TEXT = TextStart("", 0, False)

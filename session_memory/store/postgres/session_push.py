@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from hashlib import blake2b
 from typing import NamedTuple
 
 from ..values import ITEM_BITS, StoredEntry, StoredSpan
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
 
 _NUMBERS = (1 << ITEM_BITS) - 1
 _LARGEST = (1 << 63) - 1  # of a bigint

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
 from functools import reduce
 from heapq import nlargest
 from itertools import pairwise
 
 from ..values import Filter, Hit, Hits
-from .dates import closeness
+from .dates import NamedTime, closeness
+from .index import ConversationRange, SearchIndex
 from .item_lists import both, either, has
-from .query import contains, literal_spans, occurrences
+from .postings import QueryPostings
+from .query import Part, Query, contains, literal_spans, occurrences
 from .ranking import (
     AT_THE_TIME,
     VERBATIM,
@@ -23,15 +26,6 @@ from .ranking import (
     standing_together,
 )
 from .snippet import Span, excerpts, snippet
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from .dates import NamedTime
-    from .index import ConversationRange, SearchIndex
-    from .postings import QueryPostings
-    from .query import Part, Query
 
 MOST_CONVERSATIONS = 50  # whose items are ranked: reading those of more changes nothing
 EACH = 3  # items of each that are read to rank them

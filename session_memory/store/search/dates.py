@@ -8,13 +8,10 @@ those of local time.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from datetime import date, timedelta
 from math import pow
 from typing import NamedTuple
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 YEARS_BACK = 10  # tried for a date without a year
 HALF_LIFE_DAYS = 2.0  # of what is near a named time; for a longer time, a quarter of its length

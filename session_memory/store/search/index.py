@@ -6,68 +6,12 @@ Expressions are those of FTS5: `"word"`, `"one" AND "two"`, `"beginning" *`, `(.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
+from typing import NamedTuple, Protocol
 
-from ..values import ITEM_BITS
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from contextlib import AbstractContextManager
-    from typing import Protocol
-
-    from ..values import Conversation, Filter, StoredEntry
-    from .terms import Terms
-
-    class SearchIndex(Protocol):
-        """The index of an engine. Methods raise the errors of the engine's driver."""
-
-        @property
-        def terms(self) -> Terms:
-            """Make terms of texts as the index does."""
-
-        def snapshot(self) -> AbstractContextManager[object]:
-            """Read one state of the store within the block, even if others write meanwhile."""
-
-        def files(self, wanted: Filter) -> tuple[list[int], int] | None:
-            """Return the ids of the files that a filter allows, the newest first, and their number at most; None if it
-            allows all. The filter's conditions on conversations and entries are ignored."""
-
-        def items_with(self, expression: str, scope: Scope, newest: int = 0) -> list[int]:
-            """Return the items of the scope that match an expression, in order of id; at most `newest` of the newest,
-            if not 0."""
-
-        def left_out(self, expression: str, scope: Scope) -> int:
-            """Return how many older matching items `items_with` omitted."""
-
-        def count_with(self, expression: str, most: int = 0) -> int:
-            """Count the items of the whole store that match an expression; if `most` is not 0, counting may stop
-            there."""
-
-        def size(self) -> tuple[int, float]:
-            """Return the number of indexed items, and the average number of terms of one."""
-
-        def items_saying(self, text: str, scope: Scope) -> list[int]:
-            """Return entries that contain `text` verbatim, among the newest of the scope."""
-
-        def fitting(self, items: list[int], wanted: Filter) -> list[int]:
-            """Of `items` those of the role, of the kind and from the time that are wanted."""
-
-        def table(self) -> ConversationTable:
-            """Return all conversations of the store."""
-
-        def conversations_at(self, starts: Iterable[int], wanted: Filter) -> list[ConversationRange]:
-            """Return the conversations that begin with these items, of those that fit the filter."""
-
-        def text_starts(self, items: Iterable[int], characters: int) -> dict[int, TextStart]:
-            """Return the beginnings of the texts of these items, at most `characters` of each."""
-
-        def items(self, ids: Iterable[int]) -> dict[int, StoredEntry]:
-            """Return the entries and tool uses of these ids."""
-
-        def conversations(self, ids: Iterable[int]) -> dict[int, Conversation]:
-            """Return the conversations of these ids."""
-
+from ..values import ITEM_BITS, Conversation, Filter, StoredEntry
+from .terms import Terms
 
 _NUMBER = (1 << ITEM_BITS) - 1
 
@@ -114,3 +58,53 @@ class TextStart(NamedTuple):
     text: str
     size: int
     is_tool: bool
+
+
+class SearchIndex(Protocol):
+    """The index of an engine. Methods raise the errors of the engine's driver."""
+
+    @property
+    def terms(self) -> Terms:
+        """Make terms of texts as the index does."""
+
+    def snapshot(self) -> AbstractContextManager[object]:
+        """Read one state of the store within the block, even if others write meanwhile."""
+
+    def files(self, wanted: Filter) -> tuple[list[int], int] | None:
+        """Return the ids of the files that a filter allows, the newest first, and their number at most; None if it
+        allows all. The filter's conditions on conversations and entries are ignored."""
+
+    def items_with(self, expression: str, scope: Scope, newest: int = 0) -> list[int]:
+        """Return the items of the scope that match an expression, in order of id; at most `newest` of the newest,
+        if not 0."""
+
+    def left_out(self, expression: str, scope: Scope) -> int:
+        """Return how many older matching items `items_with` omitted."""
+
+    def count_with(self, expression: str, most: int = 0) -> int:
+        """Count the items of the whole store that match an expression; if `most` is not 0, counting may stop
+        there."""
+
+    def size(self) -> tuple[int, float]:
+        """Return the number of indexed items, and the average number of terms of one."""
+
+    def items_saying(self, text: str, scope: Scope) -> list[int]:
+        """Return entries that contain `text` verbatim, among the newest of the scope."""
+
+    def fitting(self, items: list[int], wanted: Filter) -> list[int]:
+        """Of `items` those of the role, of the kind and from the time that are wanted."""
+
+    def table(self) -> ConversationTable:
+        """Return all conversations of the store."""
+
+    def conversations_at(self, starts: Iterable[int], wanted: Filter) -> list[ConversationRange]:
+        """Return the conversations that begin with these items, of those that fit the filter."""
+
+    def text_starts(self, items: Iterable[int], characters: int) -> dict[int, TextStart]:
+        """Return the beginnings of the texts of these items, at most `characters` of each."""
+
+    def items(self, ids: Iterable[int]) -> dict[int, StoredEntry]:
+        """Return the entries and tool uses of these ids."""
+
+    def conversations(self, ids: Iterable[int]) -> dict[int, Conversation]:
+        """Return the conversations of these ids."""

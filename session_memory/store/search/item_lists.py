@@ -6,10 +6,7 @@ With sets, whose result must be sorted, a join with a term of 300,000 items take
 from __future__ import annotations
 
 from bisect import bisect_left
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
+from collections.abc import Sequence
 
 # If one list is so many times longer, look items up in it by bisection, which takes ten times as long as in a set.
 _FEW = 10

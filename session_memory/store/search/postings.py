@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from typing import NamedTuple
 
 from ..values import ITEM_BITS, Filter
-from .index import Scope
-from .query import Part, alternatives
+from .index import Scope, SearchIndex
+from .query import Part, Query, alternatives
 from .ranking import idf
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from .index import SearchIndex
-    from .query import Query
 
 WHOLE = 200_000  # items: up to this many, all parts count
 MOST_ITEMS = 400_000  # above that, only the rarest parts count; of two parts both

@@ -6,11 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from .terms import split_unspaced
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from .terms import Terms
+from .terms import Terms, split_unspaced
 
 LONGEST = 10_000
 MOST_PARTS = 48

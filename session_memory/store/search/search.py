@@ -9,15 +9,12 @@ from __future__ import annotations
 import time
 
 from ...text.characters import plain
+from ..values import Filter, Hits
 from .candidates import Candidates
 from .dates import times_in
+from .index import SearchIndex
 from .postings import WHOLE, postings_of, postings_of_literal, scope_of
 from .query import LONGEST, parse, relaxed
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from ..values import Filter, Hits
-    from .index import SearchIndex
 
 
 def search(index: SearchIndex, query: str, wanted: Filter, *, now: float | None = None, whole: int = WHOLE) -> Hits:

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import cache
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 # Thai, Lao, Myanmar, Khmer; radicals, kana, Bopomofo, ideographs, Hangul; half-width kana; ideographs beyond the BMP.
 # Korean has spaces, but its words have particles attached.

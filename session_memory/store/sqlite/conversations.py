@@ -6,7 +6,7 @@ Only the last conversation of a file can grow, so new items are added to that on
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ...system.sqlite import explained, fetch, writing
 from ..values import ITEM_BITS
@@ -14,8 +14,6 @@ from .known_files import gap_minutes as stored_gap_minutes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from apsw import Connection
 
     from .engine import SqliteStore

@@ -17,6 +17,7 @@ from ...system.sqlite import (
     Database,
     ForeignDatabaseError,
     OutdatedDatabaseError,
+    Patience,
     explained,
     fetch,
     quarantine,
@@ -26,7 +27,6 @@ from .search_index import indexed_texts
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ...system.sqlite import Patience
     from .engine import SqliteStore
 
 REBUILT = "rebuilt from transcripts and, if these are gone, archives"

@@ -6,24 +6,20 @@ import os
 import time
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
-from ...system.sqlite import explained, fetch
+from ...system.sqlite import DatabaseError, Patience, explained, fetch
+from ..rules import StoreRules
 from ..search.search import search
 from ..values import ITEM_BITS, Batch, Conversation, Counts, FileState, Filter, Hits, StoredEntry, UnreadFile
 from .corruption import open_database
-from .exclusions import LISTED, Exclusions, apply, is_behind
+from .exclusions import LISTED, Exclusions, VisibilityOverrides, apply, is_behind
 from .rows import conversation_columns, conversation_of, items_between, where
 from .search_index import KnownTables, SqliteSearchIndex
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from apsw import Connection
-
-    from ...system.sqlite import DatabaseError, Patience
-    from ..rules import StoreRules
-    from .exclusions import VisibilityOverrides
 
 _READ_ITEMS = 1000  # of a conversation, at a time: some have a hundred thousand
 _STATE_COLUMNS = (

@@ -6,6 +6,7 @@ reader creates temporary tables of the same names, which SQLite then prefers.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from functools import reduce
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -13,16 +14,14 @@ from ...settings.compiled import stamp
 from ...settings.rules import stricter
 from ...system.json import decode, encode
 from ...system.sqlite import fetch
-from ..values import ITEM_BITS
+from ..values import ITEM_BITS, RuleSubject
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
     from apsw import Connection
 
-    from ..rules import JudgedFile, ReadRules, StoreRules
+    from ..rules import ReadRules, StoreRules
 
-    Stamp = list[int] | None  # as settings.compiled has it
+Stamp = list[int] | None  # as settings.compiled has it
 
 _TABLES = ("memory_excluded_files", "memory_excluded_items")
 _TEMPORARY = """
@@ -183,7 +182,7 @@ def title_shown() -> str:
     return unless_private("f.title", f"iif(f.title_rank >= {GIVEN_TITLE}, f.title, '')")
 
 
-def _judge(connection: Connection, schema: str, rules: ReadRules, files: Sequence[JudgedFile]) -> None:
+def _judge(connection: Connection, schema: str, rules: ReadRules, files: Sequence[RuleSubject]) -> None:
     """Write what is excluded of these files. An item of several files is excluded with any of them."""
     excluded: list[tuple[int, bool]] = []
     items: list[tuple[int, int, bool]] = []
@@ -208,7 +207,7 @@ def _judge(connection: Connection, schema: str, rules: ReadRules, files: Sequenc
     connection.executemany(sql, items)
 
 
-def _said_elsewhere(connection: Connection, rules: ReadRules, file: JudgedFile) -> list[tuple[int, int, bool]]:
+def _said_elsewhere(connection: Connection, rules: ReadRules, file: RuleSubject) -> list[tuple[int, int, bool]]:
     """Return the items of a file that belong to an excluded directory other than the one that its session was started
     in."""
     first, last = _items_of(file.id)
@@ -226,7 +225,7 @@ def _said_elsewhere(connection: Connection, rules: ReadRules, file: JudgedFile) 
     return found
 
 
-def _of_other_sessions(connection: Connection, rules: ReadRules, file: JudgedFile) -> list[tuple[int, int, bool]]:
+def _of_other_sessions(connection: Connection, rules: ReadRules, file: RuleSubject) -> list[tuple[int, int, bool]]:
     """Return the items of a file whose records name another session that a rule excludes."""
     items = _items_of(file.id)
     found = []
@@ -250,17 +249,15 @@ def _items_of(file_id: int) -> tuple[int, int]:
     return file_id << ITEM_BITS, (file_id + 1 << ITEM_BITS) - 1
 
 
-def _files(connection: Connection, ids: Sequence[int] | None = None, session_id: str = "") -> list[JudgedFile]:
+def _files(connection: Connection, ids: Sequence[int] | None = None, session_id: str = "") -> list[RuleSubject]:
     """Return all files, those with these `ids`, or those of a session."""
-    from ..rules import JudgedFile
-
     sql = "SELECT id, home, session_id, title, cwd, file_path FROM memory_file_states"
     if session_id:
-        return [JudgedFile._make(row) for row in fetch(connection, f"{sql} WHERE session_id = ?", (session_id,))]
+        return [RuleSubject._make(row) for row in fetch(connection, f"{sql} WHERE session_id = ?", (session_id,))]
     if ids is None:
-        return [JudgedFile._make(row) for row in fetch(connection, sql)]
+        return [RuleSubject._make(row) for row in fetch(connection, sql)]
     return [
-        JudgedFile._make(row) for id in dict.fromkeys(ids) for row in fetch(connection, f"{sql} WHERE id = ?", (id,))
+        RuleSubject._make(row) for id in dict.fromkeys(ids) for row in fetch(connection, f"{sql} WHERE id = ?", (id,))
     ]
 
 

@@ -10,23 +10,20 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...system.sqlite import explained, fetch
-from ..rules import JudgedFile
+from ...system.sqlite import Patience, explained, fetch
+from ..rules import StoreRules
 from ..search.query import LONGEST, parse, whole_expression
 from ..search.terms import indexable
+from ..values import RuleSubject
 from .corruption import open_database
-from .exclusions import Exclusions, VisibilityOverrides
+from .exclusions import Exclusions, Stamp, VisibilityOverrides
 from .search_index import terms_of
 
 if TYPE_CHECKING:
     from apsw import Connection
 
-    from ...system.sqlite import Patience
-    from ..rules import StoreRules
-    from .exclusions import Stamp
-
-    UnknownSession = tuple[str, str, str]  # a group, an id, a directory
-    Changed = tuple[str, Sequence["IndexedMemory"]]
+UnknownSession = tuple[str, str, str]  # a group, an id, a directory
+Changed = tuple[str, Sequence["IndexedMemory"]]
 
 PRIVATE = ".private/"
 _COLUMNS = (
@@ -293,7 +290,7 @@ class MemoryIndex:
             return set()
         rules = self._rules.read()
         found = [
-            (one, rules.rule(JudgedFile(0, home, session, "", directory, "")))
+            (one, rules.rule(RuleSubject(0, home, session, "", directory, "")))
             for one in unknown
             for home, session, directory in [one]
         ]

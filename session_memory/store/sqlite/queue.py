@@ -10,7 +10,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...system.sqlite import fetch
-from ..values import Conversation, Filter, StoredEntry
+from ..rules import StoreRules
+from ..values import Conversation, Filter, StoredEntry, Usage
 from .exclusions import WHOLE, Exclusions
 from .queue_database import QueueDatabase, forget_item_ids
 from .rows import conversation_columns, conversation_of, items_between, where
@@ -19,9 +20,6 @@ from .token_accounts import TokenAccounts, settle
 
 if TYPE_CHECKING:
     from apsw import Connection
-
-    from ..rules import StoreRules
-    from ..values import Usage
 
 _OF_CONVERSATION = (
     "w.home = f.home AND w.source_file = c.source_file AND w.first_message_at = coalesce(c.first_message_at, 0)"

@@ -6,22 +6,18 @@ A commit to both reaches the store first; each is atomic for itself.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from ...system.sqlite import CorruptDatabaseError, DatabaseError, attach, explained, fetch, open_file, writing
-from ..values import ITEM_BITS
+from ..values import ITEM_BITS, Conversation
 from .corruption import open_database
 from .queue_file import MIGRATIONS, UnreadableQueueError, create_queue, open_queue, path_of, unreadable
 from .schema import fault_of_file
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from apsw import Connection
-
-    from ..values import Conversation
 
 _FORGET_ITEMS = """
     UPDATE memory_work SET first_item = 0, seen_item = 0

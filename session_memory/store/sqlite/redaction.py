@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from hashlib import blake2b
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...system.files import read_whole
 from ...system.sqlite import fetch
@@ -15,8 +15,6 @@ from ...text import secrets
 from ..values import ITEM_BITS
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from apsw import Connection
 
 BATCH_ITEMS = 2000

@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
+from typing import Any
 
 from ...system.sqlite import fetch
 from ...text.format import one_line, shorten
@@ -14,8 +15,6 @@ from .exclusions import HIDDEN_MESSAGES, item_shown, title_shown, unless_private
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     from apsw import Connection
 
 TITLE_CHARACTERS = 80

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 from itertools import islice
+from typing import Any
 
 from ...system.sqlite import fetch
 from ..search.index import ConversationRange, ConversationTable, Scope, TextStart
@@ -16,9 +18,6 @@ from .schema import TOKENIZER
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from typing import Any
-
     from apsw import Connection, Cursor
 
 MOST_RANGES = 40  # more are not asked for one by one

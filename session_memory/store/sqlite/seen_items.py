@@ -6,13 +6,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...system.sqlite import fetch
-from ..values import ITEM_BITS
+from ..values import ITEM_BITS, Conversation, StoredEntry
 from .rows import items_between
 
 if TYPE_CHECKING:
     from apsw import Connection
-
-    from ..values import Conversation, StoredEntry
 
 _ITEMS_OF_FILE = (1 << ITEM_BITS) - 1
 # Rows of the queue whose file was read again, with the conversation that each is about.

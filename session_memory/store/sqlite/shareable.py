@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Collection
 from typing import NamedTuple
 
 from ...system.sqlite import explained, fetch
-from ..values import ITEM_BITS, StoredSpan
+from ..values import ITEM_BITS, StoredEntry, StoredSpan
+from .engine import SqliteStore
 from .exclusions import GIVEN_TITLE
 from .rows import items_between
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from ..values import StoredEntry
-    from .engine import SqliteStore
 
 _NUMBERS = (1 << ITEM_BITS) - 1
 

@@ -10,11 +10,10 @@ import time
 from typing import TYPE_CHECKING
 
 from ..values import Usage
+from .queue_database import QueueDatabase
 
 if TYPE_CHECKING:
     from apsw import Connection
-
-    from .queue_database import QueueDatabase
 
 _SPENT = "input_tokens + output_tokens + cached_tokens + pending"
 _COUNTED = f"iif(is_settled, {_SPENT}, max(reserved, {_SPENT}))"

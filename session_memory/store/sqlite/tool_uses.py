@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ...system.sqlite import explained
-from ..values import Conversation, StoredEntry
+from ..values import Conversation, Filter, StoredEntry
+from .engine import SqliteStore
 from .exclusions import LISTED, item_shown
 from .rows import conversation_columns, conversation_of, where
-
-if TYPE_CHECKING:
-    from ..values import Filter
-    from .engine import SqliteStore
 
 _STEPS = """
     SELECT id, 'tool', argument, timestamp, '', byte_offset, message, name, kind,

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ...system.sqlite import explained, fetch
 from ..values import Filter
+from .engine import SqliteStore
 from .exclusions import HIDDEN_MESSAGES, LISTED, unless_private
 from .rows import where
-
-if TYPE_CHECKING:
-    from .engine import SqliteStore
 
 
 class WorkHour(NamedTuple):

@@ -3,22 +3,20 @@ conversations."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from ...settings.forgotten import forgotten_until
 from ...system.sqlite import fetch
 from ...text.secrets.assignments import MARK
 from ..search.terms import indexable
-from ..values import ITEM_BITS, key_of
+from ..values import ITEM_BITS, Batch, FileState, NewEntry, key_of
 from .conversations import TimedItem, add_items
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from apsw import Connection
 
     from ...settings.forgotten import Tombstone
-    from ..values import Batch, FileState, NewEntry
 
 _STATE = (
     "home", "file_path", "root", "source", "session_id", "status", "last_modified", "file_size",
