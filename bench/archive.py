@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
-from session_memory.archives.messages import ArchiveStyle
+from session_memory.archives.format import ArchiveStyle
 from session_memory.archives.writer import ArchiveSource, write_archive
 from session_memory.runtimes import runtime
 

@@ -7,8 +7,7 @@ from pathlib import Path
 
 from records import assistant, tool_result, user
 
-from session_memory.archives.format import messages_in
-from session_memory.archives.messages import ArchiveStyle
+from session_memory.archives.format import ArchiveStyle, messages_in
 from session_memory.archives.writer import ArchiveSource, write_archive
 from session_memory.runtimes import runtime
 

@@ -32,7 +32,7 @@ from session_memory.archives.groups import open_sessions
 from session_memory.host.database import HostDatabase
 from session_memory.host.ledger import Ledger
 from session_memory.settings.host_layout import Layout
-from session_memory.store.postgres.pool import TeamPool
+from session_memory.store.postgres.engine import TeamPool
 from session_memory.transcripts.pointers import SessionManager
 
 if TYPE_CHECKING:

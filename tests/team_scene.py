@@ -16,7 +16,7 @@ from store_scene import MONDAY, Scene, StoreUser
 
 from session_memory.store.postgres.connection import connect
 from session_memory.store.postgres.engine import TeamStore
-from session_memory.store.postgres.memory_push import MemoryPush
+from session_memory.store.postgres.memories import MemoryPush
 from session_memory.store.postgres.push import TeamPush
 from session_memory.store.postgres.session_push import SharedSession
 from session_memory.store.sqlite.shareable import StoredFile

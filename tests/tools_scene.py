@@ -7,7 +7,7 @@ from typing import Any
 
 from records import NamedHome
 
-from session_memory.archives.messages import ArchiveStyle
+from session_memory.archives.format import ArchiveStyle
 from session_memory.archives.writer import ArchiveSource, write_archive
 from session_memory.memories.strategies.graphiti.strategy import GraphFact
 from session_memory.patterns.habits import ErrorMatch

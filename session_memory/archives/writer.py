@@ -20,9 +20,21 @@ from ..transcripts.gate import Family, Gate, describe
 from ..transcripts.lines import first_line
 from ..transcripts.reader import FIRST_PROMPT_RANK, USER_RANK, TitleOwner, TranscriptReader
 from ..transcripts.titles import subject
-from .format import ASKING, TITLE_CHARACTERS, TRAILER_BYTES, render_header, render_trailer, slug, trailer_bytes
+from .format import (
+    ASKING,
+    TITLE_CHARACTERS,
+    TRAILER_BYTES,
+    ArchiveStyle,
+    RememberedEntries,
+    batches,
+    render_header,
+    render_trailer,
+    rendered,
+    said_in,
+    slug,
+    trailer_bytes,
+)
 from .list import KnownArchives, free_path
-from .messages import ArchiveStyle, RememberedEntries, batches, rendered, said_in
 from .privacy import is_private, private_folder, private_folder_if_there, private_path
 
 LOCK_WAIT_SECONDS = 30.0

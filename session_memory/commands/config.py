@@ -55,7 +55,7 @@ def run(arguments: argparse.Namespace) -> int:
             terminal.note(for_people(text))
         terminal.result({"key": ".".join(at), "value": value, "source": home.config_file})
         if at[0] in SECTIONS:
-            from ..upkeep.private_files import follow_rules  # only here: values are shown without the store
+            from ..upkeep.leftover_files import follow_rules  # only here: values are shown without the store
 
             follow_rules(find_location(arguments.home, os.environ), os.environ, terminal.note)
         return 0

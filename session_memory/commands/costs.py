@@ -9,8 +9,7 @@ from ..memories.runner import settings_of
 from ..store.sqlite.queue_file import UnreadableQueueError
 from ..text.format import counted, enumerated
 from ..text.sanitize import for_prompt
-from ..upkeep.cost_sums import BY, is_within, of_memories, sums_of
-from ..upkeep.costs import SessionFiles, expenses
+from ..upkeep.costs import BY, SessionFiles, expenses, is_within, of_memories, sums_of
 from .arguments import NO_LIMIT, add_common, add_filter, add_private, filter_of
 from .nearest import check_names
 from .opened_store import refresh, with_store
@@ -20,7 +19,7 @@ from .progress import shown_of
 if TYPE_CHECKING:
     import argparse
 
-    from ..upkeep.cost_sums import CostSum
+    from ..upkeep.costs import CostSum
     from .opened_store import OpenStore
 
 SUMMARY = "show what sessions cost in tokens and dollars, from their transcripts"

@@ -10,8 +10,8 @@ import time
 
 from ..errors import SessionMemoryError, WrongCallError
 from ..store.ingest.sources import FOREIGN
-from ..store.ingest.unchanged import unchanged_files
 from ..store.location import find_location
+from ..store.sqlite.unchanged import unchanged_files
 from ..system.terminal import Terminal
 from ..text.format import counted
 from ..text.timestamps import now_milliseconds
@@ -60,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _ingest(opened: OpenStore, arguments: argparse.Namespace) -> int:
     from ..store.ingest.sources import told_roots
     from ..store.refresh import NEWER
-    from ..upkeep.private_files import follow_rules
+    from ..upkeep.leftover_files import follow_rules
     from .opened_store import note
     from .paths import directories_at, file_at
 

@@ -15,7 +15,7 @@ from ..system.sqlite import CorruptDatabaseError
 from ..system.terminal import Terminal
 from ..system.zstd import can_decompress
 from ..text.format import counted
-from ..upkeep.watch_lock import watcher_of
+from ..upkeep.runs import watcher_of
 from .opened_store import OpenStore, with_store
 from .progress import megabytes
 

@@ -39,7 +39,7 @@ from .team_database import NAME_CHARACTERS, database_url, init, remove
 if TYPE_CHECKING:
     from ..settings.sections import TeamSettings
     from ..store.location import StoreLocation
-    from ..store.postgres.machines import TeamMachine
+    from ..store.postgres.activity import TeamMachine
     from .opened_store import OpenStore
 
 SUMMARY = "share a store with other machines and people"
@@ -163,9 +163,9 @@ def _status(arguments: argparse.Namespace, terminal: Terminal) -> int:
 
 
 def _machines(url: str, terminal: Terminal) -> list[TeamMachine]:
+    from ..store.postgres.activity import machines_of
     from ..store.postgres.connection import PATIENCE_SECONDS
     from ..store.postgres.engine import TeamStore
-    from ..store.postgres.machines import machines_of
 
     with closing(TeamStore(url, seconds=PATIENCE_SECONDS)) as store:
         if store.is_newer:
@@ -264,7 +264,7 @@ def _leave(arguments: argparse.Namespace, terminal: Terminal) -> int:
 def _purge(team: TeamSettings) -> int:
     """Delete what this machine has shared; return the number of sessions. Raises TeamError."""
     from ..store.postgres.connection import TeamError
-    from ..store.postgres.memory_push import pushed_memories, withdraw_memories
+    from ..store.postgres.memories import pushed_memories, withdraw_memories
     from ..store.postgres.push import TeamPush
 
     try:

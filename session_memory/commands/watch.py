@@ -15,7 +15,7 @@ from ..store.refresh import NEWER, open_store
 from ..store.sqlite.corruption import quarantine_notice
 from ..system.terminal import Terminal
 from ..text.format import counted
-from ..upkeep.watch_lock import watch_lock
+from ..upkeep.runs import watch_lock
 from .arguments import add_home
 from .progress import megabytes
 from .service_files import KINDS, service
@@ -93,7 +93,7 @@ def _watch(location: StoreLocation, find: Callable[[], StoreLocation], terminal:
         store.redact_again(REDACTION_SECONDS)
 
     def place_files(_: SqliteStore) -> None:
-        from ..upkeep.private_files import follow_rules
+        from ..upkeep.leftover_files import follow_rules
 
         follow_rules(watcher.location, os.environ, log.say_once)
 

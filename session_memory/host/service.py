@@ -20,7 +20,7 @@ from ..settings.host_layout import Group, Layout
 from ..settings.notices import notices
 from ..settings.program import source_dir
 from ..settings.sections import host_settings
-from ..store.postgres.pool import TeamPool
+from ..store.postgres.engine import TeamPool
 from ..text.format import counted
 from ..tools import GroupBackend
 from . import agent, ipc

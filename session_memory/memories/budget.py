@@ -19,7 +19,7 @@ from ..system.files import read_whole
 from .strategy import BudgetError, Usage
 
 if TYPE_CHECKING:
-    from ..store.sqlite.token_accounts import TokenAccounts
+    from ..store.sqlite.queue_database import TokenAccounts
     from .strategy import Call
 
 Prices = Mapping[str, Mapping[str, float]]

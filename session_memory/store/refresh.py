@@ -12,7 +12,6 @@ from ..errors import SessionMemoryError, described
 from ..system.sqlite import UPDATE, CorruptDatabaseError, DatabaseError, NewerDatabaseError, Patience, explained
 from ..text.format import counted
 from ..text.timestamps import now_milliseconds
-from .ingest.unchanged import count_unchanged, not_in_yet
 from .location import StoreLocation
 from .sqlite.conversations import rebuild_conversations
 from .sqlite.corruption import REBUILT, damage_recognised, quarantine_if_corrupt, quarantine_notice
@@ -20,6 +19,7 @@ from .sqlite.engine import SqliteStore
 from .sqlite.exclusions import VisibilityOverrides
 from .sqlite.queue_file import has_queue
 from .sqlite.schema import complete
+from .sqlite.unchanged import count_unchanged, not_in_yet
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

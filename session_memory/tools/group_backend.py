@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from ..settings.host_layout import Group, Layout
-    from ..store.postgres.pool import TeamPool
+    from ..store.postgres.engine import TeamPool
     from ..transcripts.entries import Entry
     from ..transcripts.gate import Described
     from ..transcripts.pointers import SavedSession, SessionManager

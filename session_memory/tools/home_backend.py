@@ -18,7 +18,7 @@ from .store_backend import StoreBackend
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ..store.postgres.pool import TeamPool
+    from ..store.postgres.engine import TeamPool
     from ..transcripts.entries import Entry
     from ..transcripts.sessions import FoundSession
     from .backend import Search, SearchLimits, SearchResult

@@ -8,7 +8,7 @@ from shlex import quote as quote_argument
 from typing import TYPE_CHECKING
 
 from ..errors import SessionMemoryError
-from ..store.postgres.pool import TeamPool
+from ..store.postgres.engine import TeamPool
 from .backend import EVERYWHERE, RefusedError, SearchResults
 from .store_search import errors_in_store, location_with_store, note, search_store
 from .team_search import is_joined, search_team, team_entries

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ..store.location import StoreLocation
-    from ..store.postgres.pool import TeamPool
+    from ..store.postgres.engine import TeamPool
     from ..store.sqlite.memory_index import IndexedMemory
     from ..store.values import Hit, StoredEntry
     from .backend import SearchLimits, SearchResult

@@ -7,14 +7,20 @@ from __future__ import annotations
 import os
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import NamedTuple
 
-from ..memories.folders import folder_of, groups_of
+from ..archives.privacy import settle
+from ..errors import SessionMemoryError, described
+from ..memories.folders import folder_of, groups_of, home_of
+from ..memories.library import open_index
 from ..settings.homes import private_beside
+from ..settings.privacy import Privacy
 from ..store.location import StoreLocation
+from ..store.refresh import PATIENCE_SECONDS, Note
 from ..system.files import is_regular
+from ..system.sqlite import CorruptDatabaseError, Patience
 
 UNFINISHED_SECONDS = 3600.0
 CURSOR_SECONDS = 90 * 86_400.0
@@ -66,3 +72,19 @@ def _remove(name: str, directory: int | None, until: float) -> None:
         status = os.stat(name, dir_fd=directory, follow_symlinks=False)
         if is_regular(status) and status.st_mtime < until:
             os.unlink(name, dir_fd=directory)
+
+
+def follow_rules(location: StoreLocation, environ: Mapping[str, str], note: Note) -> None:
+    """Move files that rules exclude to private folders, and others back. A host does this for its groups' archives.
+    Calls `note` with any obstacle. Raises CorruptDatabaseError."""
+    try:
+        for archives in location.archives:
+            if not archives.confined_to and os.path.isdir(archives.directory):
+                settle(archives.directory, Privacy(environ, location.home))
+        if any(os.path.isdir(home_of(location, group).memories_dir) for group in groups_of(location)):
+            with open_index(location, note, Patience(PATIENCE_SECONDS)):
+                pass  # which has moved them
+    except CorruptDatabaseError:
+        raise
+    except (SessionMemoryError, OSError) as error:
+        note(f"what rules exclude could not all be moved: {described(error)}")

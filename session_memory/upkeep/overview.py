@@ -12,7 +12,7 @@ from ..store.ingest.sources import FOREIGN
 from ..store.location import StoreLocation
 from ..store.sqlite.engine import SqliteStore
 from ..store.sqlite.queue import StoredQueue
-from ..store.sqlite.token_accounts import day_of
+from ..store.sqlite.queue_database import day_of
 from ..text.timestamps import now_milliseconds
 
 WEEK_DAYS = 7

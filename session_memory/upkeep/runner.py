@@ -111,8 +111,7 @@ def _run(location: StoreLocation, environ: Mapping[str, str], held: int) -> None
 def _work(location: StoreLocation, environ: Mapping[str, str], run: UpkeepRun, runs: RunLog, log: HookLog) -> None:
     """Do the work and record the outcome in `run`. Raises SessionMemoryError, OSError."""
     from ..store.refresh import use_store
-    from .leftover_files import remove_leftovers
-    from .private_files import follow_rules
+    from .leftover_files import follow_rules, remove_leftovers
 
     remove_leftovers(location)
     allowance = TimeBudget()

@@ -122,7 +122,7 @@ def withdraw_forgotten(
     """Delete this machine's sessions, as (group, id), and memories, by group, from the team; return the number deleted.
     Sessions that are still shared are pushed again next time. Raises TeamError if the server does not answer in time
     (the next push then deletes them all); ConfigError."""
-    from ..store.postgres.memory_push import pushed_memories, withdraw_memories
+    from ..store.postgres.memories import pushed_memories, withdraw_memories
     from ..store.postgres.push import TeamPush
 
     team = team_of(location.home)

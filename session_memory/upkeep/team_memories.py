@@ -12,8 +12,8 @@ from ..memories.folders import folder_of, groups_of
 from ..memories.library import open_index
 from ..settings.rules import SHARES
 from ..store.location import StoreLocation
-from ..store.postgres import memory_push
-from ..store.postgres.memory_push import MemoryPush
+from ..store.postgres import memories as team_memories
+from ..store.postgres.memories import MemoryPush
 from ..store.postgres.push import TeamPush
 from ..store.refresh import Note
 from ..store.sqlite.memory_index import IndexedMemory, MemoryFilter
@@ -38,11 +38,11 @@ def push_memories(
 ) -> MemoryPushReport:
     """Push new and changed memories in batches until `is_spent`; withdraw those that are no longer shared, are
     superseded, or were forgotten. Raises SessionMemoryError, OSError."""
-    pushed = memory_push.pushed_memories(team)
+    pushed = team_memories.pushed_memories(team)
     shared, known = _shared(location, shared_as, note)
     keys = {(memory.home, memory.id) for memory, _ in shared}
     gone = [one.number for key, one in pushed.items() if key not in keys and _is_gone(location, key, known)]
-    memory_push.withdraw_memories(team, gone)
+    team_memories.withdraw_memories(team, gone)
     count = 0
     for at in range(0, len(shared), BATCH):
         if is_spent():
@@ -53,7 +53,7 @@ def push_memories(
             if one.key not in pushed or pushed[one.key].mark != one.mark
         ]
         before = [pushed[one.key].number for one in changed if one.key in pushed]
-        count += memory_push.push_memories(team, changed, before) if changed else 0
+        count += team_memories.push_memories(team, changed, before) if changed else 0
     return MemoryPushReport(count, len(gone))
 
 

@@ -18,7 +18,7 @@ from starlette.staticfiles import StaticFiles
 from .. import __version__
 from ..errors import SessionMemoryError, described
 from ..store.postgres.connection import TeamError
-from ..store.postgres.pool import TeamPool
+from ..store.postgres.engine import TeamPool
 from ..system.sqlite import CorruptDatabaseError, NewerDatabaseError
 from .access import MOST_BODY_BYTES, Guard
 from .jinja import TEMPLATES, environment

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..store.sqlite.when_and_where import work_places
+from ..store.sqlite.tool_uses import work_places
 from ..text.moments import milliseconds_at
 from ..text.sanitize import for_people
 from .session_list import project_of, shown_runtime

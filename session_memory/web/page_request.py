@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from ..store.location import StoreLocation
-    from ..store.postgres.pool import TeamPool
+    from ..store.postgres.engine import TeamPool
     from ..store.sqlite.engine import SqliteStore
     from .active_sessions import ActiveSession
     from .alarms import Alarm

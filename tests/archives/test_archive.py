@@ -15,9 +15,8 @@ from markdown_snapshot import MarkdownSnapshot
 from records import append, assistant, exchange, line, record, tool_result, user, write
 from text_scene import PIECES, Judge, samples
 
-from session_memory.archives.format import facts_in, messages_in, render_trailer, slug
+from session_memory.archives.format import ArchiveStyle, facts_in, messages_in, render_trailer, slug
 from session_memory.archives.list import find_archive, list_archives
-from session_memory.archives.messages import ArchiveStyle
 from session_memory.host.ledger import task_text
 from session_memory.runtimes.claude import RUNTIME as CLAUDE
 from session_memory.settings.compiled import Settings

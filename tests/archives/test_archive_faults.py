@@ -110,7 +110,7 @@ def test_memory_does_not_grow_with_the_transcript(tmp_path, folder):
     program = f"""
 import os, resource, sys
 sys.path.insert(0, {str(ROOT)!r})
-from session_memory.archives.messages import ArchiveStyle
+from session_memory.archives.format import ArchiveStyle
 from session_memory.archives.writer import ArchiveSource, write_archive
 from session_memory.runtimes import runtime
 write_archive(ArchiveSource("s", {str(transcript)!r}, runtime("agent-sdk")), {str(folder)!r}, ArchiveStyle(), 0.0)

@@ -236,7 +236,7 @@ def test_an_agent_of_pi_s_template_runs_what_its_skills_teach(bare_pi: Pi, fake_
 
 def make_pi_archive(transcript: Path, directory: Path) -> None:
     """The archive of a session of Pi."""
-    from session_memory.archives.messages import ArchiveStyle
+    from session_memory.archives.format import ArchiveStyle
     from session_memory.archives.writer import ArchiveSource, write_archive
     from session_memory.runtimes import runtime
 

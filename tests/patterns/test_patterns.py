@@ -18,7 +18,7 @@ from session_memory.patterns.failures import (
     what_followed,
 )
 from session_memory.patterns.habits import FailingCommand, FilePair, find_habits, matching_errors
-from session_memory.store.ingest.error_lines import error_line
+from session_memory.store.ingest.extract import error_line
 from session_memory.store.sqlite.tool_uses import conversation_steps
 from session_memory.store.values import Filter, StoredEntry
 from session_memory.text.shell_commands import LOOKING, commit_message, family, is_looking, may_find_nothing

@@ -16,7 +16,7 @@ from session_memory.store.rules import StoreRules
 from session_memory.store.sqlite.engine import SqliteStore
 from session_memory.store.sqlite.exclusions import is_behind
 from session_memory.store.sqlite.queue import StoredQueue
-from session_memory.store.sqlite.when_and_where import work_hours, work_places
+from session_memory.store.sqlite.tool_uses import work_hours, work_places
 
 AGENT, PRIVATE = "/srv/agent", "/srv/private"
 

@@ -10,9 +10,9 @@ from records import exchange, user
 from store_scene import MONDAY, StoreUser
 
 from session_memory.store import refresh as refreshing
-from session_memory.store.ingest.unchanged import unchanged_files
 from session_memory.store.location import find_location
 from session_memory.store.refresh import NEWER, open_store, refresh, use_store
+from session_memory.store.sqlite.unchanged import unchanged_files
 from session_memory.system.files import stamp_of
 from session_memory.system.sqlite import DatabaseError
 from session_memory.text.timestamps import now_milliseconds

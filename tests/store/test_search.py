@@ -12,7 +12,7 @@ from records import assistant, exchange, lines, record, user
 from store_scene import EVERYTHING, Scene
 
 from session_memory.activity.updates import HEADER
-from session_memory.store.search import candidates
+from session_memory.store.search import search as search_module
 from session_memory.store.values import Filter, Hit, Hits
 
 START = 1_780_000_000
@@ -297,7 +297,7 @@ def test_common_words_beside_a_rare_one_are_counted_in_old_conversations_too(sce
 def test_a_search_for_a_phrase_says_how_many_older_entries_were_not_read_for_it(scene, monkeypatch):
     sessions(scene, old="plum jam in the cellar", **{f"s{number}": f"jam {number}, and a plum" for number in range(6)})
     assert (found(scene, '"plum jam"'), search(scene, '"plum jam"').unchecked) == (["old"], 0)
-    monkeypatch.setattr(candidates, "MOST_CHECKED", 4)
+    monkeypatch.setattr(search_module, "MOST_CHECKED", 4)
     hits = search(scene, '"plum jam"')
     assert len(hits) > 1, "none of those that were read has it, and its words are looked for"
     assert hits.notice.startswith("3 older entries may fit the quoted phrase and were not read for it")

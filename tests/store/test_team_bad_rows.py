@@ -10,12 +10,10 @@ import pytest
 from store_scene import EVERYTHING, Scene, put, said, state, tool
 from team_scene import Member, Team, memory
 
-from session_memory.store.postgres.activity import recent_sessions
+from session_memory.store.postgres.activity import machines_of, recent_sessions
 from session_memory.store.postgres.connection import TeamError, connect
 from session_memory.store.postgres.engine import TeamStore
-from session_memory.store.postgres.machines import machines_of
-from session_memory.store.postgres.memories import TeamMemories
-from session_memory.store.postgres.memory_push import push_memories
+from session_memory.store.postgres.memories import TeamMemories, push_memories
 from session_memory.store.postgres.push import TeamPush
 from session_memory.store.sqlite.memory_index import MemoryFilter
 

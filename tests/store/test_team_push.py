@@ -20,10 +20,9 @@ from team_scene import AS_IT_IS, PROJECT, Team, push
 from session_memory.store import team_push
 from session_memory.store.postgres.connection import FullTeamError, TeamError, UnreachableTeamError, connect, explained
 from session_memory.store.postgres.engine import TeamStore
-from session_memory.store.postgres.prepared_push import PreparedBatch
 from session_memory.store.postgres.push import TeamPush
 from session_memory.store.postgres.schema import MIGRATIONS, migrate, schema_state, setup_sql
-from session_memory.store.postgres.session_push import SessionPush
+from session_memory.store.postgres.session_push import PreparedBatch, SessionPush
 from session_memory.store.team_push import SharedAs, push_new
 from session_memory.store.values import Filter, ToolOutcome, key_of
 

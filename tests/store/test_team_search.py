@@ -13,8 +13,7 @@ from bench.corpus import Texts
 from bench.search import SEED, batch_of, words_and_common
 from session_memory.store.postgres import push, search_index
 from session_memory.store.postgres.engine import TeamStore
-from session_memory.store.postgres.memories import TeamMemories
-from session_memory.store.postgres.memory_push import push_memories
+from session_memory.store.postgres.memories import TeamMemories, push_memories
 from session_memory.store.postgres.push import TeamPush
 from session_memory.store.sqlite.memory_index import MemoryFilter
 from session_memory.store.values import Filter, Hit

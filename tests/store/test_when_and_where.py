@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from store_scene import EVERYTHING, MINUTE, START, Scene, put, said, state
 
-from session_memory.store.sqlite.when_and_where import WorkHour, WorkPlace, work_hours, work_places
+from session_memory.store.sqlite.tool_uses import WorkHour, WorkPlace, work_hours, work_places
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ from session_memory.memories.strategy import Memory
 from session_memory.runtimes import runtime
 from session_memory.settings.compiled import Settings
 from session_memory.settings.homes import person_home
-from session_memory.store.ingest import error_lines, extract
+from session_memory.store.ingest import extract
 from session_memory.store.search.snippet import excerpts
 from session_memory.text.sanitize import beginning, for_people, shortened
 from session_memory.transcripts.entries import Session
@@ -34,7 +34,7 @@ from session_memory.transcripts.log import last_entries, render
 
 RANDOM = random.Random(11)
 PIECE = 8  # so many characters of a token together are a piece of it
-ERROR_CUTS = (error_lines.ERROR_CHARACTERS, 1000, error_lines.LOOKED_AT_CHARACTERS)
+ERROR_CUTS = (extract.ERROR_CHARACTERS, 1000, extract.LOOKED_AT_CHARACTERS)
 TITLE_CUTS = (24, 40, 50, 60, 80, 100, 200)
 TEXT_CUTS = (64, 100, 200, 464, 500, 600, 1000, extract.ARGUMENT_CHARACTERS)
 PAGE_CUTS = (100, format.TITLE_CHARACTERS, prompt_index.TEXT_CHARACTERS)
@@ -140,7 +140,7 @@ def test_titles_logs_errors_and_snippets_show_no_piece_of_a_token(tmp_path):
         shown += [excerpt.text for excerpt in excerpts([text], {}, lambda _: [])]
         shown += [shortened(text, cut) for cut in TITLE_CUTS]
     for text in [text for cut in ERROR_CUTS for text in planted.around(cut, 3)]:
-        shown += [error_lines.error_line(f"Error: {text}"), error_lines.error_line(text * 20)]
+        shown += [extract.error_line(f"Error: {text}"), extract.error_line(text * 20)]
     assert planted.pieces_in("\n".join(shown)) == []
 
 

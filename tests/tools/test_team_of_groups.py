@@ -14,8 +14,8 @@ from team_scene import Team, memory
 
 from session_memory.host.ipc import write_snapshots
 from session_memory.settings.registry import register_host
-from session_memory.store.postgres.memory_push import push_memories
-from session_memory.store.postgres.pool import TeamPool
+from session_memory.store.postgres.engine import TeamPool
+from session_memory.store.postgres.memories import push_memories
 from session_memory.store.postgres.push import TeamPush
 from session_memory.tools import GroupBackend, call
 from session_memory.tools.host_tools import tools_for

@@ -13,7 +13,7 @@ from records import exchange
 from store_scene import MONDAY, Scene, put, said, state
 from team_scene import Member, Team, memory
 
-from session_memory.store.postgres.memory_push import push_memories
+from session_memory.store.postgres.memories import push_memories
 from session_memory.store.postgres.push import TeamPush
 
 

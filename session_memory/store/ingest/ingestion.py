@@ -19,7 +19,7 @@ from ...system.sqlite import DatabaseError
 from ...system.zstd import DamagedFileError, NoLibraryError
 from ...text.timestamps import now_milliseconds
 from ..contract import Store
-from ..sqlite.known_files import RETRY_MILLISECONDS
+from ..sqlite.unchanged import RETRY_MILLISECONDS
 from ..values import Batch, FileState, UnreadFile
 from .extract import Extract, Extractor
 from .file_state import advanced, begun, is_beginning, is_unchanged

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import os
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext, suppress
+from typing import Any
 
+from ...archives.format import ASKING, TOOL, messages_in, title_in
+from ...archives.list import list_archives
+from ...archives.privacy import private_folder
+from ...system.confined_files import OutsideGroupError, pinned
+from ...system.files import open_regular, path_text, read_at
+from ...system.sqlite import DatabaseError
+from ...text.format import one_line
+from ...text.sanitize import for_people
+from ...text.timestamps import epoch_seconds
+from ...transcripts.reader import USER_RANK
 from ..contract import Store
-from ..location import StoreLocation
-from ..values import FileState, UnreadFile
-from .archives import take_archives
+from ..location import Archives, StoreLocation
+from ..values import Batch, FileState, NewEntry, NewTool, UnreadFile, key_of
 from .file_state import is_unchanged
 from .ingestion import BATCH_BYTES, Ingestion, IngestReport, Progress
 from .sources import SourceDirectory, SourceFile
@@ -66,3 +78,141 @@ def pending(store: Store, watched: Iterable[SourceDirectory]) -> tuple[int, int]
             new = file.size - state.offset if state and is_same else file.size
             files, size = files + bool(new), size + new
     return files, size
+
+
+SOURCE = "archive"
+PREFIX = "conversations/"
+UNKNOWN_NAME = "tool"
+
+
+def take_archives(store: Store, archives: Archives) -> IngestReport:
+    """Store the archives of sessions without a transcript, and forget those whose transcript has been found. A session
+    archived under a name that a person gave it keeps that name as its title.
+
+    Raises DatabaseError; unreadable archives are problems in the report.
+    """
+    report = IngestReport()
+    states = store.file_states(archives.home)
+    transcripts = [state for state in states.values() if state.source != SOURCE]
+    known = {state.session_id for state in transcripts}
+    keys = set(states)
+    taken: dict[str, FileState] = {}
+    for key, state in states.items():
+        if state.source == SOURCE and state.root == archives.directory:
+            if state.session_id in known:
+                store.forget(archives.home, key)
+            else:
+                taken[state.session_id] = state
+    try:
+        with _held(archives) as directory:
+            for path, facts in _every_archive(directory):
+                session = facts["session"]
+                if facts.get("group", "") not in ("", archives.home):
+                    continue
+                if facts.get("is_named"):
+                    _name(store, [state for state in transcripts if state.session_id == session], facts["title"])
+                if session in known:
+                    continue
+                known.add(session)  # while an archive is moved, it may be in both folders
+                before = taken.get(session)
+                key = before.file_path if before else _free_key(path, session, keys)
+                keys.add(key)
+                try:
+                    _take_archive(store, path, key, facts, archives, before, report)
+                except DatabaseError:
+                    raise
+                except Exception as error:  # it is that archive's, and no other's
+                    problem = getattr(error, "strerror", None) or f"{type(error).__name__}: {error}"
+                    report.problems.append((f"{archives.directory}/{key}", problem))
+    except FileNotFoundError:
+        pass
+    except OutsideGroupError as error:
+        report.problems.append((archives.directory, str(error)))
+    return report
+
+
+def _held(archives: Archives) -> AbstractContextManager[str]:
+    """Yield a path to the directory that stays valid while it is read, even if an agent replaces it."""
+    confined_to = archives.confined_to
+    return pinned(confined_to, archives.directory) if confined_to else nullcontext(archives.directory)
+
+
+def _name(store: Store, states: list[FileState], title: str) -> None:
+    """Give a session, whose transcripts have these states, the title that a person chose."""
+    title = one_line(for_people(title))
+    named = [state._replace(title=title, title_rank=USER_RANK) for state in states]
+    if named != states:
+        store.write([Batch(before, after, [], []) for before, after in zip(states, named)])
+
+
+def _free_key(path: str, session: str, keys: set[str]) -> str:
+    """Return the key for an archive; two folders may have one of the same name."""
+    key = PREFIX + path_text(os.path.basename(path))
+    return f"{PREFIX}{session}.md" if key in keys else key
+
+
+def _every_archive(directory: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the path and the facts of every archive, including private ones: rules hide these when they are read."""
+    yield from sorted(list_archives(directory), key=lambda one: one[0])
+    with suppress(OSError, OutsideGroupError), private_folder(directory) as folder:
+        yield from sorted(list_archives(folder), key=lambda one: one[0])
+
+
+def _take_archive(
+    store: Store, path: str, key: str, facts: dict[str, Any], archives: Archives, before: FileState | None,
+    report: IngestReport,
+) -> None:  # fmt: skip
+    descriptor = open_regular(path)
+    try:
+        status = os.fstat(descriptor)
+        if before and (before.file_size, before.inode) == (status.st_size, status.st_ino):
+            return
+        text = read_at(descriptor, 0, status.st_size).decode("utf-8", "replace")
+    finally:
+        os.close(descriptor)
+    if before:
+        store.forget(archives.home, key)
+    entries = _entries(text, facts, archives.home)
+    state = FileState(
+        archives.home, key, archives.directory, SOURCE, facts["session"],
+        last_modified=status.st_mtime_ns // 1_000_000, file_size=status.st_size, offset=status.st_size,
+        inode=status.st_ino, cwd=for_people(_string(facts.get("cwd"))),
+        title_rank=USER_RANK if facts.get("is_named") else 1,
+        title=for_people(title_in(text.partition("\n")[0])),
+        first_entry_timestamp=_milliseconds(facts.get("first")), last_entry_timestamp=_milliseconds(facts.get("last")),
+    )  # fmt: skip
+    if store.write([Batch(None, state, entries, [])]) != [None]:
+        report.files += 1
+        report.changed += 1
+        report.bytes += status.st_size
+        report.entries += len(entries)
+
+
+def _entries(text: str, facts: dict[str, Any], home: str) -> list[NewEntry]:
+    """Return the messages of an archive, and its tool uses if it has them."""
+    cwd = for_people(_string(facts.get("cwd")))
+    said = [one for one in messages_in(text) if one.speaker]
+    entries = []
+    for number, (speaker, text, at) in enumerate(said):
+        words = for_people(text)
+        when = None if at is None else round(at * 1000)
+        if number == len(said) - 1:
+            when = _milliseconds(facts.get("last")) or when
+        key = key_of(f"{home}{SOURCE} {facts['session']} {number} {speaker} {words}")
+        role = "user" if speaker in ASKING else "assistant"
+        if speaker == TOOL:
+            name, _, argument = words.partition(" ")
+            tool = NewTool(key, key, name or UNKNOWN_NAME, "other", argument)
+            entries.append(NewEntry(key, 0, number, role, "", when, cwd, (tool,)))
+        else:
+            entries.append(NewEntry(key, 0, number, role, words, when, cwd))
+    return entries
+
+
+def _milliseconds(text: object) -> int | None:
+    seconds = epoch_seconds(text)
+    return None if seconds is None else round(seconds * 1000)
+
+
+def _string(value: object) -> str:
+    return value if isinstance(value, str) else ""

@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 from ..values import ITEM_BITS, StoredEntry
 from .connection import NOW, explained
+from .engine import TeamStore
 from .push import TeamPush
-from .rows import ITEMS, entry_of, labels
+from .rows import ITEMS, entry_of, labels, time_in
 
 LATELY_HOURS = 48  # by the server's clock, since a session was pushed to
 MOST_SESSIONS = 200
@@ -50,3 +51,24 @@ def recent_sessions(team: TeamPush, projects: Iterable[str]) -> list[RecentSessi
             text = one.text[:TEXT_CHARACTERS]
             items.setdefault(one.id >> ITEM_BITS, []).append(one._replace(text=text))
     return [RecentSession._make((*labels(session), tuple(items.get(session[0], ())))) for session in sessions]
+
+
+class TeamMachine(NamedTuple):
+    """A machine: `who` as in ann@laptop, the time of its last push (milliseconds since the epoch, None: never), its
+    version of session-memory, and how many of its sessions the asking member may read."""
+
+    who: str
+    pushed_at: int | None
+    program: str
+    sessions: int
+
+
+def machines_of(store: TeamStore) -> list[TeamMachine]:
+    """Return all machines, in the order of their names. Raises TeamError."""
+    sql = f"""
+        SELECT m.owner || '@' || m.name, {time_in("m.pushed_at")}, m.program,
+            (SELECT count(*) FROM session AS s WHERE s.owner = m.owner AND s.machine = m.name)
+        FROM machine AS m ORDER BY 1
+    """
+    with store.asking():
+        return [TeamMachine._make(labels(row)) for row in store.connection.execute(sql)]

@@ -2,20 +2,35 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from array import array
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any
 
+from ...text.format import counted
 from ..search.search import search
 from ..values import ITEM_BITS, TOOL_ROLE, Conversation, Counts, Filter, Hits, StoredEntry
-from .connection import ANSWER_SECONDS, CONNECT_SECONDS, WAIT_SECONDS, TeamError, connect, explained, place_of
+from .connection import (
+    ANSWER_SECONDS,
+    CONNECT_SECONDS,
+    PATIENCE_SECONDS,
+    WAIT_SECONDS,
+    TeamError,
+    UnreachableTeamError,
+    connect,
+    explained,
+    place_of,
+)
 from .rows import CONVERSATIONS, IS_SOUND, ITEMS, NUMBERS, conversation_of, entry_of, where, where_session
 from .schema import check_member
 from .search_index import PostgresSearchIndex, TeamTables
 
 TYPE_CHECKING = False
+
+
 if TYPE_CHECKING:
     from .connection import TeamConnection
 
@@ -113,3 +128,64 @@ class TeamStore:
     def _rows(self, sql: str, values: list[Any]) -> list[tuple[Any, ...]]:
         with self.asking():
             return self.connection.cursor(binary=True).execute(sql, values).fetchall()
+
+
+SILENCE_SECONDS = 30  # that a server which did not answer is not asked again
+
+
+class TeamPool:
+    """Connections to teams for the page and the tools of an agent, so that no request waits for a new one. A server
+    that did not answer is skipped for a while."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()  # held while a connection is made: others wait for the result
+        self._free: list[TeamStore] = []
+        self._silence: tuple[str, float, str] = ("", 0.0, "")  # a URL, until when it is skipped, and why
+
+    @contextmanager
+    def store(self, url: str) -> Iterator[TeamStore]:
+        """Lend the store of the team at `url` for the block. Raises TeamError."""
+        store = self._had(url)
+        try:
+            yield store
+        except UnreachableTeamError as error:
+            self._note(url, error)
+            store.close()
+            raise
+        except BaseException:
+            store.close()
+            raise
+        with self._lock:
+            if not self._free:  # one is enough while a user types: a server has few connections
+                self._free.append(store)
+                return
+        store.close()
+
+    def close(self) -> None:
+        """Close those that nobody has."""
+        with self._lock:
+            stores, self._free = self._free, []
+        for store in stores:
+            store.close()
+
+    def _had(self, url: str) -> TeamStore:
+        """Return an open store that is not in use, else a new one."""
+        from .engine import TeamStore
+
+        with self._lock:
+            silent, until, why = self._silence
+            if url == silent and (seconds := round(until - time.monotonic())) > 0:
+                raise UnreachableTeamError(f"{why}; it is asked again in {counted(seconds, 'second')}")
+            while self._free:
+                store = self._free.pop()
+                if store.url == url and store.answers():
+                    return store
+                store.close()
+            try:
+                return TeamStore(url, seconds=PATIENCE_SECONDS)
+            except UnreachableTeamError as error:
+                self._note(url, error)
+                raise
+
+    def _note(self, url: str, error: UnreachableTeamError) -> None:
+        self._silence = (url, time.monotonic() + SILENCE_SECONDS, str(error))

@@ -17,10 +17,9 @@ from ..search.terms import Terms
 from ..sqlite.search_index import terms_of
 from .connection import ANSWER_SECONDS, NOW, TeamError, connect, cut, explained, place_of
 from .postings import packed, unpacked
-from .prepared_push import PreparedBatch, PreparedSession, prepared, storable
 from .rows import NUMBERS
 from .schema import check_member
-from .session_push import PushedSession, SessionPush, SharedSession
+from .session_push import PreparedBatch, PreparedSession, PushedSession, SessionPush, SharedSession, prepared, storable
 
 if TYPE_CHECKING:
     from .connection import TeamConnection

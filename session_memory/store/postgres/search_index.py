@@ -19,8 +19,7 @@ from ..search.ranking import length_norms
 from ..search.terms import Terms
 from ..sqlite.search_index import terms_of
 from ..values import ITEM_BITS, TOOL_ROLE, Conversation, Filter, StoredEntry
-from .expressions import items_of
-from .postings import ID_BYTES, clipped, unpacked
+from .postings import ID_BYTES, clipped, items_of, unpacked
 from .rows import (
     CONVERSATIONS,
     IS_SOUND,

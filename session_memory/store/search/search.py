@@ -7,14 +7,30 @@ the best items of the best conversations are read, which tells how often a term 
 from __future__ import annotations
 
 import time
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Sequence
+from functools import reduce
+from heapq import nlargest
+from itertools import pairwise
 
 from ...text.characters import plain
-from ..values import Filter, Hits
-from .candidates import Candidates
-from .dates import times_in
-from .index import SearchIndex
-from .postings import WHOLE, postings_of, postings_of_literal, scope_of
-from .query import LONGEST, parse, relaxed
+from ..values import Filter, Hit, Hits
+from .dates import NamedTime, closeness, times_in
+from .index import ConversationRange, SearchIndex
+from .postings import WHOLE, QueryPostings, both, either, has, postings_of, postings_of_literal, scope_of
+from .query import LONGEST, Part, Query, contains, literal_spans, occurrences, parse, relaxed
+from .ranking import (
+    AT_THE_TIME,
+    VERBATIM,
+    best_of,
+    conversation_scores,
+    conversations_of,
+    entry_score,
+    recency,
+    shares,
+    standing_together,
+)
+from .snippet import Span, excerpts, snippet
 
 
 def search(index: SearchIndex, query: str, wanted: Filter, *, now: float | None = None, whole: int = WHOLE) -> Hits:
@@ -35,3 +51,179 @@ def search(index: SearchIndex, query: str, wanted: Filter, *, now: float | None 
             hits = Candidates(index, asked, postings_of(index, asked, scope, wanted, whole), wanted, times).hits()
             hits.unchecked = max(hits.unchecked, unchecked)
     return hits
+
+
+MOST_CONVERSATIONS = 50  # whose items are ranked: reading those of more changes nothing
+EACH = 3  # items of each that are read to rank them
+MOST_READ = 100
+AT_ONCE = 2000  # items whose texts are read for phrases
+ENOUGH = 200  # items that have them: no older ones are read
+MOST_CHECKED = 20_000  # short ones take half a second
+READ_CHARACTERS = 1500
+CHECKED_CHARACTERS = 100_000
+BYTES_A_TERM = 6
+TOOL_SHARE = 0.9  # the weight of a message against the same words in a command
+FEW = 5  # conversations: if fewer are found, up to EACH of their entries are shown
+
+
+class Candidates:
+    """The items found for a query, with their scores; `hits` returns those to show. `times` are the times that the
+    query names."""
+
+    def __init__(
+        self, index: SearchIndex, asked: Query, found: QueryPostings, wanted: Filter, times: Sequence[NamedTime]
+    ) -> None:
+        self._index = index
+        self._terms = index.terms
+        self._asked = asked
+        self._found = found
+        self._wanted = wanted
+        self._times = times
+        self._scores: dict[int, float] = {}
+        self._unchecked = 0
+        self._verbatim = self._saying_it(found.perhaps_verbatim)
+        self._allowed = self._those_allowed()
+
+    def hits(self) -> Hits:
+        """Return the best item of each of the best conversations; more of each if there are few."""
+        scores = self._conversations()
+        found = {one: self._items_of(one) for one in self._index.conversations_at(scores, self._wanted)}
+        items = {one: best for one, best in found.items() if best}
+        self._read([item for one in sorted(items, key=_order, reverse=True) for item in items[one]])
+        for best in items.values():
+            best.sort(key=lambda item: (item in self._verbatim, self._scores[item]), reverse=True)
+        of_items = shares({one: self._scores[best[0]] for one, best in items.items()})
+        totals = {one: scores[one.first_item] + share for one, share in of_items.items()}
+        ranked = sorted(totals, key=lambda one: (totals[one], one.order), reverse=True)[: self._wanted.limit]
+        chosen = [(one, items[one][0]) for one in ranked]
+        if len(ranked) <= FEW:
+            more = [(one, item) for one in ranked for item in items[one][1:]]
+            chosen += more[: self._wanted.limit - len(chosen)]
+        return self._shown([(one.conversation_id, item, totals[one]) for one, item in chosen])
+
+    def _saying_it(self, items: Sequence[int]) -> set[int]:
+        """Return the items whose text contains the query as typed; if there are none and the query excludes nothing,
+        those that begin with a text that has the same terms in sequence."""
+        verbatim = self._asked.verbatim
+        if not verbatim:
+            return set()
+        heads = self._index.text_starts(items, CHECKED_CHARACTERS)
+        literally = {item for item, head in heads.items() if verbatim.text in " ".join(head.text.casefold().split())}
+        if literally or self._asked.unwanted or self._asked.unwanted_phrases:
+            return literally
+        return {
+            item
+            for item, head in heads.items()
+            if contains(self._terms.of(head.text[:READ_CHARACTERS]), verbatim.terms)
+        }
+
+    def _those_allowed(self) -> list[int] | None:
+        """Return the items that have all required parts and no unwanted phrase; None if the query has neither."""
+        found = self._found
+        required = [having for part, having in zip(found.parts, found.postings) if part.is_required]
+        if not required and not self._asked.unwanted_phrases:
+            return None
+        allowed = reduce(both, sorted(required, key=len)) if required else reduce(either, [[], *found.postings])
+        phrases = [part.terms for part in found.parts if part.is_phrase]
+        if phrases or self._asked.unwanted_phrases:
+            allowed = self._checked(allowed, phrases)
+        return either(allowed, sorted(self._verbatim))
+
+    def _checked(self, candidates: list[int], phrases: list[tuple[str, ...]]) -> list[int]:
+        """Return the candidates whose text has the phrases and no unwanted one. The newest are read first, AT_ONCE of
+        them, and older ones until enough fit, of MOST_CHECKED in all."""
+        kept: list[int] = []
+        newest = candidates[: -MOST_CHECKED - 1 : -1]
+        for at in range(0, len(newest), AT_ONCE):
+            for item, head in self._index.text_starts(newest[at : at + AT_ONCE], CHECKED_CHARACTERS).items():
+                terms = self._terms.of(head.text)
+                if all(contains(terms, phrase) for phrase in phrases) and not any(
+                    contains(terms, phrase) for phrase in self._asked.unwanted_phrases
+                ):
+                    kept.append(item)
+            if len(kept) >= ENOUGH:
+                break
+        else:
+            self._unchecked = len(candidates) - len(newest)
+        return sorted(kept)
+
+    def _conversations(self) -> dict[int, float]:
+        """Return the best conversations, by their first items, with the score that each adds to its best item."""
+        found, table = self._found, self._index.table()
+        starts, ends = table.starts, table.ends
+        scores = conversation_scores(table, found.postings, found.weights)
+        best = max(scores, default=0.0) or 1.0
+        verbatim = {bisect_right(starts, item) - 1 for item in self._verbatim}
+        for number in verbatim:
+            scores[number] += VERBATIM * best
+        if self._times:
+            at_the_time = AT_THE_TIME * best
+            scores = [
+                score + at_the_time * closeness(end, self._times) if score else 0.0 for score, end in zip(scores, ends)
+            ]
+        if self._allowed is not None:
+            every, scores = scores, [0.0] * len(scores)
+            for number in conversations_of(self._allowed, table):
+                scores[number] = every[number]
+        chosen = best_of(scores, ends, max(MOST_CONVERSATIONS, 2 * self._wanted.limit))
+        latest = max([ends[number] for number in chosen], default=0)
+        return {starts[number]: scores[number] / best + recency(latest - ends[number]) for number in chosen}
+
+    def _items_of(self, one: ConversationRange) -> list[int]:
+        """Return the EACH items of a conversation that have the most telling parts, of those that may be shown."""
+        scores = {item: 0.0 for item in self._verbatim if one.first_item <= item <= one.last_item}
+        for items, weight in zip(self._found.postings, self._found.weights):
+            first = bisect_left(items, one.first_item)
+            for item in items[first : bisect_right(items, one.last_item, first)]:
+                if self._allowed is None or has(self._allowed, item):
+                    scores[item] = scores.get(item, 0.0) + weight
+        self._scores.update(scores)
+        return nlargest(EACH, scores, key=lambda item: (item in self._verbatim, scores[item], -item))
+
+    def _read(self, items: list[int]) -> None:
+        """Read the texts of the best items (of equals, those that come first), and score them by how often they have
+        each part and how much of the query is in sequence."""
+        found = self._found
+        neighbours = [f" {first} {second} " for first, second in pairwise(_terms_of(found.parts))]
+        best = nlargest(MOST_READ, items, key=self._scores.__getitem__)
+        for item, head in self._index.text_starts(best, READ_CHARACTERS).items():
+            terms = self._terms.of(head.text)
+            often = [
+                occurrences(part, head.text, terms) if has(posting, item) else 0.0
+                for part, posting in zip(found.parts, found.postings)
+            ]
+            score = entry_score(zip(found.weights, often), head.size / BYTES_A_TERM, found.average_terms)
+            score *= 1 + standing_together(neighbours, f" {' '.join(terms)} ")
+            self._scores[item] = score * TOOL_SHARE if head.is_tool else score
+
+    def _shown(self, chosen: list[tuple[int, int, float]]) -> Hits:
+        """Hits of the ids of conversations, items in them and scores."""
+        entries = self._index.items([item for _, item, _ in chosen])
+        conversations = self._index.conversations({id for id, _, _ in chosen})
+        chosen = [one for one in chosen if one[0] in conversations and one[1] in entries]
+        weights = {term: weight for part, weight in zip(self._found.parts, self._found.weights) for term in part.terms}
+        found = excerpts([entries[item].text for _, item, _ in chosen], weights, self._spans)
+        hits = [
+            Hit(entries[item], conversations[id], *snippet(excerpt, weights, self._spans), round(score, 4))
+            for (id, item, score), excerpt in zip(chosen, found)
+        ]
+        return Hits(hits, self._unchecked)
+
+    def _spans(self, text: str) -> list[Span]:
+        """Return the terms of a text to highlight: of a prefix part only its character, and literal parts."""
+        spans = self._terms.spans(text)
+        for part in self._found.parts:
+            if part.is_prefix:
+                first = part.terms[0]
+                spans = [(at, at + 1, first) if term[0] == first else (at, end, term) for at, end, term in spans]
+            elif part.is_literal:
+                spans += literal_spans(text, part.terms[0])
+        return spans
+
+
+def _order(one: ConversationRange) -> tuple[int, str, int]:
+    return one.order
+
+
+def _terms_of(parts: Iterable[Part]) -> list[str]:
+    return [term for part in parts for term in part.terms]

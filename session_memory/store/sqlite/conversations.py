@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from ...system.sqlite import explained, fetch, writing
 from ..values import ITEM_BITS
-from .known_files import gap_minutes as stored_gap_minutes
+from .unchanged import gap_minutes as stored_gap_minutes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

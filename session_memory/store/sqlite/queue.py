@@ -13,10 +13,9 @@ from ...system.sqlite import fetch
 from ..rules import StoreRules
 from ..values import Conversation, Filter, StoredEntry, Usage
 from .exclusions import WHOLE, Exclusions
-from .queue_database import QueueDatabase, forget_item_ids
+from .queue_database import QueueDatabase, TokenAccounts, forget_item_ids, settle
 from .rows import conversation_columns, conversation_of, items_between, where
 from .seen_items import find_again, seen_elsewhere, seen_of, unseen
-from .token_accounts import TokenAccounts, settle
 
 if TYPE_CHECKING:
     from apsw import Connection

@@ -10,13 +10,12 @@ from ...store.sqlite.queue_file import UnreadableQueueError
 from ...store.values import Filter
 from ...text.sanitize import for_people
 from ...text.timestamps import local_time
-from ...upkeep.cost_sums import BY, is_within, of_memories, sums_of
-from ...upkeep.costs import KnownAnswers, SessionFiles, expenses
+from ...upkeep.costs import BY, KnownAnswers, SessionFiles, expenses, is_within, of_memories, sums_of
 from ..choices import period, places
 from ..session_list import project_of
 
 if TYPE_CHECKING:
-    from ...upkeep.cost_sums import CostSum
+    from ...upkeep.costs import CostSum
     from ..page_request import PageRequest
 
 SHOWN = 12

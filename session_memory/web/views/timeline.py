@@ -7,7 +7,7 @@ from collections import Counter
 from datetime import date
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...store.sqlite.when_and_where import work_hours
+from ...store.sqlite.tool_uses import work_hours
 from ...store.values import Filter
 from ...text.sanitize import all_for_people
 from ..choices import chosen_of
@@ -16,7 +16,7 @@ from ..session_list import ShownRuntime, project_of, shown_runtime
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from ...store.sqlite.when_and_where import WorkHour
+    from ...store.sqlite.tool_uses import WorkHour
     from ...store.values import Conversation
     from ..page_request import PageRequest
 
