@@ -98,7 +98,6 @@ def best_similarity(wanted: str, error: str) -> float:
 
 
 def _telling(error: str) -> set[str]:
-    """Return the distinctive words of a normalised error."""
     return {word for word in _WORD.findall(error) if not word.startswith("<") and word not in _IN_ANY_ERROR}
 
 
@@ -164,7 +163,6 @@ class _OpenFailure:
 
 
 def _key(tool: StoredEntry) -> tuple[str, str]:
-    """Return the key that a tool call and its repetition share."""
     if tool.kind == "command":
         return "command", family(tool.text)
     return (tool.kind, tool.text) if tool.kind in ("edit", "read") else (tool.kind, tool.tool)

@@ -214,7 +214,6 @@ class _Counts:
 
 
 def _exchanges(steps: Iterable[StoredEntry]) -> Iterator[list[StoredEntry]]:
-    """Yield the tool calls of each request."""
     exchange: list[StoredEntry] = []
     for step in steps:
         if step.role == "tool":
@@ -227,7 +226,6 @@ def _exchanges(steps: Iterable[StoredEntry]) -> Iterator[list[StoredEntry]]:
 
 
 def _label(step: StoredEntry) -> str:
-    """Return the name of a step: the tool, or the family of its command."""
     if step.kind == "command" and (name := family(step.text)):
         return name
     return step.tool[:1].upper() + step.tool[1:]  # runtimes differ in the case of `Read`

@@ -82,7 +82,7 @@ class StoreLocation:
 
 
 class NoStoreError(SessionMemoryError):
-    """A path that nobody's store belongs to."""
+    """A path that has no store."""
 
 
 def find_location(path: str | None, environ: Mapping[str, str]) -> StoreLocation:
@@ -115,7 +115,6 @@ def find_location(path: str | None, environ: Mapping[str, str]) -> StoreLocation
 
 
 def _agent_home_at(start: str, environ: Mapping[str, str], stop: str) -> Home | None:
-    """Return the agent home that contains `start`, of any runtime."""
     folders = [runtime.SESSIONS_FOLDER for runtime in all_runtimes()]
     found = [agent_home(start, environ, stop=stop, folder=folder) for folder in folders]
     return max((home for home in found if home), key=lambda home: len(home.root), default=None)
@@ -145,7 +144,6 @@ def _of_person(home: Home, environ: Mapping[str, str]) -> StoreLocation:
 
 
 def _of_runtime(runtime: Runtime, home: Home, user: str, environ: Mapping[str, str]) -> StoreLocation:
-    """Return the sessions of a runtime whose directory is not the usual one."""
     settings = store_settings(home.settings().memory, user)
     return _place(home, _all_transcripts(runtime, home.root), settings, environ)
 

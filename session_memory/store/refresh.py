@@ -173,8 +173,6 @@ def not_taken_in(error: Exception) -> str:
 
 
 def _until(deadline: float) -> Progress:
-    """Return a progress that ends the import at a time of the monotonic clock."""
-
     def progress(path: str, size: int) -> None:
         if time.monotonic() > deadline:
             raise _OutOfTimeError

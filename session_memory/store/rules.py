@@ -86,7 +86,6 @@ class ReadRules:
         return self._names[place].get(file.session_id, [])
 
     def _named_in(self, home: Home) -> dict[str, list[str]]:
-        """Return the names of an agent home's sessions, by id."""
         self.places.add(home.sessions_dir)
         found: dict[str, list[str]] = {}
         for runtime in all_runtimes():
@@ -97,7 +96,6 @@ class ReadRules:
         return found
 
     def _archived_in(self, home: Home) -> dict[str, list[str]]:
-        """Return the names with which a home's sessions were archived, by id: their former names."""
         self.places.add(home.conversations_dir)
         return archived_names(home.conversations_dir)
 

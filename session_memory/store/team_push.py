@@ -147,8 +147,7 @@ def _in_common(
 def _push_all(
     team: TeamPush, batches: Iterator[list[SessionPush]], report: TeamPushReport, is_spent: Callable[[], bool]
 ) -> TeamPushReport:
-    """Pushes batches until `is_spent`: while the server writes one, the next is read and made ready, which takes as
-    long."""
+    """Push batches until `is_spent`: while the server writes one, the next is prepared, which takes as long."""
     under_way: Future[PushCounts] | None = None
     with ThreadPoolExecutor(1) as server:
         try:

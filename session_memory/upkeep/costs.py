@@ -280,7 +280,6 @@ def sums_of(found: Iterable[Expense], *by: str) -> tuple[CostSum, list[list[Cost
 
 
 def _name_of(expense: Expense, kind: str) -> str:
-    """Return the key by which an expense is counted."""
     if kind == "day":
         return local_time(expense.at / 1000)[:10] if expense.at is not None else ""
     if kind == "model":

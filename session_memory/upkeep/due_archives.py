@@ -103,7 +103,6 @@ class DueArchives:
 
 
 def _is_of_agent(conversation: Conversation, environ: Mapping[str, str]) -> bool:
-    """Return whether a session was started in an agent home."""
     folders = [runtime.SESSIONS_FOLDER for runtime in all_runtimes()]
     stop = environ.get("HOME", "")
     return any(agent_home(conversation.cwd, environ, stop=stop, folder=folder) for folder in folders)
@@ -123,7 +122,6 @@ def _is_archived(known: KnownArchives, directory: str, session_id: str, modified
 
 
 def _names(location: StoreLocation, environ: Mapping[str, str]) -> dict[str, str]:
-    """Map the ids of an agent's sessions to their names."""
     if not location.home.sessions_dir:
         return {}
     try:

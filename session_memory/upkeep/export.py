@@ -4,14 +4,16 @@ docs/inside/store.md documents the JSON."""
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Callable, Iterable, Iterator
 from html import escape as escape_html
 from itertools import chain
-from typing import Any, Protocol
+from typing import Any
 
 from ..archives.format import TOOL, ArchivedMessage, asked, render_messages
 from ..store.values import TOOL_ROLE, Conversation, StoredEntry
+from ..system.files import read_whole
 from ..text.format import counted, one_line
 from ..text.markdown import escape
 from ..text.sanitize import for_people, for_storage
@@ -24,59 +26,31 @@ WITHHELD = "[the rules in config.yaml hide the text]"
 _BATCH_ITEMS = 100
 _BATCH_CHARACTERS = 256 * 1024
 _BACKTICKS = re.compile("`+")
-_PAGE = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>%TITLE%</title>
-<style>
-body { font: 14px/1.5 system-ui, sans-serif; max-width: 56em; margin: 2em auto; padding: 0 1em; }
-:root { color-scheme: light dark; --line: #8885; --soft: #8881; }
-article + article { border-top: 1px solid var(--line); margin-top: 3em; }
-h2 { font-size: 1.3em; overflow-wrap: anywhere; }
-h3 { font-size: .8em; margin: 1.5em 0 .2em; }
-.about { font-size: .9em; }
-.about, time { opacity: .75; font-weight: normal; }
-.text { white-space: pre-wrap; overflow-wrap: anywhere; }
-.rendered { overflow-wrap: anywhere; }
-.rendered > * { margin: .4em 0; }
-.rendered :is(h1, h2, h3, h4) { font-size: 1em; margin-top: 1em; }
-pre, :not(pre) > code { background: var(--soft); border-radius: .3em; font: .9em/1.45 ui-monospace, monospace; }
-pre { padding: .6em .8em; white-space: pre-wrap; }
-pre code { font: inherit; }
-table { border-collapse: collapse; }
-:is(th, td) { border-bottom: 1px solid var(--line); padding: .2em .8em .2em 0; text-align: left; }
-blockquote { border-left: 2px solid var(--line); margin-left: 0; padding-left: .8em; }
-.User + .text { background: var(--soft); border-left: 3px solid var(--line); border-radius: .3em; padding: .5em .8em; }
-.tool { font: .85em/1.4 ui-monospace, monospace; opacity: .85; }
-.tool { border-left: 2px solid var(--line); margin: .2em 0; padding-left: .8em; }
-@media print { body { max-width: none; margin: 0; } h2, h3 { break-after: avoid; } }
-</style>
-</head>
-<body>
-"""
 
 
-class ExportFormat(Protocol):
+class ExportFormat:
     """The text of an export. The methods are called in this order, those about a conversation once for each."""
 
     def begin(self, now: int, full: bool, title: str) -> str:
         """Return the text before all conversations. `title` is their common title, '' for none; `now` is in
         milliseconds since the epoch."""
+        return ""
 
     def conversation(self, conversation: Conversation, is_told: bool) -> str:
         """Return the text before the items of a conversation; without `is_told` the items must not be shown."""
+        raise NotImplementedError
 
     def items(self, items: list[StoredEntry]) -> str:
         """Return the text of some of its items."""
+        raise NotImplementedError
 
     def end_of_conversation(self) -> str:
         """Return the text after its last item."""
+        return "\n"
 
     def end(self) -> str:
         """Return the text after all conversations."""
+        return ""
 
 
 def export(
@@ -155,11 +129,8 @@ def _facts(conversation: Conversation) -> dict[str, str]:
     }
 
 
-class MarkdownExport:
+class MarkdownExport(ExportFormat):
     """Each conversation under its own heading, with messages as in archives."""
-
-    def begin(self, now: int, full: bool, title: str) -> str:
-        return ""
 
     def conversation(self, conversation: Conversation, is_told: bool) -> str:
         facts = "\n".join([f"- {name}: {_literal(fact)}" for name, fact in _facts(conversation).items()])
@@ -169,15 +140,8 @@ class MarkdownExport:
     def items(self, items: list[StoredEntry]) -> str:
         return "".join(render_messages([_message(one) for one in items], ASSISTANT, 0))
 
-    def end_of_conversation(self) -> str:
-        return "\n"
-
-    def end(self) -> str:
-        return ""
-
 
 def _literal(text: str) -> str:
-    """Escape `text` as Markdown."""
     return escape(text) if "`" in text else f"`{text}`"
 
 
@@ -201,7 +165,7 @@ def _tool_text(item: StoredEntry) -> str:
     return f"{shown}: {outcome}" if outcome else shown
 
 
-class JsonExport:
+class JsonExport(ExportFormat):
     """One JSON object; each conversation, and each item, begins a line."""
 
     def __init__(self) -> None:
@@ -266,7 +230,7 @@ def _encoded(value: dict[str, Any]) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-class HtmlExport:
+class HtmlExport(ExportFormat):
     """A self-contained page: no script, no external resource. Agents' messages are rendered by `render` from Markdown;
     without it, and everywhere else, text is escaped."""
 
@@ -274,7 +238,8 @@ class HtmlExport:
         self._render = render
 
     def begin(self, now: int, full: bool, title: str) -> str:
-        return _PAGE.replace("%TITLE%", escape_html(title or "Conversations"))
+        page = read_whole(os.path.join(os.path.dirname(__file__), "export.html")).decode()
+        return page.replace("%TITLE%", escape_html(title or "Conversations"))
 
     def conversation(self, conversation: Conversation, is_told: bool) -> str:
         facts = "<br>\n".join([f"{name}: {escape_html(fact)}" for name, fact in _facts(conversation).items()])

@@ -188,7 +188,6 @@ class Watcher:
                     self._poll_at = min(self._poll_at, now + QUIET_SECONDS)
 
     def _work(self) -> None:
-        """Poll if it is time, else read the due files."""
         now = time.monotonic()
         if now >= self._poll_at:
             self._poll()

@@ -277,3 +277,19 @@ def test_a_store_whose_pages_are_damaged_is_corrupt(scene):
         file.write(b"\xff" * (size // 2))
     with closing(scene.open()) as store, pytest.raises(CorruptDatabaseError):
         list(store.entries(1))
+
+
+def test_a_store_from_before_rules_gets_the_tables_of_what_they_exclude(scene):
+    put(scene, None, state("a"), said("a zebra"))
+    views = [read(scene, f"SELECT * FROM {view}") for view in schema.VIEWS]
+    scene.store.close()
+    with closing(sqlite3.connect(scene.database)) as connection, connection:
+        for view in schema.VIEWS:
+            connection.execute(f"DROP VIEW {view}")
+        for table in ("memory_excluded_files", "memory_excluded_items", "memory_rules"):
+            connection.execute(f"DROP TABLE {table}")
+        connection.execute("ALTER TABLE memory_tool_uses DROP COLUMN cwd")
+        connection.execute("DELETE FROM migrations WHERE name = 'add_exclusions'")
+    scene.store = scene.open()
+    assert schema.differences(scene.store.connection) == []
+    assert [read(scene, f"SELECT * FROM {view}") for view in schema.VIEWS] == views

@@ -84,7 +84,6 @@ class Extractor:
         )
 
     def _new_entries(self) -> list[NewEntry]:
-        """Return the entries of this part, with the outcomes that are in it, without secrets."""
         entries = []
         message_id, message = "", 0
         for entry in self._entries:
@@ -121,7 +120,6 @@ class Extractor:
 
 
 def _tool_key(entry_key: int, number: int) -> int:
-    """Return the key of an entry's tool use by its number."""
     return (entry_key + (number + 1) * _GOLDEN_RATIO + _HALF) % (2 * _HALF) - _HALF
 
 
@@ -186,7 +184,6 @@ def _chosen(lines: list[str]) -> str:
 
 
 def _is_candidate(line: str) -> bool:
-    """Check that a line is neither noise nor the exit code alone."""
     return not _NOISE.match(line) and not _EXIT.match(line)
 
 

@@ -165,7 +165,6 @@ class Ingestion:
             self.report.problems.append((path, problem))
 
     def _write_notes(self) -> None:
-        """Note in the store which files failed and which no longer do."""
         cleared = [key for key in self._cleared if key in self._unread and key not in self._noted]
         if cleared or self._noted:
             self._store.note_unread(self._home, self._noted.values(), cleared)

@@ -189,7 +189,6 @@ def _take_archive(
 
 
 def _entries(text: str, facts: dict[str, Any], home: str) -> list[NewEntry]:
-    """Return the messages of an archive, and its tool uses if it has them."""
     cwd = for_people(_string(facts.get("cwd")))
     said = [one for one in messages_in(text) if one.speaker]
     entries = []

@@ -97,7 +97,7 @@ class ReadAhead:
             self._tasks.append(task)
 
     def _submit(self, following: int) -> None:
-        """Has the tasks done that come next, from this one on, as many as may wait; those before are not needed."""
+        """Submit the next tasks from this one on, as many as may wait; cancel those before."""
         self._next = following
         for number in [number for number in self._futures if number < following]:
             self._futures.pop(number).cancel()
@@ -143,7 +143,6 @@ def _read_span(span: Span, home: str) -> Extract | None:
 
 
 def _line_start(descriptor: int, offset: int) -> int:
-    """Return the start of the first line that begins at or after `offset`."""
     if not offset:
         return 0
     with open(descriptor, "rb", closefd=False) as file:

@@ -110,14 +110,13 @@ class SourceDirectory:
                     os.close(descriptor)
 
     def _may_hold(self, folder: str) -> bool:
-        """Check if files in a folder may belong to the directory."""
         return self.within is None or any(f"{one}/".startswith(path_text(folder)) for one in self.within)
 
     def _is_folder(self, path: str) -> bool:
         return os.path.isdir(path) and not (self.confined_to and os.path.islink(path))
 
     def files(self, unreadable: Unreadable | None = None) -> list[SourceFile]:
-        """Its transcripts, the oldest first, so that an original comes before its fork. As above."""
+        """Return its transcripts, the oldest first, so that an original comes before its fork. As above."""
         found = [
             SourceFile(self, self._key(inner), f"{self.path}/{inner}", stamp_of(status))
             for inner, status in self.transcripts(unreadable)
@@ -133,7 +132,6 @@ class SourceDirectory:
         return SourceFile(self, key, path, stamp_of(status)) if status else None
 
     def _key(self, inner: str) -> str:
-        """Return the key of a transcript, by its path below here."""
         plain = inner.removesuffix(COMPRESSED) if inner.endswith(SUFFIX + COMPRESSED) else inner
         place = self._place_of(plain.rpartition("/")[2]) if self._place_of else ""
         return path_text(place or plain)

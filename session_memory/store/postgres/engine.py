@@ -162,14 +162,13 @@ class TeamPool:
         store.close()
 
     def close(self) -> None:
-        """Close those that nobody has."""
+        """Close the connections that are not in use."""
         with self._lock:
             stores, self._free = self._free, []
         for store in stores:
             store.close()
 
     def _had(self, url: str) -> TeamStore:
-        """Return an open store that is not in use, else a new one."""
         from .engine import TeamStore
 
         with self._lock:

@@ -1,5 +1,5 @@
 -- From version 1 to 2, when rights are given member by member. In version 1 the members of all teams on a server had
--- one role in common. Of those who have it now, whoever has joined here stays a member; the others are to be added again.
+-- one role in common. Of those who have it now, all who have joined here stay members; the others must be added again.
 
 DO $$
 DECLARE
@@ -17,7 +17,7 @@ BEGIN
         BEGIN
             DROP ROLE session_memory_member; -- else `team remove` of 0.2.0 would take it from a member, and be content
         EXCEPTION WHEN dependent_objects_still_exist OR insufficient_privilege THEN
-            NULL; -- another team on this server is not migrated yet, or somebody else made it
+            NULL; -- another team on this server is not migrated yet, or another user made it
         END;
     END IF;
 END $$;

@@ -2,7 +2,7 @@
 -- that several databases of a server would have in common.
 --
 -- Members read what is theirs and what is shared with the team; they write what is theirs. What belongs to a session
--- goes with it, and words with their segment. Nobody chooses the number of a session or a segment, so that nobody can
+-- goes with it, and words with their segment. No member chooses the number of a session or a segment, so that none can
 -- take that of another one; nor is either moved to other people.
 
 CREATE OR REPLACE FUNCTION add_member(name text) RETURNS void
@@ -47,7 +47,7 @@ BEGIN
     EXECUTE format('REVOKE ALL ON SCHEMA session_memory FROM %I', name);
 END $$;
 
--- A GRANT by somebody else is only a warning.
+-- A GRANT by another user is only a warning.
 CREATE OR REPLACE FUNCTION check_administrator() RETURNS void
 LANGUAGE plpgsql SET search_path = session_memory, pg_temp AS $$
 BEGIN
@@ -77,7 +77,7 @@ BEGIN
     FOR one IN VALUES ('machine'), ('session'), ('segment'), ('memory') LOOP
         EXECUTE format('CREATE POLICY owner_deletes ON %I FOR DELETE USING (owner = current_user)', one.column1);
         EXECUTE format('CREATE POLICY owner_adds ON %I FOR INSERT WITH CHECK (owner = current_user)', one.column1);
-        -- Whoever owns the tables is held to the policies too, but for what a member shared who is purged.
+        -- The policies apply to the owner of the tables too, except for rows of a member who is purged.
         EXECUTE format('CREATE POLICY administrator_purges ON %I TO current_user
             USING (owner = current_setting(''session_memory.purged'', true)) WITH CHECK (false)', one.column1);
     END LOOP;

@@ -78,7 +78,6 @@ class TeamMemories:
             return self._memories("m.number = ANY(%s) ORDER BY array_position(%s, m.number)", [numbers, numbers])
 
     def _scores(self, expression: str, terms: Terms) -> dict[int, float]:
-        """Return the BM25 score of each memory that matches an expression."""
         having: dict[tuple[str, bool], dict[int, tuple[float, int]]] = {}
 
         def postings(term: str, is_prefix: bool, _: list[int] | None = None) -> list[int]:

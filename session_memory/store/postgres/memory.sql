@@ -1,4 +1,4 @@
--- The memories that a team's members share: each with whose it is, and where. They are found as items are, by their
+-- The memories that a team's members share, each with its owner and machine. They are found as items are, by their
 -- terms, which each machine makes and pushes. Times are milliseconds since the epoch (UTC).
 
 -- A memory on a machine. `number` is the server's own; `id` stands on the memory's page, and two machines may both have
@@ -7,7 +7,7 @@ CREATE TABLE IF NOT EXISTS memory (
     number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     owner text NOT NULL DEFAULT current_user,
     machine text NOT NULL,
-    home text NOT NULL,                     -- the group of a host, '' where there are none
+    home text NOT NULL,                     -- the group of a host, '' without groups
     id text NOT NULL,
     project text NOT NULL,                  -- as in `session`
     share text NOT NULL CHECK (share IN ('mine', 'team')),

@@ -73,7 +73,7 @@ def clipped(term: str) -> str:
 
 
 def packed(items: list[int]) -> bytes:
-    """Ids of items as a row has them."""
+    """Return ids of items as a row has them."""
     return _swapped(array("Q", items)).tobytes()
 
 
@@ -90,7 +90,7 @@ def unpacked(items: bytes, sessions: frozenset[int]) -> list[int]:
 
 
 def _swapped(values: array[int]) -> array[int]:
-    """Numbers with the highest byte first as this machine has them, or the other way round."""
+    """Convert big-endian numbers to this machine's byte order, or back."""
     if sys.byteorder == "little":
         values.byteswap()
     return values

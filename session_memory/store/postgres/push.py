@@ -210,7 +210,6 @@ class TeamPush:
         return newest
 
     def _copy(self, table: str, rows: Iterable[tuple[Any, ...]]) -> None:
-        """Replace the content of a table of the connection with rows."""
         cursor = self.connection.cursor()
         cursor.execute(f"TRUNCATE {table}")
         with cursor.copy(f"COPY {table} FROM STDIN (FORMAT BINARY)") as copy:
@@ -308,7 +307,7 @@ def _local_terms() -> Terms:
 
 
 def _given(rows: Sequence[dict[str, Any]]) -> str:
-    """Rows of `session` as `_GIVEN` takes them: in one statement, so that the server is waited for once."""
+    """Return rows of `session` for `_GIVEN`: one statement, so one round trip."""
     return json.dumps(
         [{name: storable(value) if isinstance(value, str) else value for name, value in row.items()} for row in rows]
     )

@@ -2,7 +2,7 @@
 -- which ingests; from there sessions are pushed here. docs/use/team.md says who may do what.
 --
 -- Times are milliseconds since the epoch (UTC). An item is an entry or a tool use; it is known by its session here and
--- its number in the transcript, joined as `session << 32 | number` where one number is asked for. Tables that grow with
+-- its number in the transcript, joined as `session << 32 | number` if one number is needed. Tables that grow with
 -- what was said have `session` or `segment` in their primary keys, so that they may be distributed by it.
 
 -- Who may do what is decided in members.sql, row by row. A member is the database's user of that name.
@@ -25,13 +25,13 @@ CREATE TABLE IF NOT EXISTS segment (
 );
 CREATE INDEX IF NOT EXISTS segment_machine ON segment (owner, machine);
 
--- A session on one machine, and how far it was pushed. Where it is to be shared with others, it goes anew.
+-- A session on one machine, and how far it was pushed. If it is to be shared with others, it is pushed again.
 CREATE TABLE IF NOT EXISTS session (
     id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     owner text NOT NULL DEFAULT current_user,
     segment bigint NOT NULL,                -- of the same owner, shared with the same people
     machine text NOT NULL,
-    home text NOT NULL,                     -- the group of a host, '' where there are none
+    home text NOT NULL,                     -- the group of a host, '' without groups
     file_path text NOT NULL,                -- the transcript, as that machine's store knows it
     session_id text NOT NULL,
     runtime text NOT NULL,
@@ -44,7 +44,7 @@ CREATE TABLE IF NOT EXISTS session (
     last_at bigint,
     shape bigint NOT NULL,                  -- which items of which file in that machine's store were pushed
     next_number integer NOT NULL DEFAULT 0, -- all items with lower numbers are here
-    mark bigint NOT NULL DEFAULT 0,         -- checksum of them: compared where `shape` is another
+    mark bigint NOT NULL DEFAULT 0,         -- checksum of them: compared if `shape` differs
     rules text NOT NULL DEFAULT '',         -- what secrets were looked for when it was pushed
     open_calls integer[] NOT NULL DEFAULT '{}', -- tool uses whose result had not come
     item_count integer NOT NULL DEFAULT 0,
@@ -63,7 +63,7 @@ CREATE TABLE IF NOT EXISTS item (
     number integer NOT NULL,
     role text NOT NULL CHECK (role IN ('user', 'assistant', 'tool')),
     at bigint,
-    cwd text,                               -- NULL where it is the session's
+    cwd text,                               -- NULL if it is the session's
     message integer NOT NULL,               -- the same for all items of one message
     byte_offset bigint NOT NULL,
     tool text,                              -- of a tool use: its name, its kind, how it ended; NULL: not known

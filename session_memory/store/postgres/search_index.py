@@ -268,7 +268,6 @@ _NAMED_CONVERSATIONS = (
 
 
 def _named(items: Iterable[int]) -> list[Any]:
-    """Ids of items as the values of `_NAMED`."""
     ids = list(items)
     return [[id >> ITEM_BITS for id in ids], [id & NUMBERS for id in ids]]
 
@@ -294,6 +293,5 @@ def _table(connection: TeamConnection) -> ConversationTable:
 
 
 def _segments(connection: TeamConnection) -> dict[int, frozenset[int]]:
-    """Return the sessions that the member sees, by segment."""
     sql = "SELECT segment, array_agg(id) FROM session GROUP BY segment"
     return {segment: frozenset(ids) for segment, ids in connection.cursor(binary=True).execute(sql)}

@@ -161,7 +161,6 @@ def prepared(batch: Iterable[SessionPush], terms_in: Callable[[str], list[str]])
 
 
 def _item_row(item: StoredEntry, cwd: str) -> Row:
-    """Return a row of `item` without the session, whose directory is `cwd`."""
     used: Row = _NO_TOOL
     if item.role == TOOL_ROLE:
         ended = (item.outcome, storable(item.error)) if item.outcome else (None, None)
@@ -177,7 +176,6 @@ def storable(value: str) -> str:
 
 
 def _open_calls(one: SessionPush) -> list[int]:
-    """Return the numbers of the tool uses whose result has still not come."""
     ended = {item.id & NUMBERS for item in one.ended}
     before = [number for number in (one.before.open_calls if one.before else ()) if number not in ended]
     return before + [item.id & NUMBERS for item in one.items if item.role == TOOL_ROLE and not item.outcome]

@@ -143,7 +143,6 @@ def _relative(words: list[str], at: int, today: date) -> list[Days]:
 
 
 def _ago(today: date, days: int, length: int) -> Days:
-    """Return the `length` days from so many days before today on."""
     days = min(days, today.toordinal() - 1)
     first = today - timedelta(days)
     return Days(first, first + timedelta(length - 1))
@@ -158,7 +157,6 @@ def _day(year: int, month: int, day: int) -> list[Days]:
 
 
 def _months(year: int, month: int, count: int) -> list[Days]:
-    """Return the `count` months from one on."""
     years, following = divmod(month - 1 + count, 12)
     return [Days(date(year, month, 1), date(year + years, following + 1, 1) - timedelta(1))]
 

@@ -92,7 +92,7 @@ class SearchIndex(Protocol):
         """Return entries that contain `text` verbatim, among the newest of the scope."""
 
     def fitting(self, items: list[int], wanted: Filter) -> list[int]:
-        """Of `items` those of the role, of the kind and from the time that are wanted."""
+        """Return the `items` of the wanted role, kind and time."""
 
     def table(self) -> ConversationTable:
         """Return all conversations of the store."""

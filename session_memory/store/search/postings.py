@@ -96,7 +96,6 @@ def _match(part: Part, asked: Query) -> str:
 
 
 def _fitting(index: SearchIndex, items: list[int], wanted: Filter) -> list[int]:
-    """Of `items` those of the role, the kind and the time that are wanted."""
     if not wanted.role and not wanted.kind and wanted.since is None and wanted.until is None:
         return items
     return index.fitting(items, wanted)
@@ -115,7 +114,6 @@ def _ranges(files: list[int]) -> list[tuple[int, int]]:
 
 
 def _items_of(file: int) -> tuple[int, int]:
-    """Return the first and the last id that an item of a file may have."""
     return file << ITEM_BITS, (file + 1 << ITEM_BITS) - 1
 
 

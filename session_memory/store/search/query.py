@@ -150,7 +150,6 @@ def literal_spans(text: str, literal: str) -> list[tuple[int, int, str]]:
 
 
 def _verbatim(text: str, terms: Terms) -> Verbatim | None:
-    """Return `text` verbatim if it has at least LEAST_VERBATIM words."""
     words = text[:LONGEST].casefold().split()
     whole = _phrase(text[:LONGEST], terms)
     if whole is None or len(whole.terms) < LEAST_VERBATIM:

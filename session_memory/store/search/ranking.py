@@ -77,7 +77,6 @@ def length_norms(sizes: Sequence[int]) -> list[float]:
 
 
 def _range_of(items: list[int], table: ConversationTable) -> slice:
-    """Return the conversations from that of the first to that of the last of these items."""
     if not items:
         return slice(0, 0)
     return slice(max(0, bisect_right(table.starts, items[0]) - 1), bisect_right(table.starts, items[-1]))

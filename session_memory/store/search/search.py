@@ -32,6 +32,22 @@ from .ranking import (
 )
 from .snippet import Span, excerpts, snippet
 
+MOST_CONVERSATIONS = 50  # whose items are ranked: reading those of more changes nothing
+EACH = 3  # items of each that are read to rank them
+MOST_READ = 100
+AT_ONCE = 2000  # items whose texts are read for phrases
+ENOUGH = 200  # items that have them: no older ones are read
+# Phrases are checked in the texts of items with all their words, the newest MOST_CHECKED: 1 to 40 ms a query.
+# Positions in the index would find them in 0.1 to 7 ms, but the store would grow by 0.25 (real texts) to 0.66 (invented
+# ones) bytes a byte of text, each store would have to be indexed again at 10 MB of text a second, and a team's posting
+# lists have no positions either.
+MOST_CHECKED = 20_000  # short ones take half a second
+READ_CHARACTERS = 1500
+CHECKED_CHARACTERS = 100_000
+BYTES_A_TERM = 6
+TOOL_SHARE = 0.9  # the weight of a message against the same words in a command
+FEW = 5  # conversations: if fewer are found, up to EACH of their entries are shown
+
 
 def search(index: SearchIndex, query: str, wanted: Filter, *, now: float | None = None, whole: int = WHOLE) -> Hits:
     """Return the entries that fit `query`, asked at `now` (seconds since the epoch), best first. Nothing is omitted up
@@ -51,19 +67,6 @@ def search(index: SearchIndex, query: str, wanted: Filter, *, now: float | None 
             hits = Candidates(index, asked, postings_of(index, asked, scope, wanted, whole), wanted, times).hits()
             hits.unchecked = max(hits.unchecked, unchecked)
     return hits
-
-
-MOST_CONVERSATIONS = 50  # whose items are ranked: reading those of more changes nothing
-EACH = 3  # items of each that are read to rank them
-MOST_READ = 100
-AT_ONCE = 2000  # items whose texts are read for phrases
-ENOUGH = 200  # items that have them: no older ones are read
-MOST_CHECKED = 20_000  # short ones take half a second
-READ_CHARACTERS = 1500
-CHECKED_CHARACTERS = 100_000
-BYTES_A_TERM = 6
-TOOL_SHARE = 0.9  # the weight of a message against the same words in a command
-FEW = 5  # conversations: if fewer are found, up to EACH of their entries are shown
 
 
 class Candidates:
@@ -197,7 +200,6 @@ class Candidates:
             self._scores[item] = score * TOOL_SHARE if head.is_tool else score
 
     def _shown(self, chosen: list[tuple[int, int, float]]) -> Hits:
-        """Hits of the ids of conversations, items in them and scores."""
         entries = self._index.items([item for _, item, _ in chosen])
         conversations = self._index.conversations({id for id, _, _ in chosen})
         chosen = [one for one in chosen if one[0] in conversations and one[1] in entries]

@@ -25,7 +25,6 @@ def _runs() -> re.Pattern[str]:
 
 
 def _has_unspaced(text: str) -> bool:
-    """Check if `text` has characters of a script without spaces."""
     if text.isascii():
         return False
     beyond = text.encode("utf-8", "replace").translate(None, _ASCII).decode()  # few, most of the time

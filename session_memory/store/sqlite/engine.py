@@ -121,7 +121,6 @@ class SqliteStore:
             return written
 
     def _is_current(self, connection: Connection, batch: Batch) -> bool:
-        """Check if the file is still in the state that the batch was read from."""
         sql = f"SELECT {_STATE_COLUMNS} FROM memory_file_states WHERE home = ? AND file_path = ?"
         rows = fetch(connection, sql, (batch.after.home, batch.after.file_path))
         return (FileState._make(rows[0]) if rows else None) == batch.before

@@ -250,7 +250,6 @@ def _items_of(file_id: int) -> tuple[int, int]:
 
 
 def _files(connection: Connection, ids: Sequence[int] | None = None, session_id: str = "") -> list[RuleSubject]:
-    """Return all files, those with these `ids`, or those of a session."""
     sql = "SELECT id, home, session_id, title, cwd, file_path FROM memory_file_states"
     if session_id:
         return [RuleSubject._make(row) for row in fetch(connection, f"{sql} WHERE session_id = ?", (session_id,))]
@@ -266,11 +265,9 @@ def _any_in(connection: Connection, schema: str, tables: Sequence[str] = _TABLES
 
 
 def _have_changed(known: dict[str, Stamp]) -> bool:
-    """Check if any of the places has changed, or none was noted."""
     return not known or any(stamp(place) != then for place, then in known.items())
 
 
 def _known_places(connection: Connection) -> dict[str, Stamp]:
-    """Return the places that rules were read from, with their stamps then."""
     rows = fetch(connection, "SELECT place, stamp FROM main.memory_rules")
     return {place: decode(known) for place, known in rows}

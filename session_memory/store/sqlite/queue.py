@@ -1,8 +1,8 @@
-"""The queue in the database: a row for each conversation and strategy, with a lease while somebody works on it and how
-far it is done. Times are in milliseconds since the epoch.
+"""The queue in the database: a row for each conversation and strategy, with a lease while a process works on it and how
+far the strategy is. Times are in milliseconds since the epoch.
 
-What is worked on is the part of a conversation that the strategy has not seen (seen_items.py). Ids of items say which
-that is: times may be alike, missing or out of order, and decide only where a transcript was read anew and ids changed.
+A strategy gets the part of a conversation that it has not seen (seen_items.py). The ids of items tell which that is.
+Times may be equal, missing or out of order; they decide only if a transcript was ingested again and its ids changed.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...system.sqlite import fetch
-from ..rules import StoreRules
 from ..values import Conversation, Filter, StoredEntry, Usage
 from .exclusions import WHOLE, Exclusions
 from .queue_database import QueueDatabase, TokenAccounts, forget_item_ids, settle
@@ -19,6 +18,8 @@ from .seen_items import find_again, seen_elsewhere, seen_of, unseen
 
 if TYPE_CHECKING:
     from apsw import Connection
+
+    from ..rules import StoreRules
 
 _OF_CONVERSATION = (
     "w.home = f.home AND w.source_file = c.source_file AND w.first_message_at = coalesce(c.first_message_at, 0)"
@@ -32,19 +33,17 @@ _COLUMNS = (
 )
 _SKIPPED = "w.outcome = 'skipped' AND w.owner IS NULL"
 _FREE = "(w.owner IS NULL OR w.lease_until <= ?) AND coalesce(w.next_try, 0) <= ?"
-_OPEN = (  # what was seen of a file that was read again is not known before `find_again`
+# A conversation without a row is open too. What was seen of a file that was read again is unknown before `find_again`.
+_OPEN = (
     "(c.status IN ({}) AND coalesce(w.seen_item, 0) < c.last_item AND coalesce(w.first_item, 1) OR "
     "c.first_item IN (SELECT first_item FROM memory_work WHERE strategy = ? AND result IS NOT NULL))"
 )
 
 
 class ConversationPart(NamedTuple):
-    """What a strategy has not seen of the items of a conversation, which are those from `first_item` to `until_item`.
-    `result` is what was made of it already ('' for nothing).
-
-    `attempts` have failed before, `interruptions` is how often the process ended while it was at work. `is_again` tells
-    that what was skipped of it before is part of it.
-    """
+    """The items of a conversation, from `first_item` to `until_item`, that a strategy has not seen. `result` is what it
+    has already made of them ('' for nothing). It failed `attempts` times, and the process ended `interruptions` times
+    while it worked. `is_again`: the part includes what was skipped before."""
 
     conversation: Conversation
     strategy: str
@@ -57,8 +56,8 @@ class ConversationPart(NamedTuple):
 
 
 class StoredQueue:
-    """Safe to use from several processes at once, from one thread each. A conversation of which `rules` exclude
-    anything waits, for as long as they do. Methods raise DatabaseError."""
+    """The queue, safe to use from several processes at once, from one thread each. A conversation of which `rules`
+    exclude anything waits as long as they do. Methods raise DatabaseError."""
 
     def __init__(self, path: str, rules: StoreRules | None = None) -> None:
         self._database = QueueDatabase(path)
@@ -72,21 +71,19 @@ class StoredQueue:
     def waiting(
         self, strategy: str, now: int, homes: tuple[str, ...] | None = None, statuses: tuple[str, ...] = ()
     ) -> list[ConversationPart]:
-        """The parts that could be taken now, the oldest first, so that what is newer may correct what is older.
-
-        `statuses` are those of conversations that count beside ready ones.
-        """
+        """Return the parts that can be leased now, the oldest first, so that a newer one may correct it. Conversations
+        with one of `statuses` count as well as ready ones."""
         return [_part(strategy, row) for row in self._rows(strategy, now, homes, statuses)]
 
     def skipped(self, strategy: str, homes: tuple[str, ...] | None = None) -> list[ConversationPart]:
-        """The parts that were skipped, the oldest first."""
+        """Return the skipped parts, the oldest first."""
         condition, values = self._where(homes)
         sql = f"SELECT {_COLUMNS} {_FROM} WHERE {condition} AND {_SKIPPED} ORDER BY c.last_message_at, c.id"
         rows = self._database.fetch(sql, (strategy, *values))
         return [_part(strategy, row)._replace(is_again=True) for row in rows]
 
     def reopen(self, strategy: str, homes: tuple[str, ...] | None = None) -> None:
-        """Lets what was skipped be taken up again."""
+        """Make the skipped parts wait again."""
         condition, values = self._where(homes)
         with self._database.transaction() as connection:
             sql = f"SELECT c.id, w.home, w.source_file, w.first_message_at {_FROM} WHERE {condition} AND {_SKIPPED}"
@@ -101,24 +98,17 @@ class StoredQueue:
                 )
 
     def busy_until(self, strategy: str, owner: str, now: int) -> int:
-        """Until when another owner holds a part of this strategy; 0 if none does."""
+        """Return the end of another owner's lease for this strategy; 0 if there is none."""
         sql = "SELECT max(lease_until) FROM memory_work WHERE strategy = ? AND owner != ? AND lease_until > ?"
         [(until,)] = self._database.fetch(sql, (strategy, owner, now))
         return until or 0
 
     def take(
-        self,
-        strategy: str,
-        owner: str,
-        now: int,
-        *,
-        lease: int,
-        longest: int,
-        homes: tuple[str, ...] | None = None,
+        self, strategy: str, owner: str, now: int, *, lease: int, longest: int, homes: tuple[str, ...] | None = None,
         statuses: tuple[str, ...] = (),
-    ) -> ConversationPart | None:
-        """Takes the oldest part for `lease`, which may be renewed until `longest` has passed; None if there is none,
-        or if another owner is at work for this strategy: it is to see one conversation after the other."""
+    ) -> ConversationPart | None:  # fmt: skip
+        """Lease the oldest part for `lease`, which may be renewed until `longest` has passed. Return None if none
+        waits, or if another owner has one: a strategy gets one conversation after the other."""
         with self._database.transaction() as connection:
             if self.busy_until(strategy, owner, now):
                 return None
@@ -127,7 +117,8 @@ class StoredQueue:
                 return None
             part = _part(strategy, row)
             conversation = part.conversation
-            is_interrupted = _was_interrupted(connection, part)
+            sql = f"SELECT 1 FROM memory_work WHERE {_OF_PART} AND owner IS NOT NULL"
+            was_interrupted = bool(fetch(connection, sql, _key(part)))
             connection.execute(
                 "INSERT INTO memory_work (home, source_file, first_message_at, strategy, conversation_id, first_item, "
                 "owner, lease_until, longest_until, until_item, until_at) "
@@ -136,23 +127,28 @@ class StoredQueue:
                 "until_at = ?11, interruptions = interruptions + ?12",
                 (
                     *_key(part), conversation.id, part.first_item, owner, now + lease, now + longest,
-                    part.until_item, conversation.last_message_at, is_interrupted,
+                    part.until_item, conversation.last_message_at, was_interrupted,
                 ),
             )  # fmt: skip
-            _close_accounts(connection, part)
+            # Accounts that a process left open: what was reserved counts, unless single calls were recorded.
+            connection.execute(
+                "UPDATE memory_spending SET is_settled = 1, input_tokens = iif(calls, input_tokens, reserved) "
+                "WHERE NOT is_settled AND conversation_id = ? AND strategy = ?",
+                (conversation.id, strategy),
+            )
             sql = "UPDATE memory_conversations SET status = 'processing' WHERE id = ? AND status = 'ready'"
             connection.execute(sql, (conversation.id,))
-            return part._replace(interruptions=part.interruptions + is_interrupted)
+            return part._replace(interruptions=part.interruptions + was_interrupted)
 
     def renew(self, owner: str, now: int, lease: int) -> None:
-        """Renews what `owner` has taken."""
+        """Renew the leases of an owner."""
         with self._database.transaction() as connection:
             connection.execute(
                 "UPDATE memory_work SET lease_until = min(?, longest_until) WHERE owner = ?", (now + lease, owner)
             )
 
     def entries(self, part: ConversationPart) -> tuple[list[StoredEntry], bool]:
-        """Return the entries of a part in file order, and whether memories were made of others of its conversation."""
+        """Return the entries of a part in file order, and if memories were made of others of its conversation."""
         connection = self._database.connection
         first, last = part.first_item, part.until_item
         with self._database.explained():
@@ -163,27 +159,22 @@ class StoredQueue:
         return [item for item in items if item.id not in elsewhere], seen.is_archived
 
     def keep_result(self, part: ConversationPart, owner: str, result: str, account: int, usage: Usage) -> bool:
-        """Records what was made of a part, and with it what its account spent; False, and only the account is closed,
-        if somebody else has taken the part over."""
+        """Record the result of a part, and what its account spent. If another owner has leased the part by now, only
+        close the account, and return False."""
         with self._database.transaction() as connection:
             settle(connection, account, usage)
             return _update(connection, part, owner, "result = ?", (result,))
 
     def has_result(self, part: ConversationPart) -> bool:
-        """Whether a result is recorded that has not been kept yet."""
+        """Check if a result is recorded whose memories are not written yet."""
         return bool(self._database.fetch(f"SELECT 1 FROM memory_work WHERE {_OF_PART} AND result != ''", _key(part)))
 
     def put_back(
-        self,
-        part: ConversationPart,
-        owner: str,
-        *,
-        attempts: int = 0,
-        next_try: int = 0,
-        problem: str = "",
+        self, part: ConversationPart, owner: str, *, attempts: int = 0, next_try: int = 0, problem: str = "",
         interruptions: int = 0,
-    ) -> bool:
-        """Gives a part back undone, to be taken again from `next_try` on; a result that was recorded stays."""
+    ) -> bool:  # fmt: skip
+        """Release an undone part, to be leased again from `next_try` on; a recorded result stays. Return False, and
+        change nothing, if another owner has leased it by now."""
         columns = "owner = NULL, lease_until = 0, attempts = ?, next_try = ?, problem = ?, interruptions = ?"
         values = (attempts, next_try, problem, interruptions)
         with self._database.transaction() as connection:
@@ -195,14 +186,13 @@ class StoredQueue:
     def finish(
         self, part: ConversationPart, owner: str, outcome: str, reason: str, strategies: tuple[str, ...]
     ) -> bool:
-        """Records that a part is archived or skipped, and that of the conversation if all `strategies` are done with
-        it and it has not grown. False, and nothing is recorded, if somebody else has taken it over."""
+        """Record that a part is archived or skipped, and so is its conversation if all `strategies` are done with it
+        and it has not grown. Return False, and record nothing, if another owner has leased it by now."""
         columns = (
             "owner = NULL, lease_until = 0, result = NULL, attempts = 0, interruptions = 0, next_try = 0, "
             "problem = '', seen_item = until_item, seen_until = until_at, reason = ?, "
             "outcome = iif(outcome = 'archived', 'archived', ?)"  # what is in the memories already stays archived
         )
-
         with self._database.transaction() as connection:
             if not _update(connection, part, owner, columns, (reason, outcome)):
                 return False
@@ -211,8 +201,8 @@ class StoredQueue:
         return True
 
     def close_done(self, strategies: tuple[str, ...]) -> None:
-        """Closes conversations that all `strategies` are done with although they are not marked so: another one, which
-        has not been at work, is no longer among them, or the file was read anew."""
+        """Close the conversations that all `strategies` are done with although they are not marked so: a strategy that
+        had not finished is no longer configured, or the file was ingested again."""
         marks = ", ".join("?" * len(strategies))
         sql = (
             f"SELECT c.id FROM {_CONVERSATIONS} WHERE c.status IN ('ready', 'processing') AND (SELECT count(*) "
@@ -226,7 +216,7 @@ class StoredQueue:
                 _close(connection, conversation_id, strategies)
 
     def _where(self, homes: tuple[str, ...] | None) -> tuple[str, tuple[Any, ...]]:
-        """The condition on conversations that may be handed out."""
+        """Return the condition on conversations that may be leased."""
         condition, values = where(Filter(homes=homes))
         with self._database.explained():
             return (f"{condition} AND {WHOLE}" if self._exclusions.ready() else condition), values
@@ -234,7 +224,7 @@ class StoredQueue:
     def _rows(
         self, strategy: str, now: int, homes: tuple[str, ...] | None, statuses: tuple[str, ...], limit: int = -1
     ) -> list[tuple[Any, ...]]:
-        """The latest state of what waits; only `limit` of it is looked at closely."""
+        """Return _COLUMNS of what waits, at most `limit`: the texts of no more conversations are read."""
         condition, values = self._where(homes)
         all_statuses = ("ready", "processing", *statuses)
         is_open = _OPEN.format(", ".join("?" * len(all_statuses)))
@@ -248,7 +238,7 @@ class StoredQueue:
 
 
 def _update(connection: Connection, part: ConversationPart, owner: str, columns: str, values: tuple[Any, ...]) -> bool:
-    """Changes the row of a part that `owner` holds; False if that is somebody else by now."""
+    """Change the row of a part that `owner` has leased; return False if another owner has it by now."""
     connection.execute(
         f"UPDATE memory_work SET {columns} WHERE {_OF_PART} AND owner = ?", (*values, *_key(part), owner)
     )
@@ -256,7 +246,6 @@ def _update(connection: Connection, part: ConversationPart, owner: str, columns:
 
 
 def _key(part: ConversationPart) -> tuple[str, str, int, str]:
-    """Return the key of a part's row in `memory_work`."""
     conversation = part.conversation
     return conversation.home, conversation.source_file, conversation.first_message_at or 0, part.strategy
 
@@ -264,29 +253,14 @@ def _key(part: ConversationPart) -> tuple[str, str, int, str]:
 def _part(strategy: str, row: tuple[Any, ...]) -> ConversationPart:
     first_item, last_item, until_item, until_at, result, attempts, interruptions = row[:7]
     conversation = conversation_of(row[7:])
-    if result:  # what it was made of is what it will be recorded for
+    if result:  # it is recorded for the items that it was made of
         last_item, conversation = until_item, conversation._replace(last_message_at=until_at)
     return ConversationPart(
         conversation, strategy, first_item, last_item, result or "", attempts or 0, interruptions or 0
     )
 
 
-def _was_interrupted(connection: Connection, part: ConversationPart) -> bool:
-    """Check if a process took the part and neither finished it nor gave it back."""
-    return bool(fetch(connection, f"SELECT 1 FROM memory_work WHERE {_OF_PART} AND owner IS NOT NULL", _key(part)))
-
-
-def _close_accounts(connection: Connection, part: ConversationPart) -> None:
-    """Settle the accounts that a process left open: what was reserved counts, unless single calls were recorded."""
-    connection.execute(
-        "UPDATE memory_spending SET is_settled = 1, input_tokens = iif(calls, input_tokens, reserved) "
-        "WHERE NOT is_settled AND conversation_id = ? AND strategy = ?",
-        (part.conversation.id, part.strategy),
-    )
-
-
 def _release(connection: Connection, conversation_id: int) -> None:
-    """Make a conversation ready again unless a process works on it."""
     connection.execute(
         "UPDATE memory_conversations SET status = 'ready' WHERE id = ?1 AND status = 'processing' AND NOT EXISTS ("
         f"SELECT 1 FROM {_CONVERSATIONS} JOIN memory_work AS w ON {_OF_CONVERSATION} "
@@ -296,7 +270,7 @@ def _release(connection: Connection, conversation_id: int) -> None:
 
 
 def _close(connection: Connection, conversation_id: int, strategies: tuple[str, ...]) -> None:
-    """Set the status of a conversation that all `strategies` are done with: archived if any made something of it."""
+    """Set the status of a conversation that all `strategies` are done with: archived if any made memories of it."""
     rows = fetch(
         connection,
         "SELECT w.strategy, w.outcome, w.reason, w.seen_item >= c.last_item AND w.owner IS NULL "

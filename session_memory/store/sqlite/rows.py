@@ -125,7 +125,7 @@ def items_between(connection: Connection, first: int, last: int, *, excluding: b
 
 
 def ids_of(items: Iterable[int]) -> Any:
-    """Ids as `carray(?)` takes them."""
+    """Return ids as a value for `carray(?)`."""
     import apsw
 
     return apsw.carray(array("q", [*items] or [0]))  # an empty array is refused; 0 is the id of nothing

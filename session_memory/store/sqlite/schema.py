@@ -40,13 +40,14 @@ def add_exclusions(connection: Connection) -> None:
     the session's last message before it."""
     if connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'memory_rules'").fetchall():
         return
-    schema = _schema()
     connection.execute("ALTER TABLE memory_tool_uses ADD COLUMN cwd TEXT")
     connection.execute(
         "UPDATE memory_tool_uses AS t SET cwd = (SELECT e.cwd FROM memory_transcript_entries AS e "
         f"WHERE e.id < t.id AND e.id >> {ITEM_BITS} = t.id >> {ITEM_BITS} ORDER BY e.id DESC LIMIT 1)"
     )
-    connection.execute(schema.partition("-- What is excluded ---")[2].partition("\n")[2].partition("-- What strat")[0])
+    for table in ("memory_excluded_files", "memory_excluded_items", "memory_rules"):
+        _add_table(connection, table)
+    connection.execute("CREATE INDEX memory_excluded_items_because ON memory_excluded_items (because)")
     renew_views(connection)
 
 
@@ -63,12 +64,12 @@ def add_unread_files(connection: Connection) -> None:
 
 
 def add_redaction(connection: Connection) -> None:
-    """Add the table `memory_redaction` to stores without it: all their texts are still to be redacted."""
+    """Add the table `memory_redaction` to stores without it: none of their texts was redacted by the current rules."""
     _add_table(connection, "memory_redaction")
 
 
 def leave_out_lookups(connection: Connection) -> None:
-    """Delete what agents looked up in our memory, which earlier versions stored as content."""
+    """Delete agents' look-ups in session memory, which earlier versions stored as content."""
     from ...transcripts.lookups import is_lookup
     from ..search.terms import indexable
 
@@ -86,7 +87,7 @@ def leave_out_lookups(connection: Connection) -> None:
 
 
 def identify_files(connection: Connection) -> None:
-    """Give the store an id, and have no file get the id of one that was deleted."""
+    """Give the store an id, and its files ids that are never used again."""
     _add_table(connection, "memory_store")
     connection.execute("INSERT INTO memory_store SELECT random() WHERE NOT EXISTS (SELECT 1 FROM memory_store)")
     [(table,)] = fetch(connection, "SELECT sql FROM sqlite_schema WHERE name = 'memory_file_states'")
@@ -174,13 +175,11 @@ def differences(connection: Connection, migrations: Sequence[Migration] = MIGRAT
 
 
 def _add_table(connection: Connection, name: str) -> None:
-    """Add a table of the schema if it is missing."""
     if not fetch(connection, "SELECT 1 FROM sqlite_schema WHERE name = ?", (name,)):
         connection.execute(_table(name))
 
 
 def _table(name: str) -> str:
-    """Return the statement that creates a table, from the schema."""
     return "".join(_schema().partition(f"CREATE TABLE {name} ")[1:]).partition(";")[0]
 
 

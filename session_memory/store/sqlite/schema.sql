@@ -1,23 +1,23 @@
 -- The store: every transcript as entries and tool uses, cut into conversations and searchable; the index of
--- memories. What strategies do is in a database of its own (queue.sql).
+-- memories. The queue of strategies has a database of its own (queue.sql).
 --
 -- Read the views at the end: `sessions`, `conversations`, `entries` and `tool_uses` have plain names and ISO times,
 -- need nothing but SQLite (or Datasette, or DuckDB), and stay as they are. The tables may change at any time.
 --
--- In tables, times are milliseconds since the epoch (UTC). `home` is the group of a host, '' where there are no groups.
+-- In tables, times are milliseconds since the epoch (UTC). `home` is the group of a host, '' without groups.
 -- An item is an entry or a tool use. Its id is `file id << 32 | its number in the file`, so that the items of a file,
 -- and those of a conversation, are a range of ids in the order of the transcript.
 
 
 -- Transcripts ---------------------------------------------------------------------------------------------------------
 
--- One row: the store's own random id. A store that is rebuilt has another.
+-- One row: the store's random id. A rebuilt store has another.
 CREATE TABLE memory_store (
     id INTEGER NOT NULL
 );
 
--- A transcript, how far it was read, and what tells whether it is still the same file. No id is used twice: a file that
--- is forgotten and read again has another.
+-- A transcript: how far it was read, and what identifies the file. No id is used twice: a file that is forgotten and
+-- read again gets another.
 CREATE TABLE memory_file_states (
     id INTEGER PRIMARY KEY AUTOINCREMENT,
     home TEXT NOT NULL,
@@ -28,52 +28,52 @@ CREATE TABLE memory_file_states (
     status TEXT NOT NULL CHECK (status IN ('idle', 'ingesting', 'gone')),
     last_modified INTEGER NOT NULL,
     file_size INTEGER NOT NULL,
-    last_processed_offset INTEGER NOT NULL, -- the byte where reading goes on
-    generation INTEGER NOT NULL,            -- counts how often the file turned out to be another one
+    last_processed_offset INTEGER NOT NULL, -- the byte at which reading continues
+    generation INTEGER NOT NULL,            -- counts how often the file was replaced by another one
     inode INTEGER NOT NULL,
     head INTEGER NOT NULL,                  -- checksum of the first bytes
     tail INTEGER NOT NULL,                  -- checksum of the bytes before the offset
     next_ordinal INTEGER NOT NULL,          -- the number that the next item gets
-    unreadable INTEGER NOT NULL,            -- lines that were no records
+    unreadable INTEGER NOT NULL,            -- lines that are not records
     first_entry_timestamp INTEGER,
     last_entry_timestamp INTEGER,
     cwd TEXT NOT NULL,
     title TEXT NOT NULL,
-    title_rank INTEGER NOT NULL,            -- where the title comes from: a higher one is not replaced by a lower one
+    title_rank INTEGER NOT NULL,            -- of the title's source: a higher one is not replaced by a lower one
     UNIQUE (home, file_path)
 );
 CREATE INDEX memory_file_states_session ON memory_file_states (session_id);
 
--- Files among the transcripts of which nothing, or not all, could be taken in, as they were then, and why.
+-- Files that could not be ingested, or not whole: their state then, and the reason.
 CREATE TABLE memory_unread_files (
     home TEXT NOT NULL,
-    file_path TEXT NOT NULL,                -- as in memory_file_states, and so on
+    file_path TEXT NOT NULL,                -- as in memory_file_states
     root TEXT NOT NULL,
     inode INTEGER NOT NULL,
     file_size INTEGER NOT NULL,
     last_modified INTEGER NOT NULL,
     noted_at INTEGER NOT NULL,
     problem TEXT NOT NULL,
-    is_lasting INTEGER NOT NULL,            -- whether it stays until the file changes
+    is_lasting INTEGER NOT NULL,            -- 1 if it is not retried until the file changes
     PRIMARY KEY (home, file_path)
 ) WITHOUT ROWID;
 
--- What users and assistants said, secrets redacted.
+-- The messages of users and assistants, with secrets redacted.
 CREATE TABLE memory_transcript_entries (
     id INTEGER PRIMARY KEY,                 -- of the item
     message INTEGER NOT NULL,               -- the same number for all items of one message of the API
-    generation INTEGER NOT NULL,            -- of the file, and where in it the record begins
+    generation INTEGER NOT NULL,            -- of the file, and the record's position in it
     byte_offset INTEGER NOT NULL,
     role TEXT NOT NULL CHECK (role IN ('user', 'assistant')),
     timestamp INTEGER,
-    cwd TEXT,                               -- NULL where it is the session's
+    cwd TEXT,                               -- NULL if it is the session's
     content TEXT NOT NULL
 );
 
--- What tools were called with, and how that ended; not what they returned.
+-- Tool calls: the argument and the outcome, not the result.
 CREATE TABLE memory_tool_uses (
     id INTEGER PRIMARY KEY,                 -- of the item
-    call INTEGER NOT NULL,                  -- hash of the id that the result will name; 0 once it has come
+    call INTEGER NOT NULL,                  -- hash of the id that the result will name; 0 once it is there
     message INTEGER NOT NULL,
     byte_offset INTEGER NOT NULL,
     timestamp INTEGER,
@@ -81,27 +81,27 @@ CREATE TABLE memory_tool_uses (
     kind TEXT NOT NULL,                     -- command, edit, read or other
     argument TEXT NOT NULL,                 -- the main one: the command, the path, the query
     outcome TEXT CHECK (outcome IN ('ok', 'error')),
-    error TEXT,                             -- the line that tells most of what went wrong
+    error TEXT,                             -- the line of the result that names the error
     result_size INTEGER,                    -- in characters
     result_lines INTEGER,
-    cwd TEXT                                -- NULL where it is the session's
+    cwd TEXT                                -- NULL if it is the session's
 );
 CREATE INDEX memory_tool_uses_open ON memory_tool_uses (call) WHERE outcome IS NULL;
 
--- By its key, a hash of the ids in its record, an item is known again, in whatever file a copy of it lies.
+-- The key of an item, a hash of the ids in its record, identifies its copies in other files.
 CREATE TABLE memory_item_keys (
     key INTEGER PRIMARY KEY,
     id INTEGER NOT NULL
 ) WITHOUT ROWID;
 
--- A fork begins with a copy of its original. Here are the items of the fork, each with the one that it is a copy of.
+-- A fork begins with a copy of its original: the items of the fork, each with its original.
 CREATE TABLE memory_shared_items (
     id INTEGER PRIMARY KEY,
     original INTEGER NOT NULL
 );
 CREATE INDEX memory_shared_items_original ON memory_shared_items (original);
 
--- Items whose record names another session than that of its file: a rule for that one excludes them, too.
+-- Items whose record names another session than the file's: a rule for that session excludes them too.
 CREATE TABLE memory_foreign_items (
     id INTEGER PRIMARY KEY,
     session_id TEXT NOT NULL
@@ -119,16 +119,17 @@ CREATE TABLE memory_conversations (
     first_message_at INTEGER,
     last_message_at INTEGER,
     entry_count INTEGER NOT NULL,           -- messages: several items of one message count once
-    last_message INTEGER NOT NULL,          -- what a following item of the same message has in common with the last
+    last_message INTEGER NOT NULL,          -- identifies the last item's message, so that its next item does not count again
     text_bytes INTEGER NOT NULL,
     status TEXT NOT NULL CHECK (status IN ('active', 'ready', 'processing', 'archived', 'skipped')),
-    reason TEXT NOT NULL DEFAULT ''         -- why it was skipped
+    reason TEXT NOT NULL DEFAULT ''         -- the reason if it was skipped
 );
 CREATE INDEX memory_conversations_status ON memory_conversations (status, last_message_at);
 CREATE INDEX memory_conversations_time ON memory_conversations (last_message_at);
 CREATE INDEX memory_conversations_file ON memory_conversations (file_id, first_item);
 
--- Which items have a term. Neither texts nor positions: an index with these takes twice as much of the disk.
+-- The items that have a term, without texts and positions. Positions would take 0.25 to 0.66 bytes more for each byte
+-- of text (search/search.py says why phrases are checked in the texts instead).
 CREATE VIRTUAL TABLE memory_search USING fts5 (
     text, content = '', tokenize = 'porter unicode61 remove_diacritics 2', detail = none, columnsize = 0
 );
@@ -137,7 +138,7 @@ CREATE VIRTUAL TABLE memory_search USING fts5 (
 -- What is excluded ----------------------------------------------------------------------------------------------------
 
 -- What the rules in the settings exclude (docs/use/privacy.md): transcripts, and items of others, because of the file in
--- which they are excluded. `is_told`: only the text is excluded. Nothing is deleted for it.
+-- which they are excluded. `is_told`: only the text is excluded. Excluding deletes nothing.
 CREATE TABLE memory_excluded_files (
     file_id INTEGER PRIMARY KEY,
     is_told INTEGER NOT NULL
@@ -150,33 +151,33 @@ CREATE TABLE memory_excluded_items (
 ) WITHOUT ROWID;
 CREATE INDEX memory_excluded_items_because ON memory_excluded_items (because);
 
--- The settings that these rules were read from, as they were then.
+-- The files and directories that the rules were read from, and their state then.
 CREATE TABLE memory_rules (
     place TEXT PRIMARY KEY,
     stamp TEXT NOT NULL
 ) WITHOUT ROWID;
 
--- How far what earlier versions stored was searched for secrets again: all up to the item `until`, by rules of which
--- `rules` is a checksum.
+-- The progress of redacting what was stored under earlier rules: all up to the item `until` is done by the rules with
+-- the checksum `rules`.
 CREATE TABLE memory_redaction (
     rules TEXT PRIMARY KEY,
     until INTEGER NOT NULL,
-    is_changed INTEGER NOT NULL,            -- something was found, and free pages may still hold it
+    is_changed INTEGER NOT NULL,            -- 1 if something was redacted, which free pages may still hold
     is_done INTEGER NOT NULL
 ) WITHOUT ROWID;
 
 
 -- Memories ------------------------------------------------------------------------------------------------------------
 
--- The pages of Markdown that memories lie on, as they were when they were read into the index.
+-- The pages of Markdown with memories, as they were when the index read them.
 CREATE TABLE memory_pages (
     home TEXT NOT NULL,
     path TEXT NOT NULL,                     -- below the directory of the group's memories
-    stamp TEXT NOT NULL,                    -- tells whether the page has changed since
+    stamp TEXT NOT NULL,                    -- changes with the page
     PRIMARY KEY (home, path)
 ) WITHOUT ROWID;
 
--- What is on these pages.
+-- The memories on these pages.
 CREATE TABLE memories (
     number INTEGER PRIMARY KEY,
     home TEXT NOT NULL,
@@ -189,10 +190,10 @@ CREATE TABLE memories (
     quote TEXT NOT NULL,
     origins TEXT NOT NULL,                  -- JSON: the conversations that it was drawn from
     at INTEGER,
-    superseded TEXT NOT NULL,               -- the id of the memory that took its place, '' where it holds
+    superseded TEXT NOT NULL,               -- the id of the memory that replaced it, '' if it is current
     is_untrusted INTEGER NOT NULL,
-    is_marked INTEGER NOT NULL,             -- a strategy made it, no person
-    is_missing INTEGER NOT NULL DEFAULT 0   -- it was on no page the last time
+    is_marked INTEGER NOT NULL,             -- 1 if a strategy made it, 0 if a person did
+    is_missing INTEGER NOT NULL DEFAULT 0   -- 1 if it was on no page the last time
 );
 CREATE INDEX memories_path ON memories (home, path);
 CREATE INDEX memories_id ON memories (id);
@@ -203,12 +204,12 @@ CREATE VIRTUAL TABLE memories_search USING fts5 (
 
 -- For reading ---------------------------------------------------------------------------------------------------------
 
--- What is excluded is in none of them, as the rules were when somebody last wrote to the store: where only the text is
--- excluded, there are the session and its conversations, without titles and directories.
+-- They omit what the rules excluded when the store was last written. If only the text is excluded, the session and its
+-- conversations are there, without titles and directories.
 
 -- (The casts give columns a type for programs that ask for one, such as DuckDB.)
 
--- One row a transcript. `status` is `gone` where the runtime has deleted it.
+-- One row a transcript. `status` is `gone` if the runtime has deleted it.
 CREATE VIEW sessions AS
 SELECT
     file.session_id,
@@ -261,8 +262,7 @@ AND (
     WHERE x.item BETWEEN conversation.first_item AND conversation.last_item AND NOT x.is_told
 ) <= conversation.last_item - conversation.first_item;
 
--- One row for what a user or an assistant said, in the session where it was said first: what a fork copied is in there
--- once. (The conversations come first in the join since only from them the entries are found by an index.)
+-- One row a message of a user or an assistant, in the session that has it first: what a fork copied is there once. (The conversations come first in the join since only from them the entries are found by an index.)
 CREATE VIEW entries AS
 SELECT
     entry.id,
@@ -281,7 +281,7 @@ CROSS JOIN memory_transcript_entries AS entry
 WHERE file.id NOT IN (SELECT file_id FROM memory_excluded_files)
 AND entry.id NOT IN (SELECT item FROM memory_excluded_items);
 
--- One row a tool use, likewise. `outcome` is ok or error, NULL where no result has come; `error` is one line of it.
+-- One row a tool use, likewise. `outcome` is ok or error, NULL without a result; `error` is one line of it.
 CREATE VIEW tool_uses AS
 SELECT
     tool_use.id,

@@ -196,7 +196,7 @@ def indexed_texts(connection: Connection) -> int:
 
 
 def terms_of(connection: Connection) -> Terms:
-    """Terms as the index has them, made with its tokenizer."""
+    """Return the function that makes terms as the index does, with its tokenizer."""
     import apsw
 
     name, *arguments = TOKENIZER.split()

@@ -114,8 +114,8 @@ def unseen(items: list[StoredEntry], seen: SeenItems) -> list[StoredEntry]:
 def seen_elsewhere(
     connection: Connection, strategy: str, conversation: Conversation, first: int, last: int
 ) -> set[int]:
-    """Of the items from `first` to `last` those that the strategy made memories of in another file of the same group:
-    the session that this one was forked from, or a fork of it."""
+    """Return the items from `first` to `last` that the strategy made memories of in another file of the same group: the
+    session that this one was forked from, or a fork of it."""
     pairs = fetch(
         connection,
         "SELECT id, original FROM memory_shared_items WHERE id BETWEEN ?1 AND ?2 "

@@ -144,7 +144,6 @@ class _Rows:
             self._take(entry, batch.after, known)
 
     def _take(self, entry: NewEntry, state: FileState, known: dict[int, int]) -> None:
-        """Add the rows of an entry that has text, and of its tool uses."""
         key, message, offset, role, text, when, cwd, tools, origin = entry
         first = len(self.keys)
         if text and (item := self._new_id(key, known, message, when, text)):
@@ -212,7 +211,6 @@ def _known(connection: Connection, keys: list[int]) -> dict[int, int]:
 
 
 def _shared_by(connection: Connection, file_id: int, originals: list[int]) -> set[int]:
-    """Return which of `originals` are noted as shared by this file."""
     import apsw
 
     sql = "SELECT original FROM memory_shared_items WHERE original IN carray(?) AND id >> ? = ?"
@@ -220,7 +218,6 @@ def _shared_by(connection: Connection, file_id: int, originals: list[int]) -> se
 
 
 def _texts(connection: Connection, items: list[int]) -> dict[int, str]:
-    """Return the texts of items, by their ids."""
     import apsw
 
     sql = (
