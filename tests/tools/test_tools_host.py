@@ -14,7 +14,8 @@ from session_memory.tools import GroupBackend, SearchLimits, SearchResult, call
 
 
 @pytest.fixture
-def host(tmp_path: Path) -> Iterator[GroupDir]:
+def host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[GroupDir]:
+    monkeypatch.setenv("HOME", str(tmp_path / "person"))
     with three_groups(tmp_path / "host") as host:
         yield host
 

@@ -18,7 +18,8 @@ from session_memory.tools.results import RESULT_CHARACTERS
 
 
 @pytest.fixture
-def home(tmp_path: Path) -> Home:
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Home:
+    monkeypatch.setenv("HOME", str(tmp_path / "person"))
     return Home(tmp_path / "agent")
 
 
