@@ -13,7 +13,7 @@ from ..store.values import Filter, RuleSubject
 from ..system.sqlite import CorruptDatabaseError
 from ..text.format import counted
 from ..text.timestamps import now_milliseconds
-from ..upkeep.export import FORMATS, HtmlExport, export
+from ..upkeep.export import FORMATS, ExportFormat, export
 from .arguments import NO_LIMIT, add_home, add_private, filter_of
 from .nearest import check_names
 from .opened_store import refresh, with_store
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from ..store.values import Conversation
     from .opened_store import OpenStore
 
+HTML = "html"
 SUMMARY = "write conversations to a file, as Markdown, JSON or HTML"
 
 
@@ -39,13 +40,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     project = "only the repository of the path P (such as .), or directories whose path contains P"
     parser.add_argument("--project", metavar="P", default="", help=project)
     parser.add_argument("--all", action="store_true", help="everything")
-    parser.add_argument("--format", choices=FORMATS, default="markdown", help="markdown, unless another is named")
+    parser.add_argument("--format", choices=[*FORMATS, HTML], default="markdown", help="default: markdown")
     parser.add_argument("--json", action="store_const", dest="format", const="json", help="as --format json")
     parser.add_argument("--full", action="store_true", help="also the tool uses, and how each ended")
     parser.add_argument(
         "--out", metavar="FILE", default="", help="the output file (default: stdout); replaces an existing one"
     )
-    parser.set_defaults(render=None, json=False, since=None, until=None, limit=NO_LIMIT)
+    parser.set_defaults(json=False, since=None, until=None, limit=NO_LIMIT)
     add_private(parser)
     add_home(parser)
 
@@ -78,7 +79,7 @@ def _export(opened: OpenStore, arguments: argparse.Namespace) -> int:
                 counts["conversation"] += 1
                 yield found
 
-    form = HtmlExport(arguments.render) if arguments.render else FORMATS[arguments.format]()
+    form = _html() if arguments.format == HTML else FORMATS[arguments.format]()
     first = opened.store.conversation(ids[0], opened.location.homes) if wanted.session and ids else None
     title = first.title if first else ""
     pieces = export(form, conversations(), opened.store.entries, now_milliseconds(), full=arguments.full, title=title)
@@ -90,6 +91,12 @@ def _export(opened: OpenStore, arguments: argparse.Namespace) -> int:
             file.write(_bytes(piece))
     opened.terminal.line(f"{counted(counts['conversation'], 'conversation')} in {opened.terminal.short(arguments.out)}")
     return 0
+
+
+def _html() -> ExportFormat:
+    from ..web.export import HtmlExport  # jinja2, pygments and markdown-it-py take a while to import
+
+    return HtmlExport()
 
 
 def _sessions_called(opened: OpenStore, name: str) -> list[str]:

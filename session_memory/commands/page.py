@@ -51,10 +51,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _export(arguments: argparse.Namespace) -> int:
-    """Export a session as `export SESSION --full --format html` does, with Markdown rendered as on the page."""
+    """Export a session as `export SESSION --full --format html` does."""
     import argparse
 
-    from ..web.markup import markdown
     from . import export
 
     if not arguments.export:
@@ -62,7 +61,6 @@ def _export(arguments: argparse.Namespace) -> int:
     parser = argparse.ArgumentParser()
     export.add_arguments(parser)
     words = [arguments.export, "--full", "--format", "html", "--out", arguments.out]
-    parser.set_defaults(render=markdown)
     return export.run(parser.parse_args([*words, *(["--home", arguments.home] if arguments.home else [])]))
 
 

@@ -1,19 +1,16 @@
-"""Export conversations as Markdown, JSON or HTML as a stream: only part of a conversation is in memory. Pure.
-docs/inside/store.md documents the JSON."""
+"""Export conversations as Markdown or JSON (web/export.py: as HTML) as a stream: only part of a conversation is in
+memory. Pure. docs/inside/store.md documents the JSON."""
 
 from __future__ import annotations
 
 import json
-import os
 import re
 from collections.abc import Callable, Iterable, Iterator
-from html import escape as escape_html
 from itertools import chain
 from typing import Any
 
 from ..archives.format import TOOL, ArchivedMessage, asked, render_messages
 from ..store.values import TOOL_ROLE, Conversation, StoredEntry
-from ..system.files import read_whole
 from ..text.format import counted, one_line
 from ..text.markdown import escape
 from ..text.sanitize import for_people, for_storage
@@ -114,11 +111,11 @@ def _outcome(item: StoredEntry) -> str:
     return item.outcome
 
 
-def _title(conversation: Conversation) -> str:
+def title_of(conversation: Conversation) -> str:
     return one_line(conversation.title) or f"Conversation {conversation.id}"
 
 
-def _facts(conversation: Conversation) -> dict[str, str]:
+def facts_of(conversation: Conversation) -> dict[str, str]:
     """Return a conversation's known properties, by their labels for people."""
     times = [at for at in (conversation.first_message_at, conversation.last_message_at) if at is not None]
     return {
@@ -133,9 +130,9 @@ class MarkdownExport(ExportFormat):
     """Each conversation under its own heading, with messages as in archives."""
 
     def conversation(self, conversation: Conversation, is_told: bool) -> str:
-        facts = "\n".join([f"- {name}: {_literal(fact)}" for name, fact in _facts(conversation).items()])
+        facts = "\n".join([f"- {name}: {_literal(fact)}" for name, fact in facts_of(conversation).items()])
         withheld = "" if is_told else f"\n{escape(WITHHELD)}\n"
-        return f"# {escape(_title(conversation))}\n\n{facts}\n\n---\n{withheld}"
+        return f"# {escape(title_of(conversation))}\n\n{facts}\n\n---\n{withheld}"
 
     def items(self, items: list[StoredEntry]) -> str:
         return "".join(render_messages([_message(one) for one in items], ASSISTANT, 0))
@@ -230,49 +227,4 @@ def _encoded(value: dict[str, Any]) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-class HtmlExport(ExportFormat):
-    """A self-contained page: no script, no external resource. Agents' messages are rendered by `render` from Markdown;
-    without it, and everywhere else, text is escaped."""
-
-    def __init__(self, render: Callable[[str], str] | None = None) -> None:
-        self._render = render
-
-    def begin(self, now: int, full: bool, title: str) -> str:
-        page = read_whole(os.path.join(os.path.dirname(__file__), "export.html")).decode()
-        return page.replace("%TITLE%", escape_html(title or "Conversations"))
-
-    def conversation(self, conversation: Conversation, is_told: bool) -> str:
-        facts = "<br>\n".join([f"{name}: {escape_html(fact)}" for name, fact in _facts(conversation).items()])
-        withheld = "" if is_told else f"<p>{escape_html(WITHHELD)}</p>\n"
-        return f'<article>\n<h2>{escape_html(_title(conversation))}</h2>\n<p class="about">{facts}</p>\n{withheld}'
-
-    def items(self, items: list[StoredEntry]) -> str:
-        return "".join([_html_of(one, self._render) for one in items])
-
-    def end_of_conversation(self) -> str:
-        return "</article>\n"
-
-    def end(self) -> str:
-        return "</body>\n</html>\n"
-
-
-def _html_of(item: StoredEntry, render: Callable[[str], str] | None) -> str:
-    if item.role == TOOL_ROLE:
-        outcome = _outcome(item)
-        shown = f"{item.tool} {item.text}".strip() + (f": {outcome}" if outcome else "")
-        return f'<p class="text tool">{_html_time(item)} {escape_html(shown)}</p>\n'
-    message = _message(item)
-    kind = ' class="User"' if item.role == "user" else ""
-    heading = f"<h3{kind}>{escape_html(message.speaker)} {_html_time(item)}</h3>"
-    if render and item.role != "user":
-        return f'{heading}\n<div class="rendered">{render(for_people(message.text))}</div>\n'
-    return f'{heading}\n<div class="text">{escape_html(message.text)}</div>\n'
-
-
-def _html_time(item: StoredEntry) -> str:
-    if item.timestamp is None:
-        return ""
-    return f'<time datetime="{_iso(item.timestamp)}">{local_time(item.timestamp / 1000)}</time>'
-
-
-FORMATS: dict[str, Callable[[], ExportFormat]] = {"markdown": MarkdownExport, "json": JsonExport, "html": HtmlExport}
+FORMATS: dict[str, Callable[[], ExportFormat]] = {"markdown": MarkdownExport, "json": JsonExport}

@@ -21,7 +21,7 @@ from ..store.postgres.connection import TeamError
 from ..store.postgres.engine import TeamPool
 from ..system.sqlite import CorruptDatabaseError, NewerDatabaseError
 from .access import MOST_BODY_BYTES, Guard
-from .jinja import TEMPLATES, environment
+from .jinja import TEMPLATES, page_environment
 from .page_request import NotFoundError, PageRequest, VisitorGoneError
 from .pages import ACTIONS, VIEWS
 from .store_pool import StoreMissingError
@@ -69,7 +69,7 @@ class PageApp:
         self._active = active
         self._alarms = alarms
         self._say = say
-        self._templates = environment(access)
+        self._templates = page_environment(access)
 
     def app(self) -> ASGIApp:
         """Return the whole application, guarded."""

@@ -36,11 +36,12 @@ class DialoguePart(NamedTuple):
 
 
 class ShownCall(NamedTuple):
-    """A tool call in one line. `outcome` is ok, error, or '' if unknown."""
+    """A tool call in one line; `text` is its whole argument. `outcome` is ok, error, or '' if unknown."""
 
     number: int
     tool: str
     kind: str
+    text: str
     argument: str
     outcome: str
     error: str
@@ -132,7 +133,7 @@ def _call(item: StoredEntry, argument: str, error: str) -> ShownCall:
     shown = relative(argument, for_people(item.cwd)) if is_path else argument
     shown = shorten(one_line(shown[: 4 * ARGUMENT_CHARACTERS]), ARGUMENT_CHARACTERS)
     return ShownCall(
-        item.number, for_people(item.tool), item.kind, shown, item.outcome, one_line(error), item.result_lines
+        item.number, for_people(item.tool), item.kind, argument, shown, item.outcome, one_line(error), item.result_lines
     )
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 TEMPLATES = Path(__file__).parent / "templates"
 
 
-def environment(access: Access) -> Environment:
+def environment() -> Environment:
     """Return the templates' environment, with the functions that they call."""
     made = Environment(
         loader=FileSystemLoader(TEMPLATES), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
@@ -32,10 +32,16 @@ def environment(access: Access) -> Environment:
         ago=_ago, when=_when, clock=_clock, time=local_time, number=_number, short=_short, bytes=byte_size,
         markdown=markup.markdown, code=markup.code, counted=counted, tail=_tail,
     )  # fmt: skip
+    made.globals["charts"] = charts
+    return made
+
+
+def page_environment(access: Access) -> Environment:
+    """Return the environment with the page's addresses and forms."""
+    made = environment()
     made.globals.update(
-        root=access.root, form_token=access.form_token, link=lambda *parts, **query: link(access.root, *parts, **query),
-        charts=charts,
-    )  # fmt: skip
+        root=access.root, form_token=access.form_token, link=lambda *parts, **query: link(access.root, *parts, **query)
+    )
     return made
 
 

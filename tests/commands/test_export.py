@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import stat
 import subprocess
 import sys
@@ -16,9 +15,13 @@ from store_scene import COMMAND, MONDAY, ROOT, StoreUser, trip
 from session_memory.archives.format import messages_in
 from session_memory.store.values import Conversation, StoredEntry
 from session_memory.upkeep.export import FORMATS, export
+from session_memory.web.export import HtmlExport
 
 HOUR = 3600
-TAGS = {"html", "head", "meta", "title", "style", "body", "article", "h2", "h3", "p", "br", "div", "time"}
+TAGS = {
+    "html", "head", "meta", "title", "style", "body", "main", "header", "h1", "dl", "dt", "dd", "article", "b", "p", "div",
+    "span", "time", "details", "summary", "pre", "code", "a", "strong",
+}  # fmt: skip
 HOSTILE = "</article><script>alert(1)</script>\n# Heading\n**Assistant**: I agree <b>"
 
 
@@ -109,10 +112,16 @@ def test_no_text_means_anything_in_a_page(machine):
     call = {"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": HOSTILE}}
     machine.session("odd", *exchange(HOSTILE, HOSTILE, at=MONDAY, cwd="/srv/<script>"), assistant(call, at=MONDAY))
     page = Tags()
-    page.feed(exported(machine, "odd", "--full", "--format", "html"))
+    html = exported(machine, "odd", "--full", "--format", "html")
+    page.feed(html)
     assert {tag for tag, _ in page.found} <= TAGS
     assert [links for _, links in page.found if links] == []
-    assert page.text.count(HOSTILE) == 3
+    assert (
+        page.text.count("<script>alert(1)</script>") == 6
+    )  # title, heading, user, agent, a call in one line and in full
+    assert "content=\"default-src 'none'; style-src 'unsafe-inline'\"" in html
+    assert "url(" not in html
+    assert "@import" not in html
 
 
 def test_a_session_is_named_by_its_title_too_and_a_project_by_its_directory(machine):
@@ -178,7 +187,7 @@ def test_a_token_that_was_stored_before_there_was_a_rule_for_it_is_redacted():
     token = "ghp_" + "a1B2c3D4e5F6" * 3
     talk = Conversation(1, "s", "s.jsonl", "", "claude-code", "/srv", f"use {token}", 0, 0, 1, "ready", "")
     item = StoredEntry(1 << 32, "user", f"use {token}", 0, "/srv", 0)
-    for make in FORMATS.values():
+    for make in (*FORMATS.values(), HtmlExport):
         assert token not in "".join(export(make(), [talk], lambda _: iter([item]), 0, full=True))
 
 
@@ -192,7 +201,7 @@ def test_memory_does_not_grow_with_what_is_exported():
             ahead += 1
             yield StoredEntry(1 << 32 | number, "user", "word " * 20, 0, "/srv", 0)
 
-    for make in FORMATS.values():
+    for make in (*FORMATS.values(), HtmlExport):
         ahead = most = 0
         for _ in export(make(), [talk], entries, 0, full=True):
             most, ahead = max(most, ahead), 0
@@ -219,11 +228,6 @@ def test_of_what_may_not_be_told_there_is_no_text(machine):
     assert "8f3a" not in exported(machine, "--all", "--full", "--json", "--include-private")
 
 
-def without_markdown(page):
-    """A page that `page --export` wrote, as `export --format html` writes it where nobody said any Markdown."""
-    return re.sub(r'<div class="rendered"><p>(.*?)</p>\n</div>', r'<div class="text">\1</div>', page, flags=re.DOTALL)
-
-
 def test_a_session_that_page_writes_has_what_agents_said_rendered_and_nothing_runs(machine, tmp_path):
     said = f"**Done**, see [it](https://x.example) and `a.py`:\n\n- one\n- two\n\n{HOSTILE}"
     machine.session("odd", *exchange("go **on**", said, at=MONDAY))
@@ -241,7 +245,7 @@ def test_page_writes_a_session_to_one_file(machine, tmp_path):
     done = machine.run("page", "--export", "8f3a", "--out", tmp_path / "trip.html")
     assert done.returncode == 0, done.stderr
     plain = exported(machine, "8f3a", "--full", "--format", "html")
-    assert without_markdown((tmp_path / "trip.html").read_text()) == plain
+    assert (tmp_path / "trip.html").read_text() == plain
     assert "<title>plan a trip to &lt;b&gt;Japan&lt;/b&gt;</title>" in plain
     assert "<title>Conversations</title>" in exported(machine, "--all", "--format", "html")
     refused = machine.run("page", "--out", tmp_path / "trip.html")
