@@ -226,7 +226,7 @@ def report_of(unseen: Unseen, rules: OwnRules | Privacy, session_id: str, now: f
         from .judged import judge
 
         gate = judge(unseen, rules, session_id)
-        entries, done, until, may_show = gate.told(entries), gate.done(entries), gate.until, gate.rule.text
+        entries, done, until, may_show = gate.told(entries), gate.done(entries), gate.until, gate.rule.quote
         rank, title = unseen.title
         may_quote = may_show and entries == done
     summary = summarize(entries)

@@ -128,7 +128,7 @@ def facts_without_text(directory: str, privacy: Privacy) -> list[dict[str, Any]]
     return [
         {**facts, "title": (facts["title"] if facts.get("is_named") else "") or facts.get("name") or facts["session"]}
         for facts in found
-        if not (rule := rule_of(facts, privacy)).ignore and not rule.text
+        if not (rule := rule_of(facts, privacy)).ignore and not rule.quote
     ]
 
 

@@ -9,12 +9,15 @@ from ..activity.acknowledgement import kind_of_delivery
 from ..errors import WrongCallError
 from ..memories.folders import groups_of, home_of
 from ..runtimes import all_runtimes
-from ..settings import edit, keys
+from ..settings import edit
 from ..settings.check import FileCheck, as_meant, problem_with, refused
-from ..settings.keys import KEYS, Key, written
+from ..settings.compiled import Key, Kind
+from ..settings.keys import written
 from ..settings.notices import notices
+from ..settings.replaced_keys import current
 from ..settings.rules import SHARES
 from ..settings.rules_check import PROJECTS, SECTIONS, SHARE, WORDS, closest, is_path
+from ..settings.sections import KEYS
 from ..store.location import find_location
 from ..system.terminal import Terminal
 from ..text.format import enumerated
@@ -27,7 +30,7 @@ if TYPE_CHECKING:
     from ..settings.homes import Home
 
 SUMMARY = "show the settings in force and where each comes from, or set one"
-_TEXT_KINDS = (keys.ASSISTANT, keys.DATABASE, keys.MODEL, keys.TEXT, keys.URL, keys.VARIABLE)
+_TEXT_KINDS = (Kind.ASSISTANT, Kind.DATABASE, Kind.MODEL, Kind.TEXT, Kind.URL, Kind.VARIABLE)
 
 
 class UnknownKeyError(WrongCallError):
@@ -35,7 +38,7 @@ class UnknownKeyError(WrongCallError):
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("key", metavar="KEY", nargs="?", default="", help="such as scope, memory.watchPath")
+    parser.add_argument("key", metavar="KEY", nargs="?", default="", help="such as scope, store.watch_path")
     parser.add_argument("value", metavar="VALUE", nargs="?", help="the new value, as in the file")
     add_common(parser)
 
@@ -44,9 +47,9 @@ def run(arguments: argparse.Namespace) -> int:
     """Show the settings of a home, or sets one; 1 if something in them is not understood. Raises SessionMemoryError,
     OSError."""
     terminal = Terminal(os.environ, is_json=arguments.json)
-    home = _home(arguments.home)
+    home, name = _home(arguments.home), current(arguments.key)
     if arguments.value is not None:
-        at, value = _checked(arguments.key, arguments.value)
+        at, value = _checked(name, arguments.value)
         edit.set_key(home.config_file, at, value)
         terminal.line(
             f"{'.'.join(at)}: {written(value)}, in {terminal.short(home.config_file)}, from the next prompt on"
@@ -63,11 +66,11 @@ def run(arguments: argparse.Namespace) -> int:
     own = FileCheck(home.config_file, *confined) if os.path.lexists(home.config_file) else None
     rules = _rules(home, own)
     values = {key.name: _value(key, own) for key in KEYS if key.name not in SECTIONS and key.about}
-    if arguments.key:
-        wrong = [fault.text for fault in own.faults if fault.key in ("", arguments.key)] if own else []
+    if name:
+        wrong = [fault.text for fault in own.faults if fault.key in ("", name)] if own else []
         for text in wrong:
             terminal.note(for_people(text))
-        return _show_one(arguments.key, values, rules, terminal) or bool(wrong)
+        return _show_one(name, values, rules, terminal) or bool(wrong)
     found = notices(home)
     _show_all(home, values, rules, terminal)
     deliveries = {runtime.name: kind_of_delivery(runtime) for runtime in all_runtimes()}
@@ -149,9 +152,9 @@ def _checked(name: str, text: str) -> tuple[tuple[str, ...], Any]:
         if is_right and rule_key == SHARE and (share := "off" if value is False else value) in SHARES:
             return (section, pattern, rule_key), share
         if rule_key not in WORDS or not is_right or not isinstance(value, bool):
-            example = "projects.~/private.ignore true" if section == PROJECTS else "sessions.email.text false"
+            example = "projects.~/private.ignore true" if section == PROJECTS else "sessions.email.quote false"
             hint = f"for example: session-memory config {example}"
-            words = "a rule is ignore, text or untrusted, true or false, or share, off, mine or team"
+            words = "a rule is ignore, quote or isolate_memories (true or false) or share (off, mine or team)"
             raise UnknownKeyError(f"{name} {text}: {words}", hint)
         return (section, pattern, rule_key), value
     key = _key(name)

@@ -19,7 +19,7 @@ from ..settings.homes import home_at
 from ..settings.host_layout import Group, Layout
 from ..settings.notices import notices
 from ..settings.program import source_dir
-from ..settings.sections import host_settings
+from ..settings.sections import HostSettings
 from ..store.postgres.engine import TeamPool
 from ..text.format import counted
 from ..tools import GroupBackend
@@ -52,7 +52,7 @@ class Host:
         self._log = HostLog(layout.log_file, show)
         prepare_host(layout)
         settings = home_at(layout.root, os.environ, is_host=True).settings()
-        self._config = host_settings(settings.host)
+        self._config = HostSettings(**settings.host)
         self._sessions = open_sessions(layout)
         self._teams = TeamPool()
         self._ledger = Ledger(HostDatabase(layout.database))

@@ -7,7 +7,7 @@ import shlex
 from typing import Any
 
 from .. import NAME, __version__
-from ..settings.compiled import DEFAULTS
+from ..settings.compiled import Settings
 from ..system.terminal import Terminal
 from ..text.format import counted, enumerated
 from ..text.timestamps import age
@@ -248,7 +248,7 @@ def _show_sample(done: Installed, terminal: Terminal) -> None:
     terminal.quote(trial.text)
     terminal.line()
     terminal.paragraph(
-        f"That is all that is added to a prompt: at most {DEFAULTS['max_characters']} characters, made without a "
+        f"That is all that is added to a prompt: at most {Settings({}).max_characters} characters, made without a "
         f"model and without the network. {_speed(trial)} What it wants to know beyond that the agent looks up with "
         "the skill `sessions`.",
         indent="  ",

@@ -41,7 +41,7 @@ def is_untrusted(location: StoreLocation, conversation: Conversation) -> bool:
     names = [conversation.session_id, conversation.title, *_names_of(home_of(location, group).root, conversation)]
     names += [conversation.source_file.partition("/")[0]]  # Pi names the session's folder
     names += [group] if group else []
-    return home_of(location, group).settings().rule(*names).untrusted
+    return home_of(location, group).settings().rule(*names).isolate_memories
 
 
 def strategies_directory(location: StoreLocation) -> str:

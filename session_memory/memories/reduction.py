@@ -66,7 +66,7 @@ def measured(path: str, settings: MemorySettings, rules: ReadRules | None = None
     finally:
         os.close(descriptor)
     text = filtered(found, settings.filtering)
-    pieces = chunks(found, settings.filtering, settings.max_chunk_tokens)
+    pieces = chunks(found, settings.filtering, settings.chunking.max_chunk_tokens)
     return Reduction(size, characters, tokens, len(text), estimated_tokens(text), len(exchanges(found)), len(pieces))
 
 

@@ -87,7 +87,9 @@ class StrategyRun:
             self._database, keep, self.budget, self.work, now_milliseconds,
             attempts=self.settings.attempts, homes=self.homes,
         )  # fmt: skip
-        return queue.work_off(self.strategies, self.settings.strategies, limit=limit, statuses=statuses, stop=stop)
+        return queue.work_off(
+            self.strategies, tuple(self.settings.strategies), limit=limit, statuses=statuses, stop=stop
+        )
 
     def reopen(self) -> None:
         """Put the parts that these strategies skipped back into the queue."""
@@ -188,7 +190,7 @@ def _load(id: str, settings: MemorySettings, budget: Budget) -> Strategy:
             make = point.load()
         except Exception as error:
             raise UnknownStrategyError(f"strategy {id}: {point.value} cannot be loaded: {error}") from error
-    strategy = cast("Strategy", make(settings.values, budget))
+    strategy = cast("Strategy", make(settings.section, budget))
     if strategy.id != id:
         raise UnknownStrategyError(f"strategy {id}: it calls itself {strategy.id!r}", "fix its package")
     return strategy

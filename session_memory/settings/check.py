@@ -1,4 +1,4 @@
-"""What of a file of settings holds: every key that is as documented, for itself; what is not is a fault.
+"""Checks a file of settings: each key that is as documented holds; each that is not is a fault.
 
 A wrong key costs that key alone. A rule that was meant to exclude something and cannot be understood hides what it
 could have meant; a file that cannot be read at all hides everything.
@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..errors import ConfigError
 from ..system.files import write_atomically
 from ..system.json import sealed
-from . import keys
-from .compiled import Settings, stamps_of
+from .compiled import SAME, Key, Kind, Settings, stamps_of
 from .grants import confine, granted
-from .keys import KEYS, SECTIONS, Key
-from .replaced_keys import replacement
+from .keys import expected, written
+from .replaced_keys import renamed, replacement
 from .rules_check import SECTIONS as OF_RULES
 from .rules_check import RulesCheck, closest, short
+from .sections import BUILT_IN_STRATEGIES, KEYS, SECTIONS
 from .yaml_file import KeyPath, has_parser, read_document
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ _RESERVED_NAMES = ("User", "Task", "Tool")
 
 
 class Fault(NamedTuple):
-    """What could not be understood: the `key` ('' for the whole file), a line about it, whether rules depend on it."""
+    """An invalid `key` ('' for the whole file), a line about it, and if rules depend on it."""
 
     key: str
     text: str
@@ -38,8 +38,8 @@ class Fault(NamedTuple):
 
 
 class Checked(NamedTuple):
-    """What of the files holds: `values`, in which sections are dictionaries; the `rules` of sessions; `faults`, a line
-    each; the rules of `projects`."""
+    """The valid part of the files: `values`, in which sections are dictionaries; the `rules` of sessions; `faults`, a
+    line each; the rules of `projects`."""
 
     values: dict[str, Any]
     rules: list[PatternRule]
@@ -48,7 +48,7 @@ class Checked(NamedTuple):
 
 
 class FileCheck:
-    """What of one file holds. `faults` are in the order of the file; `lines` are those of the keys, from 1."""
+    """The valid part of one file. `faults` are in the order of the file; `lines` are those of the keys, from 1."""
 
     def __init__(self, path: str, root: str = "", person_file: str = "") -> None:
         self.path = path
@@ -57,7 +57,7 @@ class FileCheck:
         self.faults: list[Fault] = []
         self.lines: dict[KeyPath, int] = {}
         try:
-            document = read_document(path)
+            document = renamed(read_document(path))
         except OSError as error:
             self._give_up(f"{path}: {error.strerror or error}")
         except ConfigError as error:
@@ -79,7 +79,7 @@ class FileCheck:
         return self._rules.projects
 
     def _confine(self, root: str, person_file: str) -> None:
-        """Take out what the file of the home `root` may not set, unless the person's file grants it."""
+        """Drop what the file of the home `root` may not set, unless the person's file grants it."""
         user_dir = os.path.expanduser("~")
         grants = granted(FileCheck(person_file).values if os.path.exists(person_file) else {}, root, user_dir)
         for key, grant in confine(self.values, [*self.rules, *self.projects], root, grants, user_dir):
@@ -89,12 +89,12 @@ class FileCheck:
 
     def _give_up(self, problem: str) -> None:
         self._rules.hide_all()
-        self.values = {key.name: key.if_wrong for key in KEYS if not key.section and key.if_wrong is not keys.SAME}
-        self.faults.append(Fault("", f"{problem}; until it can be read nothing is told of any session", True))
+        self.values = {key.name: key.if_wrong for key in KEYS if not key.section and key.if_wrong is not SAME}
+        self.faults.append(Fault("", f"{problem}; until it can be read, all sessions are hidden", True))
 
     def _section(self, section: str, values: Mapping[str, Any]) -> dict[str, Any]:
-        """What of a section holds."""
-        known = {key.last_name: key for key in KEYS if key.section == section}
+        """Return the valid part of a section."""
+        known = {key.last_name: key for key in SECTIONS[section].table()}
         found: dict[str, Any] = {}
         for name, value in values.items():
             full = f"{section}.{name}" if section else name
@@ -109,9 +109,15 @@ class FileCheck:
             elif section == "memories" and name in _strategies(values):
                 found[name] = value  # which the strategy checks
             else:
-                meant = closest(name, [*known, *(one.rpartition(".")[2] for one in _below(section))])
+                meant = closest(
+                    name,
+                    [
+                        *known,
+                        *(one.rpartition(".")[2] for one in SECTIONS if one and one.rpartition(".")[0] == section),
+                    ],
+                )
                 self._unknown(full, value, meant)
-                if meant in known and meant not in values and known[meant].if_wrong is not keys.SAME:
+                if meant in known and meant not in values and known[meant].if_wrong is not SAME:
                     found[meant] = known[meant].fallback
         return found
 
@@ -124,12 +130,12 @@ class FileCheck:
             found[key.last_name] = value
             return
         found[key.last_name] = key.fallback
-        if key.kind == keys.PATHS and isinstance(value, list):
+        if key.kind == Kind.PATHS and isinstance(value, list):
             found[key.last_name] = [path for path in value if not problem_with(key, path)]
-        self._fault(key.name, f"{problem}; {keys.written(found[key.last_name])} holds")
+        self._fault(key.name, f"{problem}; {written(found[key.last_name])} holds")
 
     def _subsection(self, section: str, value: Any) -> Any:
-        is_strategy = section.removeprefix("memories.") in keys.BUILT_IN_STRATEGIES
+        is_strategy = section.removeprefix("memories.") in BUILT_IN_STRATEGIES
         if isinstance(value, dict):
             found = self._section(section, value)
             return value if is_strategy else found
@@ -139,7 +145,7 @@ class FileCheck:
             return value
         wrong: dict[str, Any] = {}
         for key in KEYS:
-            if key.name in names and key.if_wrong is not keys.SAME:
+            if key.name in names and key.if_wrong is not SAME:
                 at = wrong
                 for part in key.section[len(section) + 1 :].split(".") if key.section != section else []:
                     at = at.setdefault(part, {})
@@ -150,7 +156,7 @@ class FileCheck:
         told = self._rules.take_unknown(name.rpartition(".")[2], value)
         text = f"unknown key {name}" + (replacement(name) or (f", perhaps {meant}" if meant else ""))
         if told:
-            text += f"; since it may be meant to exclude something, nothing is told of {told}"
+            text += f"; since it may be meant to exclude something, {told} is hidden"
         self._fault(name, text, is_of_rules=bool(told))
 
     def _take_rules(self, section: str, value: Any) -> None:
@@ -166,7 +172,7 @@ class FileCheck:
 
 
 def read(paths: Sequence[str], root: str = "") -> Checked:
-    """What holds of the first of these files, with the rules of all; '' stands for a file that is not there. That of
+    """Return the valid part of the first of these files, with the rules of all; '' stands for a missing file. That of
     the home `root` is confined by what the second, the person's, grants."""
     own = FileCheck(paths[0], root, paths[1] if root else "") if paths[0] else None
     values = own.values if own else {}
@@ -183,7 +189,7 @@ def read(paths: Sequence[str], root: str = "") -> Checked:
 
 
 def refused(home: Home, key: str) -> list[str]:
-    """Return why the file of `home` sets `key` in vain: it may not, unless the person grants it."""
+    """Return why the file of `home` may not set `key`: the person has not granted it."""
     if not home.is_confined:
         return []
     faults = FileCheck(home.config_file, home.root, home.rules_files[0]).faults
@@ -191,24 +197,21 @@ def refused(home: Home, key: str) -> list[str]:
 
 
 def compile_files(config_file: str, compiled_file: str, rules_files: Sequence[str], root: str = "") -> Settings:
-    """The settings in these files, confined to the home `root` unless that is '', which `compiled.load` finds in
-    `compiled_file` from now on. Nothing is raised for what cannot be understood: see `Settings.faults`."""
+    """Return the settings in these files, confined to the home `root` unless that is '', and write them to
+    `compiled_file` for `compiled.load`. Nothing is raised for invalid settings: see `Settings.faults`."""
     stamps = stamps_of(config_file, rules_files)
     paths = [path if stamp else "" for path, stamp in zip((config_file, *rules_files), stamps)]
     checked = read(paths, root)
     try:
-        if has_parser():  # without it they are read anew, until it is there
+        if has_parser():  # without it they are read again each time, until it is there
             write_atomically(compiled_file, sealed({"stamps": stamps, **checked._asdict()}))
     except OSError:  # a state directory that cannot be written costs the next prompt the same again
         pass
     return Settings(*checked)
 
 
-def require(table: Iterable[Key], values: Any, where: str) -> dict[str, Any]:
-    """`values` with the defaults of the keys in `table`, for those who work with none but right settings.
-
-    Raises ConfigError for the first that is not as documented.
-    """
+def require(table: Iterable[Key], values: Any, where: str) -> None:
+    """Raise ConfigError for the first of `values` that is not as documented."""
     by_name = {key.last_name: key for key in table}
     known = f"the keys are {', '.join(by_name)}"
     if not isinstance(values, dict):
@@ -219,24 +222,22 @@ def require(table: Iterable[Key], values: Any, where: str) -> dict[str, Any]:
         problem = problem_with(by_name[name], value) if value is not None else ""
         if problem:
             raise ConfigError(f"{where}: {problem}")
-    given = {name: value for name, value in values.items() if value is not None}
-    return {**{name: key.default for name, key in by_name.items()}, **given}
 
 
 def as_meant(key: Key, value: Any) -> Any:
-    """A value as it was typed: YAML takes `off` for false."""
+    """Return a value as it was typed: YAML reads `off` as false."""
     return "off" if value is False and "off" in key.choices else value
 
 
 def problem_with(key: Key, value: Any) -> str:
-    """What is wrong with a value, as `scope is 'galaxy', not project or all`; '' if nothing is."""
+    """Return the problem with a value, as `scope is 'galaxy', not project or all`; '' if there is none."""
     if isinstance(value, tuple):
-        return f"{key.name} stands there twice, with different values"
+        return f"{key.name} is set twice, to different values"
     if _CHECKS[key.kind](key, value):
         return ""
-    is_secret = key.kind in (keys.VARIABLE, keys.DATABASE)  # it may be one itself, or hold one
+    is_secret = key.kind in (Kind.VARIABLE, Kind.DATABASE)  # it may be one itself, or hold one
     shown = "as it is" if is_secret else short(value)
-    return f"{key.name} is {shown}, not {key.expected}"
+    return f"{key.name} is {shown}, not {expected(key)}"
 
 
 def _are_homes(key: Key, value: Any) -> bool:
@@ -251,7 +252,7 @@ def _are_homes(key: Key, value: Any) -> bool:
 
 
 def _is_number(key: Key, value: Any) -> bool:
-    kinds = int if key.kind == keys.WHOLE else int | float
+    kinds = int if key.kind == Kind.WHOLE else int | float
     return isinstance(value, kinds) and not isinstance(value, bool) and key.low <= value <= key.high
 
 
@@ -282,7 +283,7 @@ def _are_prices(key: Key, value: Any) -> bool:
 
 
 def _is_database(value: str) -> bool:
-    """Whether a text is an address of a database without a password: that one belongs where libpq looks for it."""
+    """Check if a text is an address of a database without a password, which belongs in libpq's password file."""
     from ..system.pgpass import address_of
 
     try:
@@ -296,32 +297,28 @@ def _is_variable(key: Key, value: Any) -> bool:
 
 
 _CHECKS = {
-    keys.ANY_OF: lambda key, value: any(value == one and type(value) is type(one) for one in key.choices),
-    keys.WHOLE: _is_number,
-    keys.NUMBER: _is_number,
-    keys.FLAG: lambda key, value: isinstance(value, bool),
-    keys.TEXT: lambda key, value: isinstance(value, str),
-    keys.MODEL: lambda key, value: isinstance(value, str) and value.strip() and not value.startswith("-"),
-    keys.TEXTS: lambda key, value: isinstance(value, list) and all(isinstance(one, str) and one for one in value),
-    keys.ASSISTANT: _is_assistant,
-    keys.PATHS: _are_paths,
-    keys.PRICES: _are_prices,
-    keys.STRATEGIES: _are_strategies,
-    keys.DATABASE: lambda key, value: isinstance(value, str) and _is_database(value),
-    keys.NAMES: lambda key, value: (
+    Kind.ANY_OF: lambda key, value: any(value == one and type(value) is type(one) for one in key.choices),
+    Kind.WHOLE: _is_number,
+    Kind.NUMBER: _is_number,
+    Kind.FLAG: lambda key, value: isinstance(value, bool),
+    Kind.TEXT: lambda key, value: isinstance(value, str),
+    Kind.MODEL: lambda key, value: isinstance(value, str) and value.strip() and not value.startswith("-"),
+    Kind.TEXTS: lambda key, value: isinstance(value, list) and all(isinstance(one, str) and one for one in value),
+    Kind.ASSISTANT: _is_assistant,
+    Kind.PATHS: _are_paths,
+    Kind.PRICES: _are_prices,
+    Kind.STRATEGIES: _are_strategies,
+    Kind.DATABASE: lambda key, value: isinstance(value, str) and _is_database(value),
+    Kind.NAMES: lambda key, value: (
         isinstance(value, dict) and all(isinstance(one, str) and one.strip() for pair in value.items() for one in pair)
     ),
-    keys.HOMES: _are_homes,
-    keys.URL: lambda key, value: isinstance(value, str) and (not value or value.startswith(("http://", "https://"))),
-    keys.VARIABLE: _is_variable,
+    Kind.HOMES: _are_homes,
+    Kind.URL: lambda key, value: isinstance(value, str) and (not value or value.startswith(("http://", "https://"))),
+    Kind.VARIABLE: _is_variable,
 }
 
 
 def _strategies(values: Mapping[str, Any]) -> list[Any]:
-    """The ids under which strategies may have keys of their own."""
+    """Return the ids under which strategies may have keys of their own."""
     chosen = values.get("strategies")
-    return [*keys.BUILT_IN_STRATEGIES, *(chosen if isinstance(chosen, list) else [])]
-
-
-def _below(section: str) -> list[str]:
-    return [one for one in SECTIONS if one.rpartition(".")[0] == section]
+    return [*BUILT_IN_STRATEGIES, *(chosen if isinstance(chosen, list) else [])]

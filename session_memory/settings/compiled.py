@@ -1,4 +1,9 @@
-"""The settings of a home: config.yaml, compiled to JSON once, so that a prompt does not pay for a YAML parser."""
+"""The settings of a home: the keys that a prompt needs, and config.yaml compiled to JSON once, so that a prompt does
+not pay for a YAML parser.
+
+A section of config.yaml is a class whose attributes are its keys: each states its kind, default and documentation once.
+sections.py has the other sections; check.py, keys.py and docs/use/configuration.md follow from them.
+"""
 
 from __future__ import annotations
 
@@ -14,46 +19,151 @@ if TYPE_CHECKING:
 
     from .rules import KnownDirectories, PatternRule, Rule
 
-TELL, ASK, OFF = "tell", "ask", "off"  # what is done about collisions
-# What a prompt, an archive and the start of a session go by. The table of all keys takes these defaults from here: a
-# prompt does not load it.
-DEFAULTS: dict[str, Any] = {
-    "scope": "project",
-    "first_sight_hours": 24,
-    "max_characters": 500,
-    "collisions": TELL,
-    "assistant_name": "Assistant",
-    "archive_message_characters": 0,
-    "archive_tools": False,
-    "recent_conversations": 0,
-    "upkeep": "sessions",
-}
+TELL, ASK, OFF = "tell", "ask", "off"  # on a collision
 PROMPT_CHARACTERS = 200  # of memories; the default of a key in the section `memories`
 
+SAME = object()
 
-class Settings:
-    """What config.yaml sets, or its defaults; docs/use/configuration.md tells what each key means.
 
-    `memory`, `memories`, `team` and `host` are those sections as far as they are set, for sections.py. `rules` are
-    patterns of sessions with a rule each, `projects` those of directories. `faults` say, a line each, what in the files
-    could not be understood.
+class Kind:
+    """The kinds of values. check.py has the check of each."""
+
+    ANY_OF, WHOLE, NUMBER, FLAG, TEXT, TEXTS = "choice", "whole number", "number", "true or false", "text", "texts"
+    ASSISTANT, PATHS, RULES, PRICES = "name of the assistant", "paths", "rules", "prices"
+    STRATEGIES, MODEL = "ids of strategies", "name of a model"
+    URL, VARIABLE = "http(s) address", "name of a variable"
+    DATABASE, NAMES, HOMES = "address of a database", "names of directories", "agent homes"
+
+
+class Key:
+    """A key of config.yaml, an attribute of its section: it is the default of every instance that does not set it.
+
+    `low` and `high` limit numbers, `choices` a choice. If a value is invalid, `if_wrong` holds: the default, unless
+    that could allow more than was meant. `sample` is shown in place of the default. A key with `about` '' is accepted,
+    but not documented. `alias` is its former name.
     """
+
+    section = last_name = ""
+
+    def __init__(
+        self, kind: str, default: Any, about: str, low: float = 0, high: float = 0, *, choices: tuple[Any, ...] = (),
+        if_wrong: Any = SAME, sample: str = "", alias: str = "",
+    ) -> None:  # fmt: skip
+        self.kind = kind
+        self.default = default
+        self.about = about
+        self.low = low
+        self.high = high
+        self.choices = choices
+        self.if_wrong = if_wrong
+        self.sample = sample
+        self.alias = alias
+
+    def __set_name__(self, owner: type[Section], name: str) -> None:
+        self.section, self.last_name = owner.SECTION, name
+
+    def __get__(self, section: Section | None, owner: type[Section]) -> Any:
+        return self if section is None else self.default
+
+    @property
+    def name(self) -> str:
+        """The key with its sections, such as store.watch_path."""
+        return f"{self.section}.{self.last_name}" if self.section else self.last_name
+
+    @property
+    def fallback(self) -> Any:
+        """The value in force if the given one is invalid."""
+        return self.default if self.if_wrong is SAME else self.if_wrong
+
+
+def key(kind: str, default: Any, about: str, low: float = 0, high: float = 0, **more: Any) -> Any:
+    """Return a `Key`, for an attribute that has the type of its values."""
+    return Key(kind, default, about, low, high, **more)
+
+
+class Section:
+    """A section of config.yaml, as set, with the default of each key that is not."""
+
+    SECTION = ""  # its name, with those of the sections that it is in
+    ABOUT = ""
+
+    def __init__(self, **values: Any) -> None:
+        self.__dict__.update(values)
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and isinstance(other, Section) and self.as_dict() == other.as_dict()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.as_dict()})"
+
+    @classmethod
+    def table(cls) -> list[Key]:
+        """Return the keys of the section."""
+        return [one for one in vars(cls).values() if isinstance(one, Key)]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the value of each key."""
+        return {one.last_name: getattr(self, one.last_name) for one in self.table()}
+
+
+class Settings(Section):
+    """The keys without a section; `store`, `memories`, `team` and `host` are those sections as far as they are set,
+    for sections.py. `rules` are patterns of sessions with a rule each, `projects` those of directories. `faults`
+    describe what in the files is invalid, a line each."""
+
+    scope: str = key(
+        Kind.ANY_OF, "project",
+        "Which sessions without names count as the others: those of the same repository or directory, or all.",
+        choices=("project", "all"),
+    )  # fmt: skip
+    first_sight_hours: float = key(
+        Kind.NUMBER, 24, "How many hours back a session is read the first time it is seen.", 0, 24 * 365
+    )
+    max_characters: int = key(Kind.WHOLE, 500, "The most that is added to a prompt.", 100, 500)
+    collisions: str = key(
+        Kind.ANY_OF, TELL,
+        "If two sessions work on the same file or branch: tell the agent; or also ask you, before it edits what\n"
+        "another has not committed, or moves the worktree under it with git; or off.",
+        choices=(TELL, ASK, OFF),
+    )  # fmt: skip
+    assistant_name: str = key(Kind.ASSISTANT, "Assistant", "The name of the assistant in archives.")
+    archive_message_characters: int = key(Kind.WHOLE, 0, "How much archives keep of a message (0: all).", 0, 10**9)
+    archive_tools: bool = key(Kind.FLAG, False, "Show tool uses in archives.")
+    recent_conversations: int = key(
+        Kind.WHOLE, 0, "How many of a project's last conversations a new session is told about.", 0, 20
+    )
+    upkeep: str = key(
+        Kind.ANY_OF, "sessions",
+        "When transcripts go into the store and finished conversations become memories: in the background as sessions\n"
+        "start and end, only by `session-memory watch`, or (off) only by your own commands.",
+        choices=("sessions", "watch", "off"), if_wrong="off",
+    )  # fmt: skip
+    sessions: dict[str, Any] = key(
+        Kind.RULES, {},
+        "Rules for single sessions, by name, title or id; a * at the end stands for any ending. With `ignore: true` a\n"
+        "session is never mentioned; with `quote: false` only who, when and how much; memories of one with\n"
+        "`isolate_memories: true` are kept apart.",
+        sample='{scratch: {ignore: true}, email: {quote: false}, "public-*": {quote: false, isolate_memories: true}}',
+    )  # fmt: skip
+    projects: dict[str, Any] = key(
+        Kind.RULES, {},
+        "The same for a directory (absolute, or below ~/) and all below it; a * at the end stands for any ending.\n"
+        "They apply to sessions that were started there, and to what others said while they were there.",
+        sample='{~/private: {ignore: true}, "~/work/client-*": {quote: false}}',
+    )  # fmt: skip
+    homes: Any = key(
+        Kind.HOMES, {},
+        "The agents' homes, beside those that `install` or `new` registered, and what the file of each may set itself\n"
+        "that otherwise counts from yours alone: watch_path (outside the home), team, or a strategy's id, as summary.",
+        sample="{~/agents/anna: [], ~/agents/bob: [summary, team]}",
+    )  # fmt: skip
 
     def __init__(
         self, values: dict[str, Any], rules: Iterable[PatternRule] = (), faults: Sequence[str] = (),
         projects: Iterable[PatternRule] = (),
     ) -> None:  # fmt: skip
-        merged = {**DEFAULTS, **values}
-        self.scope: str = merged["scope"]
-        self.first_sight_seconds: float = merged["first_sight_hours"] * 3600
-        self.max_characters: int = merged["max_characters"]
-        self.collisions: str = merged["collisions"]
-        self.assistant_name: str = merged["assistant_name"]
-        self.archive_message_characters: int = merged["archive_message_characters"]
-        self.archive_tools: bool = merged["archive_tools"]
-        self.recent_conversations: int = merged["recent_conversations"]
-        self.upkeep: str = merged["upkeep"]
-        self.memory: dict[str, Any] = values.get("memory", {})
+        super().__init__(**values)
+        self.store: dict[str, Any] = values.get("store", {})
         self.memories: dict[str, Any] = values.get("memories", {})
         self.team: dict[str, Any] = values.get("team", {})
         self.host: dict[str, Any] = values.get("host", {})
@@ -63,23 +173,28 @@ class Settings:
         self._directories: KnownDirectories | None = None
 
     @property
+    def first_sight_seconds(self) -> float:
+        """How many seconds back a session is read the first time."""
+        return self.first_sight_hours * 3600
+
+    @property
     def has_rules(self) -> bool:
-        """Whether there is a rule for any session or project."""
+        """Check if there is a rule for any session or project."""
         return bool(self._rules or self._projects)
 
     @property
     def has_project_rules(self) -> bool:
-        """Whether there is a rule for any project."""
+        """Check if there is a rule for any project."""
         return bool(self._projects)
 
     @property
     def has_name_rules(self) -> bool:
-        """Return whether a rule may be meant for a session's name or title, beside its id."""
+        """Check if a rule may refer to a session's name or title, not only to an id."""
         return any([pattern != "*" and not is_id(pattern) for pattern, _ in self._rules])
 
     def rule(self, *names: str, directory: str = "") -> Rule:
-        """The rule for a session known by any of `names` that was started in `directory` ('' where that is not known);
-        where several fit, the strictest of each."""
+        """Return the rule for a session known by any of `names` that was started in `directory` ('' if unknown); if
+        several fit, the strictest of each."""
         from .rules import stricter, strictest
 
         rule = strictest(self._rules, names)
@@ -94,8 +209,8 @@ class Settings:
 
 
 def load(config_file: str, compiled_file: str, rules_files: Sequence[str] = ()) -> Settings | None:
-    """The settings in `config_file`, or the defaults where there is none, with the rules of `rules_files` too; None
-    where `compiled_file` was not made from these files as they are now (see `check.compile_files`)."""
+    """Return the settings in `config_file`, or the defaults if there is none, with the rules of `rules_files` too; None
+    if `compiled_file` was not made from these files as they are now (see `check.compile_files`)."""
     stamps = stamps_of(config_file, rules_files)
     if not any(stamps):
         return Settings({})
@@ -109,16 +224,16 @@ def load(config_file: str, compiled_file: str, rules_files: Sequence[str] = ()) 
 
 
 def stamps_of(config_file: str, rules_files: Sequence[str]) -> list[list[int] | None]:
-    """The stamps of these files, of which settings are made."""
+    """Return the stamps of these files."""
     return [stamp(path) for path in (config_file, *rules_files)]
 
 
 def stamp(path: str) -> list[int] | None:
-    """What changes when a file does, or what is in a directory; None where there is none."""
+    """Return values that change with a file, or with the content of a directory; None if there is none."""
     try:
         status: stat_result = os.stat(path)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except OSError:  # it is there and cannot be read, which is told
+    except OSError:  # it exists and cannot be read, which is a fault
         return [0, 0, 0]
     return [status.st_mtime_ns, status.st_size, status.st_ino]

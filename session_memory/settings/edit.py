@@ -9,13 +9,14 @@ from typing import Any
 from ..errors import ConfigError
 from ..system.files import make_private_dir, write_atomically
 from .keys import written
+from .replaced_keys import as_written
 from .yaml_file import KeyPath, read_document, read_text
 
 _BY_HAND = "change it by hand"
 
 
 def set_key(path: str, at: KeyPath, value: Any) -> None:
-    """Sets the key `at` (with its sections, as ("memory", "pollIntervalMs")) in the file `path`, made where needed.
+    """Sets the key `at` (with its sections, as ("store", "poll_interval_ms")) in the file `path`, made where needed.
 
     Where the file has the key already its line is replaced, where it has it in a comment the line goes below that, else
     at the end of its section. Raises ConfigError where that cannot be done without changing more, OSError.
@@ -29,6 +30,7 @@ def set_key(path: str, at: KeyPath, value: Any) -> None:
     if lines and not lines[-1].endswith("\n"):
         lines[-1] += "\n"
     found = document.lines if document else {}
+    at = as_written(found, at)
     if at in found:
         _replace(lines, found[at] - 1, at[-1], value, path)
     else:

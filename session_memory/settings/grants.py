@@ -9,14 +9,14 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from .keys import BUILT_IN_STRATEGIES
+from .sections import BUILT_IN_STRATEGIES
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping
 
     from .rules import PatternRule
 
-WATCH_PATH, TEAM = "watchPath", "team"  # what may be granted, beside the ids of strategies
+WATCH_PATH, TEAM = "watch_path", "team"  # what may be granted, beside the ids of strategies
 FREE_STRATEGY = "extractive"  # the one that asks no model
 
 
@@ -37,13 +37,13 @@ def confine(
     values: dict[str, Any], rules: Iterable[PatternRule], root: str, grants: Collection[str], user_dir: str
 ) -> Iterator[tuple[str, str]]:
     """Take out of a home's settings and rules what it may not set; yield the key and the missing grant of each."""
-    memory, memories = values.get("memory", {}), values.get("memories", {})
-    if WATCH_PATH not in grants and memory.get("watchPath"):
-        paths = memory["watchPath"] if isinstance(memory["watchPath"], list) else [memory["watchPath"]]
+    store, memories = values.get("store", {}), values.get("memories", {})
+    if WATCH_PATH not in grants and store.get(WATCH_PATH):
+        paths = store[WATCH_PATH] if isinstance(store[WATCH_PATH], list) else [store[WATCH_PATH]]
         inside = [path for path in paths if is_inside(_expanded(path, user_dir), root)]
         if inside != paths:
-            memory["watchPath"] = inside or None
-            yield "memory.watchPath", WATCH_PATH
+            store[WATCH_PATH] = inside or None
+            yield "store.watch_path", WATCH_PATH
     if TEAM not in grants:
         if values.pop("team", {}).get("url"):
             yield "team.url", TEAM

@@ -61,7 +61,7 @@ class Home:
         self.team_starts = self.team_dir + "/starts"
         self.log_file = self.state_dir + "/hook.log"
         self.config_file = memory_dir + "/config.yaml"
-        self.compiled_file = self.state_dir + "/config.json"
+        self.compiled_file = self.state_dir + "/settings.json"  # not that of 0.2.0, which knows other words
         self.conversations_dir = content_dir + "/conversations"
         self.memories_dir = content_dir + "/memories"
 
@@ -194,9 +194,9 @@ def home_at(
     if host:  # a group's agent may write in its directory, and could stop its host or leave out the host's rules there
         name = root.rpartition("/")[2]
         home.config_file = f"{host}/{MEMORY_DIR}/groups/{name}.yaml"
-        home.compiled_file = f"{host}/{MEMORY_DIR}/state/groups/{name}.json"
+        home.compiled_file = f"{host}/{MEMORY_DIR}/state/groups/{name}.settings.json"
     elif not is_host:
-        home.compiled_file = f"{place}/state/homes/{_name_and_checksum(root)}.json"
+        home.compiled_file = f"{place}/state/homes/{_name_and_checksum(root)}.settings.json"
     return home
 
 

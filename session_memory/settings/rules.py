@@ -13,30 +13,32 @@ if TYPE_CHECKING:
 
 
 class Rule:
-    """What may be told of a session: nothing at all (`ignore`), or only who, when and how much (`text` false). What is
-    remembered of one that is `untrusted` is kept apart from the rest. `share` is one of SHARES, '' where no rule says
-    who of a team may read it."""
+    """The visibility of a session: nothing at all (`ignore`), or only who, when and how much (`quote` false). Memories
+    of one with `isolate_memories` are kept apart from the rest. `share` is one of SHARES, '' if no rule says who of a
+    team may read it."""
 
-    __slots__ = ("ignore", "share", "text", "untrusted")
+    __slots__ = ("ignore", "isolate_memories", "quote", "share")
 
-    def __init__(self, ignore: bool = False, text: bool = True, untrusted: bool = False, share: str = "") -> None:
+    def __init__(
+        self, ignore: bool = False, quote: bool = True, isolate_memories: bool = False, share: str = ""
+    ) -> None:
         self.ignore = ignore
-        self.text = text
-        self.untrusted = untrusted
+        self.quote = quote
+        self.isolate_memories = isolate_memories
         self.share = share
 
     @property
     def is_private(self) -> bool:
-        """Whether nothing of what was said may be told."""
-        return self.ignore or not self.text
+        """Check if nothing that was said may be shown."""
+        return self.ignore or not self.quote
 
 
 # Who of a team may read a session, the strictest first: nobody, its owner on all their machines, everybody.
 SHARES = ("off", "mine", "team")
 
-# What holds where somebody meant to exclude something and it is not clear how: it is hidden. It is not `untrusted`,
-# since that decides where memories are kept, which mending the rule would not undo.
-HIDDEN = {"ignore": True, "text": False}
+# What holds where somebody meant to exclude something and it is not clear how: it is hidden. It is not
+# `isolate_memories`, since that decides where memories are kept, which correcting the rule would not undo.
+HIDDEN = {"ignore": True, "quote": False}
 
 
 def strictest(rules: Iterable[PatternRule], names: Iterable[str]) -> Rule:
@@ -53,9 +55,10 @@ def strictest_in(projects: Iterable[PatternRule], directory: str, known: KnownDi
 
 
 def stricter(one: Rule, other: Rule) -> Rule:
-    """Both rules at once."""
+    """Return both rules at once."""
     share = _stricter_share(one.share, other.share)
-    return Rule(one.ignore or other.ignore, one.text and other.text, one.untrusted or other.untrusted, share)
+    isolate = one.isolate_memories or other.isolate_memories
+    return Rule(one.ignore or other.ignore, one.quote and other.quote, isolate, share)
 
 
 def folded(name: str) -> str:
@@ -132,8 +135,8 @@ def _joined(rules: Iterable[dict[str, Any]]) -> Rule:
     found = Rule()
     for rule in rules:
         found.ignore = found.ignore or rule.get("ignore", False)
-        found.text = found.text and rule.get("text", True)
-        found.untrusted = found.untrusted or rule.get("untrusted", False)
+        found.quote = found.quote and rule.get("quote", True)
+        found.isolate_memories = found.isolate_memories or rule.get("isolate_memories", False)
         found.share = _stricter_share(found.share, rule.get("share", ""))
     return found
 

@@ -6,8 +6,8 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from . import keys
-from .replaced_keys import replacement
+from .keys import written
+from .replaced_keys import FORMER_WORDS, replacement
 from .rules import HIDDEN, SHARES
 
 if TYPE_CHECKING:
@@ -15,13 +15,16 @@ if TYPE_CHECKING:
 
 SESSIONS, PROJECTS = SECTIONS = ("sessions", "projects")
 ALL = "*"
-WORDS = ("ignore", "text", "untrusted")
+WORDS = ("ignore", "quote", "isolate_memories")
 SHARE = "share"  # a word too, which excludes nothing here: who of a team may read it
 _VALUE_CHARACTERS = 60
-_STRICTEST = {"ignore": True, "text": False, "untrusted": True}
+_STRICTEST = {"ignore": True, "quote": False, "isolate_memories": True}
 # Words for excluding something: an unknown key like one of these may have been meant to.
-_EXCLUDING = (*SECTIONS, "directories", *WORDS, "exclude", "excluded", "hide", "hidden", "private", "privacy", "secret")
-_EXAMPLES = {SESSIONS: "a name to its rule, such as {email: {text: false}}",
+_EXCLUDING = (
+    *SECTIONS, "directories", *WORDS, *FORMER_WORDS, "exclude", "excluded", "hide", "hidden", "private", "privacy",
+    "secret",
+)  # fmt: skip
+_EXAMPLES = {SESSIONS: "a name to its rule, such as {email: {quote: false}}",
              PROJECTS: "a directory to its rule, such as {~/private: {ignore: true}}"}  # fmt: skip
 _NO_PATH = "is no absolute path, nor begins with ~/"
 
@@ -42,7 +45,7 @@ class RulesCheck:
         elif value is not None:
             names = _names_in(value)
             told = self._hide(section, names)
-            self.faults.append(((section,), f"{section} should map {_EXAMPLES[section]}; nothing is told of {told}"))
+            self.faults.append(((section,), f"{section} should map {_EXAMPLES[section]}; {told} is hidden"))
 
     def take_unknown(self, name: str, value: Any) -> str:
         """Hides what an unknown key may have been meant to exclude, and returns what that is; '' for nothing."""
@@ -66,11 +69,11 @@ class RulesCheck:
             self.faults.append((at, f"{key} is a directory: under projects; it is taken as one"))
         if section == PROJECTS and not is_path(pattern) and pattern != ALL:
             told = self._hide(section, [pattern])
-            self.faults.append((at, f"{key} {_NO_PATH}; nothing is told of {told}, wherever that is"))
+            self.faults.append((at, f"{key} {_NO_PATH}; {told} is hidden, wherever that is"))
         if not isinstance(rule, dict) or not rule:
             told = self._hide(section, [pattern])
             problem = f"{key} is {short(rule)}, not a rule such as {{ignore: true}}"
-            self.faults.append((at, f"{problem}; nothing is told of {told}"))
+            self.faults.append((at, f"{problem}; {told} is hidden"))
             return
         self._add(section, pattern, self._words(at, key, pattern, rule))
 
@@ -88,12 +91,12 @@ class RulesCheck:
                 meant = closest(word, (*WORDS, SHARE))
                 told = self._hide(at[0], [pattern])
                 text = f"{key}: unknown key {word}" + (f", perhaps {meant}" if meant else replacement(word))
-                self.faults.append((at, f"{text}; nothing is told of {told}"))
+                self.faults.append((at, f"{text}; {told} is hidden"))
             elif isinstance(value, bool):
                 taken[word] = value
             else:
                 taken[word] = _STRICTEST[word]
-                held = keys.written(taken[word])
+                held = written(taken[word])
                 self.faults.append((at, f"{key}: {word} is {short(value)}, not true or false; {held} holds"))
         return taken
 
@@ -151,11 +154,11 @@ def _both(path: str) -> list[str]:
 def _excluded_by(name: str, value: Any) -> list[str]:
     """The patterns of what an unknown key may have been meant to exclude."""
     if isinstance(value, dict):
-        if any(closest(key, WORDS) for key in value):  # `email: {ignore: true}` outside of `sessions`
+        if any(closest(key, (*WORDS, *FORMER_WORDS)) for key in value):  # `email: {ignore: true}` outside of `sessions`
             return [name]
         found = [pattern for key, one in value.items() for pattern in _excluded_by(key, one)]
         return found or (list(value) or [ALL] if closest(name, _EXCLUDING) else [])
-    if not closest(name, _EXCLUDING) or value is None or value is (closest(name, ("text",)) != ""):
+    if not closest(name, _EXCLUDING) or value is None or value is (closest(name, ("text", "quote")) != ""):
         return []
     return _names_in(value) or [ALL]
 

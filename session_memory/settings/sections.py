@@ -1,133 +1,210 @@
-"""The sections of config.yaml as values with every default filled in."""
+"""The sections of config.yaml: their keys, and their values with every default filled in."""
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from . import keys
+from .compiled import PROMPT_CHARACTERS, Key, Kind, Section, Settings, key
 
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-
-_DEFAULTS = {key.name: key.default for key in keys.KEYS}
+_MOST_TOKENS = 10**10
 
 
-class StoreSettings(NamedTuple):
-    """The section `memory`. `watch_paths` are directories of transcripts, None where the runtimes' own are meant. A
-    silence of more than `gap_minutes` ends a conversation; one of fewer than `least_messages` messages is not worth
-    remembering."""
+class StoreSettings(Section):
+    SECTION = "store"
+    ABOUT = "The store of all sessions, for `session-memory ingest`, `search` and `watch`."
 
-    watch_paths: tuple[str, ...] | None = None
-    gap_minutes: int = _DEFAULTS["memory.conversationGapMinutes"]
-    poll_seconds: float = _DEFAULTS["memory.pollIntervalMs"] / 1000
-    least_messages: int = _DEFAULTS["memory.minConversationMessages"]
+    watch_path: Sequence[str] | None = key(
+        Kind.PATHS, None, "A directory of transcripts, or several; without it, those of all runtimes.",
+        if_wrong=[], sample="~/.claude/projects", alias="watchPath",
+    )  # fmt: skip
+    conversation_gap_minutes: int = key(
+        Kind.WHOLE,
+        60,
+        "A silence longer than this ends a conversation.",
+        1,
+        7 * 24 * 60,
+        alias="conversationGapMinutes",
+    )
+    poll_interval_ms: int = key(
+        Kind.WHOLE, 30_000, "How often `session-memory watch` looks for conversations that have ended.",
+        100, 24 * 3600 * 1000, alias="pollIntervalMs",
+    )  # fmt: skip
+    min_conversation_messages: int = key(
+        Kind.WHOLE, 5, "A conversation with fewer messages is too short to be remembered.", 1, 1000,
+        alias="minConversationMessages",
+    )  # fmt: skip
 
     @property
     def gap(self) -> int:
         """The gap in milliseconds."""
-        return self.gap_minutes * 60_000
+        return self.conversation_gap_minutes * 60_000
+
+    @property
+    def poll_seconds(self) -> float:
+        return self.poll_interval_ms / 1000
 
 
-class Filtering(NamedTuple):
-    """What of a conversation a model gets to read. The keys `omit_tool_outputs` and `omit_file_contents` are not here:
-    the store holds neither."""
+class Chunking(Section):
+    SECTION = "memories.chunking"
 
-    keep_user_messages: bool = _DEFAULTS["memories.filtering.keep_user_messages"]
-    keep_agent_responses: bool = _DEFAULTS["memories.filtering.keep_agent_responses"]
-    keep_tool_structure: bool = _DEFAULTS["memories.filtering.keep_tool_structure"]
-    max_output_summary_chars: int = _DEFAULTS["memories.filtering.max_output_summary_chars"]
-    max_parameter_chars: int = _DEFAULTS["memories.filtering.max_parameter_chars"]
+    strategy: str = key(Kind.ANY_OF, "exchange", "Where to split a conversation for a model.", choices=("exchange",))
+    max_chunk_tokens: int = key(Kind.WHOLE, 1000, "The longest piece.", 100, 1_000_000)
 
 
-class MemorySettings(NamedTuple):
-    """The section `memories`; `values` is the section as it is set, which strategies find their own keys in."""
+class Filtering(Section):
+    SECTION = "memories.filtering"
+    ABOUT = "The parts of a conversation that a model reads."
 
-    strategies: tuple[str, ...] = tuple(_DEFAULTS["memories.strategies"])
-    tokens_per_day: int = _DEFAULTS["memories.tokens_per_day"]
-    tokens_per_conversation: int = _DEFAULTS["memories.tokens_per_conversation"]
-    attempts: int = _DEFAULTS["memories.attempts"]
-    watch: bool = _DEFAULTS["memories.watch"]
-    max_chunk_tokens: int = _DEFAULTS["memories.chunking.max_chunk_tokens"]
-    filtering: Filtering = Filtering()
-    prices: Mapping[str, Mapping[str, float]] = {}
-    values: Mapping[str, Any] = {}
-
-
-class TeamSettings(NamedTuple):
-    """The section `team`: the address of its database ('' for none), what this machine is called, who may read what no
-    rule is for, and the names of projects by their directories."""
-
-    url: str = ""
-    machine: str = ""
-    share: str = _DEFAULTS["team.share"]
-    projects: Mapping[str, str] = {}
+    keep_user_messages: bool = key(Kind.FLAG, True, "What users said.", if_wrong=False)
+    keep_agent_responses: bool = key(Kind.FLAG, True, "What agents said.", if_wrong=False)
+    keep_tool_structure: bool = key(
+        Kind.FLAG, True, "A line for each tool use: its name, its main parameter, how it ended.", if_wrong=False
+    )
+    max_parameter_chars: int = key(Kind.WHOLE, 200, "The most of a parameter.", 20, 10_000)
+    max_output_summary_chars: int = key(Kind.WHOLE, 200, "The most of how it ended.", 20, 10_000)
+    omit_tool_outputs: bool = key(Kind.ANY_OF, True, "", choices=(True,))  # the store keeps neither
+    omit_file_contents: bool = key(Kind.ANY_OF, True, "", choices=(True,))
 
 
-class HostSettings(NamedTuple):
-    """The section `host`."""
+class SummarySettings(Section):
+    SECTION = "memories.summary"
 
-    model: str | None = None
-    groups_at_once: int = _DEFAULTS["host.groups_at_once"]
-    idle_seconds: float = _DEFAULTS["host.idle_seconds"]
-    allowed_tools: tuple[str, ...] = ()
-    attempts: int = _DEFAULTS["host.attempts"]
+    model: str = key(Kind.MODEL, "haiku", "The model of the strategy `summary`, as Claude Code calls it.")
+    max_input_tokens: int = key(Kind.WHOLE, 30_000, "Longer conversations are read in parts.", 2000, 500_000)
+    max_output_tokens: int = key(Kind.WHOLE, 6000, "The most that it writes at a time.", 1000, 64_000)
+    timeout_seconds: int = key(Kind.WHOLE, 300, "How long an answer may take.", 1, 1500)
+
+
+class GraphitiSettings(Section):
+    SECTION = "memories.graphiti"
+
+    url: str = key(Kind.TEXT, "", "The graph database (see graph.md); '' for one in a file beside the store.")
+    password_env: str = key(Kind.VARIABLE, "NEO4J_PASSWORD", "The variable with its password.")
+    model: str = key(Kind.MODEL, "gpt-4.1-mini", "The model of the strategy `graphiti`.")
+    small_model: str = key(Kind.TEXT, "", "A smaller one for simple questions; '' for the same.")
+    base_url: str = key(Kind.URL, "", "The address of its API; '' for OpenAI's.")
+    key_env: str = key(Kind.VARIABLE, "OPENAI_API_KEY", "The variable with its key.")
+    embedder: str = key(Kind.MODEL, "text-embedding-3-small", "The model that compares texts.")
+    embedder_base_url: str = key(Kind.URL, "", "The address of the embedder's API; '' for the same.")
+    embedder_key_env: str = key(Kind.VARIABLE, "", "The variable with its key; '' for the same.")
+    dimensions: int = key(Kind.WHOLE, 1024, "The length of its vectors.", 8, 8192)
+    max_output_tokens: int = key(Kind.WHOLE, 4096, "The most that a model writes at a time.", 256, 64_000)
+    timeout_seconds: int = key(Kind.WHOLE, 300, "How long an answer may take.", 1, 1500)
+
+
+class MemorySettings(Section):
+    """The section `memories`; `section` is that as it is set, in which strategies find their own keys."""
+
+    SECTION = "memories"
+    ABOUT = "How finished conversations become memories: `session-memory process`."
+
+    strategies: Sequence[str] = key(
+        Kind.STRATEGIES, ["extractive"], "What makes them: extractive, summary, graphiti, or those that packages bring."
+    )
+    tokens_per_day: int = key(
+        Kind.WHOLE, 500_000, "The most that models may read and write in a day (UTC), all together.", 0, _MOST_TOKENS,
+        if_wrong=0,
+    )  # fmt: skip
+    tokens_per_conversation: int = key(Kind.WHOLE, 200_000, "And for one conversation.", 0, _MOST_TOKENS, if_wrong=0)
+    attempts: int = key(Kind.WHOLE, 5, "Maximum attempts, with exponential backoff.", 1, 100)
+    prompt_characters: int = key(
+        Kind.WHOLE, PROMPT_CHARACTERS, "How much of `max_characters` memories that fit the prompt may take.", 0, 500
+    )
+    watch: bool = key(Kind.FLAG, False, "Let `session-memory watch` make memories of conversations that have ended.")
+    prices: Mapping[str, Mapping[str, float]] = key(
+        Kind.PRICES, {}, "Dollars for a million tokens, if ours are wrong.",
+        sample="{my-model: {input: 1, output: 5, cached: 0.1}}",
+    )  # fmt: skip
+    chunking = Chunking()
+    filtering = Filtering()
+    section: Mapping[str, Any] = {}
+
+
+class TeamSettings(Section):
+    SECTION = "team"
+    ABOUT = "A store that several machines or people share: `session-memory team`."
+
+    url: str = key(
+        Kind.DATABASE, "", "Its database: `session-memory team join` sets it.", if_wrong="",
+        sample="postgresql://ann@db.example.org/team",
+    )  # fmt: skip
+    machine: str = key(Kind.TEXT, "", "The name of this machine there.", sample="laptop")
+    share: str = key(
+        Kind.ANY_OF, "mine",
+        "Who may read a session there, unless a rule says otherwise:\n"
+        "you on all your machines, the team, or (off) nobody.",
+        choices=("mine", "team", "off"), if_wrong="off",
+    )  # fmt: skip
+    projects: Mapping[str, str] = key(
+        Kind.NAMES, {}, "The names of repositories without a remote `origin`.", sample="{~/work/app: app}"
+    )
+
+
+class HostSettings(Section):
+    SECTION = "host"
+    ABOUT = "A host of several groups of agents: `session-memory host run`."
+
+    model: str | None = key(
+        Kind.MODEL,
+        None,
+        "The model, as Claude Code calls it; without it, the runtime's own choice.",
+        sample="claude-sonnet-5",
+    )
+    groups_at_once: int = key(Kind.WHOLE, 5, "How many groups talk to a model at a time; the others wait.", 1, 100)
+    idle_seconds: float = key(
+        Kind.NUMBER, 60, "How long an agent with nothing to do is kept ready for the next message.", 0, 24 * 3600
+    )
+    allowed_tools: Sequence[str] = key(
+        Kind.TEXTS, [],
+        "What agents may use without asking, besides the files of their own group.\n"
+        "Bash, or Read without a path, reaches other groups too.",
+        sample="[WebSearch]",
+    )  # fmt: skip
+    attempts: int = key(Kind.WHOLE, 5, "How often a message is tried before the chat gets an error.", 1, 20)
+
+
+_SECTIONS: tuple[type[Section], ...] = (
+    Settings, StoreSettings, MemorySettings, Chunking, Filtering, SummarySettings, GraphitiSettings, TeamSettings,
+    HostSettings,
+)  # fmt: skip
+SECTIONS = {section.SECTION: section for section in _SECTIONS}
+KEYS: tuple[Key, ...] = tuple([one for section in _SECTIONS for one in section.table()])
+# Under these ids a strategy finds its own keys; it refuses to work with wrong ones.
+BUILT_IN_STRATEGIES = ("extractive", "summary", "graphiti")
 
 
 def store_settings(section: Mapping[str, Any], user_home: str) -> StoreSettings:
-    """The settings in the section `memory` as it was checked; `~` in its paths stands for `user_home`."""
-    values = keys.filled("memory", section)
-    paths = values["watchPath"]
-    return StoreSettings(
-        None if paths is None else tuple([_expanded(one, user_home) for one in _as_list(paths)]),
-        values["conversationGapMinutes"],
-        values["pollIntervalMs"] / 1000,
-        values["minConversationMessages"],
-    )
+    """Return the checked section `store` with absolute paths; `~` in them stands for `user_home`."""
+    paths = section.get("watch_path")
+    if paths is None:
+        return StoreSettings(**section)
+    watched = [_expanded(one, user_home) for one in (paths if isinstance(paths, list) else [paths])]
+    return StoreSettings(**{**section, "watch_path": watched})
 
 
 def memory_settings(section: Mapping[str, Any]) -> MemorySettings:
-    """The settings in the section `memories` as it was checked."""
-    values = keys.filled("memories", section)
-    filtering = keys.filled("memories.filtering", section.get("filtering", {}))
-    return MemorySettings(
-        tuple(values["strategies"]),
-        values["tokens_per_day"],
-        values["tokens_per_conversation"],
-        values["attempts"],
-        values["watch"],
-        keys.filled("memories.chunking", section.get("chunking", {}))["max_chunk_tokens"],
-        Filtering(**{name: filtering[name] for name in Filtering._fields}),
-        values["prices"],
-        section,
-    )
+    """Return the checked section `memories`."""
+    values = {one.last_name: section[one.last_name] for one in MemorySettings.table() if one.last_name in section}
+    chunking, filtering = Chunking(**section.get("chunking", {})), Filtering(**section.get("filtering", {}))
+    return MemorySettings(**values, chunking=chunking, filtering=filtering, section=section)
 
 
 def strategy_settings(name: str, values: Any) -> dict[str, Any]:
-    """The section of the built-in strategy `name`, with its defaults. Raises ConfigError for what is wrong in it, since
-    a model costs money and gets to read what was said."""
+    """Return the section of the built-in strategy `name`, with its defaults. Raises ConfigError for any wrong key,
+    since a model costs money and reads what was said."""
     from .check import require
 
-    section = f"memories.{name}"
-    return require([key for key in keys.KEYS if key.section == section], values, f"memories: {name}")
+    section = SECTIONS[f"memories.{name}"]
+    require(section.table(), values, f"memories: {name}")
+    return section(**{name: value for name, value in values.items() if value is not None}).as_dict()
 
 
 def team_settings(section: Mapping[str, Any], user_home: str) -> TeamSettings:
-    """The settings in the section `team` as it was checked; `~` in its paths stands for `user_home`."""
-    values = keys.filled("team", section)
-    projects = {_expanded(path, user_home): name for path, name in values["projects"].items()}
-    return TeamSettings(**{**values, "projects": projects})
-
-
-def host_settings(section: Mapping[str, Any]) -> HostSettings:
-    """The settings in the section `host` as it was checked."""
-    values = keys.filled("host", section)
-    return HostSettings(**{**values, "allowed_tools": tuple(values["allowed_tools"])})
-
-
-def _as_list(value: Any) -> list[Any]:
-    return value if isinstance(value, list) else [value]
+    """Return the checked section `team` with absolute paths; `~` in them stands for `user_home`."""
+    projects = {_expanded(path, user_home): name for path, name in section.get("projects", {}).items()}
+    return TeamSettings(**{**section, "projects": projects})
 
 
 def _expanded(path: str, user_home: str) -> str:

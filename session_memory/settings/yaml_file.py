@@ -135,7 +135,7 @@ class _Nodes:
             key = key_node.value if isinstance(key_node, self._yaml.ScalarNode) else "?"
             self.lines.setdefault((*at, key), key_node.start_mark.line + 1)
             value = self.value(value_node, (*at, key))
-            values[key] = _joined(values[key], value) if key in values else value
+            values[key] = joined(values[key], value) if key in values else value
         return values
 
     def _scalar(self, node: Any) -> Any:
@@ -153,9 +153,9 @@ class _Nodes:
         return value if value is None or is_finite or isinstance(value, bool | int | str) else node.value
 
 
-def _joined(first: Any, second: Any) -> Any:
+def joined(first: Any, second: Any) -> Any:
     if isinstance(first, dict) and isinstance(second, dict):
-        both = {key: _joined(first[key], second[key]) for key in first if key in second}
+        both = {key: joined(first[key], second[key]) for key in first if key in second}
         return {**first, **second, **both}
     return first if first == second and type(first) is type(second) else (first, second)
 

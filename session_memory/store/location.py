@@ -134,7 +134,7 @@ def _runtime_homes(directory: str, environ: Mapping[str, str]) -> Iterator[tuple
 
 def _of_person(home: Home, environ: Mapping[str, str]) -> StoreLocation:
     """Return the store of all sessions of a user, of all runtimes in their usual directories."""
-    settings = store_settings(home.settings().memory, home.root)
+    settings = store_settings(home.settings().store, home.root)
     watched = [
         directory
         for runtime in all_runtimes()
@@ -144,7 +144,7 @@ def _of_person(home: Home, environ: Mapping[str, str]) -> StoreLocation:
 
 
 def _of_runtime(runtime: Runtime, home: Home, user: str, environ: Mapping[str, str]) -> StoreLocation:
-    settings = store_settings(home.settings().memory, user)
+    settings = store_settings(home.settings().store, user)
     return _place(home, _all_transcripts(runtime, home.root), settings, environ)
 
 
@@ -162,7 +162,7 @@ def _all_transcripts(
 def _of_agent(home: Home, environ: Mapping[str, str], user: str) -> StoreLocation:
     """Return the store of one agent: its own directories whole, and of the user's those sessions that were started in
     its home or have a name there."""
-    settings = store_settings(home.settings().memory, user)
+    settings = store_settings(home.settings().store, user)
     own: dict[str, list[SourceDirectory]] = {}
     for runtime in all_runtimes():
         config_dir = runtime.config_dir(environ)
@@ -189,7 +189,7 @@ def _of_host(host: str, group_root: str, environ: Mapping[str, str]) -> StoreLoc
 
     layout = Layout(host)
     home = homes.home_at(layout.root, environ, is_host=is_registered_host(layout.root, environ))
-    settings = store_settings(home.settings().memory, layout.root)
+    settings = store_settings(home.settings().store, layout.root)
     names = [os.path.basename(group_root)] if group_root else _group_names(layout.groups_dir)
     groups = [layout.group(name) for name in names]
     watched = [
@@ -214,11 +214,11 @@ def _place(
 ) -> StoreLocation:
     """Return the store in a home, for the directories that its settings name, else for those of its `own`."""
     watched = own
-    if settings.watch_paths is not None:
+    if settings.watch_path is not None:
         root = home.root if home.is_confined else ""
         watched = [
             SourceDirectory(path, is_named=True, confined_to=root if root and path.startswith(f"{root}/") else "")
-            for path in settings.watch_paths
+            for path in settings.watch_path
         ]
     archives = [Archives(home.conversations_dir)]
     return StoreLocation(f"{home.memory_dir}/{homes.STORE_FILE}", watched, archives, None, settings, home, environ)

@@ -51,12 +51,12 @@ def open_store(
     was repaired. Raises DatabaseError."""
     settings = location.settings
     store = SqliteStore(
-        location.database, gap=settings.gap, least_messages=settings.least_messages, patience=patience,
+        location.database, gap=settings.gap, least_messages=settings.min_conversation_messages, patience=patience,
         rules=location.rules, lifts=lifts,
     )  # fmt: skip
     try:
         if not store.obstacle:
-            _bring_in_order(store, settings.gap_minutes, note)
+            _bring_in_order(store, settings.conversation_gap_minutes, note)
     except DatabaseError as error:
         if patience is None or isinstance(error, CorruptDatabaseError):
             store.close()

@@ -131,7 +131,7 @@ class Gate:
     def told(self, entries: Iterable[Entry]) -> list[Entry]:
         """Return what may be told of `entries`: none that is ignored, and text only if it may be told."""
         rules = [(entry, self.rule_of(entry)) for entry in entries]
-        return [entry if rule.text else entry.without_text() for entry, rule in rules if not rule.ignore]
+        return [entry if rule.quote else entry.without_text() for entry, rule in rules if not rule.ignore]
 
     def done(self, entries: Iterable[Entry]) -> list[Entry]:
         """Return those of `entries` of which may be told that they were done, with their text."""
@@ -140,7 +140,7 @@ class Gate:
     def title(self, title: Title, own_title: str) -> Title:
         """Return what of a title may be told: only one that a person gave if the text may not be told, and if some of
         it is hidden, `own_title` in place of one that may have been made of that."""
-        if self.rule.ignore or (title[0] < USER_RANK and not self.rule.text):
+        if self.rule.ignore or (title[0] < USER_RANK and not self.rule.quote):
             return title[0], ""
         if title[0] < USER_RANK and self.hides_some:
             return FIRST_PROMPT_RANK, own_title
@@ -148,7 +148,7 @@ class Gate:
 
     def shown_title(self, runtime: Runtime, path: str, title: Title) -> Title:
         """Return what may be told of the title of the transcript at `path`, on one line. Raises OSError."""
-        is_hidden = title[0] < USER_RANK and self.hides_some and self.rule.text and not self.rule.ignore
+        is_hidden = title[0] < USER_RANK and self.hides_some and self.rule.quote and not self.rule.ignore
         return self.title(title, for_title(subject(own_prompt(runtime, path, self))) if is_hidden else "")
 
 

@@ -63,7 +63,7 @@ class FoundSession:
     @property
     def has_text(self) -> bool:
         """Return whether what was said in it may be told."""
-        return self.gate is None or self.gate.rule.text
+        return self.gate is None or self.gate.rule.quote
 
     def last_entries(self, count: int) -> tuple[list[Entry], int]:
         """Return the last entries of which something may be told, and how many records were unreadable. Raises

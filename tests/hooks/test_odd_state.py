@@ -127,7 +127,7 @@ class TestOtherState:
 
     def test_each_file_is_healed_at_the_next_prompt(self, machine):
         assert "question 0" in self.run(machine, 0)
-        assert {"config.json", f"{machine.session_id}.collisions"} <= {path.name for path in self.files(machine)}
+        assert {"settings.json", f"{machine.session_id}.collisions"} <= {path.name for path in self.files(machine)}
         for number, content in enumerate(STATE.values(), 1):
             for path in self.files(machine):
                 path.unlink(missing_ok=True)

@@ -23,7 +23,7 @@ from session_memory.runtimes.claude import RUNTIME as CLAUDE
 from session_memory.settings.homes import home_at
 from session_memory.settings.host_layout import GroupNameError, Layout, OutsideGroupError, open_below
 from session_memory.settings.keys import sample
-from session_memory.settings.sections import HostSettings, host_settings
+from session_memory.settings.sections import HostSettings
 
 
 def user(uuid: str) -> dict[str, object]:
@@ -173,7 +173,7 @@ class TestConfig:
     def told(layout: Layout) -> tuple[HostSettings, list[str]]:
         """The settings that the host goes by, and what it says of its file."""
         settings = home_at(layout.root, {"HOME": layout.root}).settings()
-        return host_settings(settings.host), list(settings.faults)
+        return HostSettings(**settings.host), list(settings.faults)
 
     def test_a_new_host_gets_a_file_of_comments_and_the_defaults_hold(self, tmp_path: Path) -> None:
         layout = Layout(tmp_path)
@@ -185,7 +185,7 @@ class TestConfig:
         layout = Layout(tmp_path)
         prepare_host(layout)
         Path(layout.config_file).write_text("host: {model: opus, idle_seconds: 0.5, allowed_tools: [WebSearch]}\n")
-        wanted = HostSettings(model="opus", idle_seconds=0.5, allowed_tools=("WebSearch",))
+        wanted = HostSettings(model="opus", idle_seconds=0.5, allowed_tools=["WebSearch"])
         assert self.told(layout) == (wanted, [])
 
     @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ def clear(path: Path) -> None:
 def places(group: Group) -> list[Path]:
     """Where a group's agent may put what a host could trip over."""
     own = Path(group.root, ".session-memory")
-    names = ("config.yaml", "state/config.json", "sessions/chat.json", "sessions/other.json")
+    names = ("config.yaml", "state/settings.json", "sessions/chat.json", "sessions/other.json")
     return [own / name for name in names]
 
 
@@ -108,7 +108,7 @@ class TestTheParts:
             "faults": [],
             "projects": [],
         }
-        Path(garden.root, ".session-memory/state/config.json").write_text(json.dumps(compiled))
+        Path(garden.root, ".session-memory/state/settings.json").write_text(json.dumps(compiled))
         assert garden.settings().assistant_name == "Assistant"
         own = Path(layout.root, ".session-memory/groups/garden.yaml")
         own.parent.mkdir(parents=True)

@@ -138,7 +138,7 @@ def test_a_configuration_that_is_wrong(machine: Machine) -> None:
     config.write_text("scope: everything\n")
     code, wrong = machine.doctor()
     assert code == 1
-    assert any(text.startswith(f"{config}: ") and "nothing is told" in text for text in wrong)
+    assert any(text.startswith(f"{config}: ") and "hidden" in text for text in wrong)
 
 
 def test_transcripts_that_are_not_found(machine: Machine) -> None:

@@ -8,11 +8,18 @@ from pathlib import Path
 import pytest
 
 from session_memory.errors import ConfigError
-from session_memory.settings import keys
 from session_memory.settings.check import compile_files
-from session_memory.settings.compiled import DEFAULTS, Settings, load
-from session_memory.settings.keys import KEYS
-from session_memory.settings.sections import MemorySettings, memory_settings, store_settings, strategy_settings
+from session_memory.settings.compiled import Kind, Settings, load
+from session_memory.settings.homes import person_home
+from session_memory.settings.sections import (
+    KEYS,
+    Filtering,
+    MemorySettings,
+    StoreSettings,
+    memory_settings,
+    store_settings,
+    strategy_settings,
+)
 
 
 @pytest.fixture
@@ -21,7 +28,7 @@ def config(tmp_path: Path) -> Path:
 
 
 def settings(config: Path, *rules_files: Path) -> Settings:
-    files = str(config), str(config.parent / "state" / "config.json"), [str(path) for path in rules_files]
+    files = str(config), str(config.parent / "state" / "settings.json"), [str(path) for path in rules_files]
     compiled = load(*files) or compile_files(*files)
     again = load(*files)
     assert again is not None
@@ -48,9 +55,10 @@ class TestWrongKeys:
             ("archive_tools: 1", "archive_tools is 1, not true or false"),
             ("recent_conversations: 21", "recent_conversations is 21"),
             ("max_charcters: 300", "unknown key max_charcters, perhaps max_characters"),
-            ("memory: {pollInterval: 5}", "unknown key memory.pollInterval, perhaps pollIntervalMs"),
-            ("memory: 3", "memory should be keys and values"),
-            ("memory: {conversationGapMinutes: 0}", "memory.conversationGapMinutes is 0"),
+            ("store: {poll_interval: 5}", "unknown key store.poll_interval, perhaps poll_interval_ms"),
+            ("memory: {pollInterval: 5}", "unknown key store.pollInterval, perhaps poll_interval_ms"),
+            ("store: 3", "store should be keys and values"),
+            ("memory: {conversationGapMinutes: 0}", "store.conversation_gap_minutes is 0"),
             ("memories: {stratgies: [summary]}", "unknown key memories.stratgies, perhaps strategies"),
             ("memories: {strategies: summary}", "memories.strategies is 'summary'"),
             ("memories: {strategies: []}", "memories.strategies is []"),
@@ -64,7 +72,7 @@ class TestWrongKeys:
             ("memories: {prices: {m: {in: 1}}}", "memories.prices is"),
             ("memories: {summary: haiku}", "memories.summary should be keys and values"),
             ("memories: {summary: {max_input_tokens: 7}}", "memories.summary.max_input_tokens is 7"),
-            ("first_sight_hours: 1\nfirst_sight_hours: 2", "first_sight_hours stands there twice"),
+            ("first_sight_hours: 1\nfirst_sight_hours: 2", "first_sight_hours is set twice"),
         ],
     )
     def test_a_wrong_key_costs_that_key_alone_and_is_told(self, config: Path, text: str, said: str) -> None:
@@ -76,8 +84,8 @@ class TestWrongKeys:
         if "assistant" not in text:
             assert found.assistant_name == "Ada"
         for name in ("scope", "max_characters", "archive_tools", "recent_conversations"):
-            assert getattr(found, name) == DEFAULTS[name]
-        assert memory_settings(found.memories)._replace(values={}) == MemorySettings()
+            assert getattr(found, name) == getattr(Settings({}), name)
+        assert memory_settings(found.memories) == MemorySettings()
         assert not found.has_rules
 
     def test_a_wrong_value_never_allows_more_than_was_meant(self, config: Path) -> None:
@@ -88,15 +96,15 @@ class TestWrongKeys:
         found = settings(config)
         memories = memory_settings(found.memories)
         assert (memories.tokens_per_day, memories.tokens_per_conversation) == (0, 0)
-        assert memories.filtering == MemorySettings().filtering._replace(keep_user_messages=False)
-        assert store_settings(found.memory, "/home/ada").watch_paths == ("/home/ada/work",)
+        assert memories.filtering == Filtering(keep_user_messages=False)
+        assert store_settings(found.store, "/home/ada").watch_path == ["/home/ada/work"]
         config.write_text("memory: {watchpath: ~/work}\nmemories: {tokens_per_dya: 0}\n")
         found = settings(config)
-        assert store_settings(found.memory, "/home/ada").watch_paths == ()
+        assert store_settings(found.store, "/home/ada").watch_path == []
         assert memory_settings(found.memories).tokens_per_day == 0
         config.write_text("memory: {watchPath: notes}\nmemories: [summary]\n")
         found = settings(config)
-        assert store_settings(found.memory, "/home/ada").watch_paths == ()
+        assert store_settings(found.store, "/home/ada").watch_path == []
         assert memory_settings(found.memories).tokens_per_day == 0
         assert memory_settings(found.memories).filtering.keep_agent_responses is False
 
@@ -133,22 +141,24 @@ class TestWrongKeys:
         )
         found = settings(config)
         assert found.faults == []
-        assert store_settings(found.memory, "") == (("/srv",), 30, 0.5, 2)
+        assert store_settings(found.store, "") == StoreSettings(
+            watch_path=["/srv"], conversation_gap_minutes=30, poll_interval_ms=500, min_conversation_messages=2
+        )
         assert memory_settings(found.memories).filtering.max_output_summary_chars == 100
-        assert memory_settings(found.memories).max_chunk_tokens == 500
+        assert memory_settings(found.memories).chunking.max_chunk_tokens == 500
 
     @pytest.mark.parametrize(
         ("text", "said"),
         [
-            ("memory: {enabled: true}", "memory.enabled: transcripts are stored where `session-memory ingest` or"),
-            ("memory: {config: {watchPath: /srv}}", "memory.config: its keys stand in `memory` itself"),
+            ("memory: {enabled: true}", "store.enabled: transcripts are stored where `session-memory ingest` or"),
+            ("memory: {config: {watchPath: /srv}}", "store.config: its keys stand in `store` itself"),
             ("session_tracking: {enabled: true, indexing: {frequency: batch}}",
              "session_tracking: its chunking and filtering stand in `memories`; `session-memory watch` indexes"),
             ("indexing: {frequency: realtime, batch_interval_minutes: 5}", "indexing: `session-memory watch` indexes"),
             ("memories: {indexing: {frequency: batch}}", "memories.indexing: `session-memory watch` indexes"),
             ("omit_tool_outputs: true", "omit_tool_outputs, perhaps memories.filtering.omit_tool_outputs"),
             ("memories: {max_chunk_tokens: 800}", "memories.max_chunk_tokens, perhaps memories.chunking.max_chunk_t"),
-            ("conversationGapMinutes: 30", "conversationGapMinutes, perhaps memory.conversationGapMinutes"),
+            ("conversationGapMinutes: 30", "conversationGapMinutes, perhaps store.conversation_gap_minutes"),
             ("global: {track_session_logs: true}", "global: transcripts are stored where"),
             ("version: '2.0'", "version: the file has none"),
             ("projects: {/a: {project_root: /a}}", "project_root: `projects` maps the directory itself to its rule"),
@@ -192,7 +202,7 @@ class TestRules:
         assert hidden(found, "email", "main") == ["email"]
         assert len(found.faults) == 1
         assert found.scope == "all"
-        assert not found.rule("email").untrusted
+        assert not found.rule("email").isolate_memories
 
     @pytest.mark.parametrize(
         "text",
@@ -220,11 +230,11 @@ class TestRules:
     def test_a_wrong_word_of_a_rule_costs_that_word_and_is_taken_for_the_strictest(self, config: Path) -> None:
         config.write_text('sessions: {email: {text: "no", untrusted: no}, web: {untrusted: sure}}\n')
         found = settings(config)
-        assert [(found.rule(name).ignore, found.rule(name).text) for name in ("email", "web")] == [
+        assert [(found.rule(name).ignore, found.rule(name).quote) for name in ("email", "web")] == [
             (False, False),
             (False, True),
         ]
-        assert [found.rule(name).untrusted for name in ("email", "web")] == [False, True]
+        assert [found.rule(name).isolate_memories for name in ("email", "web")] == [False, True]
 
     @pytest.mark.parametrize("name", ["on", "12", "2026-01-01", "null", "1e3", "~"])
     def test_a_name_is_what_is_written(self, config: Path, name: str) -> None:
@@ -241,7 +251,7 @@ class TestRules:
     def test_of_several_rules_the_strictest_of_each_word_holds(self, config: Path) -> None:
         config.write_text('sessions: {"a*": {text: false, ignore: false}, ab: {untrusted: true, text: true}}\n')
         rule = settings(config).rule("other", "ab")
-        assert (rule.ignore, rule.text, rule.untrusted) == (False, False, True)
+        assert (rule.ignore, rule.quote, rule.isolate_memories) == (False, False, True)
 
 
 class TestProjects:
@@ -254,18 +264,21 @@ class TestProjects:
         assert found.faults == []
         directories = ("/home/ada/private", "/home/ada/private/a/b", "/home/ada/private2", "/home/ada", "")
         assert [found.rule_for_directory(one).ignore for one in directories] == [True, True, False, False, False]
-        assert [found.rule_for_directory(one).text for one in ("/srv/app", "/srv/app/x", "/srv")] == [
+        assert [found.rule_for_directory(one).quote for one in ("/srv/app", "/srv/app/x", "/srv")] == [
             False,
             False,
             True,
         ]
-        assert [found.rule_for_directory(f"/work/{one}").untrusted for one in ("client-a/x", "client")] == [True, False]
+        assert [found.rule_for_directory(f"/work/{one}").isolate_memories for one in ("client-a/x", "client")] == [
+            True,
+            False,
+        ]
 
     def test_it_counts_for_a_session_beside_the_rules_for_its_names(self, config: Path) -> None:
         config.write_text("projects: {/a: {text: false}}\nsessions: {email: {untrusted: true}}\n")
         rule = settings(config).rule("email", directory="/a/b")
-        assert (rule.ignore, rule.text, rule.untrusted) == (False, False, True)
-        assert settings(config).rule("email", directory="/b").text
+        assert (rule.ignore, rule.quote, rule.isolate_memories) == (False, False, True)
+        assert settings(config).rule("email", directory="/b").quote
 
     def test_a_link_to_a_directory_means_where_it_leads(self, config: Path, tmp_path: Path) -> None:
         (tmp_path / "there").mkdir()
@@ -305,7 +318,7 @@ class TestProjects:
     def test_each_fault_is_told_with_its_line(self, config: Path) -> None:
         config.write_text("scope: all\nprojects:\n  private: {ignore: true}\n")
         assert settings(config).faults == [
-            f"{config}:3: projects.private is no absolute path, nor begins with ~/; nothing is told of private, "
+            f"{config}:3: projects.private is no absolute path, nor begins with ~/; private is hidden, "
             "wherever that is"
         ]
 
@@ -317,8 +330,8 @@ class TestRulesOfOthers:
         config.write_text("sessions: {email: {ignore: false}, web: {untrusted: true}}\n")
         found = settings(config, person)
         assert hidden(found, "email", "web") == ["email"]
-        assert (found.rule("web").text, found.rule("web").untrusted) == (False, True)
-        assert (found.scope, found.memory, found.faults) == ("project", {}, [])
+        assert (found.rule("web").quote, found.rule("web").isolate_memories) == (False, True)
+        assert (found.scope, found.store, found.faults) == ("project", {}, [])
 
     def test_they_count_where_there_is_no_file_of_its_own_and_hold_until_they_are_taken_back(
         self, config: Path, tmp_path: Path
@@ -347,7 +360,7 @@ class TestUnreadable:
         assert hidden(found, "any", "other") == ["any", "other"]
         (fault,) = found.faults
         assert str(config) in fault
-        assert "nothing is told" in fault
+        assert "are hidden" in fault
 
     def test_so_does_one_that_is_no_file(self, config: Path) -> None:
         config.mkdir()
@@ -367,13 +380,47 @@ class TestUnreadable:
         assert (found.assistant_name, found.scope) == ("2026-13-45", "all")
 
 
-def test_a_prompt_needs_no_key_that_the_table_does_not_have() -> None:
-    assert set(DEFAULTS) < {key.name for key in KEYS}
+def test_former_names_of_keys_mean_the_same_as_those_of_today(config: Path) -> None:
+    config.write_text(
+        "store: {watch_path: /srv, conversation_gap_minutes: 3, poll_interval_ms: 500, min_conversation_messages: 2}\n"
+        "sessions: {a: {quote: false}, b: {isolate_memories: true}}\nprojects: {/p: {quote: false}}\n"
+    )
+    now = settings(config)
+    config.write_text(
+        "memory: {watchPath: /srv, conversationGapMinutes: 3, pollIntervalMs: 500, minConversationMessages: 2}\n"
+        "sessions: {a: {text: false}, b: {untrusted: true}}\nprojects: {/p: {text: false}}\n"
+    )
+    then = settings(config)
+    assert (then.faults, vars(then)) == ([], vars(now))
+    assert then.store["watch_path"] == "/srv"
+    assert (now.rule("a").quote, now.rule("b").isolate_memories, now.rule_for_directory("/p/q").quote) == (
+        False,
+        True,
+        False,
+    )
+
+
+def test_a_key_under_its_former_and_its_present_name_counts_once_and_the_stricter_rule_holds(config: Path) -> None:
+    config.write_text("memory: {pollIntervalMs: 500}\nstore: {min_conversation_messages: 2}\n")
+    assert settings(config).store == {"poll_interval_ms": 500, "min_conversation_messages": 2}
+    config.write_text("memory: {pollIntervalMs: 500}\nstore: {poll_interval_ms: 600}\n")
+    (fault,) = settings(config).faults
+    assert "store.poll_interval_ms is set twice, to different values" in fault
+    config.write_text("sessions: {a: {text: false, quote: true}}\n")
+    assert not settings(config).rule("a").quote
+
+
+def test_settings_that_an_earlier_version_compiled_are_not_read(tmp_path: Path) -> None:
+    home = person_home({"HOME": str(tmp_path)})
+    Path(home.config_file).parent.mkdir()
+    Path(home.config_file).write_text("sessions: {a: {text: false}}\n")
+    assert home.compiled_file != f"{home.state_dir}/config.json"
+    assert not home.settings().rule("a").quote
 
 
 def test_every_default_is_a_value_that_the_key_may_have() -> None:
     from session_memory.settings.check import problem_with
 
     for key in KEYS:
-        if key.default is not None and key.kind != keys.RULES:
+        if key.default is not None and key.kind != Kind.RULES:
             assert problem_with(key, key.default) == ""

@@ -44,8 +44,8 @@ class TestShowing:
         assert (done.returncode, done.stderr) == (0, "")
         lines = {line.split()[0]: line.split()[1:] for line in done.stdout.splitlines()[1:]}
         assert lines["scope"] == ["all", "~/.session-memory/config.yaml:2"]
-        assert lines["memory.pollIntervalMs"] == ["30000", "default"]
-        assert lines["sessions.email"] == ["{text:", "false}", "~/.session-memory/config.yaml"]
+        assert lines["store.poll_interval_ms"] == ["30000", "default"]
+        assert lines["sessions.email"] == ["{quote:", "false}", "~/.session-memory/config.yaml"]
         assert "\x1b" not in done.stdout
         values = person.shown()
         assert values["values"]["scope"] == {"value": "all", "source": f"{person.config}:2"}
@@ -57,7 +57,7 @@ class TestShowing:
         shown = person.shown("--home", "agent")
         assert shown["values"]["scope"] == {"value": "project", "source": None}
         assert shown["rules"] == [
-            {"section": "sessions", "pattern": "email", "rule": {"text": False}, "source": str(person.config)}
+            {"section": "sessions", "pattern": "email", "rule": {"quote": False}, "source": str(person.config)}
         ]
 
     def test_what_is_not_understood_is_said_and_fails(self, person: Person) -> None:
@@ -69,13 +69,23 @@ class TestShowing:
 
     def test_one_is_shown_by_its_name_with_or_without_its_section(self, person: Person) -> None:
         assert person.run("memory.pollIntervalMs").stdout == "30000  (default)\n"
-        assert person.run("pollIntervalMs").stdout == "30000  (default)\n"
+        assert person.run("poll_interval_ms").stdout == "30000  (default)\n"
         done = person.run("timeout_seconds")
         assert "memories.summary.timeout_seconds" in done.stderr
         assert "did you mean scope?" in person.run("scoop").stderr
 
 
 class TestSetting:
+    def test_a_key_under_its_former_name_in_the_file_is_changed_there(self, person):
+        person.config.write_text("memory:\n  pollIntervalMs: 100  # mine\nsessions:\n  a:\n    text: false\n")
+        person.run("store.poll_interval_ms", "500")
+        person.run("memory.minConversationMessages", "3")
+        person.run("sessions.a.text", "true")
+        assert person.config.read_text() == (
+            "memory:\n  pollIntervalMs: 500  # mine\n  min_conversation_messages: 3\nsessions:\n  a:\n    text: true\n"
+        )
+        assert person.run("memory.pollIntervalMs").stdout.startswith("500  (")
+
     def test_a_key_is_set_in_a_file_of_its_own(self, person: Person) -> None:
         assert person.run("scope", "all").returncode == 0
         assert person.config.read_text() == "scope: all\n"
@@ -90,12 +100,12 @@ class TestSetting:
 
     def test_in_the_sample_a_key_goes_below_its_comment(self, person: Person) -> None:
         person.config.write_text(sample())
-        for key, value in (("scope", "all"), ("memory.pollIntervalMs", "500"), ("memories.summary.model", "opus")):
+        for key, value in (("scope", "all"), ("store.poll_interval_ms", "500"), ("memories.summary.model", "opus")):
             assert person.run(key, value).returncode == 0
         text = person.config.read_text()
         assert "# scope: project\nscope: all\n" in text
         assert yaml.safe_load(text) == {
-            "scope": "all", "memory": {"pollIntervalMs": 500}, "memories": {"summary": {"model": "opus"}},
+            "scope": "all", "store": {"poll_interval_ms": 500}, "memories": {"summary": {"model": "opus"}},
         }  # fmt: skip
         kept = [line for line in text.splitlines() if line.startswith("#") or not line]
         assert "\n".join(kept) + "\n" == sample()
@@ -108,11 +118,11 @@ class TestSetting:
         )
 
     def test_rules_are_set_by_the_name_of_a_session(self, person: Person) -> None:
-        person.run("sessions.public-*.text", "false")
+        person.run("sessions.public-*.quote", "false")
         person.run("sessions.public-*.untrusted", "true")
         person.run("sessions.a.b.ignore", "true")
         assert yaml.safe_load(person.config.read_text())["sessions"] == {
-            "public-*": {"text": False, "untrusted": True},
+            "public-*": {"quote": False, "isolate_memories": True},
             "a.b": {"ignore": True},
         }
 

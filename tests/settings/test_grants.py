@@ -42,7 +42,7 @@ def settings(tmp_path: Path, text: str, grants: str = "") -> Checked:
         (SUMMARY.replace("[extractive, summary]", "[extractive]"), "memories.summary", "summary"),
         (GRAPH, "memories.strategies", "graphiti"),
         (GRAPH.replace("[graphiti]", "[extractive]"), "memories.graphiti", "graphiti"),
-        (f"memory: {{watchPath: {Path('/etc')}}}\n", "memory.watchPath", "watchPath"),
+        (f"memory: {{watchPath: {Path('/etc')}}}\n", "store.watch_path", "watch_path"),
     ],
 )
 def test_a_home_s_own_file_sends_spends_and_reads_nothing_without_a_grant(
@@ -78,7 +78,7 @@ def test_what_a_home_has_inside_it_may_be_watched(tmp_path: Path) -> None:
     (tmp_path / "anna/link").symlink_to("/etc")
     inside, outside = f"{tmp_path}/anna/transcripts", f"{tmp_path}/anna/link"
     found = settings(tmp_path, f"memory: {{watchPath: ['{inside}', '{outside}', '{tmp_path}/anna/../bert']}}\n")
-    assert found.values["memory"]["watchPath"] == [inside]
+    assert found.values["store"]["watch_path"] == [inside]
 
 
 def test_a_home_does_not_grant_itself_anything(tmp_path: Path) -> None:

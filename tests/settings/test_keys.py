@@ -8,7 +8,7 @@ import yaml
 
 from session_memory.settings import keys
 from session_memory.settings.check import FileCheck
-from session_memory.settings.keys import KEYS
+from session_memory.settings.sections import KEYS
 
 ROOT = Path(__file__).resolve().parents[2]
 WRITE_ANEW = "run: python -m session_memory.settings.keys"

@@ -27,7 +27,12 @@ def agent(tmp_path: Path) -> Path:
 def test_without_rules_all_may_be_told(tmp_path: Path) -> None:
     privacy = Privacy({"HOME": str(tmp_path)})
     rule = privacy.rule("/somewhere", "email")
-    assert (rule.ignore, rule.text, rule.untrusted, privacy.has_rules("/somewhere")) == (False, True, False, False)
+    assert (rule.ignore, rule.quote, rule.isolate_memories, privacy.has_rules("/somewhere")) == (
+        False,
+        True,
+        False,
+        False,
+    )
 
 
 @pytest.mark.parametrize("name", ["main", "Mail of the week", "0000-1111", "email-7"])
@@ -51,7 +56,7 @@ def test_of_the_person_s_and_the_home_s_the_stricter_holds(tmp_path: Path, agent
     rules(agent, "sessions: {email: {ignore: false, text: false}, web: {ignore: false}}\n")
     rules(tmp_path, "sessions: {email: {text: true}, web: {ignore: true}}\n")
     privacy = Privacy({"HOME": str(tmp_path)})
-    assert [(rule.ignore, rule.text) for rule in (privacy.rule(str(agent), one) for one in ("email", "web"))] == [
+    assert [(rule.ignore, rule.quote) for rule in (privacy.rule(str(agent), one) for one in ("email", "web"))] == [
         (False, False), (True, True),
     ]  # fmt: skip
 
@@ -67,8 +72,8 @@ def test_what_is_said_in_an_excluded_directory_is_excluded_by_the_home_s_rules_t
     rules(agent, "projects: {/srv/client: {text: false}}\n")
     privacy = Privacy({"HOME": str(tmp_path)})
     assert privacy.of_directory(f"{tmp_path}/private/notes").ignore
-    assert not privacy.of_directory("/srv/client", str(agent)).text
-    assert privacy.of_directory("/srv/client", "/elsewhere").text
+    assert not privacy.of_directory("/srv/client", str(agent)).quote
+    assert privacy.of_directory("/srv/client", "/elsewhere").quote
     assert privacy.rule(f"{tmp_path}/private", "any").ignore
 
 
@@ -87,7 +92,7 @@ def test_a_rule_for_a_repository_counts_in_all_its_worktrees(tmp_path: Path) -> 
     privacy = Privacy({"HOME": str(tmp_path)})
     for inside in (app, app.parent / "app-login", tmp_path / "elsewhere" / "src"):
         assert privacy.rule(str(inside), "any").ignore
-    assert not privacy.of_directory(f"{tmp_path}/elsewhere/secret").text
+    assert not privacy.of_directory(f"{tmp_path}/elsewhere/secret").quote
     assert not privacy.of_directory(str(tmp_path / "src" / "application")).ignore
 
 
@@ -100,7 +105,7 @@ def test_an_agent_of_a_group_cannot_loosen_what_its_host_says(tmp_path: Path) ->
     rules(group, "sessions: {email: {ignore: false}}\n")
     (group / ".session-memory/state").mkdir()
     forged = '{"stamps": [], "values": {}, "rules": [], "faults": [], "projects": []}'
-    (group / ".session-memory/state/config.json").write_text(forged)
+    (group / ".session-memory/state/settings.json").write_text(forged)
     environ = {"HOME": str(tmp_path / "ada")}
     assert Privacy(environ).rule(str(group), "email").ignore
     assert not home_at(str(group), environ, host=str(host)).compiled_file.startswith(str(group))

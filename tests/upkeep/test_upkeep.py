@@ -192,7 +192,7 @@ def test_where_the_settings_say_so_no_session_starts_it(person: Person, mode: st
     person.session(*talk("roses"))
     person.start()
     person.end()
-    assert sorted(path.name for path in person.state_dir.iterdir()) == ["config.json"]
+    assert sorted(path.name for path in person.state_dir.iterdir()) == ["settings.json"]
 
 
 def test_it_is_never_started_from_what_it_starts_itself(person: Person) -> None:

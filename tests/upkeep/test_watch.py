@@ -241,7 +241,13 @@ def test_without_events_it_looks_now_and_then(machine, monkeypatch):
     monkeypatch.setattr("watchfiles.watch", no_events)
     watched = [SourceDirectory(str(machine.projects))]
     location = StoreLocation(
-        str(machine.database), watched, [], None, StoreSettings((), 60, 0.1), person_home(os.environ), os.environ
+        str(machine.database),
+        watched,
+        [],
+        None,
+        StoreSettings(watch_path=[], poll_interval_ms=100),
+        person_home(os.environ),
+        os.environ,
     )
     watching = Watcher(
         lambda: location, lambda location: SqliteStore(location.database), stop, said.append, lambda report: None

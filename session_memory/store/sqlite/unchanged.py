@@ -50,7 +50,9 @@ def count_unchanged(
 ) -> int | None:
     """Return the same over an open database. Failed files that are unchanged count as unchanged, unless `with_faults`
     is false. Raises the errors of apsw."""
-    if gap_minutes(connection) != location.settings.gap_minutes or has_ended(connection, now - location.settings.gap):
+    if gap_minutes(connection) != location.settings.conversation_gap_minutes or has_ended(
+        connection, now - location.settings.gap
+    ):
         return None
     if is_behind(connection):
         return None

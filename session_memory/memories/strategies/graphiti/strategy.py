@@ -123,7 +123,7 @@ class GraphStrategy:
                 )
 
     def _chunks(self, entries: Sequence[StoredEntry]) -> list[Chunk]:
-        return chunks(entries, self._memories.filtering, self._memories.max_chunk_tokens)
+        return chunks(entries, self._memories.filtering, self._memories.chunking.max_chunk_tokens)
 
 
 class Graph:

@@ -99,7 +99,7 @@ class SummaryStrategy:
 
     def _parts(self, entries: Sequence[StoredEntry]) -> list[str]:
         """Return the text in parts of at most `max_input_tokens`, cut between exchanges if possible."""
-        most = min(self._settings.max_chunk_tokens, self._input_tokens)
+        most = min(self._settings.chunking.max_chunk_tokens, self._input_tokens)
         parts: list[str] = []
         packed: list[Chunk] = []
         tokens = 0
