@@ -318,8 +318,7 @@ class TestProjects:
     def test_each_fault_is_told_with_its_line(self, config: Path) -> None:
         config.write_text("scope: all\nprojects:\n  private: {ignore: true}\n")
         assert settings(config).faults == [
-            f"{config}:3: projects.private is no absolute path, nor begins with ~/; private is hidden, "
-            "wherever that is"
+            f"{config}:3: projects.private is no absolute path, nor begins with ~/; private is hidden, wherever that is"
         ]
 
 
