@@ -143,7 +143,7 @@ def connected(database: str) -> Connection:
 def gap_minutes(connection: Connection) -> int:
     """Return the silence after which conversations were cut: the database keeps it as its `user_version`."""
     rows: list[tuple[int]] = connection.execute("PRAGMA user_version").fetchall()  # type: ignore[assignment]
-    return rows[0][0] or StoreSettings().gap_minutes
+    return rows[0][0] or StoreSettings().conversation_gap_minutes
 
 
 def has_ended(connection: Connection, before: int) -> bool:
