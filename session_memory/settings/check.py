@@ -7,7 +7,7 @@ could have meant; a file that cannot be read at all hides everything.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import ConfigError
@@ -210,18 +210,22 @@ def compile_files(config_file: str, compiled_file: str, rules_files: Sequence[st
     return Settings(*checked)
 
 
-def require(table: Iterable[Key], values: Any, where: str) -> None:
-    """Raise ConfigError for the first of `values` that is not as documented."""
-    by_name = {key.last_name: key for key in table}
+def strategy_settings(name: str, values: Any) -> dict[str, Any]:
+    """Return the section of the built-in strategy `name`, with its defaults. Raises ConfigError for any wrong key,
+    since a model costs money and reads what was said."""
+    section, where = SECTIONS[f"memories.{name}"], f"memories: {name}"
+    by_name = {key.last_name: key for key in section.table()}
     known = f"the keys are {', '.join(by_name)}"
     if not isinstance(values, dict):
         raise ConfigError(f"{where} should be keys and values", known)
-    for name, value in values.items():
-        if name not in by_name:
-            raise ConfigError(f"{where}: unknown key {name!r}", known)
-        problem = problem_with(by_name[name], value) if value is not None else ""
+    given = {key: value for key, value in values.items() if value is not None}
+    for one, value in values.items():
+        if one not in by_name:
+            raise ConfigError(f"{where}: unknown key {one!r}", known)
+        problem = problem_with(by_name[one], value) if one in given else ""
         if problem:
             raise ConfigError(f"{where}: {problem}")
+    return section(**given).as_dict()
 
 
 def as_meant(key: Key, value: Any) -> Any:

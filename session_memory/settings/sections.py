@@ -191,16 +191,6 @@ def memory_settings(section: Mapping[str, Any]) -> MemorySettings:
     return MemorySettings(**values, chunking=chunking, filtering=filtering, section=section)
 
 
-def strategy_settings(name: str, values: Any) -> dict[str, Any]:
-    """Return the section of the built-in strategy `name`, with its defaults. Raises ConfigError for any wrong key,
-    since a model costs money and reads what was said."""
-    from .check import require
-
-    section = SECTIONS[f"memories.{name}"]
-    require(section.table(), values, f"memories: {name}")
-    return section(**{name: value for name, value in values.items() if value is not None}).as_dict()
-
-
 def team_settings(section: Mapping[str, Any], user_home: str) -> TeamSettings:
     """Return the checked section `team` with absolute paths; `~` in them stands for `user_home`."""
     projects = {_expanded(path, user_home): name for path, name in section.get("projects", {}).items()}

@@ -21,7 +21,7 @@ from session_memory.memories.strategies.summary import strategy as summary
 from session_memory.memories.strategies.summary.reply import BadReplyError, checked, checked_whole
 from session_memory.memories.strategies.summary.strategy import SummaryStrategy
 from session_memory.memories.writer import MemoryWriter
-from session_memory.settings.sections import strategy_settings
+from session_memory.settings.check import strategy_settings
 from session_memory.store.sqlite.memory_index import IndexedMemory, MemoryFilter, MemoryIndex
 from session_memory.store.sqlite.queue import StoredQueue
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from session_memory.errors import ConfigError
-from session_memory.settings.check import compile_files
+from session_memory.settings.check import compile_files, strategy_settings
 from session_memory.settings.compiled import Kind, Settings, load
 from session_memory.settings.homes import person_home
 from session_memory.settings.sections import (
@@ -18,7 +18,6 @@ from session_memory.settings.sections import (
     StoreSettings,
     memory_settings,
     store_settings,
-    strategy_settings,
 )
 
 

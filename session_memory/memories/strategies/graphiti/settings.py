@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, MutableMapping
 from typing import Any, NamedTuple
 
-from ....settings.sections import strategy_settings
+from ....settings.check import strategy_settings
 from ...strategy import UnavailableError
 from .database import checked_url
 

@@ -6,7 +6,8 @@ import secrets
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from ....settings.sections import memory_settings, strategy_settings
+from ....settings.check import strategy_settings
+from ....settings.sections import memory_settings
 from ....text.format import shorten
 from ....text.sanitize import for_people
 from ...budget import estimated_tokens
