@@ -234,6 +234,7 @@ class TestClaudeCode:
             (text,) = results(request)
             assert is_right(turn.session_id, text), f"{name}: {text}"
 
+    @pytest.mark.slow
     def test_a_plugin_brings_the_server_which_any_python_runs(
         self, user: Claude, api: FakeAnthropic, tmp_path: Path
     ) -> None:
@@ -247,6 +248,7 @@ class TestClaudeCode:
         (text,) = results(api.prompts()[-1])
         assert '"plan the garden" (id ' in text
 
+    @pytest.mark.slow
     def test_after_a_clear_the_server_knows_the_new_session(self, user: Claude, api: FakeAnthropic) -> None:
         (user.config_dir / "settings.json").write_text('{"permissions": {"allow": ["mcp__sessions"]}}')
         answers = json.loads((user.home / ".claude.json").read_text())
@@ -298,6 +300,7 @@ class TestSDK:
         ]  # fmt: skip
         assert host.sessions.get("family") == before
 
+    @pytest.mark.slow
     def test_an_agent_remembers_and_forgets_in_the_real_cli(
         self, user: Claude, api: FakeAnthropic, host: GroupDir
     ) -> None:

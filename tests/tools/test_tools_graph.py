@@ -185,6 +185,7 @@ class TestGroups:
             host.layout, group, host.sessions, administration=administration
         )  # fmt: skip
 
+    @pytest.mark.sample(2)
     @pytest.mark.parametrize(("group", "expected"), [("family", ["Ada"]), ("work", ["Eve"]), ("main", ["Ada", "Eve"])])
     def test_a_group_is_told_of_its_own_graph_and_main_of_all(
         self, host: GroupDir, group: str, expected: list[str]

@@ -84,6 +84,7 @@ def violations(page: Page, *, colours: bool = True, all_else: bool = True) -> li
     return [f"{one['id']}: {node['html']}" for one in found["violations"] for node in one["nodes"]]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("view", VIEWS)
 def test_each_view_has_no_fault_and_fits_in_both_themes_and_three_widths(
     context: BrowserContext, served: ServedPage, view: str

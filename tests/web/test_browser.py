@@ -114,6 +114,7 @@ def test_a_session_that_goes_on_after_a_long_silence_is_followed(browser: Browse
         tab.context.close()
 
 
+@pytest.mark.slow
 def test_what_the_real_claude_code_does_is_shown_while_one_looks(browser: Browser, claude: Claude) -> None:
     user_of_page = StoreUser(claude.home)
     with ServedPage(user_of_page) as page:

@@ -10,11 +10,12 @@ from pathlib import Path
 
 from page_scene import ServedPage, hostile
 from records import assistant, exchange, record, user
+from share import some
 from store_scene import StoreUser
 
 from session_memory.web.markup import code, markdown
 
-STRINGS = 10_000
+STRINGS = some(10_000, 3_000)
 URLS = {"href", "src", "action", "data-load", "data-live", "data-live-later", "data-from", "formaction", "content"}
 WEB = ("http://", "https://", "mailto:")
 

@@ -34,17 +34,14 @@ def test_it_finds_what_the_command_finds_in_the_same_order(user: StoreUser) -> N
         assert len(expected) == 7
 
 
-@pytest.mark.parametrize(
-    ("limit", "found"),
-    [
-        ("project=jam", 6), ("project=agent", 1), ("project=none", 0), ("runtime=claude-code", 7), ("runtime=pi", 0),
-        ("who=user", 6), ("who=assistant", 1), ("who=command", 0), ("session=trip", 1), ("since=today", 0),
-        ("since=all", 7), ("since=nonsense", 7), ("who=nobody", 7), ("limit=2", 2), ("limit=x", 7),
-    ],
-)  # fmt: skip
-def test_what_one_chooses_limits_it(user: StoreUser, limit: str, found: int) -> None:
+def test_what_one_chooses_limits_it(user: StoreUser) -> None:
+    found = {
+        "project=jam": 6, "project=agent": 1, "project=none": 0, "runtime=claude-code": 7, "runtime=pi": 0,
+        "who=user": 6, "who=assistant": 1, "who=command": 0, "session=trip": 1, "since=today": 0, "since=all": 7,
+        "since=nonsense": 7, "who=nobody": 7, "limit=2": 2, "limit=x": 7,
+    }  # fmt: skip
     with ServedPage(user) as page:
-        assert len(sessions(page.view(f"/search?q=cherry&{limit}").text)) == found
+        assert {limit: len(sessions(page.view(f"/search?q=cherry&{limit}").text)) for limit in found} == found
 
 
 def test_a_hit_shows_its_words_and_what_was_said_around_it(user: StoreUser) -> None:
@@ -69,14 +66,12 @@ def test_what_is_excluded_is_not_found_nor_shown_around_a_number_that_one_guesse
         assert sessions(page.view("/search?q=blossom").text) == []
 
 
-@pytest.mark.parametrize(
-    "query", ['"', "<script>alert(1)</script>", "👩‍🚀", "x" * 5000, "%00", "-cherry", "🎉 OR", "'--"]
-)
-def test_any_text_is_a_query_and_none_is_markup(user: StoreUser, query: str) -> None:
+def test_any_text_is_a_query_and_none_is_markup(user: StoreUser) -> None:
     with ServedPage(user) as page:
-        answer = page.view(f"/search?q={quote(query)}")
-        assert answer.status == 200
-        assert "<script>alert" not in answer.text
+        for query in ('"', "<script>alert(1)</script>", "👩‍🚀", "x" * 5000, "%00", "-cherry", "🎉 OR", "'--"):
+            answer = page.view(f"/search?q={quote(query)}")
+            assert answer.status == 200, query
+            assert "<script>alert" not in answer.text, query
 
 
 def test_nothing_asked_and_nothing_found_say_what_to_do(user: StoreUser) -> None:

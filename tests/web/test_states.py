@@ -73,6 +73,7 @@ def test_several_tabs_have_one_cookie_and_see_the_same(person: StoreUser) -> Non
         assert page.view("/list").text == first
 
 
+@pytest.mark.cost
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_the_server_takes_little_memory(person: StoreUser) -> None:
     for number in range(20):

@@ -86,13 +86,13 @@ def test_a_bar_leads_to_its_conversation_of_a_long_session(tmp_path: Path) -> No
             assert f'data-at="{first}"' in page.ask(found[1]).text
 
 
-@pytest.mark.parametrize("query", ["day=2026-02-30", "day=x", "day=9999-99-99", "day=0-1-1", "span=century", "day=%00"])
-def test_a_day_that_is_none_is_today(user: StoreUser, query: str) -> None:
+def test_a_day_that_is_none_is_today(user: StoreUser) -> None:
     with ServedPage(user) as page:
         page.until("Count the money", "/timeline")
-        answer = page.view(f"/timeline?{query}")
-        assert answer.status == 200
-        assert "Count the money" in answer.text
+        for query in ("day=2026-02-30", "day=x", "day=9999-99-99", "day=0-1-1", "span=century", "day=%00"):
+            answer = page.view(f"/timeline?{query}")
+            assert answer.status == 200, query
+            assert "Count the money" in answer.text, query
 
 
 def test_a_title_has_room_in_the_evening_too(user: StoreUser) -> None:
