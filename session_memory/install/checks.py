@@ -78,8 +78,7 @@ def check_trial(trial: Trial) -> Finding:
     if not trial.hook_seconds:
         return Finding(OK, "hook", f"not tried: {trial.reason}")
     hook, bare = trial.hook_seconds * 1000, trial.bare_seconds * 1000
-    first = " for the first prompt of a session" if trial.is_first else ""
-    text = f"it takes {hook:.0f} ms{first}; starting a Python that does nothing takes {bare:.0f} ms"
+    text = f"it takes {hook:.0f} ms; starting a Python that does nothing takes {bare:.0f} ms"
     if trial.hook_seconds > _SLOW_RATIO * trial.bare_seconds:
         mend = "see `program` above; a network home directory is slow too"
         return Finding(NOTE, "hook", f"{text}: that is slow", mend)

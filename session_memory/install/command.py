@@ -8,15 +8,17 @@ import shlex
 from pathlib import Path
 
 from .. import NAME
+from ..errors import SessionMemoryError
 from ..runtimes import Runtime, all_runtimes
 from ..settings.program import program_paths
 from ..system.terminal import Terminal, exit_code
+from ..text.format import enumerated
+from ..tools.permissions import LOOKUPS
 from .environment import EXTRAS
 from .home_changes import HomePlan
-from .homes import runtime_called
+from .homes import RUNTIME, runtime_called
 from .installation import install
 from .output import show_installed, show_new, show_uninstalled
-from .questions import ask_for_purge, ask_for_rules
 from .templates import TEMPLATES, make_home
 from .uninstallation import uninstall
 
@@ -29,6 +31,10 @@ _WITH = "also install what this needs, which is large; it stays with later insta
 _PURGE = "also delete what is kept of sessions (archives, store, memories), and the configuration, after asking"
 _ABOUT = "Has each of your agents know what the others did: installs into the runtimes it finds, or that are named."
 _EPILOG = "`install.py new HOME` makes a new agent's home from a template: see `install.py new --help`."
+
+
+class NotConfirmedError(SessionMemoryError):
+    """A deletion was not confirmed."""
 
 
 def add_install_arguments(parser: argparse.ArgumentParser) -> None:
@@ -59,7 +65,7 @@ def run_install(arguments: argparse.Namespace, called_as: str = f"{NAME} install
 
     def allow(plans: list[HomePlan]) -> bool:
         is_asked = not arguments.allow and not arguments.dry_run and terminal.can_ask()
-        return bool(arguments.allow or (is_asked and ask_for_rules(plans, terminal)))
+        return bool(arguments.allow or (is_asked and _ask_for_rules(plans, terminal)))
 
     done = install(
         arguments.home, program_paths(environ), environ, terminal, runtimes=arguments.runtime,
@@ -76,7 +82,7 @@ def run_uninstall(arguments: argparse.Namespace) -> int:
     done = uninstall(
         [*arguments.home, *(one.install.settings_dir(environ) for one in arguments.runtime)], program_paths(environ),
         environ, dry_run=arguments.dry_run, purge=arguments.purge,
-        confirm=lambda purged: None if arguments.yes else ask_for_purge(purged, terminal),
+        confirm=lambda purged: None if arguments.yes else _ask_for_purge(purged, terminal),
     )  # fmt: skip
     show_uninstalled(done, terminal)
     return 0
@@ -151,6 +157,31 @@ def _runtime(name: str) -> Runtime:
         names = ", ".join(one.name for one in all_runtimes())
         raise argparse.ArgumentTypeError(f"there is no runtime {name!r}: it is one of {names}")
     return found
+
+
+def _ask_for_rules(plans: list[HomePlan], terminal: Terminal) -> bool:
+    """Ask if agents may look things up without asking, in the homes where they have to."""
+    asking = [terminal.short(plan.root) for plan in plans if plan.hooks and plan.can_allow and not plan.rules]
+    if not asking:
+        return False
+    terminal.paragraph(
+        f"{RUNTIME.install.TITLE} asks you before each command with which an agent looks into its past: "
+        f"{enumerated(LOOKUPS)}, the reader, and the tools that change nothing. Rules in {enumerated(asking)} would "
+        "let these pass, and nothing else. An uninstall takes them out."
+    )
+    return terminal.ask("Put them in?")
+
+
+def _ask_for_purge(purged: list[str], terminal: Terminal) -> None:
+    """Ask to confirm the deletion of these paths. Raises NotConfirmedError."""
+    shown = [terminal.short(path) for path in purged]
+    if not terminal.can_ask():
+        hint = "nothing was changed; --yes does it, --dry-run shows it"
+        raise NotConfirmedError(f"--purge deletes {enumerated(shown)}, for good", hint)
+    for path in shown:
+        terminal.item("purge", path)
+    if not terminal.ask("Delete this for good, and uninstall?"):
+        raise NotConfirmedError("nothing was changed")
 
 
 def _environ() -> dict[str, str]:

@@ -33,13 +33,12 @@ from .ledger import InstallLedger, read_ledger, with_files_below
 from .program import InstalledProgram
 from .templates import fill_sample_home, plan_template, templated_home
 from .trial import Trial, try_hook
-from .upkeep_forecast import UpkeepForecast, forecast
 
 
 @dataclass
 class Installed:
-    """What was installed, or would be in a dry run, which has no `trials`; else there is one for each home, as there is
-    of the `forecasts`. `refused` says of homes that nothing was installed into what is wrong with them."""
+    """The result of an install, or of a dry run, which has no `trials`; else there is one for each home. `refused` has
+    the errors of homes that were left out."""
 
     paths: ProgramPaths
     targets: list[Target]
@@ -47,7 +46,6 @@ class Installed:
     is_sample: bool
     is_dry_run: bool
     program: InstalledProgram
-    forecasts: list[UpkeepForecast | None]
     trials: list[Trial] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     refused: list[SessionMemoryError] = field(default_factory=list)
@@ -97,12 +95,9 @@ def install(
         foreseen = plans(str(paths.python), ledger, is_allowed=True)
     targets = foreseen.targets
     is_sample = targets[0].root == str(paths.sample_home)
-    forecasts = [None if is_sample else forecast(target, environ) for target in targets]
     if dry_run:
         installed = _foreseen_program(paths, source, extras)
-        return Installed(
-            paths, targets, foreseen.plans, is_sample, dry_run, installed, forecasts, refused=foreseen.refused
-        )
+        return Installed(paths, targets, foreseen.plans, is_sample, dry_run, installed, refused=foreseen.refused)
     with program.locked(paths) as made_for_us:
         ledger = read_ledger(paths.ledger_file)  # as it is now: another install may have been at work until now
         program.note_directories(made_for_us, ledger)
@@ -114,7 +109,7 @@ def install(
             make_install(plan, ledger)
         trials = [_trial(target, plan, environ) for target, plan in zip(made.targets, made.plans)]
     return Installed(
-        paths, made.targets, made.plans, is_sample, dry_run, installed, forecasts, trials, _notes(paths, environ),
+        paths, made.targets, made.plans, is_sample, dry_run, installed, trials, _notes(paths, environ),
         made.refused,
     )  # fmt: skip
 

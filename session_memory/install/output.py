@@ -7,47 +7,37 @@ import shlex
 from typing import Any
 
 from .. import NAME, __version__
-from ..settings.compiled import Settings
 from ..system.terminal import Terminal
 from ..text.format import counted, enumerated
-from ..text.timestamps import age
 from .environment import EXTRAS, Environment, names_of
 from .home_changes import HomePlan
 from .homes import Target
 from .installation import Installed
 from .program import command_path
-from .templates import IDENTITY, SAMPLE_PROMPT, SAMPLE_SESSIONS, TEMPLATES, NewHome
+from .templates import IDENTITY, SAMPLE_PROMPT, TEMPLATES, NewHome
 from .trial import Trial
 from .uninstallation import Uninstalled
-from .upkeep_forecast import show_summary, show_upkeep
 
 
 def show_installed(done: Installed, terminal: Terminal, called_as: str) -> None:
-    """What was installed, what it does, what to do next. `called_as` is how the user calls this program."""
+    """Print the result of an install, and what to do next. `called_as` is how the user calls this program."""
     _show_title("installed", terminal, is_dry_run=done.is_dry_run)
     terminal.line()
     _show_program(done, terminal, called_as)
     for note in done.notes:
         terminal.note(terminal.short(note))
-    if done.is_sample and not done.is_dry_run:
-        _show_sample(done, terminal)
-    else:
-        if done.is_sample:
-            terminal.heading("No agent home here: a sample of one would be made, to show the hook at work.")
-        shown: set[str] = set()  # databases: a person's runtimes share one
-        told: set[str] = set()
-        for index, (target, plan) in enumerate(zip(done.targets, done.plans)):
-            _show_home(target, plan, terminal, is_dry_run=done.is_dry_run)
-            found = done.forecasts[index]
-            if found and found.database not in shown:
-                shown.add(found.database)
-                show_upkeep(found, terminal)
-            trial = done.trials[index] if done.trials and plan.hooks else None
-            is_new = trial and trial.session not in told and (trial.session or not told)
-            if trial and (trial.problem or is_new):  # in a project all runtimes are told the same
-                told.add(trial.session)
-                terminal.line()
-                show_trial(trial, terminal)
+    if done.is_sample:
+        terminal.heading("You have no agent home yet: a sample shows the hook at work")
+    shown: set[str] = set()  # sessions: in a project the prompts of all runtimes get the same
+    for index, (target, plan) in enumerate(zip(done.targets, done.plans)):
+        _show_home(target, plan, terminal, is_dry_run=done.is_dry_run)
+        trial = done.trials[index] if done.trials and plan.hooks else None
+        if trial and (trial.problem or trial.session not in shown):
+            shown.add(trial.session)
+            if done.is_sample:
+                terminal.line(f"  Someone types into its session main: {SAMPLE_PROMPT}")
+            terminal.line()
+            show_trial(trial, terminal)
     for error in done.refused:
         terminal.note(f"Not installed: {terminal.short(str(error))}" + (f" ({error.hint})" if error.hint else ""))
     if not done.is_dry_run:
@@ -123,32 +113,24 @@ def show_new(done: NewHome, terminal: Terminal) -> None:
 
 
 def show_trial(trial: Trial, terminal: Terminal, *, with_speed: bool = True) -> None:
-    """What the next prompt in a home would be told, and how long that takes."""
+    """Print the update that the next prompt in a home would get, and how long that takes."""
     if trial.problem:
         terminal.note(f"The hook was tried and failed: {terminal.short(trial.problem)}")
-    elif not trial.session:
-        terminal.line(f"  Nothing to tell a prompt: {trial.reason}.")
     elif not trial.text:
-        terminal.line(f"  The next prompt of {terminal.short(trial.session)} would be told nothing:")
-        terminal.line(f"  {trial.reason}.")
+        terminal.line(f"  The next prompt would get no update: {trial.reason}.")
     else:
-        terminal.line(f"  The next prompt of {terminal.short(trial.session)} would be told:")
+        terminal.line(f"  The next prompt of {terminal.short(trial.session)} would get this update:")
         terminal.line()
         terminal.quote(trial.text)
-        if with_speed:
-            terminal.line()
     if trial.hook_seconds and with_speed:
-        terminal.line(f"  {_speed(trial)}")
+        hook, bare = trial.hook_seconds * 1000, trial.bare_seconds * 1000
+        terminal.line()
+        terminal.line(f"  The hook takes {hook:.0f} ms; starting a Python that does nothing takes {bare:.0f} ms.")
 
 
 def _show_title(done: str, terminal: Terminal, *, is_dry_run: bool) -> None:
     about = "a dry run, nothing is changed" if is_dry_run else done
     terminal.line(terminal.paint("bold", f"{NAME} {__version__}") + f": {about}")
-
-
-def _speed(trial: Trial) -> str:
-    hook, bare = trial.hook_seconds * 1000, trial.bare_seconds * 1000
-    return f"The hook took {hook:.0f} ms; starting a Python that does nothing takes {bare:.0f} ms."
 
 
 def _show_program(done: Installed, terminal: Terminal, called_as: str) -> None:
@@ -223,58 +205,22 @@ def _show_changes(plan: HomePlan, terminal: Terminal) -> None:
             terminal.line(terminal.short(f"  would {verb} {change.path}"))
 
 
-def _show_sample(done: Installed, terminal: Terminal) -> None:
-    """What somebody sees first who has no agent home yet."""
-    terminal.heading("You have no agent home yet, so here is one to look at")
-    terminal.paragraph(
-        f"{terminal.short(str(done.paths.sample_home))} is an agent that is talked to in three sessions. None of them "
-        "knows what the others do, but for the hook in its settings.",
-        indent="  ",
-    )
-    terminal.line()
-    for name, (whom, minutes) in SAMPLE_SESSIONS.items():
-        terminal.line(f"  {name:<10}{whom:<24}{age(minutes * 60 + 1):>8}")
-    terminal.line()
-    terminal.line("  Now you type into main:")
-    terminal.line()
-    terminal.line(f"  > {SAMPLE_PROMPT}")
-    terminal.line()
-    terminal.line("  and before the agent answers, it is told:")
-    terminal.line()
-    trial = done.trials[0]
-    if not trial.text:
-        terminal.note(f"nothing: {trial.problem or trial.reason}")
-        return
-    terminal.quote(trial.text)
-    terminal.line()
-    terminal.paragraph(
-        f"That is all that is added to a prompt: at most {Settings({}).max_characters} characters, made without a "
-        f"model and without the network. {_speed(trial)} What it wants to know beyond that the agent looks up with "
-        "the skill `sessions`.",
-        indent="  ",
-    )
-
-
 def _show_next(done: Installed, terminal: Terminal, called_as: str) -> None:
     command = terminal.short(str(command_path(done.paths))) if done.notes else NAME
-    terminal.heading("Next")
-    if done.is_sample:
-        terminal.line(f"  {called_as} --home PATH")
-        terminal.line("      installs into an agent's home, which counts as one from then on")
-        terminal.line(f"  {called_as}")
-        terminal.line("      installs into the settings of the runtimes that you have used by then")
-    if any(plan.hooks and plan.can_allow and not plan.rules for plan in done.plans) and not done.is_sample:
-        terminal.line(f"  {called_as} --allow")
-        terminal.line("      lets agents look things up without asking you for each command")
-    for found in filter(None, done.forecasts[:1]):
-        show_summary(found, command, terminal)
     sample = f" --home {terminal.short(str(done.paths.sample_home))}" if done.is_sample else ""
-    terminal.line(f"  {command} page{sample}")
-    terminal.line("      shows in the browser what all agents do and did")
-    terminal.line(f"  {command} doctor")
-    terminal.line("      checks that all is well, and says how to mend what is not")
-    terminal.line(f"  {command} uninstall")
-    terminal.line("      takes everything out again, your settings as they were")
+    steps = {f"{command} page{sample}": "show in the browser what all agents do and did"}
+    if done.is_sample:
+        steps[f"{called_as} --home PATH"] = "install into an agent's home"
+        steps[called_as] = "install into the runtimes that you have used by then"
+    elif any(plan.hooks and plan.can_allow and not plan.rules for plan in done.plans):
+        steps[f"{called_as} --allow"] = "let agents look things up without asking you for each command"
+    steps[f"{command} doctor"] = "check everything, and how to fix what does not work"
+    steps[f"{command} config upkeep off"] = "stop copying what is said into the store in the background"
+    steps[f"{command} uninstall"] = "take everything out again, your settings as they were"
+    terminal.heading("Next")
+    for words, what in steps.items():
+        terminal.line(f"  {words}")
+        terminal.line(f"      {what}")
 
 
 def _show_removal(plan: HomePlan, done: Uninstalled, terminal: Terminal) -> None:
@@ -331,8 +277,6 @@ def _installed_result(done: Installed) -> dict[str, Any]:
             "plugins": plan.plugins,
             "notes": plan.notes,
         }
-        found = done.forecasts[index]
-        home["upkeep"] = None if found is None else vars(found)
         if done.trials:
             trial = done.trials[index]
             home["trial"] = {**vars(trial), "hook_seconds": round(trial.hook_seconds, 5)}

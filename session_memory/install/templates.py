@@ -45,12 +45,8 @@ TEMPLATES = {
 # The files that make an agent this one and no other: copied once, then its user's.
 IDENTITY = ("AGENTS.md", "CLAUDE.md", f"{MEMORY_DIR}/config.yaml")
 
-# The sessions of the sample home: who is at the other end, and how many minutes ago each was active.
-SAMPLE_SESSIONS = {
-    "main": ("you, at the terminal", 45),
-    "discord": ("the team's chat", 3),
-    "email": ("the mailbox", 20),
-}
+# The sessions of the sample home, and how many minutes ago each was active.
+_SAMPLE_MINUTES = {"main": 45, "discord": 3, "email": 20}
 SAMPLE_PROMPT = "Morning! Anything I should know before we cut the release?"
 _SAMPLE = "sample"
 _HOME_MARK = "@HOME@"  # stands in the sample's transcripts for the path of its home
@@ -134,7 +130,7 @@ def fill_sample_home(home: Path, source: Path) -> None:
     names = home / MEMORY_DIR / RUNTIME.SESSIONS_FOLDER
     make_private_dir(transcripts_dir)
     make_private_dir(str(names))
-    for name, (_, minutes_ago) in SAMPLE_SESSIONS.items():
+    for name, minutes_ago in _SAMPLE_MINUTES.items():
         end = time.time() - minutes_ago * 60 - 1
         text = (source / "templates" / _SAMPLE / f"{name}.jsonl").read_text()
         text = _ending_at(end, text.replace(_HOME_MARK, json.dumps(str(home))[1:-1]))

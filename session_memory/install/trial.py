@@ -1,7 +1,5 @@
-"""The installed hook, run as the runtime runs it: what it tells, and how long it takes beside a bare interpreter.
-
-It runs on a throw-away copy of what it would change, so that nothing counts as told.
-"""
+"""Tries an installed hook as the runtime runs it, on a throw-away copy of what it would change: nothing counts as
+delivered."""
 
 from __future__ import annotations
 
@@ -18,17 +16,15 @@ from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
 from ..settings.homes import ENV_DIR, ENV_HOME, Home, home_at, person_home, runtime_home
 from ..settings.registry import agent_home
+from ..transcripts.entries import Session
 from ..transcripts.log import last_entries
 from .homes import Target
 
-if TYPE_CHECKING:
-    from ..transcripts.entries import Session
-
-_RUNS = 7
+_RUNS = 3
 _TIMEOUT_SECONDS = 30
 _PROMPT = "What is going on elsewhere?"
 _SHARED_VARIABLES = ("HOME", "LANG", "LC_ALL", "PATH", "TMPDIR", ENV_DIR, ENV_HOME)
@@ -36,9 +32,9 @@ _SHARED_VARIABLES = ("HOME", "LANG", "LC_ALL", "PATH", "TMPDIR", ENV_DIR, ENV_HO
 
 @dataclass(frozen=True)
 class Trial:
-    """`text` is what the next prompt of `session` would be told ('' for nothing, `reason` may say why); `problem`
-    says what went wrong, `is_first` that it is the first prompt of its session. Times are medians in seconds, of the
-    hook and of `python -I -c pass`; 0 if not taken."""
+    """`text` is the update that the next prompt of `session` would get ('' for none, `reason` may say why); `problem`
+    says what went wrong. Times are medians in seconds, of a prompt with nothing new and of `python -I -c pass`; 0 if
+    not taken."""
 
     session: str = ""
     text: str = ""
@@ -46,32 +42,19 @@ class Trial:
     problem: str = ""
     hook_seconds: float = 0.0
     bare_seconds: float = 0.0
-    is_first: bool = False
 
 
-@dataclass(frozen=True)
-class _Scene:
-    """`event` is what the hook reads, `environ` what it runs with, `session` says whose prompt it is. `home` is the
-    throw-away copy, and `cursors` what its cursor file (`cursor_file`) holds before each run; None for none."""
+class _Scene(NamedTuple):
+    """The input of a hook and its environment, whose prompt it is, and the throw-away copy of the home."""
 
     event: dict[str, Any]
     environ: dict[str, str]
     session: str
     home: Home
-    cursor_file: str = ""
-    cursors: bytes | None = None
-
-    def reset(self) -> None:
-        """Forgets what a run of the hook has noted."""
-        directory = Path(self.home.cursor_file("x")).parent
-        shutil.rmtree(directory, ignore_errors=True)
-        if self.cursors is not None:
-            directory.mkdir(parents=True)
-            Path(self.cursor_file).write_bytes(self.cursors)
 
 
 def try_hook(target: Target, command: str, environ: Mapping[str, str]) -> Trial:
-    """Runs a prompt hook's `command` for the next prompt in a home, and hears of it if that fails."""
+    """Run a prompt hook's `command` for the next prompt in a home, so that a failure shows."""
     command = command.removesuffix(target.runtime.install.FAIL_OPEN)
     with tempfile.TemporaryDirectory(prefix="session-memory-") as directory:
         try:
@@ -85,7 +68,7 @@ def try_hook(target: Target, command: str, environ: Mapping[str, str]) -> Trial:
 
 
 def interpreter_of(command: str) -> str:
-    """The interpreter that a hook's command starts; '' if that cannot be told."""
+    """Return the interpreter that a hook's command starts; '' if unknown."""
     try:
         return shlex.split(command)[0]
     except (ValueError, IndexError):
@@ -93,7 +76,7 @@ def interpreter_of(command: str) -> str:
 
 
 def modified(session: Session) -> float:
-    """When the session's transcript was last written, in seconds since 1970; 0 if there is none."""
+    """Return when the session's transcript was last written, in seconds since 1970; 0 if there is none."""
     try:
         return os.stat(session.path).st_mtime
     except OSError:
@@ -101,7 +84,7 @@ def modified(session: Session) -> float:
 
 
 def _agent_scene(target: Target, directory: str, environ: Mapping[str, str]) -> _Scene | str:
-    """The next prompt of the session `main`, else of the one that was last active; or why there can be none yet."""
+    """Set up the next prompt of the session `main`, else of the one last active; or say why there is none."""
     sessions = target.sessions()
     if not sessions:
         return "no session has begun yet"
@@ -114,18 +97,18 @@ def _agent_scene(target: Target, directory: str, environ: Mapping[str, str]) -> 
     home = home_at(directory, moved, sessions_dir=sessions_dir)
     _copy_settings(person_home(environ), person_home(moved))
     _copy_settings(target.home, home)
-    try:
-        cursors = Path(target.home.cursor_file(own.name)).read_bytes()
-    except FileNotFoundError:
-        cursors = None
+    cursors = target.home.cursor_file(own.name)
+    if os.path.isfile(cursors):
+        os.makedirs(os.path.dirname(home.cursor_file(own.name)))
+        shutil.copyfile(cursors, home.cursor_file(own.name))
     start = os.path.normpath(os.path.join(directory, os.path.relpath(target.project, target.root)))
     os.makedirs(start, exist_ok=True)
     event, variables = _prompt(target, f"{project_dir}/{os.path.basename(own.path)}", start, moved)
-    return _Scene(event, variables, own.name, home, home.cursor_file(own.name), cursors)
+    return _Scene(event, variables, own.name, home)
 
 
 def _plain_scene(target: Target, directory: str, environ: Mapping[str, str]) -> _Scene | str:
-    """The first prompt of a new session in the project, else in the one that was last active."""
+    """Set up the first prompt of a new session in the project, else in the one last active."""
     project_dir, where = target.transcripts_dir, target.project
     if not where:
         project_dir, where = _last_active_project(target, environ)
@@ -136,7 +119,7 @@ def _plain_scene(target: Target, directory: str, environ: Mapping[str, str]) -> 
     _copy_settings(person_home(environ), person_home(moved))
     _copy_settings(target.home, home)
     is_safe = os.path.isdir(where) and not agent_home(where, environ, stop=environ.get("HOME", ""))
-    start = where if is_safe else directory  # in an agent home the hook would note what it told
+    start = where if is_safe else directory  # in an agent home the hook would write to it
     own_id = str(uuid.uuid4())
     transcript = target.runtime.own_path({"session_id": own_id, "cwd": where}, where, target.config_dir)
     event, variables = _prompt(target, transcript, start, moved)
@@ -146,7 +129,7 @@ def _plain_scene(target: Target, directory: str, environ: Mapping[str, str]) -> 
 def _prompt(
     target: Target, transcript: str, start: str, environ: Mapping[str, str]
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """The event of a prompt in the session with this transcript, started in `start`, and the hook's environment."""
+    """Return the event of a prompt in the session with this transcript, started in `start`, and its environment."""
     install = target.runtime.install
     session_id = target.runtime.session_id_of(transcript)
     shared = {key: environ[key] for key in _SHARED_VARIABLES if key in environ}
@@ -161,8 +144,8 @@ def _copy_settings(home: Home, to: Home) -> None:
 
 
 def _last_active_project(target: Target, environ: Mapping[str, str]) -> tuple[str, str]:
-    """The directory with the transcripts of the project that was last active, and where its sessions run; ('', '') if
-    there is none. Projects of an agent home are left out: their prompts are told what its sessions did."""
+    """Return the directory with the transcripts of the project that was last active and that of its sessions; ('', '') if
+    there is none. Projects of an agent home are left out: their prompts show what its sessions did."""
     looked_at = set()
     for session in sorted(target.sessions(), key=modified, reverse=True):
         project_dir = os.path.dirname(session.path)
@@ -176,40 +159,30 @@ def _last_active_project(target: Target, environ: Mapping[str, str]) -> tuple[st
 
 
 def _run(scene: _Scene, command: str) -> Trial:
-    scene.reset()
-    done = _start(scene, command)
-    text, problem = _understood(done)
+    shell = shutil.which("sh") or "/bin/sh"
+
+    def start() -> subprocess.CompletedProcess[bytes]:
+        return subprocess.run(
+            [shell, "-c", command], input=json.dumps(scene.event).encode() + b"\n", env=scene.environ,
+            cwd=scene.event["cwd"], capture_output=True, timeout=_TIMEOUT_SECONDS, check=False,
+        )  # fmt: skip
+
+    text, problem = _understood(start())
     log = Path(scene.home.log_file)
     if not text and not problem and log.is_file():
         problem = log.read_text(errors="replace").splitlines()[-1].partition(": ")[2]
     if problem:
         return Trial(scene.session, problem=problem)
-    hook, bare = [], []
-    for _ in range(_RUNS):
-        scene.reset()
-        hook.append(_seconds(lambda: _start(scene, command)))
-        bare.append(_seconds(lambda: _start_bare(scene, command)))
+    bare = [interpreter_of(command), "-I", "-c", "pass"]
     return Trial(
         scene.session, text, "" if text else "nothing happened lately in the other sessions",
-        hook_seconds=statistics.median(hook), bare_seconds=statistics.median(bare),
-        is_first=scene.cursors is None,
+        hook_seconds=_seconds(start),
+        bare_seconds=_seconds(lambda: subprocess.run(bare, env=scene.environ, check=False)),
     )  # fmt: skip
-
-
-def _start(scene: _Scene, command: str) -> subprocess.CompletedProcess[bytes]:
-    shell = shutil.which("sh") or "/bin/sh"
-    return subprocess.run(
-        [shell, "-c", command], input=json.dumps(scene.event).encode() + b"\n", env=scene.environ,
-        cwd=scene.event["cwd"], capture_output=True, timeout=_TIMEOUT_SECONDS, check=False,
-    )  # fmt: skip
-
-
-def _start_bare(scene: _Scene, command: str) -> None:
-    subprocess.run([interpreter_of(command), "-I", "-c", "pass"], env=scene.environ, check=False)
 
 
 def _understood(done: subprocess.CompletedProcess[bytes]) -> tuple[str, str]:
-    """What a run told, and what was wrong with it."""
+    """Return the text of a run, and what was wrong with it."""
     if done.returncode:
         said = done.stderr.decode(errors="replace").strip().splitlines() or ["it did not say why"]
         return "", f"it ended with {done.returncode}: {said[-1]}"
@@ -222,6 +195,10 @@ def _understood(done: subprocess.CompletedProcess[bytes]) -> tuple[str, str]:
 
 
 def _seconds(run: Callable[[], object]) -> float:
-    started = time.perf_counter()
-    run()
-    return time.perf_counter() - started
+    """Return the median time of a few runs."""
+    times = []
+    for _ in range(_RUNS):
+        started = time.perf_counter()
+        run()
+        times.append(time.perf_counter() - started)
+    return statistics.median(times)

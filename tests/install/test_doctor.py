@@ -42,7 +42,7 @@ def test_a_sound_installation_gets_a_clean_bill(machine: Machine) -> None:
     done = machine.run("session-memory", "doctor")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.rstrip().endswith("All is well.")
-    assert "The next prompt of a new session in /srv/shop would be told:" in done.stdout
+    assert "The next prompt of a new session in /srv/shop would get this update:" in done.stdout
     assert "starting a Python that does nothing takes" in " ".join(done.stdout.split())  # on however many lines
     assert not (machine.home / ".session-memory").exists()
 

@@ -61,7 +61,10 @@ def test_it_goes_into_every_runtime_in_its_own_way_and_comes_out_without_a_trace
     assert sorted(path.name for path in (machine.home / ".agents/skills").iterdir()) == ["recall", "sessions"]
     for title in ("Claude Code", "Codex", "Pi", "Qwen Code"):
         assert f"({title})" in done.stdout
-    assert (done.stdout.count("would be told"), done.stdout.count("Nothing to tell")) == (1, 0)  # once for all
+    assert (done.stdout.count("would get this update"), done.stdout.count("would get no update")) == (
+        1,
+        0,
+    )  # once for all
     assert "once you have trusted them" in done.stdout
     again = machine.installed()["homes"]
     assert {home["settings"]["change"] for home in again if home["settings"]} == {"unchanged"}
