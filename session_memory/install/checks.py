@@ -1,4 +1,4 @@
-"""What `doctor` finds in a home: whether the hook does its work there."""
+"""The checks of `doctor` in a home: does the hook work there?"""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def check_home(
 
 
 def check_trial(trial: Trial) -> Finding:
-    """What a trial says of the hook."""
+    """Return the finding of a trial of the hook."""
     if trial.problem:
         text = f"it was run as the runtime runs it, and failed: {trial.problem}"
         return Finding(WRONG, "hook", text, "mend that, or report it")
@@ -86,7 +86,7 @@ def check_trial(trial: Trial) -> Finding:
 
 
 def check_disabled(target: Target) -> list[Finding]:
-    """Whether any settings that count keep hooks from running."""
+    """Report settings that keep hooks from running."""
     names, path = target.runtime.install, target.settings_file
     if path is None or not names.HOOKS_ARE_OFF:
         return []
@@ -111,7 +111,7 @@ def check_disabled(target: Target) -> list[Finding]:
 
 
 def check_firing(prompted: int, served: int, age_seconds: float) -> list[Finding]:
-    """Whether the hook ran in any (`served`) of the sessions that had prompts (`prompted`) since it was installed,
+    """Report a hook that ran in none (`served`) of the sessions that had prompts (`prompted`) since it was installed,
     `age_seconds` ago."""
     if not prompted or served:
         return []
@@ -125,7 +125,8 @@ def check_firing(prompted: int, served: int, age_seconds: float) -> list[Finding
 
 
 def _check_hooks(target: Target, paths: ProgramPaths, ledger: InstallLedger) -> tuple[list[Finding], list[Hook]]:
-    """Whether every hook of ours is in the settings, or what stands for them is beside these; and those that are."""
+    """Check that all our hooks are in the settings, or that a plugin or extension stands for them; return those that
+    are."""
     path, install = target.settings_file, target.runtime.install
     has_plugin = bool(install.plugins_named(target.settings_dir, NAME))
     if path is None:
@@ -152,7 +153,7 @@ def _check_hooks(target: Target, paths: ProgramPaths, ledger: InstallLedger) -> 
 
 
 def _check_trust(target: Target, here: list[Hook]) -> list[Finding]:
-    """Whether the runtime runs these hooks of ours."""
+    """Report hooks of ours that the runtime does not trust yet."""
     ours_events = {hook.event for hook in here}
     events = [event for event in target.runtime.install.untrusted_hooks(target.settings_dir) if event in ours_events]
     if not events:
@@ -163,7 +164,7 @@ def _check_trust(target: Target, here: list[Hook]) -> list[Finding]:
 
 
 def _check_files(target: Target, ledger: InstallLedger) -> Finding:
-    """Whether the files of ours are there that a runtime loads, or reads skills from."""
+    """Check the files of ours that a runtime loads, or reads skills from."""
     record = ledger.homes.get(target.root)
     about = "skills" if target.kind == "skills" else "extension"
     wanted = [str(Path(target.settings_dir, name)) for name in extension_names(target)]
@@ -175,7 +176,7 @@ def _check_files(target: Target, ledger: InstallLedger) -> Finding:
 
 
 def _check_plugins(target: Target, hooks: list[Hook]) -> list[Finding]:
-    """Whether a plugin of ours does the same as the hooks in the settings, or does it alone."""
+    """Report plugins of ours, alone or beside the hooks in the settings."""
     dirs = dict.fromkeys((target.settings_dir, target.config_dir))
     names = dict.fromkeys(name for path in dirs for name in target.runtime.install.plugins_named(path, NAME))
     if not names:
@@ -187,7 +188,7 @@ def _check_plugins(target: Target, hooks: list[Hook]) -> list[Finding]:
 
 
 def _check_command(command: str, target: Target) -> list[Finding]:
-    """Whether what a hook's command names is there."""
+    """Check that the interpreter and scripts of a hook's command exist."""
     python = interpreter_of(command)
     version = version_of(python) if python else ""
     if not version:
@@ -201,7 +202,7 @@ def _check_command(command: str, target: Target) -> list[Finding]:
 
 
 def _check_template(target: Target, ledger: InstallLedger) -> list[Finding]:
-    """Whether what its template put into a home is all there."""
+    """Check that the template's files are all there."""
     record = ledger.homes[target.root]
     gone = [path for path in record.files if not os.path.isfile(path)]
     if gone:
@@ -211,7 +212,7 @@ def _check_template(target: Target, ledger: InstallLedger) -> list[Finding]:
 
 
 def check_upkeep(target: Target, now: float) -> Finding:
-    """Whether upkeep does its work. It may fail once, as on a full disk; what fails each time somebody has to mend."""
+    """Check the last runs of upkeep. A single failure, as on a full disk, is only noted."""
     mode, runs = target.home.settings().upkeep, past_runs(target.home)
     if mode != "sessions":
         return Finding(OK, "upkeep", f"{mode}, by config.yaml")
@@ -239,7 +240,7 @@ def _check_state(target: Target) -> list[Finding]:
 
 
 def _check_config(target: Target) -> list[Finding]:
-    """What is wrong in the settings that count for a home, and with those left where they were once read."""
+    """Report faults in the settings that count for a home, and settings in places that are no longer read."""
     found = [Finding(WRONG, "config", notice, "correct or remove it") for notice in notices(target.home)]
     if found or not os.path.isfile(target.home.config_file):
         return found

@@ -101,7 +101,7 @@ def run_new(arguments: argparse.Namespace) -> int:
 
 
 def main(script: str, words: list[str]) -> int:
-    """What install.py does: installs, with --uninstall the opposite, with `new` makes a home. Returns the exit code."""
+    """Run install.py: install, uninstall with --uninstall, make a home with `new`. Return the exit code."""
     name = os.path.basename(script)
     if words[:1] == ["new"]:
         parser = argparse.ArgumentParser(prog=f"{name} new", description=NEW_SUMMARY)

@@ -56,7 +56,7 @@ class Environment:
 
 @dataclass
 class _Record:
-    """What an environment was made from, kept in it: a checksum of the pins, the Python, the groups installed."""
+    """The origin of an environment, kept in it: a checksum of the pins, the Python, the groups installed."""
 
     pins: str
     version: str
@@ -172,7 +172,7 @@ def _install(env: Path, record: _Record, groups: list[str], lock_file: Path, ter
 
 
 def _wanted(group: str, lock_file: Path) -> list[str]:
-    """What pip is asked for: what is pinned for a group, or an extra that has no pins with what fits the others."""
+    """Return pip's arguments for a group: its pins, or, for an extra without pins, versions that fit the others."""
     _, is_pinned, rest = lock_file.read_text().partition(f"# [{group}]\n")
     if not is_pinned:
         return ["--constraint", str(lock_file), *EXTRAS[group]]

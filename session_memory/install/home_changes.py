@@ -1,4 +1,4 @@
-"""What an install changes in one home, and what an uninstall changes back: planned whole, then made."""
+"""Plans the changes of an install and an uninstall in one home, then makes them."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ _MODE = 0o644  # of the files of skills
 
 @dataclass(frozen=True)
 class InstalledPaths:
-    """What the files in a home are made from, and run: `source` holds hooks/ and skills/, `python` is the interpreter;
-    `paths` are those of the installed program."""
+    """The origin of the files in a home: `source` holds hooks/ and skills/, `python` is the interpreter; `paths` are
+    those of the installed program."""
 
     source: Path
     python: str
@@ -116,16 +116,16 @@ def ours(ledger: InstallLedger) -> Callable[[str], bool]:
 
 
 def is_our_skill(content: bytes) -> bool:
-    """Whether a skill's file names programs of ours where installs put them."""
+    """Check if a skill's file names programs of ours where installs put them."""
     return any(part in content for part in (b"/session-memory/bin/session-memory ", b"/session-memory/app/scripts/"))
 
 
 def plan_install(
     target: Target, made_from: InstalledPaths, ledger: InstallLedger, *, for_all: bool, allow: bool
 ) -> HomePlan:
-    """What it takes to have our hooks and skills in a home. With `for_all` the skills are also put where several
-    runtimes look, and with `allow` lookups are let pass without asking; both stay so from then on. Raises
-    SettingsFileError, CannotWriteError."""
+    """Plan the changes that put our hooks and skills into a home. With `for_all` the skills are also put where several
+    runtimes look; with `allow`, lookups run without asking. Both stay so from then on. Raises SettingsFileError,
+    CannotWriteError."""
     record = ledger.homes.get(target.root)
     plan, known = HomePlan(target.root, None, target.runtime.name), record.files if record else {}
     if target.kind == "skills":
@@ -226,7 +226,7 @@ def plan_skills(
 
 
 def plan_uninstall(root: str, record: HomeRecord, is_ours: Callable[[str], bool]) -> HomePlan:
-    """What it takes to have a home as it was. Raises SettingsFileError, CannotWriteError."""
+    """Plan the changes that restore a home. Raises SettingsFileError, CannotWriteError."""
     plan = HomePlan(root, None, record.runtime)
     if record.settings_file:
         plan.settings = _restored(Path(record.settings_file), record, is_ours)
@@ -314,7 +314,7 @@ def _stripped(content: bytes, path: Path, is_ours: Callable[[str], bool], rules:
 
 
 def _is_foreign(directory: Path, wanted: dict[Path, bytes], known: dict[str, str]) -> bool:
-    """Whether something is there that we neither wrote nor would write just so."""
+    """Check if something is there that we neither wrote nor would write in the same way."""
     if directory.is_symlink():
         return True
     if not os.path.lexists(directory) or any(str(path) in known for path in wanted):
@@ -329,7 +329,7 @@ def _files(directory: Path) -> Iterator[Path]:
 
 
 def _runs_this_program(command: str) -> bool:
-    """Whether a command runs a hook of a copy of this program, the installed one or another."""
+    """Check if a command runs a hook of a copy of this program, the installed one or another."""
     try:
         words = shlex.split(command)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Which homes there are to install into, and where in each the settings, the skills and the transcripts lie.
+"""Finds the homes to install into, and the paths of each one's settings, skills and transcripts.
 
 Each runtime that is on the machine is installed into its user's settings of it. An agent's home, and a project with
 settings of its own, are homes of `RUNTIME`.
@@ -57,7 +57,7 @@ class Target:
 
     @property
     def skills_dir(self) -> Path | None:
-        """Where skills of its own are copied to; None where it shares those of others."""
+        """The directory for skills of its own; None if it shares those of others."""
         if self.kind == "skills":
             return Path(self.settings_dir, "skills")
         name = self.runtime.install.SKILLS_FOLDER
@@ -65,7 +65,7 @@ class Target:
 
     @property
     def shared_skills_dir(self) -> Path:
-        """Where the runtimes of an agent's home or a project look for skills that they share: beside `settings_dir`."""
+        """The directory of skills that the runtimes of an agent's home or a project share: beside `settings_dir`."""
         return Path(self.settings_dir).parent / SHARED_SKILLS_FOLDER / "skills"
 
     @property
@@ -82,7 +82,7 @@ class Target:
 
     @property
     def transcripts_dir(self) -> str:
-        """Where the transcripts of its sessions are expected: in it, or, where they run in any project, below it."""
+        """The directory of its sessions' transcripts, or, if they run in any project, the one above those."""
         if self.project:
             return self.runtime.project_dir(self.config_dir, self.project)
         return self.runtime.transcripts_dir(self.config_dir)
@@ -159,7 +159,7 @@ def known_home(path: str, ledger: InstallLedger, environ: Mapping[str, str]) -> 
 
 
 def is_here(one: Runtime, environ: Mapping[str, str]) -> bool:
-    """Whether a runtime is on this machine: its user has settings of it, or can start it."""
+    """Check if a runtime is on this machine: its user has settings of it, or can start it."""
     command = one.install.COMMAND
     is_found = bool(command and shutil.which(command, path=environ.get("PATH", "")))
     return is_found or os.path.isdir(one.install.settings_dir(environ))

@@ -180,7 +180,7 @@ def _named(
 
 
 def _needs_shared_skills(target: Target) -> bool:
-    """Whether a runtime has no folder of its own for skills, and no plugin that brings them."""
+    """Check if a runtime has no folder of its own for skills, and no plugin that brings them."""
     install = target.runtime.install
     return not install.SKILLS_FOLDER and not install.plugins_named(target.settings_dir, NAME)
 
@@ -202,7 +202,7 @@ def _plan(
 
 
 def _foreseen_program(paths: ProgramPaths, source: Path, extras: Collection[str]) -> InstalledProgram:
-    """What an install would make of the program."""
+    """Return the program as an install would leave it."""
     missing = missing_groups(paths, source / program.LOCK_FILE)
     version = version_of(paths.python)
     state = "ready" if version else "missing"

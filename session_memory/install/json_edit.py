@@ -40,7 +40,7 @@ class JsonNode:
         return self.children[self.keys.index(key)] if key in self.keys else None
 
     def child_start(self, index: int) -> int:
-        """Where the child begins, its key included."""
+        """The offset at which the child begins, its key included."""
         return self.key_starts[index] if self.keys else self.children[index].start
 
 
@@ -145,7 +145,7 @@ def _unexpected(text: str, at: int, expected: str) -> StrictJsonError:
 
 
 class JsonStyle:
-    """How a text is laid out: its line ending, what a level is indented by, and what follows a comma or a colon."""
+    """The layout of a text: its line ending, its indentation, and what follows a comma or a colon."""
 
     def __init__(self, text: str, root: JsonNode) -> None:
         self.newline = "\r\n" if "\r\n" in text else "\n"

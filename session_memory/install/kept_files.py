@@ -1,4 +1,4 @@
-"""Which files in a place of ours, or beside it, are recognisably ours: what a purge may delete, one by one."""
+"""Recognises our files in a place of ours, or beside it: a purge may delete them, one by one."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ class LedgerError(SessionMemoryError):
 
 @dataclass
 class HomeRecord:
-    """What was added to one home of `runtime` (by its name; `.agents` for skills that several share).
+    """The additions to one home of `runtime` (by its name; `.agents` for skills that several share).
 
     `settings_file` is '' where the runtime has none for hooks. `original` is the settings file as it was before (None:
     there was none), `written` the checksums of the versions of it that we wrote since, `commands` the hook commands in

@@ -1,4 +1,4 @@
-"""How an install, an uninstall and a new home are told: to a person in lines, to a program as one JSON object."""
+"""Shows the results of install, uninstall and new: to a person in lines, to a program as one JSON object."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def show_installed(done: Installed, terminal: Terminal, called_as: str) -> None:
 
 
 def show_uninstalled(done: Uninstalled, terminal: Terminal) -> None:
-    """What was taken out, and what is left."""
+    """Print what was removed, and what is left."""
     _show_title("uninstalled", terminal, is_dry_run=done.is_dry_run)
     for plan in done.plans:
         if plan.root != str(done.paths.sample_home) and plan.changes:
@@ -152,7 +152,7 @@ def _show_program(done: Installed, terminal: Terminal, called_as: str) -> None:
 
 
 def _show_missing(environment: Environment, terminal: Terminal, called_as: str) -> None:
-    """What could not be installed, why, and what to do about it."""
+    """Print what could not be installed, why, and what to do about it."""
     for problem in dict.fromkeys(environment.problems.values()):
         groups = [group for group, its in environment.problems.items() if its == problem]
         terminal.note(f"Not installed: {', '.join(names_of(groups))} ({problem}).")
@@ -239,7 +239,7 @@ def _show_removal(plan: HomePlan, done: Uninstalled, terminal: Terminal) -> None
 
 
 def _show_start(done: NewHome, environment: Environment, terminal: Terminal) -> None:
-    """What the agent lacks, and how to talk to it."""
+    """Print what the agent lacks, and how to talk to it."""
     for group, problem in environment.problems.items():
         terminal.note(f"Not installed: {', '.join(names_of([group]))} ({problem}).")
     if "sdk" in environment.problems and done.template == "agent-sdk":

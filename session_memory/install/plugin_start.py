@@ -90,7 +90,7 @@ def _home(runtime: Runtime, environ: Mapping[str, str]) -> Home:
 
 
 def _has_packages(environ: Mapping[str, str]) -> bool:
-    """Whether an install has made an environment, with packages for whatever Python is of its version."""
+    """Check if an install has made an environment, with packages for whatever Python is of its version."""
     from ..settings.program import program_paths
 
     return is_directory(str(program_paths(environ).env))
@@ -137,7 +137,7 @@ def _set_up(data_dir: str, lock_file: str, home: Home) -> None:
 
 
 def _wanted(lock_file: str) -> str:
-    """What an environment is made from: a checksum of the pinned versions, and the version of this Python."""
+    """Return the origin of an environment: a checksum of the pinned versions, and the version of this Python."""
     return f"{crc32(read_whole(lock_file)):08x}-{sys.version_info[0]}.{sys.version_info[1]}"
 
 

@@ -123,7 +123,7 @@ def note_directories(made: list[Path], ledger: InstallLedger) -> None:
 
 
 def _is_at(descriptor: int, path: Path) -> bool:
-    """Whether the open file is the one that lies at `path`."""
+    """Check if the open file is the one at `path`."""
     try:
         return os.path.samestat(os.fstat(descriptor), path.stat())
     except FileNotFoundError:
@@ -145,7 +145,7 @@ def ensure_program(
 
 
 def is_current(paths: ProgramPaths, source: Path, version: str) -> bool:
-    """Whether `app/` holds what `source` holds, compiled for a Python of this version."""
+    """Check if `app/` holds what `source` holds, compiled for a Python of this version."""
     return read_if_there(paths.app / _STAMP_FILE) == _stamp(source, version).encode()
 
 
@@ -177,7 +177,7 @@ def ensure_app(paths: ProgramPaths, source: Path, environment: Environment) -> b
 
 
 def has_usable_bundle(app: Path, python: str) -> bool:
-    """Whether `python` loads the modules of a prompt from one file. Without it hooks only start less quickly."""
+    """Check if `python` loads the modules of a prompt from one file. Without it hooks only start less quickly."""
     return _run_bundle(app, python, "sys.exit(not bundle.has_usable_bundle(sys.argv[1]))")
 
 
@@ -207,7 +207,7 @@ def launcher_text(python: str, app: Path) -> str:
 
 
 def link_problem(paths: ProgramPaths) -> str:
-    """Why the command's link cannot be made; '' if it can, or is there."""
+    """Return why the command's link cannot be made; '' if it can, or is there."""
     if os.name == "nt":
         return f"put {paths.launcher.parent} on the PATH to have the command {paths.launcher.name}"
     if is_our_link(paths) or not os.path.lexists(paths.link):
@@ -216,7 +216,7 @@ def link_problem(paths: ProgramPaths) -> str:
 
 
 def is_our_link(paths: ProgramPaths) -> bool:
-    """Whether the link is there and leads to our launcher."""
+    """Check if the link exists and leads to our launcher."""
     return paths.link.is_symlink() and os.readlink(paths.link) == str(paths.launcher)
 
 
@@ -263,7 +263,7 @@ def _files(source: Path) -> Iterator[Path]:
 
 
 def _lies_at(source: Path, path: str | Path) -> Path:
-    """Where a path of the repository lies: in a wheel the package is not beside the other parts, but around them."""
+    """Return the source of a path of the repository: in a wheel the package is around the other parts."""
     first, *rest = Path(path).parts
     return package_dir().joinpath(*rest) if source.name == PACKAGED and first == PACKAGE else source / path
 

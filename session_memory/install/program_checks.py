@@ -1,4 +1,4 @@
-"""What `doctor` finds of the installed program: whether it is whole, and what each runtime shows of a delivery."""
+"""The checks of `doctor` on the installed program: its files, its environment, its command."""
 
 from __future__ import annotations
 

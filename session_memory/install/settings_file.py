@@ -28,7 +28,7 @@ class HookSettings:
     values: dict[str, Any]
 
     def is_on(self, key: str) -> bool:
-        """Whether `key` is true."""
+        """Check if `key` is true."""
         return self.values.get(key) is True
 
 

@@ -29,7 +29,7 @@ _BASE = "_base"
 
 @dataclass(frozen=True)
 class Template:
-    """What a home has beside the files of its overlay: `skills`, the directory over `skills/`, and `start`, the
+    """The parts of a home beside the files of its overlay: `skills`, the directory over `skills/`, and `start`, the
     command that talks to the agent; `extras` are what its agent needs of install.environment.EXTRAS."""
 
     skills: str
@@ -105,7 +105,7 @@ def templated_home(path: str, ledger: InstallLedger, environ: Mapping[str, str])
 
 
 def plan_template(root: str, template: str, made_from: InstalledPaths, ledger: InstallLedger) -> HomePlan:
-    """What it takes to have the home as the template has it. Raises CannotWriteError."""
+    """Plan the changes that bring a home up to its template. Raises CannotWriteError."""
     record = ledger.homes.get(root)
     known = record.files if record else {}
     settings = Path(root, RUNTIME.install.HOME_FOLDER, RUNTIME.install.SETTINGS_FILE)

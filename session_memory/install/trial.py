@@ -144,8 +144,8 @@ def _copy_settings(home: Home, to: Home) -> None:
 
 
 def _last_active_project(target: Target, environ: Mapping[str, str]) -> tuple[str, str]:
-    """Return the directory with the transcripts of the project that was last active and that of its sessions; ('', '') if
-    there is none. Projects of an agent home are left out: their prompts show what its sessions did."""
+    """Return the directory of the transcripts of the project last active and that of its sessions; ('', '') if there is
+    none. Projects of an agent home are left out: their prompts show what its sessions did."""
     looked_at = set()
     for session in sorted(target.sessions(), key=modified, reverse=True):
         project_dir = os.path.dirname(session.path)

@@ -42,7 +42,7 @@ class NotInstalledError(SessionMemoryError):
 
 @dataclass
 class Uninstalled:
-    """What was taken out, or would be. `restored` says by home whether its settings have their old bytes again.
+    """The result of an uninstall, or of a dry run. `restored` says by home if its settings have their old bytes again.
     `purged` has what was deleted of what is kept, each with the place it lies in, `kept` what was not, and `shared`
     what serves other homes too. `unreachable` are the homes that are not where they were. `is_whole` if the program is
     removed too."""
@@ -95,7 +95,7 @@ def _foreseen(
     dry_run: bool,
     purge: bool,
 ) -> Uninstalled:
-    """What an uninstall would do. A home that moved, or that `ledger` did not know, stands in it afterwards."""
+    """Return what an uninstall would do. A home that moved, or that `ledger` did not know, stands in it afterwards."""
     records = _records(homes, ledger, environ)
     is_ours = ours(ledger)
     plans = [plan_uninstall(root, record, is_ours) for root, record in records.items()]
@@ -121,8 +121,8 @@ def _foreseen(
 
 
 def _records(homes: list[str], ledger: InstallLedger, environ: Mapping[str, str]) -> dict[str, HomeRecord]:
-    """What is known of the homes to uninstall from. Without a ledger the homes of the person's runtimes are looked at
-    all the same. Skills that several runtimes share go with the last of these."""
+    """Return the records of the homes to uninstall from. Without a ledger, search the homes of the person's
+    runtimes. Skills that several runtimes share go with the last of these."""
     if homes:
         named = dict(_record_of(path, ledger, environ) for path in homes)
         left = {root: record for root, record in ledger.homes.items() if root not in named}
@@ -164,7 +164,7 @@ def _record_of(path: str, ledger: InstallLedger, environ: Mapping[str, str]) -> 
 
 
 def _is_moved(old: str, record: HomeRecord, root: str) -> bool:
-    """Whether `root` is the home that was at `old`, which is gone: something in it is just as we wrote it there."""
+    """Check if `root` is the home that was at `old`, which is gone: something in it is just as we wrote it there."""
     if os.path.lexists(old):
         return False
     here = _at(record, old, root)
@@ -188,7 +188,7 @@ def _at(record: HomeRecord, old: str, root: str) -> HomeRecord:
 
 
 def _record_by_content(target: Target, is_ours: Callable[[str], bool]) -> HomeRecord | None:
-    """What is ours in a home that the ledger does not know; None if nothing is."""
+    """Return what is ours in a home that the ledger does not know; None if nothing is."""
     path = target.settings_file
     content = read_if_there(path) if path else None
     settings = None if content is None else settings_file.read(content, str(path))

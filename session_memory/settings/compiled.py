@@ -174,7 +174,7 @@ class Settings(Section):
 
     @property
     def first_sight_seconds(self) -> float:
-        """How many seconds back a session is read the first time."""
+        """The time, in seconds, that a session is read back on first sight."""
         return self.first_sight_hours * 3600
 
     @property

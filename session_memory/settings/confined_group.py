@@ -1,4 +1,4 @@
-"""A group's place held fast while something is read or written there: no step of it can be exchanged for a link."""
+"""Opens a group's directories for reading and writing, so that no step on the way can be exchanged for a symlink."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class HeldGroup:
         self.conversations_dir = conversations_dir
 
     def transcript(self, session_id: str) -> str:
-        """Where the transcript of a session lies; '' where none can."""
+        """Return the path of a session's transcript; '' if there can be none."""
         name = os.path.basename(self._group.transcript(session_id))
         return self._project_dir and f"{self._project_dir}/{name}"
 

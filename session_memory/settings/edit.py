@@ -1,4 +1,4 @@
-"""Setting one key in config.yaml: its line is written anew, every other line and comment stays as it is."""
+"""Sets one key in config.yaml: its line is replaced, every other line and comment stays as it is."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def set_key(path: str, at: KeyPath, value: Any) -> None:
 
 
 def _is_as_meant(path: str, before: Any, at: KeyPath, value: Any) -> bool:
-    """Whether the file `path` holds what was there `before`, and `value` at the key `at`."""
+    """Check that the file `path` holds what was there `before`, and `value` at the key `at`."""
     try:
         after: Any = read_document(path).values
     except ConfigError:

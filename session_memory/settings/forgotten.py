@@ -1,4 +1,5 @@
-"""What was forgotten and must not come back: sessions up to a time, in `<database>.forgotten.jsonl` beside the store.
+"""The record of forgotten sessions, which must not come back: sessions up to a time, in
+`<database>.forgotten.jsonl` beside the store.
 
 Only hashes of ids and directories are kept, which nobody can read. The file outlives the database. A prompt loads this
 if there is such a file.

@@ -1,4 +1,4 @@
-"""What an agent home's own file may not set: what is read beyond the home, what is sent, what is spent.
+"""Keeps an agent home's own file from setting what is read beyond the home, what is sent and what is spent.
 
 A repository or an agent can write that file. So these keys count from the person's file, which may let a home's own
 file set them: `homes: {~/agents/anna: [team]}`.

@@ -1,4 +1,4 @@
-"""Where everything of ours lies: what is kept for a person, for an agent, or for a runtime's directory of its own.
+"""The paths of everything that is kept for a person, for an agent, or for a runtime's directory of its own.
 
 A *person's* place is `~/.session-memory/`, whatever the runtimes; `SESSION_MEMORY_DIR` moves it. Settings, state,
 store, memories and archives (`conversations/`) all lie in it. A runtime's directory that is not the usual one (as
@@ -86,7 +86,7 @@ class Home:
         return [(f"{place}/{STORE_FILE}{FORGOTTEN}", group) for place, group in found]
 
     def settings(self) -> Settings:
-        """What config.yaml says, every key optional, with the rules of `rules_files`."""
+        """Return the settings in config.yaml, every key optional, with the rules of `rules_files`."""
         from .compiled import load
 
         settings = load(self.config_file, self.compiled_file, self.rules_files)
@@ -99,8 +99,8 @@ class Home:
 
 
 def private_beside(directory: str) -> str:
-    """Where what rules exclude of a directory with archives or memories lies: hidden beside it, so that whoever looks
-    through the directory does not find it."""
+    """Return the directory for what rules exclude of a directory with archives or memories: hidden beside it, so that a
+    search through the directory does not find it."""
     parent, _, name = directory.rpartition("/")
     return parent + "/.private-" + name
 
@@ -162,14 +162,14 @@ def user_dir(environ: Mapping[str, str]) -> str:
 
 
 def person_home(environ: Mapping[str, str]) -> Home:
-    """What is kept for the person who runs this."""
+    """Return the home of the person who runs this."""
     place, user = _person_dir(environ), user_dir(environ)
     return Home(user, place, place, user_dir=user)
 
 
 def runtime_home(config_dir: str, usual_dir: str, environ: Mapping[str, str]) -> Home:
-    """What is kept for those who start a runtime by hand: the person's where its directory `config_dir` is the usual
-    one, `usual_dir` below their home directory; else a place of its own, which shares the person's rules alone."""
+    """Return the home of those who start a runtime by hand: the person's if its directory `config_dir` is the usual
+    one, `usual_dir` below their home directory; else a place of its own, which shares only the person's rules."""
     place, user = _person_dir(environ), user_dir(environ)
     usual = f"{user}/{usual_dir}"
     if config_dir == usual or _are_same(config_dir, usual):
@@ -270,7 +270,7 @@ def _absolute(path: str, base: str) -> str:
 
 
 def _are_same(path: str, other: str) -> bool:
-    """Whether two paths lead to one directory."""
+    """Check if two paths lead to one directory."""
     one, two = status_at(path), status_at(other)
     return one is not None and two is not None and (one.st_dev, one.st_ino) == (two.st_dev, two.st_ino)
 

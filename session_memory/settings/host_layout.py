@@ -1,4 +1,4 @@
-"""Where everything of a host lies below its directory, and the check that a group's paths stay in the group.
+"""The paths of a host below its directory, and the check that a group's paths stay in the group.
 
 .session-memory/config.yaml          settings
 .session-memory/groups/<group>.yaml  settings of one group
@@ -87,7 +87,7 @@ class Group:
 
     @property
     def runtime(self) -> Runtime:
-        """What the group's agent runs on."""
+        """The runtime of the group's agent."""
         return runtime(RUNTIME)
 
     @property
@@ -97,11 +97,11 @@ class Group:
         return home_at(self.root, os.environ, sessions_dir=sessions_dir, host=self.host)
 
     def transcript(self, session_id: str) -> str:
-        """Where the transcript of a session of the group lies, or will lie."""
+        """Return the path of the transcript of a session of the group, there or not."""
         return self.runtime.transcript_path(self.config_dir, self.root, session_id)
 
     def settings(self) -> Settings:
-        """What the host goes by for the group; nothing that the group's agent can write."""
+        """Return the host's settings for the group; nothing that the group's agent can write."""
         return self.memory_home.settings()
 
     def make(self) -> None:

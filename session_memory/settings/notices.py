@@ -1,4 +1,4 @@
-"""What a person should know of their settings: keys that are not understood, and files that are no longer read."""
+"""Reports faults in a person's settings: invalid keys, and files that are no longer read."""
 
 from __future__ import annotations
 

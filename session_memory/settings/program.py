@@ -1,4 +1,4 @@
-"""Where the program itself lies: the installed copy and its environment, and what it was, or can be, installed from."""
+"""The paths of the program: the installed copy, its environment, and the source of an install."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which directories are agent homes: those that the person registered, whatever else a directory looks like.
+"""The registry of agent homes: only directories that the person registered, whatever else a directory looks like.
 
 A repository can ship any file. So only these count: the homes in the install ledger (`install --home`, `new`), those
 that the person's settings list under `homes`, the hosts that the person made or ran, `SESSION_MEMORY_HOME`, and the

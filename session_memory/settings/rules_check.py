@@ -1,4 +1,5 @@
-"""The sections `sessions` and `projects` of a file as rules: what is wrong there hides what it could have meant."""
+"""Checks the rules in the sections `sessions` and `projects` of a file: an invalid one hides all that it could have
+meant."""
 
 from __future__ import annotations
 
@@ -115,7 +116,7 @@ class RulesCheck:
 
 
 def is_path(name: str) -> bool:
-    """Whether a name is that of a directory: absolute, or below the home directory."""
+    """Check if a name is that of a directory: absolute, or below the home directory."""
     return name.startswith(("/", "~/")) or (name[1:2] == ":" and name[2:3] in ("/", "\\"))
 
 

@@ -18,15 +18,15 @@ KeyPath = tuple[str, ...]
 
 
 class Document(NamedTuple):
-    """What a file holds: its `values`, and for the path of each key its `lines`, from 1."""
+    """The content of a file: its `values`, and for the path of each key its `lines`, from 1."""
 
     values: dict[str, Any]
     lines: dict[KeyPath, int]
 
 
 def read_document(path: str) -> Document:
-    """What stands in the file `path`. A key that stands in it twice has both values: sections are joined, and of two
-    other values that differ a tuple is made, which is no valid value of any key. Raises ConfigError, OSError."""
+    """Return the content of the file `path`. A key that is set twice has both values: sections are joined, and two
+    other values that differ become a tuple, which is not a valid value of any key. Raises ConfigError, OSError."""
     text = read_text(path)
     if all(not line.strip() or line.lstrip().startswith("#") for line in text.splitlines()):
         return Document({}, {})
@@ -46,7 +46,7 @@ def read_document(path: str) -> Document:
 
 
 def read_text(path: str) -> str:
-    """What stands in the file `path`, in time whatever it is. Raises ConfigError, OSError."""
+    """Return the text of the file `path`, in time whatever it is. Raises ConfigError, OSError."""
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))  # nor does a FIFO keep us waiting
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
@@ -63,7 +63,7 @@ def read_text(path: str) -> str:
 
 
 def has_parser() -> bool:
-    """Whether PyYAML is installed. A plugin installs it in the background, after its first prompts."""
+    """Check if PyYAML is installed. A plugin installs it in the background, after its first prompts."""
     try:
         _yaml("")
     except ConfigError:
@@ -139,7 +139,7 @@ class _Nodes:
         return values
 
     def _scalar(self, node: Any) -> Any:
-        """What fits into JSON; anything else, such as a date, as it is written."""
+        """Return a value that fits into JSON; anything else, such as a date, as it is written."""
         try:
             value = self._constructor.construct_object(node)
         except ValueError:  # it looks like a date, and is none
@@ -161,7 +161,7 @@ def joined(first: Any, second: Any) -> Any:
 
 
 def _is_text(value: str) -> bool:
-    """Whether a text may name a file or be printed: YAML can name NUL and half of a surrogate pair."""
+    """Check if a text may name a file or be printed: YAML can name NUL and half of a surrogate pair."""
     try:
         value.encode()
     except UnicodeEncodeError:
