@@ -111,10 +111,10 @@ class TestWhileItRuns:
         with machine.watching() as watcher:
             begun(machine, watcher)
             machine.config("memory: {watchPath: 7}\n")
-            watcher.wait_for(lambda: "watchPath is 7" in watcher.said, "the problem")
+            watcher.wait_for(lambda: "watch_path is 7" in watcher.said, "the problem")
             append(machine.projects / "-srv-agent" / "one.jsonl", user("still watched", at=MONDAY + 9))
             watcher.wait_for(lambda: "still watched" in machine.stored(), "the entry")
-            assert watcher.said.count("watchPath is 7") == 1
+            assert watcher.said.count("watch_path is 7") == 1
 
 
 class TestItsEnd:
