@@ -3,37 +3,33 @@
 from __future__ import annotations
 
 import os
-from contextlib import closing, nullcontext
-from typing import TYPE_CHECKING, NamedTuple
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..activity.cursor_file import CursorFile
 from ..archives.list import list_archives
 from ..archives.privacy import private_path
 from ..errors import SessionMemoryError, WrongCallError
-from ..memories import forgotten as forgotten_memories
-from ..memories.folders import folder_of, groups_of, strategies_directory
-from ..memories.library import library_of, open_index
+from ..memories.folders import groups_of
+from ..memories.library import open_index
 from ..runtimes.detection import is_started_by_agent, runtime_of
 from ..settings import forgotten
-from ..settings.confined_group import held_home
-from ..settings.host_layout import Layout
 from ..settings.rules import covers
 from ..store.sqlite.memory_index import MemoryFilter
 from ..store.values import Filter, RuleSubject
 from ..system.confined_files import OutsideGroupError, pinned
-from ..system.files import names_in
 from ..system.terminal import Terminal
 from ..text.format import counted
 from ..text.timestamps import epoch_seconds
 from ..transcripts import mirror
-from .arguments import OnlyForPeopleError, add_common, point_in_time
+from ..upkeep import forgetting
+from .arguments import NO_LIMIT, OnlyForPeopleError, add_common, point_in_time
 from .nearest import check_names
 from .opened_store import with_store
 from .output import brief, moment
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Collection, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from ..store.location import Archives
     from ..store.values import Conversation, FileState
@@ -50,12 +46,14 @@ class ForgetError(SessionMemoryError):
 
 class Chosen(NamedTuple):
     """The selection to forget: `until` is the time up to which, by group and session; `archives` and `transcripts` are
-    paths; nothing is kept of those in `whole`. `names` are the ids and names of the sessions, by group."""
+    paths; nothing is kept of those in `whole`. `rewritten` are archives of sessions that went on, as (path, session id,
+    transcript). `names` are the ids and names of the sessions, by group."""
 
     conversations: list[Conversation]
     until: dict[tuple[str, str], int]
     memories: dict[str, list[str]]
     archives: list[str]
+    rewritten: list[tuple[str, str, str]]
     transcripts: list[str]
     whole: list[str]
     names: dict[str, set[str]]
@@ -88,6 +86,10 @@ def run(arguments: argparse.Namespace) -> int:
 def _forget(opened: OpenStore, arguments: argparse.Namespace) -> int:
     project = os.path.abspath(os.path.expanduser(arguments.project)) if arguments.project else ""
     now = forgotten.now()
+    if forgetting.is_pending(opened.location):
+        opened.note("an earlier forget was not finished: finishing it")
+        for problem in forgetting.finish(opened.location, opened.store, os.environ, opened.note):
+            opened.note(problem)
     chosen = _chosen(opened, arguments.session, project, arguments.before, now)
     if not chosen.conversations and not project:
         check_names(opened, Filter(opened.location.homes, session=arguments.session))
@@ -100,24 +102,30 @@ def _forget(opened: OpenStore, arguments: argparse.Namespace) -> int:
     tombstones = [forgotten.session_tombstone(*who, until) for who, until in chosen.until.items()]
     if project and arguments.before is None and not arguments.session:
         tombstones += [forgotten.directory_tombstone(group, project, now) for group in groups]
-    forgotten.add(opened.location.database, tombstones)  # first: after a crash here none of it comes back
-    with open_index(opened.location, opened.note) as index:
-        for group, ids in chosen.memories.items():
-            library_of(opened.location, index, group).forget(ids)
-    for group in groups:  # nor what was forgotten of it before
-        forgotten_memories.write_undo(folder_of(opened.location, group), ())
-    for path in chosen.archives:
-        os.unlink(path)
-    opened.store.forget_conversations(chosen.conversations)
-    for path in chosen.whole:
-        mirror.empty(path)
-    _forget_in_cursors(opened, chosen.names)
-    _forget_in_graph(opened, chosen.until)
-    forget_in_team(opened, chosen.until.keys(), chosen.memories)
+    forgetting.begin(opened.location, _steps(chosen, tombstones, groups))
+    unfinished = forgetting.finish(opened.location, opened.store, os.environ, opened.note)
     own = [path for path in chosen.whole if not mirror.is_mirror(path)]
     deleted = _delete_transcripts(opened, own, is_asked=arguments.transcripts) if own else []
-    _tell(opened, chosen._replace(transcripts=[path for path in chosen.transcripts if path not in deleted]))
-    return 0
+    _report(
+        opened, chosen._replace(transcripts=[path for path in chosen.transcripts if path not in deleted]), unfinished
+    )
+    return int(bool(unfinished))
+
+
+def _steps(chosen: Chosen, tombstones: list[forgotten.Tombstone], groups: Iterable[str]) -> dict[str, Any]:
+    """Return the steps of forgetting, as upkeep.forgetting does them."""
+    return {
+        "tombstones": tombstones,
+        "memories": {group: chosen.memories.get(group, []) for group in groups},
+        "archives": chosen.archives,
+        "rewritten": chosen.rewritten,
+        "conversations": [(one.id, one.home, one.session_id) for one in chosen.conversations],
+        "copies": chosen.whole,
+        "cursors": {group: sorted(names) for group, names in chosen.names.items()},
+        "graph": [(*who, until) for who, until in chosen.until.items()],
+        "team": {"sessions": list(chosen.until), "memories": chosen.memories},
+        "free_pages": True,
+    }
 
 
 def _delete_transcripts(opened: OpenStore, paths: list[str], *, is_asked: bool) -> list[str]:
@@ -161,15 +169,11 @@ def _chosen(opened: OpenStore, session: str, project: str, before: int | None, n
     }
     rules = location.rules.read()
 
-    def is_named(one: Conversation) -> bool:
-        state = files.get((one.home, one.source_file))
-        names = [state.title, *rules.names(_judged(state))] if state else []
-        return one.session_id.startswith(session) or session in names
-
     every = opened.store.all_conversations(location.homes)
+    named = _named(opened, every, files, session) if session else None
     wanted = [
         one for one in every
-        if (not session or is_named(one))
+        if (named is None or one.session_id == named)
         and (before is None or (one.last_message_at or 0) < before)
         and (not project or covers(project, one.cwd))
     ]  # fmt: skip
@@ -181,13 +185,70 @@ def _chosen(opened: OpenStore, session: str, project: str, before: int | None, n
     kept = {(one.home, one.source_file) for one in every if one.id not in ids}
     keys = dict.fromkeys((one.home, one.source_file) for one in wanted)
     paths = {f"{files[key].root}/{key[1]}": key not in kept for key in keys}
-    archives = [path for archived in location.archives for path in _archives(archived, until)]
+    transcript_of = {
+        one.session_id: f"{files[one.home, one.source_file].root}/{one.source_file}" for one in wanted if not one.home
+    }
+    archives: list[str] = []
+    rewritten: list[tuple[str, str, str]] = []
+    for archived in location.archives:
+        for path, id, is_whole in _archives(archived, until):
+            if is_whole:
+                archives.append(path)
+            elif id in transcript_of and not archived.home:
+                rewritten.append((path, id, transcript_of[id]))
     transcripts = [path for path in paths if path.endswith(".jsonl") and os.path.exists(path)]
     whole = [path for path in transcripts if paths[path]]
     names: dict[str, set[str]] = {home: set() for home, _ in until}
     for key in keys:
         names[key[0]].update((files[key].session_id, *rules.names(_judged(files[key]))))
-    return Chosen(wanted, until, _memories(opened, until), archives, transcripts, whole, names)
+    return Chosen(wanted, until, _memories(opened, until), archives, rewritten, transcripts, whole, names)
+
+
+def _named(
+    opened: OpenStore, every: Iterable[Conversation], files: Mapping[tuple[str, str], FileState], session: str
+) -> str:
+    """Return the id of the one session that an id, its beginning, a title or a name means; '' if there is none. Raises
+    ForgetError if several go by it."""
+    rules = opened.location.rules.read()
+    by_id: dict[str, Conversation] = {}
+    by_name: dict[str, Conversation] = {}
+    for one in every:
+        if one.session_id == session:
+            return session
+        state = files.get((one.home, one.source_file))
+        if one.session_id.startswith(session):
+            by_id[one.session_id] = one
+        elif state and session in (state.title, *rules.names(_judged(state))):
+            by_name[one.session_id] = one
+    found = by_name or by_id
+    if len(found) > 1:
+        shown = [f"  {_line(one)}" for one in _shown(opened, found.values())[-SHOWN:]]
+        hint = "\n".join(["give the whole id of one:", *shown])
+        raise ForgetError(f"{counted(len(found), 'session')} go by {session!r}", hint)
+    return next(iter(found), "")
+
+
+def _shown(opened: OpenStore, conversations: Iterable[Conversation]) -> list[Conversation]:
+    """Return those that the caller may see: an agent none that is excluded."""
+    every = list(conversations)
+    if not is_started_by_agent(os.environ):
+        return every
+    visible = {one.id for one in opened.store.conversations(Filter(opened.location.homes, limit=NO_LIMIT))}
+    return [one for one in every if one.id in visible]
+
+
+def _visible(opened: OpenStore, chosen: Chosen) -> Chosen:
+    """Return the selection as the caller may see it."""
+    shown = _shown(opened, chosen.conversations)
+    if len(shown) == len(chosen.conversations):
+        return chosen
+    files = tuple(f"/{one.source_file}" for one in shown)
+    transcripts = [path for path in chosen.transcripts if path.endswith(files)]
+    return chosen._replace(conversations=shown, memories={}, archives=[], rewritten=[], transcripts=transcripts)
+
+
+def _line(one: Conversation) -> str:
+    return f"{one.session_id}  {moment(one.last_message_at)}  {brief(one.title, TITLE_CHARACTERS)}"
 
 
 def _judged(state: FileState) -> RuleSubject:
@@ -205,9 +266,9 @@ def _memories(opened: OpenStore, until: dict[tuple[str, str], int]) -> dict[str,
     return found
 
 
-def _archives(archives: Archives, until: dict[tuple[str, str], int]) -> Iterator[str]:
-    """Yield the archives of the selection, including private ones and those in subfolders; not of a session that has
-    continued since."""
+def _archives(archives: Archives, until: dict[tuple[str, str], int]) -> Iterator[tuple[str, str, bool]]:
+    """Yield the archives of the selection, including private ones and those in subfolders: path, session, and whether
+    all of it is forgotten."""
     confined_to = archives.confined_to
     try:
         with pinned(confined_to, archives.directory) if confined_to else nullcontext(archives.directory) as directory:
@@ -217,21 +278,22 @@ def _archives(archives: Archives, until: dict[tuple[str, str], int]) -> Iterator
     folders = [archives.directory, *(f"{archives.directory}/{name}" for name in below)]
     for folder in [*folders, os.path.dirname(private_path(archives.directory, ""))]:
         for path, facts in list_archives(folder):
-            ended = (epoch_seconds(facts.get("last")) or 0.0) * 1000
-            if ended <= until.get((archives.home, facts["session"]), -1):
-                yield path
+            end = until.get((archives.home, facts["session"]))
+            if end is not None:
+                yield path, facts["session"], (epoch_seconds(facts.get("last")) or 0.0) * 1000 <= end
 
 
 def _preview(opened: OpenStore, chosen: Chosen) -> None:
     terminal = opened.terminal
-    sessions: dict[str, Conversation] = {one.session_id: one for one in chosen.conversations}
+    sessions = list({one.session_id: one for one in _shown(opened, chosen.conversations)}.values())
+    more = len({one.session_id for one in chosen.conversations}) - len(sessions[-SHOWN:])
     terminal.line(terminal.paint("bold", "This would be deleted, for good:"))
-    for one in list(sessions.values())[-SHOWN:]:
-        terminal.line(f"  {one.session_id}  {moment(one.last_message_at)}  {brief(one.title, TITLE_CHARACTERS)}")
-    if len(sessions) > SHOWN:
-        terminal.line(f"  and {len(sessions) - SHOWN} more")
+    for one in sessions[-SHOWN:]:
+        terminal.line(f"  {_line(one)}")
+    if more:
+        terminal.line(f"  and {more} more")
     terminal.line(f"  {_amounts(chosen)}")
-    _tell_transcripts(opened, chosen.transcripts, "stay: only you can delete them")
+    _report_transcripts(opened, _visible(opened, chosen).transcripts, "stay: only you can delete them")
 
 
 def _amounts(chosen: Chosen) -> str:
@@ -239,78 +301,32 @@ def _amounts(chosen: Chosen) -> str:
     memories = sum(map(len, chosen.memories.values()))
     parts = [
         counted(len(chosen.conversations), "conversation"), counted(messages, "message"),
-        counted(memories, "memory", "memories"), counted(len(chosen.archives), "archive"),
+        counted(memories, "memory", "memories"), counted(len(chosen.archives) + len(chosen.rewritten), "archive"),
     ]  # fmt: skip
     return ", ".join(parts)
 
 
-def _forget_in_cursors(opened: OpenStore, names: Mapping[str, Collection[str]]) -> None:
-    """Delete the titles of sessions, by group, from the cursors of those that were told of them."""
-    for group, keys in names.items():
-        layout = Layout(opened.location.home.root)
-        held = held_home(layout.group(group)) if group else nullcontext(opened.location.home)
-        try:
-            with held as home:
-                folder = os.path.dirname(home.cursor_file("x"))
-                for name in names_in(folder):
-                    if name.endswith(".json"):
-                        with closing(CursorFile(f"{folder}/{name}")) as file:
-                            file.forget_titles(keys)
-        except FileNotFoundError:  # a group without transcripts
-            continue
-        except (SessionMemoryError, OSError) as error:
-            opened.note(f"cursors keep titles of it until the next prompt: {error}")
-
-
-def _forget_in_graph(opened: OpenStore, until: dict[tuple[str, str], int]) -> None:
-    """Make the knowledge graph forget the selection, if there is one; on failure, report that it keeps it."""
-    settings = opened.location.home.settings().memories.get("graphiti", {})
-    embedded = f"{strategies_directory(opened.location)}/graphiti"
-    if not settings.get("url") and not os.path.isdir(embedded):
-        return
-    from ..memories.strategies.graphiti.graphs import forget_in_graph
-
-    try:
-        for group in {home for home, _ in until}:
-            forget_in_graph(
-                opened.location, group, {session: at for (home, session), at in until.items() if home == group}
-            )
-    except SessionMemoryError as error:
-        opened.note(f"the knowledge graph keeps its facts: {error}")
-        if not settings.get("url"):
-            opened.note(f"to delete the whole graph: rm -r {opened.terminal.short(embedded)}")
-
-
-def forget_in_team(
-    opened: OpenStore, sessions: Collection[tuple[str, str]], memories: Mapping[str, Collection[str]]
-) -> None:
-    """Make the team forget sessions, as (group, id), and memories by their groups, if the home has joined one; if that
-    fails, say when it will be done. Raises ConfigError."""
-    if not opened.location.home.settings().team.get("url"):
-        return
-    from ..upkeep.team import withdraw_forgotten
-
-    try:
-        withdraw_forgotten(opened.location, sessions, memories)
-    except SessionMemoryError as error:
-        opened.note(f"the team keeps what was shared of it until the next push: {error}")
-
-
-def _tell(opened: OpenStore, chosen: Chosen) -> None:
-    opened.terminal.line(f"Forgotten: {_amounts(chosen)}.")
-    _tell_transcripts(opened, chosen.transcripts, "stay, and are not read for it again")
-    opened.terminal.result(
+def _report(opened: OpenStore, chosen: Chosen, unfinished: list[str]) -> None:
+    terminal = opened.terminal
+    terminal.line(f"Forgotten: {_amounts(chosen)}.")
+    for problem in unfinished:
+        opened.note(f"{problem}; the next upkeep, ingest or forget tries again")
+    seen = _visible(opened, chosen)
+    _report_transcripts(opened, seen.transcripts, "stay, and are not read for it again")
+    terminal.result(
         {
-            "conversations": [one.id for one in chosen.conversations],
-            "sessions": list(dict.fromkeys(one.session_id for one in chosen.conversations)),
-            "memories": [id for ids in chosen.memories.values() for id in ids],
-            "archives": chosen.archives,
-            "transcripts": chosen.transcripts,
+            "conversations": [one.id for one in seen.conversations],
+            "sessions": list(dict.fromkeys(one.session_id for one in seen.conversations)),
+            "memories": [id for ids in seen.memories.values() for id in ids],
+            "archives": seen.archives,
+            "rewritten": [path for path, *_ in seen.rewritten],
+            "transcripts": seen.transcripts,
+            "unfinished": unfinished,
         }
     )
 
 
-def _tell_transcripts(opened: OpenStore, paths: Iterable[str], what: str) -> None:
+def _report_transcripts(opened: OpenStore, paths: Iterable[str], what: str) -> None:
     every = list(paths)
     shown = [path for path in every if not mirror.is_mirror(path)]
     if len(shown) < len(every):

@@ -9,6 +9,7 @@ import os
 import time
 
 from ..errors import SessionMemoryError, WrongCallError
+from ..settings.homes import FORGETTING
 from ..store.ingest.sources import FOREIGN
 from ..store.location import find_location
 from ..store.sqlite.unchanged import unchanged_files
@@ -48,8 +49,9 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.file and arguments.dir:
         raise WrongCallError("--file and --dir do not go together", "run it once for each")
     if not (arguments.file or arguments.dir or arguments.reimport or arguments.json):
-        files = unchanged_files(find_location(arguments.home, os.environ), now_milliseconds())
-        if files:
+        location = find_location(arguments.home, os.environ)
+        files = unchanged_files(location, now_milliseconds())
+        if files and not os.path.lexists(location.database + FORGETTING):
             Terminal(os.environ).line(_nothing_new(files))
             return 0
     from .opened_store import with_store
@@ -60,6 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _ingest(opened: OpenStore, arguments: argparse.Namespace) -> int:
     from ..store.ingest.sources import told_roots
     from ..store.refresh import NEWER
+    from ..upkeep import forgetting
     from ..upkeep.leftover_files import follow_rules
     from .opened_store import note
     from .paths import directories_at, file_at
@@ -70,6 +73,8 @@ def _ingest(opened: OpenStore, arguments: argparse.Namespace) -> int:
         raise opened.store.obstacle
     for fault in opened.location.home.settings().faults:
         note(fault)
+    for problem in forgetting.finish(opened.location, opened.store, os.environ, opened.note):
+        note(problem)
     file = file_at(arguments.file, opened.location) if arguments.file else None
     directories = directories_at(arguments.dir, opened.location) if arguments.dir else opened.location.watched
     if arguments.reimport:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
 from ..errors import SessionMemoryError, WrongCallError
@@ -205,12 +206,23 @@ def _show_one(opened: OpenStore, memory: IndexedMemory, options: str) -> None:
         terminal.line(f"  {terminal.short(file_of(folder_of(opened.location, memory.home), memory.path))}")
 
 
-def _forget(opened: OpenStore, index: Index, arguments: argparse.Namespace) -> int:
-    from .forget import forget_in_team
+def _forget_in_team(opened: OpenStore, memories: Mapping[str, Collection[str]]) -> None:
+    """Make the team forget memories, by group, if the home has joined one; if that fails, say when it will be done.
+    Raises ConfigError."""
+    if not opened.location.home.settings().team.get("url"):
+        return
+    from ..upkeep.team import withdraw_forgotten
 
+    try:
+        withdraw_forgotten(opened.location, (), memories)
+    except SessionMemoryError as error:
+        opened.note(f"the team keeps what was shared of it until the next push: {error}")
+
+
+def _forget(opened: OpenStore, index: Index, arguments: argparse.Namespace) -> int:
     chosen = {memory.id: memory for id in arguments.words for memory in [_chosen(opened, index, id)]}
     forget_memories(opened.location, chosen.values(), opened.note)
-    forget_in_team(opened, (), {one.home: [other.id for other in chosen.values()] for one in chosen.values()})
+    _forget_in_team(opened, {one.home: [other.id for other in chosen.values()] for one in chosen.values()})
     opened.terminal.result({"forgotten": list(chosen)})
     opened.terminal.line(f"{counted(len(chosen), 'memory', 'memories')} forgotten:")
     for memory in chosen.values():

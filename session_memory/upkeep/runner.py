@@ -111,22 +111,25 @@ def _run(location: StoreLocation, environ: Mapping[str, str], held: int) -> None
 def _work(location: StoreLocation, environ: Mapping[str, str], run: UpkeepRun, runs: RunLog, log: HookLog) -> None:
     """Do the work and record the outcome in `run`. Raises SessionMemoryError, OSError."""
     from ..store.refresh import use_store
+    from . import forgetting
     from .leftover_files import follow_rules, remove_leftovers
 
     remove_leftovers(location)
     allowance = TimeBudget()
 
+    def note(text: str) -> None:
+        log.write(EVENT, text)
+
     def bring_up_to_date(store: SqliteStore, is_rebuilt: bool) -> None:
         if store.obstacle:
             raise store.obstacle
+        for problem in forgetting.finish(location, store, environ, note):
+            note(problem)
         _take_in(store, location, run, allowance)
         store.mark_ready(now_milliseconds())
         store.redact_again(REDACTION_SECONDS)
         if not allowance.is_spent():
             _archive(store, location, environ, run, runs, allowance, log)
-
-    def note(text: str) -> None:
-        log.write(EVENT, text)
 
     use_store(location, bring_up_to_date, note)
     follow_rules(location, environ, note)

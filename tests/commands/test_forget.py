@@ -7,6 +7,7 @@ import os
 import pty
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -205,3 +206,76 @@ def test_transcripts_are_deleted_by_nobody_but_a_person_at_a_terminal(person: Pe
     assert (done.returncode, "only for people" in done.stderr) == (1, True)
     assert person.hits("cherimoya") > 0
     assert len(list(person.projects.rglob(f"{OLD}.jsonl"))) == 1
+
+
+def test_it_takes_the_whole_id_or_what_only_one_session_goes_by(person: Person) -> None:
+    person.session("old-town", {**user("the persimmon is green"), "sessionId": "old-town"})
+    person.run("ingest")
+    done = person.run("forget", "old-", "--yes")
+    assert done.returncode == 1
+    assert [name in done.stderr for name in ("2 sessions go by 'old-'", OLD, "old-town", NEW)] == [
+        True,
+        True,
+        True,
+        False,
+    ]
+    assert person.hits("cherimoya") > 0
+    assert person.run("forget", "old-s", "--yes").returncode == 0
+    assert (person.hits("cherimoya"), person.hits("green")) == (0, 1)
+
+
+def test_an_agent_is_shown_no_excluded_session(person: Person) -> None:
+    person.config(f"sessions: {{{OLD}: {{ignore: true}}}}\n")
+    agent = {"CLAUDECODE": "1"}
+    for words in (["--project", str(person.home)], ["--before", "2030-01-01"]):
+        shown = [person.run("forget", *words, **environ) for environ in ({}, agent)]
+        assert [OLD in done.stdout for done in shown] == [True, False]
+        assert [NEW in done.stdout for done in shown] == [True, True]
+    person.session("old-town", {**user("a green fruit"), "sessionId": "old-town"})
+    person.run("ingest")
+    done = person.run("forget", "old-", **agent)
+    assert [name in done.stderr for name in (OLD, "old-town")] == [False, True]
+    done = person.run("forget", "--project", str(person.home), "--yes", "--json", **agent)
+    assert (OLD in done.stdout.replace(f"{OLD}.jsonl", ""), person.hits("cherimoya")) == (False, 0)
+
+
+def test_a_part_of_a_session_is_gone_from_its_archive_and_from_the_archive_s_name(person: Person) -> None:
+    cwd = str(person.work)
+    late = [user("what about quince?", at=MONDAY + 2 * DAY, cwd=cwd), assistant("Good.", at=MONDAY + 2 * DAY, cwd=cwd)]
+    append(next(person.projects.rglob(f"{OLD}.jsonl")), *[{**one, "sessionId": OLD} for one in late])
+    person.run("ingest")
+    person.run("archive", "--all")
+    assert [path for path in person.home.rglob("*cherimoya*.md")]
+    assert person.run("forget", "--before", "2026-09-22", "--yes").returncode == 0
+    assert person.holds("cherimoya") == []
+    assert [path for path in person.home.rglob("*cherimoya*.md")] == []
+    assert len([name for name in person.holds("quince") if name.endswith(".md")]) == 1
+
+
+def test_what_cannot_be_deleted_is_reported_and_the_next_run_finishes_it(person: Person) -> None:
+    journal = Path(f"{person.database}.forgetting.json")
+    reading = "import sqlite3, sys; c = sqlite3.connect(sys.argv[1]); c.execute('BEGIN'); "
+    reading += "print(len(c.execute('SELECT * FROM entries').fetchall()), flush=True); sys.stdin.read()"
+    command = [sys.executable, "-c", reading, str(person.database)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as reader:
+        assert reader.stdout
+        assert reader.stdout.readline()
+        began = time.monotonic()
+        done = person.run("forget", OLD, "--yes")
+        assert (done.returncode, "another program reads what was deleted" in done.stderr) == (1, True)
+        assert time.monotonic() - began < 20
+        assert person.hits("cherimoya") == 0
+        reader.communicate()
+    assert json.loads(journal.read_text()) == [{"free_pages": True}]
+    assert person.run("ingest").returncode == 0
+    assert not journal.exists()
+    assert person.holds("cherimoya") == []
+
+
+def test_a_journal_that_cannot_be_read_is_reported(person: Person) -> None:
+    journal = Path(f"{person.database}.forgetting.json")
+    for content in ("{", '[{"moon": []}]', "7"):
+        journal.write_text(content)
+        done = person.run("forget", OLD, "--yes")
+        assert (done.returncode, str(journal.name) in done.stderr, "Traceback" in done.stderr) == (1, True, False)
+    assert person.hits("cherimoya") > 0

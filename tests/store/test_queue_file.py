@@ -279,6 +279,7 @@ def test_a_conversation_that_is_forgotten_leaves_no_byte_in_the_queue(path):
         [paid] = [one for one in machine.stored.store.conversations(Filter(limit=9)) if one.session_id == "paid"]
         assert f"about {paid.id}".encode() in queue.read_bytes() + Path(f"{queue}-wal").read_bytes()
         machine.stored.store.forget_conversations([paid])
+        machine.stored.store.drop_free_pages()
     assert b"paid.jsonl" not in queue.read_bytes()
     assert f"about {paid.id}".encode() not in queue.read_bytes()
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from share import some
 from store_scene import MINUTE, START, Scene, put, said, state
 
 from session_memory.store.values import Filter, NewTool, key_of
@@ -194,8 +195,8 @@ def filters(chance: random.Random) -> Iterator[tuple[Filter, Callable[[Item], bo
 
 
 @pytest.fixture
-def queries(pytestconfig: pytest.Config, is_all: bool) -> int:
-    return pytestconfig.getoption("--queries") or (1000 if is_all else 200)
+def queries(pytestconfig: pytest.Config) -> int:
+    return pytestconfig.getoption("--queries") or some(1000, 200)
 
 
 @pytest.mark.timeout(3600)

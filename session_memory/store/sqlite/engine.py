@@ -154,8 +154,8 @@ class SqliteStore:
             apply(connection, None)  # items that other files shared with it have other ids
 
     def forget_conversations(self, conversations: Iterable[Conversation]) -> None:
-        """Delete conversations with all that was made of them, but for memories; and the files that hold no other. No
-        byte of them is left in the database: that takes as long as writing it again."""
+        """Delete conversations with all that was made of them, but for memories; and the files that hold no other.
+        `drop_free_pages` then deletes their bytes."""
         from .queue_database import forget_conversations
 
         conversations = list(conversations)
@@ -176,7 +176,6 @@ class SqliteStore:
                         remove(connection, file_id)
             apply(connection, None)
             _drop_old_terms(connection)
-        self._drop_free_pages()
 
     def redact_again(self, seconds: float) -> None:
         """Redact what was stored under earlier rules for secrets, for so many seconds; the next call continues. In the
@@ -192,7 +191,7 @@ class SqliteStore:
         if known.is_done and known.is_changed:
             with self._database.transaction() as connection:
                 _drop_old_terms(connection)
-            self._drop_free_pages()
+            self.drop_free_pages()
             with self._database.transaction() as connection:
                 redaction.keep(connection, known._replace(is_changed=False))
 
@@ -203,11 +202,12 @@ class SqliteStore:
         with explained(self.path):
             return share_done(self.connection)
 
-    def _drop_free_pages(self) -> None:
-        """Rewrite the database: removed text may be left in free pages."""
-        with explained(self.path):
-            self.connection.execute("PRAGMA temp_store = file; VACUUM; PRAGMA wal_checkpoint(truncate)")
-            self.connection.execute("PRAGMA temp_store = memory")
+    def drop_free_pages(self) -> None:
+        """Rewrite the database and its queue: deleted text may be left in free pages and in the log. Raises
+        LockedDatabaseError if another program reads the old pages."""
+        from .queue_database import drop_free_pages
+
+        drop_free_pages(self.path)
 
     def all_conversations(self, homes: tuple[str, ...] | None) -> list[Conversation]:
         """Return all conversations of these groups, excluded ones too: for a person who wants to forget them."""

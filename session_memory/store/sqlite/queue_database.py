@@ -11,7 +11,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any
 
-from ...system.sqlite import CorruptDatabaseError, DatabaseError, attach, explained, fetch, open_file, writing
+from ...system.sqlite import (
+    CorruptDatabaseError,
+    DatabaseError,
+    LockedDatabaseError,
+    attach,
+    explained,
+    fetch,
+    open_file,
+    writing,
+)
 from ..values import ITEM_BITS, Conversation, Usage
 from .corruption import open_database
 from .queue_file import MIGRATIONS, UnreadableQueueError, create_queue, open_queue, path_of, unreadable
@@ -92,19 +101,31 @@ def forget_item_ids(connection: Connection, *, of_all: bool = False) -> None:
 
 
 def forget_conversations(database: str, conversations: Iterable[Conversation]) -> None:
-    """Delete the rows of conversations that are in the store. No byte of them is left."""
-    with closing(QueueDatabase(database)) as queue:
-        with queue.transaction() as connection:
-            for one in conversations:
-                key = (one.home, one.source_file, one.first_message_at or 0, one.id)
-                connection.execute(
-                    "DELETE FROM memory_work WHERE home = ?1 AND source_file = ?2 AND (first_message_at = ?3 "
-                    "OR EXISTS (SELECT 1 FROM memory_conversations AS c WHERE c.id = ?4 "
-                    "AND memory_work.first_item BETWEEN c.first_item AND c.last_item))",
-                    key,
-                )
-        with queue.explained():
-            queue.connection.execute("PRAGMA temp_store = file; VACUUM queue; PRAGMA queue.wal_checkpoint(truncate)")
+    """Delete the rows of conversations that are in the store."""
+    with closing(QueueDatabase(database)) as queue, queue.transaction() as connection:
+        for one in conversations:
+            key = (one.home, one.source_file, one.first_message_at or 0, one.id)
+            connection.execute(
+                "DELETE FROM memory_work WHERE home = ?1 AND source_file = ?2 AND (first_message_at = ?3 "
+                "OR EXISTS (SELECT 1 FROM memory_conversations AS c WHERE c.id = ?4 "
+                "AND memory_work.first_item BETWEEN c.first_item AND c.last_item))",
+                key,
+            )
+
+
+READER_MILLISECONDS = 2000  # to wait for a reader to end
+
+
+def drop_free_pages(database: str) -> None:
+    """Rewrite the store and its queue without free pages, and empty their logs."""
+    with closing(QueueDatabase(database)) as queue, queue.explained():
+        queue.connection.set_busy_timeout(READER_MILLISECONDS)
+        queue.connection.execute("PRAGMA temp_store = file")
+        for schema in ("main", "queue"):
+            queue.connection.execute(f"VACUUM {schema}")
+            [(is_busy, *_)] = queue.connection.execute(f"PRAGMA {schema}.wal_checkpoint(truncate)")
+            if is_busy:
+                raise LockedDatabaseError(f"{database}: another program reads what was deleted", "close it")
 
 
 def _attach_queue(connection: Connection, database: str) -> DatabaseError | None:

@@ -1,0 +1,219 @@
+"""Forgets sessions for good, step by step.
+
+A journal beside the tombstones, `<database>.forgetting.json`, lists the steps that are left: if one fails or the
+process is killed, the next `forget`, `ingest` or upkeep finishes them.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from contextlib import closing, nullcontext, suppress
+from typing import TYPE_CHECKING, Any
+
+from ..activity.cursor_file import CursorFile
+from ..errors import SessionMemoryError, described
+from ..memories import forgotten as forgotten_memories
+from ..memories.folders import folder_of, strategies_directory
+from ..memories.library import library_of, open_index
+from ..settings import forgotten
+from ..settings.confined_group import held_home
+from ..settings.homes import FORGETTING
+from ..settings.host_layout import Layout
+from ..system.files import lock, names_in, read_whole, write_atomically
+from ..system.json import decode, encode
+from ..system.sqlite import CorruptDatabaseError
+from ..transcripts import mirror
+from .due_archives import DueArchive, write_due
+
+if TYPE_CHECKING:
+    from ..store.location import StoreLocation
+    from ..store.refresh import Note
+    from ..store.sqlite.engine import SqliteStore
+
+    Steps = dict[str, Any]
+
+LOCK_SECONDS = 10.0
+
+
+class JournalError(SessionMemoryError):
+    """The journal cannot be read."""
+
+
+def begin(location: StoreLocation, steps: Steps) -> None:
+    """Write steps (see `Forgetting`) into the journal, before any is done. Raises OSError, SessionMemoryError."""
+    path = location.database + FORGETTING
+    held = lock(f"{path}.lock", LOCK_SECONDS)
+    try:
+        _write(path, [*_read(path), steps])
+    finally:
+        os.close(held)
+
+
+def is_pending(location: StoreLocation) -> bool:
+    """Check if steps are left."""
+    return os.path.lexists(location.database + FORGETTING)
+
+
+def finish(location: StoreLocation, store: SqliteStore, environ: Mapping[str, str], note: Note) -> list[str]:
+    """Do the steps that are left, and return the problem of each that failed and stays in the journal. Raises OSError,
+    SessionMemoryError if the journal cannot be read or written."""
+    if not is_pending(location):
+        return []
+    path = location.database + FORGETTING
+    held = lock(f"{path}.lock", LOCK_SECONDS)
+    try:
+        journal, problems = _read(path), []
+        forgetting = Forgetting(location, store, environ, note)
+        for steps in journal:
+            for name in list(steps):
+                if name == "free_pages" and not steps.keys().isdisjoint(("memories", "conversations")):
+                    break  # more is going to be deleted
+                try:
+                    getattr(forgetting, name)(steps[name])
+                except CorruptDatabaseError:
+                    raise  # the store is rebuilt, and the caller called again
+                except (SessionMemoryError, OSError) as error:
+                    problems.append(f"{UNFINISHED[name]}: {described(error)}")
+                    if name == "tombstones":  # without them, the next ingest brings back what is deleted
+                        break
+                else:
+                    del steps[name]
+                    _write(path, journal)
+        return problems
+    finally:
+        os.close(held)
+
+
+UNFINISHED = {
+    "tombstones": "nothing is forgotten yet",
+    "memories": "memories keep it",
+    "archives": "archives keep it",
+    "rewritten": "archives of sessions that went on keep it",
+    "conversations": "the store keeps it",
+    "copies": "copies of the runtime's sessions keep it",
+    "cursors": "cursors keep titles of it until the next prompt",
+    "graph": "the knowledge graph keeps its facts",
+    "team": "the team keeps what was shared of it until the next push",
+    "free_pages": "free pages of the store keep it",
+}
+
+
+class Forgetting:
+    """The steps, in the order of UNFINISHED. Each may be done again, and takes JSON."""
+
+    def __init__(self, location: StoreLocation, store: SqliteStore, environ: Mapping[str, str], note: Note) -> None:
+        self._location = location
+        self._store = store
+        self._environ = environ
+        self._note = note
+
+    def tombstones(self, given: list[list[Any]]) -> None:
+        """Add tombstones, so that nothing comes back."""
+        forgotten.add(self._location.database, [(home, id, path, at) for home, id, path, at in given])
+
+    def memories(self, by_group: dict[str, list[str]]) -> None:
+        """Forget the memories of these ids, by group, and all that a person could still take back."""
+        with open_index(self._location, self._note) as index:
+            for group, ids in by_group.items():
+                if ids:
+                    library_of(self._location, index, group).forget(ids)
+                forgotten_memories.write_undo(folder_of(self._location, group), ())
+
+    def archives(self, paths: list[str]) -> None:
+        """Delete archives."""
+        for path in paths:
+            with suppress(FileNotFoundError):
+                os.unlink(path)
+
+    def rewritten(self, archives: list[list[str]]) -> None:
+        """Write archives of sessions that went on once more, each as (path, session id, transcript): neither text nor
+        file name keeps what is forgotten."""
+        gone = []
+        for path, session, transcript in archives:
+            if not os.path.isfile(transcript):
+                gone.append(path)
+                continue
+            self.archives([path])
+            _, problems = write_due(
+                iter([DueArchive(session, transcript)]), self._location, self._environ, lambda: False
+            )
+            if problems:
+                raise JournalError("\n".join(problems))
+        if gone:
+            raise JournalError(f"the transcripts of these are gone, so delete them by hand: {', '.join(gone)}")
+
+    def conversations(self, chosen: list[list[Any]]) -> None:
+        """Delete conversations, each as (id, group, session id), from the store."""
+        wanted = {tuple(one) for one in chosen}
+        every = self._store.all_conversations(None)
+        self._store.forget_conversations([one for one in every if (one.id, one.home, one.session_id) in wanted])
+
+    def copies(self, paths: list[str]) -> None:
+        """Empty our copies of sessions that a runtime keeps in another form."""
+        for path in paths:
+            mirror.empty(path)
+
+    def cursors(self, by_group: dict[str, list[str]]) -> None:
+        """Delete the ids and names of sessions, by group, from the cursors of those that were told of them."""
+        for group, names in by_group.items():
+            home = self._location.home
+            with (
+                suppress(FileNotFoundError),
+                (  # a group without transcripts
+                    held_home(Layout(home.root).group(group)) if group else nullcontext(home)
+                ) as own,
+            ):
+                folder = os.path.dirname(own.cursor_file("x"))
+                for name in names_in(folder):
+                    if name.endswith(".json"):
+                        with closing(CursorFile(f"{folder}/{name}")) as file:
+                            file.forget_titles(names)
+
+    def graph(self, until: list[list[Any]]) -> None:
+        """Delete sessions, each as (group, id, until when), from the knowledge graph, if there is one."""
+        settings = self._location.home.settings().memories.get("graphiti", {})
+        embedded = f"{strategies_directory(self._location)}/graphiti"
+        if not settings.get("url") and not os.path.isdir(embedded):
+            return
+        from ..memories.strategies.graphiti.graphs import forget_in_graph
+
+        try:
+            for group in {one[0] for one in until}:
+                forget_in_graph(self._location, group, {session: at for home, session, at in until if home == group})
+        except SessionMemoryError as error:
+            raise (
+                error if settings.get("url") else JournalError(f"{error}; rm -r {embedded} deletes all of it")
+            ) from error
+
+    def team(self, given: dict[str, Any]) -> None:
+        """Delete `sessions`, each as (group, id), and `memories`, by group, from the team that the home has joined."""
+        if self._location.home.settings().team.get("url"):
+            from .team import withdraw_forgotten
+
+            sessions = {(group, id) for group, id in given["sessions"]}
+            withdraw_forgotten(self._location, sessions, given["memories"])
+
+    def free_pages(self, _: object) -> None:
+        """Rewrite the database without what was deleted."""
+        self._store.drop_free_pages()
+
+
+def _read(path: str) -> list[Steps]:
+    try:
+        found = decode(read_whole(path).decode())
+    except FileNotFoundError:
+        return []
+    except ValueError as error:
+        raise JournalError(f"{path}: not JSON: {error}", "delete it, and forget the sessions again") from error
+    if isinstance(found, list) and all(isinstance(one, dict) and one.keys() <= UNFINISHED.keys() for one in found):
+        return found
+    raise JournalError(f"{path}: written by a newer version", "update session-memory")
+
+
+def _write(path: str, journal: Iterable[Steps]) -> None:
+    left = [steps for steps in journal if steps]
+    if left:
+        write_atomically(path, encode(left).encode())
+    else:
+        os.unlink(path)
