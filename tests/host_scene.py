@@ -169,6 +169,7 @@ class Box:
 
 WAIT_SECONDS = 60
 PROGRAM = "import sys; from session_memory.cli import main; sys.exit(main())"
+GROUP = re.compile("the agent of the group `([^`]+)`")
 TOKEN = re.compile(r"\bm-[A-Za-z0-9]+-[0-9]+\b")
 Found = TypeVar("Found")
 
@@ -182,9 +183,22 @@ class Echo(FakeAnthropic):
     def __init__(self, think: Callable[[], float] = lambda: 0.0) -> None:
         super().__init__()
         self._think = think
+        self._groups: set[str] = set()  # that have asked since the last reset
+        self._earlier: set[str] = set()  # that asked before it
+
+    def reset(self) -> None:
+        super().reset()
+        with self.lock:
+            self._earlier |= self._groups
+            self._groups.clear()
 
     def _kind_and_script(self, request: Request) -> tuple[str, list[Reply]]:
         kind, script = super()._kind_and_script(request)
+        group = next(iter(GROUP.findall(json.dumps(request.body))), "")
+        if group in self._earlier - {"main"}:  # of an earlier test: its agent still ends a turn
+            return "late", []
+        if group:
+            self._groups.add(group)
         if kind == "main" and not script:
             return kind, [{"text": " ".join(tokens(request.news)) or "nothing", "seconds": self._think()}]
         return kind, script

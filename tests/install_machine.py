@@ -189,6 +189,29 @@ def used_machine(home: Path) -> Machine:
     return machine
 
 
+def installed_machine() -> Machine:
+    """A used machine after an install, at the same path for all tests of a process, each time as the install left it."""
+    home, kept = _installed_home()
+    subprocess.run(["chmod", "-R", "u+rwX", home], check=True)
+    shutil.rmtree(home)
+    shutil.copytree(kept, home, symlinks=True)
+    machine = Machine(home)
+    shutil.rmtree(machine.claude / "projects")
+    machine.has_claude_code()
+    return machine
+
+
+@functools.cache
+def _installed_home() -> tuple[Path, Path]:
+    """A home directory after an install, and a copy of it."""
+    root = Path(tempfile.mkdtemp(prefix="session-memory-tests-"))
+    atexit.register(shutil.rmtree, root, ignore_errors=True)
+    done = used_machine(root / "home").install()
+    assert (done.returncode, done.stderr) == (0, "")
+    shutil.copytree(root / "home", root / "kept", symlinks=True)
+    return root / "home", root / "kept"
+
+
 def told(result: dict[str, object]) -> list[str]:
     """What the next prompt of each home would be told, by the JSON result of an install."""
     homes = result["homes"]

@@ -13,8 +13,6 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-import yaml
-
 from ..system.files import read_whole
 from .strategy import BudgetError, Usage
 
@@ -130,6 +128,8 @@ def longest_within(text: str, tokens: int) -> int:
 
 def all_prices(own: Prices) -> Prices:
     """Return the prices of prices.yaml, overridden by the user's own. Dollars per million tokens."""
+    import yaml  # not installed where only --help is asked for
+
     table = yaml.safe_load(read_whole(os.path.join(os.path.dirname(os.path.abspath(__file__)), "prices.yaml")))
     return {**table, **own}
 

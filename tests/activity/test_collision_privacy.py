@@ -81,7 +81,7 @@ KINDS = [
 def test_of_a_session_without_text_it_is_told_that_it_did_it_and_no_more(happens, told, _, pair):
     happens(pair)
     pair.later()
-    text = pair.main.prompt(settings=Settings({}, [("discord", {"text": False})]))
+    text = pair.main.prompt(settings=Settings({}, [("discord", {"quote": False})]))
     (line,) = collisions(text)
     start, commit, end = told.partition("<commit>")
     assert (line.startswith(start), line.endswith(end)) == (True, True)

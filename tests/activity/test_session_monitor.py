@@ -354,7 +354,7 @@ class TestRules:
 
     def test_a_session_without_text_shows_who_when_and_how_much(self, home, tmp_path):
         home.session("public-chat", user("my secret"), assistant(("Edit", {"file_path": "/x/secret"}), "ok"))
-        told = self.told(home, {"public-*": {"text": False}}, tmp_path)
+        told = self.told(home, {"public-*": {"quote": False}}, tmp_path)
         assert told == "[Session Activity]\n- public-chat (just now, 2 messages)"
 
     def test_a_rule_for_a_title_reaches_a_session_that_only_its_transcript_names(self, tmp_path):

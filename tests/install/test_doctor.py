@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 import records
-from install_machine import PYTHON, Machine, agent_home, used_machine
+from install_machine import PYTHON, Machine, agent_home, installed_machine
 
 from session_memory.install import checks
 from session_memory.install.homes import RUNTIME, identify
@@ -25,11 +25,9 @@ RUN_DOCTOR = (
 
 
 @pytest.fixture
-def machine(tmp_path: Path) -> Machine:
+def machine() -> Machine:
     """A machine on which Claude Code was used, with session-memory installed."""
-    machine = used_machine(tmp_path / "home")
-    machine.install()
-    return machine
+    return installed_machine()
 
 
 def edit(machine: Machine, change: Callable[[dict[str, object]], object]) -> None:
