@@ -19,7 +19,7 @@ from typing import Any
 
 from session_memory.activity.call_collisions import Call, CallSearch
 from session_memory.activity.changes import Observation, OwnSession
-from session_memory.activity.delivery import open_update
+from session_memory.activity.updates import open_update
 from session_memory.runtimes import runtime
 from session_memory.settings.compiled import Settings
 from session_memory.transcripts.entries import Session

@@ -8,7 +8,7 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
-from session_memory.activity.collisions import ACTIVE_SECONDS
+from session_memory.activity.collisions.facts import ACTIVE_SECONDS
 
 from .clones import FILES, Actor, Clone, git, unique
 

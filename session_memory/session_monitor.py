@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .activity.changes import Observation, OwnSession
-from .activity.delivery import open_update
 from .activity.report import SessionSummary, summarize
+from .activity.updates import open_update
 from .runtimes import claude, pi, runtime
 from .settings.homes import SEED_MEMORY_DIRS, Home, home_at, person_home
 from .settings.privacy import Privacy

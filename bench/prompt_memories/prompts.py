@@ -74,7 +74,7 @@ def ask(memories: Sequence[IndexedMemory], prompts: Iterable[Prompt], directory:
     """What each prompt gets where these memories are kept in `directory`."""
     (directory / PROMPT_INDEX).write_bytes(content(memories, {}))
     return [
-        Answer(prompt, relevant(str(directory), prompt.text, CHARACTERS, PromptedSession("", prompt.directory)))
+        Answer(prompt, relevant(str(directory), prompt.text, CHARACTERS, PromptedSession({}, prompt.directory)))
         for prompt in prompts
     ]
 

@@ -1,36 +1,36 @@
-"""Whether the agent got what its session was told last: its own transcript shows it where the runtime records that.
+"""Acknowledgement of the last delivery: the session's own transcript shows it if the runtime records injected text.
 
-What was told last is kept among the cursors of the session, under LAST, as a cursor at the end of the transcript then:
+The last delivery is kept among the cursors of the session, under LAST, as a cursor at the end of the transcript then:
 
     {"offset": 4096, "file": "<id>.jsonl", "text": <checksum>, "at": 1790000000.0, "prompt": "<id>", "process": "4711",
-     "misses": 0, "cursors": {...}, "collisions": true}
+     "misses": 0, "cursors": {...}}
 
-`cursors` are those that moved with what was told, and with them may go a file of collisions. They count once the
-transcript shows that the agent got the text: its record is there, and the conversation goes on from it. A prompt that
-is cancelled before the answer leaves its record beside the conversation. Where nothing follows it yet, the process
-tells: the same one has cancelled it, another one has resumed the conversation with it. What the agent did not get is
-told again, all of it; but not to a prompt of the same turn, since the record may come as late as the turn goes on. What
-is settled keeps, in place of `cursors`, whether it was `acknowledged`.
+`cursors` are those that moved with the update, and the state of collisions. They count once the transcript shows that
+the agent got the text: its record is there, and the conversation goes on from it. A prompt that is cancelled before the
+answer leaves its record beside the conversation. If nothing follows it yet, the process decides: the same one has
+cancelled it, another one has resumed the conversation with it. An update that the agent did not get is repeated, all of
+it; but not to a prompt of the same turn, since the record may come as late as the turn's end. A resolved delivery has
+`acknowledged` in place of `cursors`.
 
 A transcript that shows a prompt with its answer and nothing of hooks was written by a version of the runtime that
-records none: after MOST_MISSES of these in a row the cursors count at once. So they do where there is none, after as
-many, or, where the same process goes on, from the first on.
+records none: after MOST_MISSES of these in a row the cursors count at once. The same holds without a transcript, or
+from the first on if the same process continues.
 
-The record stands up to 30 KB behind where the transcript ended; 70 KB where a prompt was typed while the agent worked,
-plus the results of tools that came before it, of which one may have 350 KB; some MB where images were pasted. So the
-search, which reads WINDOW_BYTES at once, goes on until an answer shows that nothing is to come, at most for MOST_BYTES.
-What is there is found in the first window nearly always, and what is lost would stand at the end of the file: neither
-reads far. Where MOST_BYTES end the search (20 ms), it is told again, and the log says why.
+The record stands up to 30 KB behind the former end of the transcript; 70 KB if a prompt was typed while the agent
+worked, plus the results of tools before it, of which one may have 350 KB; some MB if images were pasted. So the search,
+which reads WINDOW_BYTES at once, continues until an answer shows that nothing more will come, at most for MOST_BYTES.
+Nearly always the record is in the first window, and a lost one would stand at the end of the file: neither reads far.
+If MOST_BYTES end the search (20 ms), the update is repeated, and the log says why.
 """
 
 from __future__ import annotations
 
 from ..runtimes.records import CALLS, INJECTED, LINKS, MESSAGES, Injected, ParentLink
-from ..system.files import is_file, open_regular, os, read_at, replace
+from ..system.files import is_file, open_regular, os, read_at
 from ..system.json import objects_in
 from ..transcripts.cursor import id_checksum
 from ..transcripts.entries import Entry
-from .cursor_file import LAST, are_cursors, collision_path
+from .state import LAST, are_cursors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,8 +39,7 @@ if TYPE_CHECKING:
     from ..runtimes import Runtime
     from ..transcripts.cursor import Cursor
     from .changes import OwnSession
-
-    Cursors = dict[str, Cursor]
+    from .state import Cursors
 
 WINDOW_BYTES = 256 * 1024
 MOST_BYTES = 16 * 1024 * 1024
@@ -51,12 +50,11 @@ LOST = "lost"
 UNRECORDED = "unrecorded"
 NO_TRANSCRIPT = "no transcript"
 UNSHOWN = "unshown"  # the process goes on, and writes none
-_PENDING_SUFFIX = ".last"
 
 
 class Delivered:
-    """What a session was told last: when, in seconds since the epoch; the `text`, None where its transcript does not
-    show it; and whether it is `acknowledged`, None where that cannot be known yet."""
+    """The last delivery: when, in seconds since the epoch; the `text`, None if the transcript does not show it; and if
+    it is `acknowledged`, None if that is not known yet."""
 
     def __init__(self, at: float, text: str | None, acknowledged: bool | None) -> None:
         self.at = at
@@ -64,44 +62,25 @@ class Delivered:
         self.acknowledged = acknowledged
 
 
-class Settled:
-    """The `cursors` in force, by what became of what was told last. `takes_collisions` says that the file of collisions
-    that waited for that counts too, `is_open` that it cannot be known yet; `notes` are lines for the log."""
+class DeliveryOutcome:
+    """The `cursors` in force after the last delivery. `is_open` says that its outcome is not known yet; `notes` are
+    lines for the log."""
 
-    def __init__(
-        self, cursors: Cursors, notes: list[str], *, takes_collisions: bool = False, is_open: bool = False
-    ) -> None:
+    def __init__(self, cursors: Cursors, notes: list[str], *, is_open: bool = False) -> None:
         self.cursors = cursors
         self.notes = notes
-        self.takes_collisions = takes_collisions
         self.is_open = is_open
 
 
 def kind_of_delivery(runtime: Runtime) -> str:
-    """What sessions of a runtime can rely on, for people."""
+    """Return the guarantee of delivery for sessions of a runtime, for people."""
     if runtime.SHOWS_WHAT_WAS_TOLD:
-        return "as the agent saw it: what its transcript does not show is told again"
-    return "at least once: its transcripts do not show what a hook told"
+        return "as the agent saw it: what its transcript does not show is reported again"
+    return "at least once: its transcripts do not show what a hook injected"
 
 
-def pending_path(cursor_file: str) -> str:
-    """The file of collisions that counts once what was told last is found."""
-    return collision_path(cursor_file) + _PENDING_SUFFIX
-
-
-def take_collisions(cursor_file: str) -> None:
-    """Has the file of collisions count that waited. Raises OSError."""
-    try:
-        replace(pending_path(cursor_file), collision_path(cursor_file))
-    except FileNotFoundError:  # it was done before, by a hook that was killed then
-        pass
-
-
-def with_last(
-    before: Cursors, after: Cursors, text: str, own: OwnSession, now: float, *, has_collisions: bool
-) -> Cursors:
-    """The cursors `before` with the note that `text` is told, which the cursors `after` are behind. `has_collisions`
-    says that a file of collisions goes with them."""
+def with_last(before: Cursors, after: Cursors, text: str, own: OwnSession, now: float) -> Cursors:
+    """Return the cursors `before` with a note that `text` is delivered, after which the cursors `after` hold."""
     misses = before.get(LAST, {}).get("misses", 0)
     last: Cursor = {
         "offset": _size(own.path),
@@ -115,28 +94,24 @@ def with_last(
     if misses >= MOST_MISSES:
         return {**after, LAST: last}
     last["cursors"] = {key: cursor for key, cursor in after.items() if before.get(key) is not cursor}
-    last["collisions"] = has_collisions
     return {**before, LAST: last}
 
 
-def as_told(cursors: Cursors, cursor_file: str) -> tuple[Cursors, str]:
-    """The cursors behind all that was told, whether it arrived or not, and the file of collisions that goes with them;
-    '' for the one that counts."""
+def as_reported(cursors: Cursors) -> Cursors:
+    """Return the cursors behind all that was reported, even if it did not arrive."""
     last = cursors.get(LAST, {})
-    if "cursors" not in last or not _is_whole(last):
-        return cursors, ""
-    return {**cursors, **last["cursors"]}, pending_path(cursor_file) if last["collisions"] else ""
+    return {**cursors, **last["cursors"]} if "cursors" in last and _is_whole(last) else cursors
 
 
-def settle(cursors: Cursors, own: OwnSession) -> Settled:
-    """The cursors in force of the session `own`, to whom something was told last that is not settled."""
+def resolve_delivery(cursors: Cursors, own: OwnSession) -> DeliveryOutcome:
+    """Return the cursors in force of the session `own`, whose last delivery is not resolved."""
     last = cursors[LAST]
     if not _is_whole(last):
-        return Settled({key: cursor for key, cursor in cursors.items() if key != LAST}, [])
+        return DeliveryOutcome({key: cursor for key, cursor in cursors.items() if key != LAST}, [])
     search = _searched(last, own)
     outcome = _judged(search, last, own)
     if not outcome:
-        return Settled(cursors, [], is_open=True)
+        return DeliveryOutcome(cursors, [], is_open=True)
     is_counted = "cursors" not in last
     misses = last["misses"]
     if outcome == ARRIVED:
@@ -146,15 +121,15 @@ def settle(cursors: Cursors, own: OwnSession) -> Settled:
     note: Cursor = {key: last[key] for key in ("offset", "file", "text", "at")}
     note.update(misses=misses, acknowledged=outcome == ARRIVED)
     if outcome in (ARRIVED, UNSHOWN) and not is_counted:
-        return Settled({**cursors, **last["cursors"], LAST: note}, [], takes_collisions=last["collisions"])
+        return DeliveryOutcome({**cursors, **last["cursors"], LAST: note}, [])
     notes = []
     if search.is_cut and not is_counted:
-        notes.append(f"{own.path}: what was told last is told again: it is not in {MOST_BYTES >> 20} MB behind it")
-    return Settled({**cursors, LAST: note}, notes)
+        notes.append(f"{own.path}: the last update is repeated: it is not in {MOST_BYTES >> 20} MB behind it")
+    return DeliveryOutcome({**cursors, LAST: note}, notes)
 
 
 def delivered(cursors: Cursors, own: OwnSession) -> Delivered | None:
-    """What the session `own` was told last; None where that is not known."""
+    """Return the last delivery to the session `own`; None if unknown."""
     last = cursors.get(LAST, {})
     if "at" not in last or not _is_whole(last):
         return None
@@ -166,20 +141,18 @@ def delivered(cursors: Cursors, own: OwnSession) -> Delivered | None:
 
 
 def _is_whole(last: Cursor) -> bool:
-    """Whether every part of the note is what such a part can be."""
+    """Check every part of the note."""
     kinds = {"offset": int, "text": int, "misses": int, "file": str, "at": float}
     return (
         are_cursors(last.get("cursors", {}))
         and all([type(last.get(key)) is kind for key, kind in kinds.items()])
-        and type(last.get("collisions", False)) is bool
-        and ("collisions" in last or "cursors" not in last)
         and last["offset"] >= 0
         and "/" not in last["file"]
     )
 
 
 def _judged(search: _Search, last: Cursor, own: OwnSession) -> str:
-    """What became of what was told last, by what the transcript shows of it; '' where that cannot be known yet."""
+    """Return the outcome of the last delivery by what the transcript shows of it; '' if it is not known yet."""
     outcome = search.outcome
     if not search.is_over and own.prompt_id and own.prompt_id == last.get("prompt"):
         return ""
@@ -191,8 +164,8 @@ def _judged(search: _Search, last: Cursor, own: OwnSession) -> str:
 
 
 class _Search:
-    """What the lines show that stand in the transcript behind where it ended when something was told: the `outcome` so
-    far, and the `text`, where that was found. `is_cut` says that there are more lines."""
+    """Search of the lines behind the former end of the transcript: the `outcome` so far, and the `text` if found.
+    `is_cut` says that there are more lines."""
 
     def __init__(self, checksum: int, runtime: Runtime) -> None:
         self.outcome = LOST
@@ -203,14 +176,14 @@ class _Search:
         self._ids: set[str] = set()  # of the record that shows the text, and of those that go on from it
         self._has_prompt = self._has_failed = False
 
-    def take(self, line: bytes) -> None:
-        """Look at the next line."""
+    def read(self, line: bytes) -> None:
+        """Read the next line."""
         if self._records.prefilter(line, INJECTED | (MESSAGES | CALLS if self.text is None else LINKS)):
             for record in objects_in(line):
                 if not self.is_over:
-                    self._take_record(record)
+                    self._read_record(record)
 
-    def _take_record(self, record: dict[str, Any]) -> None:
+    def _read_record(self, record: dict[str, Any]) -> None:
         link, entry, has_text = None, None, False
         for event in self._records.events(record, 0, MESSAGES | INJECTED | LINKS):
             if isinstance(event, Injected):
@@ -227,26 +200,25 @@ class _Search:
             if link is not None:
                 self._follow(link)
         elif entry is not None:
-            self._take_entry(entry)
+            self._read_entry(entry)
 
-    def _is_in(self, told: tuple[str, ...]) -> bool:
-        for part in [part for text in told for part in text.split("\n\n")]:
+    def _is_in(self, texts: tuple[str, ...]) -> bool:
+        for part in [part for text in texts for part in text.split("\n\n")]:
             if id_checksum(part) == self._checksum:
                 self.text = part
                 return True
         return False
 
     def _follow(self, link: ParentLink) -> None:
-        """See whether the conversation goes on from the text, or from what stands before it."""
+        """Check if the conversation continues from the text, or from before it."""
         is_behind = link.parent_id in self._ids or "" in self._ids
         if is_behind:
             self._ids.add(link.id)
         if link.is_message:
             self._end(ARRIVED if is_behind else LOST)
 
-    def _take_entry(self, entry: Entry) -> None:
-        """See whether a prompt was answered without the text, and whether a hook failed: that shows that the runtime
-        records what becomes of them."""
+    def _read_entry(self, entry: Entry) -> None:
+        """Check if a prompt was answered without the text. A failed hook shows that the runtime records hooks."""
         if entry.role == "user":
             self._has_prompt = True
         elif self._has_prompt:
@@ -257,8 +229,8 @@ class _Search:
 
 
 def _searched(last: Cursor, own: OwnSession) -> _Search:
-    """Return what became of what was told last, by the transcript of then: a session may go on in another, as after a
-    fork. One that cannot be read is as good as none."""
+    """Return the outcome of the last delivery by the transcript of then: after a fork the session continues in another.
+    An unreadable transcript counts as none."""
     search = _Search(last["text"], own.runtime)
     path = f"{own.path.rpartition('/')[0]}/{last['file']}"
     if not is_file(path) or own.deadline.attempt(path, _look_through, path, last["offset"], search) is None:
@@ -267,11 +239,11 @@ def _searched(last: Cursor, own: OwnSession) -> _Search:
 
 
 def _look_through(path: str, offset: int, search: _Search) -> bool:
-    """Have `search` take the lines of a transcript from `offset` on, as far as MOST_BYTES reach. Raises OSError."""
+    """Search the lines of a transcript from `offset` on, within MOST_BYTES. Raises OSError."""
     descriptor = open_regular(path)
     try:
         size = os.fstat(descriptor).st_size
-        # Some runtimes write the file anew as they open it.
+        # Some runtimes rewrite the file as they open it.
         start = offset if offset <= size else max(0, size - WINDOW_BYTES)
         end = min(size, start + MOST_BYTES)
         pieces: list[bytes] = []  # of a line that is longer than a window
@@ -280,12 +252,12 @@ def _look_through(path: str, offset: int, search: _Search) -> bool:
             whole, line_end, rest = read_at(descriptor, start, stop).rpartition(b"\n")
             if line_end:
                 for line in b"".join([*pieces, whole]).split(b"\n"):
-                    search.take(line)
+                    search.read(line)
                 pieces = []
             pieces.append(rest)
             start = stop
         if end == size:
-            search.take(b"".join(pieces))
+            search.read(b"".join(pieces))
         search.is_cut = end < size and not search.is_over
         return True
     finally:

@@ -1,89 +1,262 @@
-"""What the agents of a session were told with tool calls: a file beside its cursors, to which lines are added.
+"""Log of a session's tool calls: one append-only file beside its state, with the collisions that were reported with
+them, and an index of what the other sessions edited since the last prompt.
 
-A line is a JSON list: the agent ('' for the session's own, else a sub-agent), the key of a collision, a time, and
-whether it was told: `["", "edited discord /srv/app.py", 1790000000.5, true]`. All that another session did until then
-is settled. It has a lock of its own, held while something is told, so that no call waits for a prompt.
+A line is JSON, in one of two forms:
+
+    ["", "edited discord /srv/app.py", 1790000000.5, true]
+    {"index": "prompt", "session": "discord", "cursor": {...}, "edited": {"/srv/app.py": 1790000000.5}, ...}
+
+The first has the agent ('' for the session's own, else a sub-agent), the key of a collision, a time up to which it
+needs no report, and if it was reported. The second replaces earlier ones of the same index and session. The index is a
+cache: a report is made from the transcripts, by the current rules. The file has its own lock, so that no call waits for
+a prompt. Reported collisions are appended under the lock, index lines without it.
 """
 
 from __future__ import annotations
 
-from ..system.files import lock, os, read_at, read_whole
+from ..system.files import lock, open_own, os, read_at, read_whole
 from ..system.json import decode, encode
-from .cursor_file import LOCK_WAIT_SECONDS
+from .actions import EDIT, GIT, READ_ONLY, REMOVE, actions_elsewhere, actions_of, sub_agent_actions
+from .changes import changed_sessions
+from .state import LOCK_WAIT_SECONDS, are_cursors, is_whole
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
-    CallLine = tuple[str, str, float, bool]
+    from ..transcripts.cursor import Cursor
+    from ..transcripts.entries import Session
+    from .actions import FileAction
+    from .changes import OwnSession
+    from .new_entries import Budget, NewEntries
 
-EDITED, GIT = "edited", "git"
-LOG_BYTES = 64 * 1024  # a file that is longer keeps the later half of its lines
-_SUFFIX = ".calls"
+    ReportedLine = tuple[str, str, float, bool]
+
+EDITED = "edited"
+LOG_BYTES = 128 * 1024  # a longer file keeps the later half of its reports, and as much of the index
+MOST_PATHS = 1000  # of one session
+_INDEX = b'{"index": '
 
 
 def edited_key(session: str, path: str) -> str:
-    """The key under which it is settled what a session edited there: that of the collision."""
+    """Return the key of the fact that a session edited a file."""
     return f"{EDITED} {session} {path}"
 
 
 def git_key(session: str, path: str) -> str:
-    """The key under which it is settled what git commands of a session did to it."""
+    """Return the key under which git commands of a session on a file are settled."""
     return f"{GIT} {session} {path}"
 
 
-def told_with_calls(cursor_file: str) -> dict[str, float]:
-    """Until when the session's own agent was told of each collision, by its key."""
-    return {key: time for agent, key, time, is_told in _lines(_read(_path(cursor_file))) if is_told and not agent}
+def reported_with_calls(cursor_file: str) -> dict[str, float]:
+    """Return up to when each collision was reported to the session's own agent, by its key."""
+    lines = _reported_lines(_read(_path(cursor_file)))
+    return {key: time for agent, key, time, is_reported in lines if is_reported and not agent}
+
+
+def forget_index(cursor_file: str) -> None:
+    """Delete the index, whose cursors have titles. Raises LockedError, OSError."""
+    if _INDEX in _read(_path(cursor_file)):
+        log = CallLog(cursor_file)
+        log.acquire()
+        try:
+            log.shorten(keep_index=False)
+        finally:
+            log.release()
 
 
 class CallLog:
-    """The file of one session. `settled` says until when the collisions of an `agent` are settled, by their keys."""
+    """The log of one session. `settled` says by key up to when collisions of an `agent` need no report."""
 
-    def __init__(self, cursor_file: str, agent: str) -> None:
+    def __init__(self, cursor_file: str, agent: str = "") -> None:
         self._path = _path(cursor_file)
         self._agent = agent
         self._descriptor: int | None = None
-        self.settled = self._settled(_read(self._path))
+        self._content = _read(self._path)
+        self.settled = self._settled()
 
     def acquire(self) -> None:
-        """Takes the lock, and reads again what other calls have added, unless it is held. Raises LockedError,
-        OSError."""
-        if self._descriptor is not None:
-            return
-        self._descriptor = lock(self._path, LOCK_WAIT_SECONDS)
-        self.settled = self._settled(read_at(self._descriptor, 0, os.fstat(self._descriptor).st_size))
+        """Take the lock, and read what other calls have appended. Raises LockedError, OSError."""
+        if self._descriptor is None:
+            self._descriptor = lock(self._path, LOCK_WAIT_SECONDS)
+            self._content = read_at(self._descriptor, 0, os.fstat(self._descriptor).st_size)
+            self.settled = self._settled()
 
     def add(self, lines: Iterable[tuple[str, float, bool]]) -> None:
-        """Adds what was settled, and whether by telling it. To be called under the lock. Raises OSError."""
-        added = b"".join([encode([self._agent, *line]).encode() + b"\n" for line in lines])
-        descriptor = self._descriptor
-        if descriptor is None or not added:
-            return
-        size = os.fstat(descriptor).st_size
-        if size + len(added) > LOG_BYTES:
-            kept = read_at(descriptor, size // 2, size).partition(b"\n")[2]
-            os.ftruncate(descriptor, 0)
-            added, size = kept + added, 0
-        os.lseek(descriptor, size, 0)
-        os.write(descriptor, added)
+        """Append what is settled, and if it was reported. Does nothing without the lock. Raises OSError."""
+        values = [[self._agent, *line] for line in lines]
+        if self._descriptor is not None and values:
+            self._append(values)
+            if os.fstat(self._descriptor).st_size > LOG_BYTES:
+                self.shorten()
+
+    def add_index(self, lines: list[dict[str, object]]) -> None:
+        """Append lines of an index. Raises OSError."""
+        if lines:
+            self._append(lines)
+
+    def index_lines(self, name: str) -> list[dict[str, object]]:
+        """Return the last line of each session in the index `name`."""
+        found: dict[bytes, bytes] = {}
+        begin = b'%s"%s", ' % (_INDEX, name.encode())
+        for line in self._content.split(b"\n"):
+            if line.startswith(begin):
+                found[line.partition(b', "cursor": ')[0]] = line
+        lines = [_value(line) for line in found.values()]
+        return [line for line in lines if isinstance(line, dict)]
+
+    def shorten(self, *, keep_index: bool = True) -> None:
+        """Keep the later half of the reports and, if asked for, as much of the index. To be called under the lock.
+        Raises OSError."""
+        assert self._descriptor is not None
+        content = read_at(self._descriptor, 0, os.fstat(self._descriptor).st_size)
+        kept: list[bytes] = []
+        heads: set[bytes] = set()
+        rooms = [LOG_BYTES // 2, LOG_BYTES // 4 if keep_index else 0]
+        for line in reversed(content.split(b"\n")):
+            is_index = line.startswith(_INDEX)
+            head = line.partition(b', "cursor": ')[0]
+            if len(line) < rooms[is_index] and (not is_index or head not in heads):
+                heads.add(head)
+                kept.append(line)
+                rooms[is_index] -= len(line) + 1
+        os.ftruncate(self._descriptor, 0)
+        os.lseek(self._descriptor, 0, 0)
+        os.write(self._descriptor, b"\n".join(reversed(kept)))
 
     def release(self) -> None:
-        """Releases the lock, if it is held."""
+        """Release the lock, if it is held."""
         if self._descriptor is not None:
             os.close(self._descriptor)
             self._descriptor = None
 
-    def _settled(self, content: bytes) -> dict[str, float]:
+    def _append(self, values: Iterable[object]) -> None:
+        # Each line begins with its line feed: what stands before may have been cut off.
+        content = b"".join([b"\n" + encode(value).encode() for value in values])
+        descriptor = open_own(self._path, os.O_WRONLY | os.O_APPEND)
+        try:
+            os.write(descriptor, content)
+        finally:
+            os.close(descriptor)
+
+    def _settled(self) -> dict[str, float]:
         found: dict[str, float] = {}
-        for agent, key, time, _ in _lines(content):
+        for agent, key, time, _ in _reported_lines(self._content):
             if agent == self._agent:
                 found[key] = max(time, found.get(key, 0.0))
         return found
 
 
+class ActionIndex:
+    """Index of the other sessions' edits: of each session the cursor and, in `edited`, by path the time of its last
+    edit; under GIT that of its last git command. Actions of sub-agents count as their session's."""
+
+    def __init__(self, log: CallLog, name: str, known: Mapping[str, Cursor]) -> None:
+        """`known` are the cursors of the last prompt: what lies before them is not needed. Without any, all is kept."""
+        self._log = log
+        self._name = name
+        self.cursors: dict[str, Cursor] = {}
+        self.edited: dict[str, dict[str, float]] = {}  # of the sessions that did something since the last prompt
+        self._offsets: dict[str, int] = {}
+        for line in log.index_lines(name):
+            try:
+                self._load(line)
+            except (KeyError, TypeError, ValueError, AttributeError):
+                continue
+        for key, cursor in known.items():
+            if "tail" in cursor:
+                self._advance(key, cursor)
+
+    def read_on(
+        self, own: OwnSession, sessions: list[Session], now: float, oldest: float, budget: Budget | None = None
+    ) -> None:
+        """Read what the sessions did since, those without a cursor since `oldest`, within the `budget`. Raises OSError
+        if the log cannot be written."""
+        changed = changed_sessions(sessions, self.cursors, oldest, own.deadline)
+        new_keys: set[str] = set()
+        if changed:
+            from .new_entries import Budget, read_changed
+
+            read, _ = read_changed(own, changed, self.cursors, now, oldest, len(changed), budget or Budget())
+            own.deadline.attempt_each(read, self._add_new, lambda new: new.session.path)
+            new_keys = {new.session.key for new in read}
+        transcripts: dict[str, list[str]] = {}
+        for session in sessions:
+            if session.key in self.edited:
+                transcripts[session.key] = own.sub_agents_of(session)
+                asked = (own, session, transcripts[session.key], oldest)
+                if own.deadline.attempt(session.path, self._read_sub_agents, *asked):
+                    new_keys.add(session.key)
+        self._log.add_index([self._line(key, transcripts.get(key, ())) for key in new_keys if key in self.edited])
+
+    def last_edit(self, key: str, path: str) -> float:
+        """Return when a session last edited or removed a file, or a directory above it; 0 for never."""
+        found = self.edited.get(key)
+        times = [0.0]
+        while found and path:
+            times.append(found.get(path, 0.0))
+            path = path.rpartition("/")[0]
+        return max(times)
+
+    def last_git(self, key: str) -> float:
+        """Return when a session last ran a git command that may change something; 0 for never."""
+        return self.edited.get(key, {}).get(GIT, 0.0)
+
+    def is_behind(self, key: str) -> bool:
+        """Check if a session did more than was read."""
+        return "unread" in self.cursors.get(key, {"unread": ()})
+
+    def _advance(self, key: str, cursor: Cursor) -> None:
+        """Replace the cursor by a prompt's if that has read further, and drop what the prompt has read."""
+        seen = cursor.get("seen", 0)
+        # What a prompt left unread is older than what it has seen.
+        behind = 0 if "unread" in cursor else seen
+        found = {path: time for path, time in self.edited.pop(key, {}).items() if time > behind}
+        if self.cursors.get(key, {}).get("seen", -1) < seen:
+            self.cursors[key] = cursor
+            if found:
+                self.edited[key] = found
+        elif key in self.cursors:
+            self.edited[key] = found
+
+    def _read_sub_agents(self, own: OwnSession, session: Session, transcripts: list[str], oldest: float) -> bool:
+        before = dict(self._offsets)
+        self._add(session.key, sub_agent_actions(transcripts, own.runtime_of(session), self._offsets, oldest))
+        return before != self._offsets
+
+    def _add_new(self, new: NewEntries) -> None:
+        root = new.session.team_root
+        self._add(new.session.key, actions_elsewhere(new.entries, root) if root else actions_of(new.entries))
+        self.cursors[new.session.key] = new.cursor
+
+    def _add(self, key: str, actions: list[FileAction]) -> None:
+        found = self.edited.setdefault(key, {})
+        for action in actions:
+            is_git = action.kind == GIT and bool(action.words) and action.words[0] not in READ_ONLY
+            path = action.path if action.kind in (EDIT, REMOVE) else GIT if is_git else ""
+            if path:
+                found[path] = max(action.time, found.pop(path, 0.0))
+
+    def _line(self, key: str, transcripts: Iterable[str]) -> dict[str, object]:
+        return {
+            "index": self._name,
+            "session": key,
+            "cursor": self.cursors.get(key, {}),
+            "edited": dict(list(self.edited[key].items())[-MOST_PATHS:]),
+            "sub_agents": {path: self._offsets[path] for path in transcripts if path in self._offsets},
+        }
+
+    def _load(self, line: dict[str, object]) -> None:
+        cursor, edited, offsets = line["cursor"], line["edited"], line["sub_agents"]
+        if are_cursors({"": cursor}) and is_whole(cursor):  # type: ignore[arg-type]
+            key = str(line["session"])
+            self.edited[key] = {str(path): float(time) for path, time in edited.items()}  # type: ignore[attr-defined]
+            self._offsets.update({str(path): int(at) for path, at in offsets.items()})  # type: ignore[attr-defined]
+            self.cursors[key] = cursor  # type: ignore[assignment]
+
+
 def _path(cursor_file: str) -> str:
-    return cursor_file.removesuffix(".json") + _SUFFIX
+    return cursor_file.removesuffix(".json") + ".calls"
 
 
 def _read(path: str) -> bytes:
@@ -93,13 +266,21 @@ def _read(path: str) -> bytes:
         return b""
 
 
-def _lines(content: bytes) -> list[CallLine]:
-    """The lines that are as they were written."""
-    found: list[CallLine] = []
+def _value(line: bytes) -> object:
+    try:
+        return decode(line.decode())
+    except ValueError:
+        return None
+
+
+def _reported_lines(content: bytes) -> list[ReportedLine]:
+    """Return the lines that are as they were written."""
+    found: list[ReportedLine] = []
     for line in content.split(b"\n"):
-        try:
-            agent, key, time, is_told = decode(line.decode())
-            found.append((str(agent), str(key), float(time), is_told is True))
-        except (ValueError, TypeError):
-            continue
+        if line.startswith(b"["):
+            try:
+                agent, key, time, is_reported = decode(line.decode())
+                found.append((str(agent), str(key), float(time), is_reported is True))
+            except (ValueError, TypeError):
+                continue
     return found

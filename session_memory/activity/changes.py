@@ -1,9 +1,15 @@
-"""Which sessions wrote something since they were read last, and whether HEAD was moved: by what `stat` says."""
+"""Changes: which sessions wrote something since they were read last, and if HEAD was moved, by what `stat` returns.
+
+STANDSTILL is a fingerprint of the last prompt with nothing to report: the first key of the state file, read without
+decoding the cursors. It stays for 0.35 x of a bare start with 1,000 other sessions (1.29 instead of 1.64; 0.06 x with
+50), which decoding the cursors, locking them and preparing an update take.
+"""
 
 from __future__ import annotations
 
 from ..system.deadline import Deadline
-from ..system.files import is_regular, os, path_stamp, stamp_of
+from ..system.files import is_regular, open_regular, os, path_stamp, read_at, stamp_of
+from ..system.json import decode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,10 +24,15 @@ if TYPE_CHECKING:
 
     Changed = tuple[Session, stat_result]
 
+STANDSTILL = " standstill"
+_STANDSTILL_BYTES = 8 * 1024
+_STANDSTILL_START, _STANDSTILL_END = b'{" standstill": ', b'"], "'
+_LARGE_PRIME = (1 << 61) - 1
+
 
 class Observation:
-    """The `sessions` that the session `own` is told of, and `statuses` with what `stat` says of those that are there. A
-    session that a rule hides by its name or id is left out: it is not even looked at."""
+    """The other `sessions`, and `statuses` with the `stat` of those that exist. A session that a rule hides by its name
+    or id is left out: its file is not even looked at."""
 
     __slots__ = ("_deadline", "sessions", "statuses")
 
@@ -35,7 +46,7 @@ class Observation:
         self.statuses = _statuses(self.sessions, own.deadline)
 
     def changed(self, cursors: Mapping[str, Cursor], oldest: float) -> list[Changed]:
-        """As `changed_sessions`."""
+        """Return what `changed_sessions` does."""
         return _changed(self.statuses, cursors, oldest, self._deadline)
 
 
@@ -61,7 +72,7 @@ def _statuses(sessions: Iterable[Session], deadline: Deadline) -> list[Changed]:
 
 
 def path_of(session: Session) -> str:
-    """Return the path of its transcript, by which the log names a session."""
+    """Return the path of a session's transcript, which names it in the log."""
     return session.path
 
 
@@ -88,48 +99,73 @@ def _is_unchanged(cursor: Cursor, status: stat_result) -> bool:
 
 
 def head_stamp(git_dir: str) -> list[int]:
-    """What stays the same as long as HEAD of a worktree is not moved."""
+    """Return a stamp that stays the same until HEAD of a worktree is moved."""
     return [*path_stamp(git_dir + "/HEAD"), *path_stamp(git_dir + "/logs/HEAD")]
 
 
 def is_head_known(own: Cursor | None, directory: str) -> bool:
-    """Whether HEAD is where it was when the session's `own` cursor was made."""
+    """Check if HEAD is where it was when the session's `own` cursor was made."""
     if own is None or own.get("directory") != directory:
         return False
     git_dir = own.get("git", "")
     return not git_dir or head_stamp(git_dir) == own.get("stamp")
 
 
-class OwnSession:
-    """The session at hand: its key, its runtime, the file of its cursors, its transcript and the directory that it was
-    started in ('' where that does not matter), and its home, if that is known.
+def standstill(own: OwnSession, observed: Observation, first_sight_seconds: float, cursor: Cursor) -> list[object]:
+    """Return the fingerprint of a prompt with nothing to report: a checksum, and git's directory if HEAD counts.
+    `cursor` is the own one, which has HEAD as it was when the others were compared."""
+    git_dir, stamp = (cursor.get("git", ""), cursor.get("stamp", [])) if own.directory else ("", [])
+    return [_fingerprint(own, observed, first_sight_seconds, git_dir, stamp), git_dir]
 
-    `keeps_transcript` says whether there is a transcript as soon as a prompt was answered, None where that is not
-    known. `prompt_id` is the prompt's that is to be told something: a prompt in the middle of a turn has that of the
-    turn. `process` names the runtime's process that the session runs in. Both are '' where they are not known.
-    `collision_file` is the file of collisions to be read, '' for the one that counts. `known_sub_agents` are as those
-    of a Session. `deadline` is that of the hook that asks.
+
+def is_standstill(own: OwnSession, observed: Observation, first_sight_seconds: float) -> bool:
+    """Check if the last prompt had nothing to report and its fingerprint is still the same."""
+    try:
+        descriptor = open_regular(own.cursor_file)
+    except OSError:
+        return False
+    try:
+        head = read_at(descriptor, 0, _STANDSTILL_BYTES)
+    finally:
+        os.close(descriptor)
+    if not head.startswith(_STANDSTILL_START):
+        return False
+    kept, found, _ = head[len(_STANDSTILL_START) :].partition(_STANDSTILL_END)
+    try:
+        fingerprint, git_dir = decode(kept.decode() + '"]') if found else (0, "")
+    except (ValueError, TypeError):
+        return False
+    if not found or not isinstance(git_dir, str):
+        return False
+    stamp = head_stamp(git_dir) if git_dir else []
+    return bool(fingerprint == _fingerprint(own, observed, first_sight_seconds, git_dir, stamp))
+
+
+def _fingerprint(
+    own: OwnSession, observed: Observation, first_sight_seconds: float, git_dir: str, stamp: list[int]
+) -> int:
+    lines = [f"{git_dir} {stamp} {own.directory} {own.path} {first_sight_seconds}"]
+    lines += [f"{session.key} {stamp_of(status)}" for session, status in observed.statuses]
+    return int.from_bytes("\n".join(lines).encode("utf-8", "surrogateescape"), "little") % _LARGE_PRIME
+
+
+class OwnSession:
+    """The session that the hook runs for: its key, runtime, state file (`cursor_file`), transcript, the directory that
+    it was started in ('' if collisions do not matter), and its home if known. `deadline` is the hook's.
+
+    `keeps_transcript` says if a transcript exists as soon as a prompt was answered, None if unknown. `prompt_id` is the
+    current prompt's: a prompt in the middle of a turn has the turn's. `process` names the runtime's process. Both are
+    '' if unknown. `known_sub_agents` are those of a Session.
     """
 
     __slots__ = (
-        "collision_file",
-        "cursor_file",
-        "deadline",
-        "directory",
-        "home",
-        "keeps_transcript",
-        "key",
-        "known_sub_agents",
-        "path",
-        "process",
-        "prompt_id",
-        "runtime",
-    )
+        "cursor_file", "deadline", "directory", "home", "keeps_transcript", "key", "known_sub_agents", "path",
+        "process", "prompt_id", "runtime",
+    )  # fmt: skip
 
     def __init__(
         self, key: str, runtime: Runtime, cursor_file: str, path: str = "", directory: str = "",
-        home: Home | None = None, *, keeps_transcript: bool | None = None, prompt_id: str = "", process: str = "",
-        known_sub_agents: Sequence[str] = (), deadline: Deadline | None = None,
+        home: Home | None = None, deadline: Deadline | None = None,
     ) -> None:  # fmt: skip
         self.key = key
         self.runtime = runtime
@@ -137,30 +173,29 @@ class OwnSession:
         self.path = path
         self.directory = directory if path else ""
         self.home = home
-        self.keeps_transcript = keeps_transcript
-        self.prompt_id = prompt_id
-        self.process = process
-        self.known_sub_agents = known_sub_agents
-        self.collision_file = ""
         self.deadline = deadline or Deadline()
+        self.keeps_transcript: bool | None = None
+        self.prompt_id = ""
+        self.process = ""
+        self.known_sub_agents: Sequence[str] = ()
 
     def runtime_of(self, session: Session) -> Runtime:
-        """The runtime that another session runs in: this one's, where that names none."""
+        """Return the runtime of another session: this one's if that names none."""
         return session.runtime or self.runtime
 
     def id_of(self, session: Session) -> str:
-        """The id of another session."""
+        """Return the id of another session."""
         return self.runtime_of(session).session_id_of(session.path)
 
     def sub_agents(self) -> list[str]:
-        """The transcripts in which stands what the sub-agents of this session did."""
+        """Return the transcripts of this session's sub-agents."""
         return [*self.runtime.sub_agents(self.path), *self.known_sub_agents]
 
     def sub_agents_of(self, session: Session) -> list[str]:
-        """The same of another session."""
+        """Return the transcripts of another session's sub-agents."""
         return [*self.runtime_of(session).sub_agents(session.path), *session.known_sub_agents]
 
     @property
     def user_dir(self) -> str:
-        """The home directory of its person; '' where that is not known."""
+        """The person's home directory; '' if unknown."""
         return self.home.user_dir if self.home else ""

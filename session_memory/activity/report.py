@@ -1,34 +1,42 @@
-"""What one session did, as a value. Pure."""
+"""Reports: one session's activity as a value, as far as the rules permit."""
 
 from __future__ import annotations
 
-from ..system.files import is_file
+from ..system.files import is_file, open_regular, os
 from ..text.format import one_line, shorten
 from ..text.paths import relative, resolved
-from ..transcripts.reader import FIRST_PROMPT_RANK, USER_RANK
+from ..text.sanitize import for_people
+from ..transcripts.lines import first_line
+from ..transcripts.reader import FIRST_PROMPT_RANK, USER_RANK, TitleOwner, TranscriptHead, TranscriptReader
 from ..transcripts.titles import is_request, subject, title_by_time
+from .new_entries import kept_title, read_other_titles
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
+    from ..runtimes import Runtime
     from ..settings.compiled import Settings
     from ..settings.homes import Home
     from ..settings.privacy import Privacy
     from ..settings.rules import Rule
+    from ..transcripts.cursor import Cursor
     from ..transcripts.entries import Entry, Session
+    from ..transcripts.gate import Gate
     from .changes import OwnSession
-    from .unseen import Unseen
+    from .new_entries import NewEntries
 
 NAME_CHARACTERS = 24  # of a first prompt that has to name a session
+MOST_HEADS = 30  # read to count unread sessions
+MOST_SEARCHED_BYTES = 1024 * 1024  # of a transcript in which a name is searched
 
 
 class SessionSummary:
-    """What a session's entries add up to.
+    """Summary of a session's entries.
 
-    `first_request` is what the first prompt that asks for something is about, `last_assistant_text` whole ('' for
-    none), `edited_files` the distinct paths in the order they came, relative to the first working directory where they
-    lie below it, the times in seconds since the epoch (None where no entry has one).
+    `first_request` is the subject of the first prompt that asks for something, `last_assistant_text` is whole ('' for
+    none), `edited_files` are the distinct paths in their order, relative to the first working directory if below it,
+    the times are in seconds since the epoch (None if no entry has one).
     """
 
     __slots__ = (
@@ -48,13 +56,14 @@ class SessionSummary:
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to say but that there were messages."""
+        """Check if there is nothing to report but the number of messages."""
         said = self.first_request or self.last_assistant_text
         return not (said or self.edited_files or self.files_read or self.commands)
 
 
 def summarize(entries: Iterable[Entry]) -> SessionSummary | None:
-    """The summary of `entries` in file order; None if there are none. An entry id counts once, an API message too."""
+    """Return the summary of `entries` in file order; None if there are none. An entry id counts once, an API message
+    too."""
     summary = SessionSummary()
     ids: set[str] = set()
     messages: set[str] = set()
@@ -92,59 +101,48 @@ def summarize(entries: Iterable[Entry]) -> SessionSummary | None:
 
 
 class Report:
-    """One session to be told of: its name and the place that it is named with, the runtime that it runs in ('' where
-    that is the one of the session at hand), its summary, whether its text may be shown, and when it was last active.
-    `title` is the beginning of the request that it is named by, '' if it has a name or a title. What it did up to
-    `since`, in seconds since the epoch, was forgotten.
+    """Report of one session: its name, the `place` named with it, its summary, and when it was last active. `title` is
+    the beginning of the request that it is named by, '' if it has a name or a title. `with_text` says that its text may
+    be shown, `may_quote` also its commands.
 
-    `entries` are those of which may be told that something was done, whose commands may be shown if it `may_quote`."""
+    `entries` are those that may be reported. `runtime` is '' if it is this session's. What it did up to `since`, in
+    seconds since the epoch, was forgotten."""
 
     __slots__ = (
-        "entries", "is_partial", "last_active", "may_quote", "name", "place", "runtime", "since", "summary",
-        "title", "with_text",
+        "entries", "is_partial", "last_active", "may_quote", "name", "place", "runtime", "since", "summary", "title",
+        "with_text",
     )  # fmt: skip
 
     def __init__(
-        self,
-        name: str,
-        summary: SessionSummary,
-        *,
-        last_active: float,
-        place: tuple[str, str] = ("", ""),
-        title: str = "",
-        with_text: bool = True,
-        is_partial: bool = False,
-        entries: Sequence[Entry] = (),
-        may_quote: bool = False,
-        runtime: str = "",
-        since: float = 0.0,
-    ) -> None:
+        self, name: str, summary: SessionSummary, *, last_active: float, place: tuple[str, str] = ("", ""),
+        title: str = "", with_text: bool = True, is_partial: bool = False,
+    ) -> None:  # fmt: skip
         self.name = name
-        self.since = since
-        self.runtime = runtime
-        self.entries = entries
-        self.may_quote = may_quote
-        self.place = place
-        self.title = title
         self.summary = summary
         self.last_active = last_active
+        self.place = place
+        self.title = title
         self.with_text = with_text
         self.is_partial = is_partial
+        self.entries: Sequence[Entry] = ()
+        self.may_quote = False
+        self.runtime = ""
+        self.since = 0.0
 
     @property
     def called(self) -> str:
-        """Its name, with the runtime where that is another one."""
+        """Its name, with the runtime if that is another one."""
         return f"{self.runtime}: {self.name}" if self.runtime else self.name
 
     @property
     def is_empty(self) -> bool:
-        """Whether there is nothing to say of the session, though all might be said."""
+        """Check if there is nothing to report, although all may be reported."""
         return self.may_quote and self.summary.is_empty
 
 
 class OwnRules:
-    """The rules of the home that is told, and what was forgotten there, if no rule is for a directory and no other
-    home's count."""
+    """The rules of this home, and what was forgotten there: enough if none is for a directory and no other home's
+    rules count."""
 
     def __init__(self, settings: Settings, home: Home | None) -> None:
         self._settings = settings
@@ -152,7 +150,7 @@ class OwnRules:
 
     @property
     def are_open(self) -> bool:
-        """Return whether all may be told."""
+        """Check that nothing is hidden."""
         return not (self._forgotten or self._settings.has_rules)
 
     def forgotten_until(self, session_id: str, start_directory: str) -> int | None:
@@ -186,13 +184,13 @@ class OwnRules:
 
 
 def may_hide(settings: Settings, home: Home | None) -> bool:
-    """Return whether rules of the home, or what was forgotten there, may hide anything."""
+    """Check if rules of the home, or what was forgotten there, may hide anything."""
     return settings.has_rules or not OwnRules(settings, home).are_open
 
 
 def rules_for(settings: Settings, home: Home | None, starts: Iterable[str]) -> OwnRules | Privacy:
-    """The rules that count for sessions that were started in the directories `starts`, where `settings` are those of
-    `home`. Only with rules for directories, or another agent home among them, all have to be looked at."""
+    """Return the rules for sessions that were started in the directories `starts`; `settings` are those of `home`. All
+    homes are checked only if there are rules for directories, or another agent home among them."""
     from ..settings.homes import environment, settings_above
 
     if home is None or not (settings.has_project_rules or any(settings_above(start, home) for start in {*starts})):
@@ -203,31 +201,29 @@ def rules_for(settings: Settings, home: Home | None, starts: Iterable[str]) -> O
 
 
 def reports_of(
-    read: list[Unseen], own: OwnSession, settings: Settings, now: float
-) -> list[tuple[Report | None, Unseen]]:  # fmt: skip
-    """Return what each of the sessions `read` did, as `report_of` says it, without those of which it cannot be said."""
-    rules = rules_for(settings, own.home, [unseen.cursor.get("start", "") for unseen in read])
+    read: list[NewEntries], own: OwnSession, settings: Settings, now: float
+) -> list[tuple[Report | None, NewEntries]]:  # fmt: skip
+    """Return the report of each session, None if there is nothing to report, without those for which that fails."""
+    rules = rules_for(settings, own.home, [new.cursor.get("start", "") for new in read])
 
-    def report(unseen: Unseen) -> tuple[Report | None, Unseen]:
-        return report_of(unseen, rules, own.id_of(unseen.session), now), unseen
+    def report(new: NewEntries) -> tuple[Report | None, NewEntries]:
+        return report_of(new, rules, own.id_of(new.session), now), new
 
-    found = [own.deadline.attempt(unseen.session.path, report, unseen) for unseen in read]
+    found = [own.deadline.attempt(new.session.path, report, new) for new in read]
     return [one for one in found if one is not None]
 
 
-def report_of(unseen: Unseen, rules: OwnRules | Privacy, session_id: str, now: float) -> Report | None:
-    """Return what the session did; None if it did nothing, or if nothing may be told of it."""
-    session = unseen.session
-    entries = done = unseen.entries
-    rank, title = unseen.title
+def report_of(new: NewEntries, rules: OwnRules | Privacy, session_id: str, now: float) -> Report | None:
+    """Return the report of a session; None if it did nothing, or if all of it is hidden."""
+    session = new.session
+    entries = done = new.entries
+    rank, title = new.title
     until = None
     may_show = may_quote = True
     if not isinstance(rules, OwnRules) or not rules.are_open:
-        from .judged import judge
-
-        gate = judge(unseen, rules, session_id)
+        gate = _gate(new, rules, session_id)
         entries, done, until, may_show = gate.told(entries), gate.done(entries), gate.until, gate.rule.quote
-        rank, title = unseen.title
+        rank, title = new.title
         may_quote = may_show and entries == done
     summary = summarize(entries)
     if summary is None:
@@ -238,25 +234,92 @@ def report_of(unseen: Unseen, rules: OwnRules | Privacy, session_id: str, now: f
     elif not name and may_show:
         request = one_line(title)
         name = shorten(request, NAME_CHARACTERS)
-    return Report(
-        name or title_by_time(unseen.cursor.get("began") or summary.first_timestamp),
+    report = Report(
+        name or title_by_time(new.cursor.get("began") or summary.first_timestamp),
         summary,
+        last_active=summary.last_timestamp or now,
         place=_place(session, entries[-1].cwd) if may_show else ("", ""),
         title=request,
-        last_active=summary.last_timestamp or now,
         with_text=may_show,
-        is_partial=unseen.is_partial,
-        entries=done,
-        may_quote=may_quote,
-        since=(until or 0) / 1000,
-        runtime=session.runtime.name if session.runtime else "",
+        is_partial=new.is_partial,
     )
+    report.entries, report.may_quote = done, may_quote
+    report.since = (until or 0) / 1000
+    report.runtime = session.runtime.name if session.runtime else ""
+    return report
 
 
 def _place(session: Session, cwd: str) -> tuple[str, str]:
-    """Where the session works, where that is not the place of the one that is told: the words before it, and its name
-    as it is. It is cut where secrets are out of it."""
+    """Return the session's place if it is not this session's: the words before it, and its unredacted name."""
     directory = cwd.replace("\\", "/").rstrip("/").rpartition("/")[2] if session.is_elsewhere else ""
     if directory:
         return " in ", directory
     return (", in worktree ", session.worktree) if session.worktree else ("", "")
+
+
+def _gate(new: NewEntries, rules: OwnRules | Privacy, session_id: str) -> Gate:
+    """Return the gate of a session that was read, and make its title one that may be shown. Its beginning is noted in
+    its cursor. Raises OSError."""
+    from ..transcripts.gate import Family, Gate
+
+    session, cursor = new.session, new.cursor
+    start = cursor.get("start", "")
+    if rules.has_name_rules(start):
+        read_other_titles(new)
+    names = (session.name or session.key, new.title[1])
+    if session.team_root or not rules.has_rules(start):
+        gate = Gate(rules, session_id, start, names)
+    else:
+        family = Family(rules, new.runtime, session.path)
+        if "kin" not in cursor:
+            kin = family.kin(session.path, cursor.get("first", ""), bool(cursor.get("compacted")))
+            cursor["kin"] = [new.runtime.session_id_of(path) for path in kin]
+        gate = Gate(rules, session_id, start, names, family, family.copied(family.paths_of(cursor["kin"])))
+    may_show_hidden = gate.hides_some and new.title[0] < USER_RANK  # the title may be made of hidden entries
+    new.title = gate.title(new.title, _visible_request(new, gate) if may_show_hidden else "")
+    return gate
+
+
+def _visible_request(new: NewEntries, gate: Gate) -> str:
+    """Return the subject of the first request that is not hidden, '' for none. It stays the same from then on."""
+    if not new.cursor.get("own_title"):
+        requests = [one.text for one in gate.told(new.entries) if one.role == "user" and is_request(one.text)]
+        new.cursor["own_title"] = kept_title((FIRST_PROMPT_RANK, subject(requests[0]) if requests else ""))[1]
+    return str(new.cursor["own_title"])
+
+
+def count_visible(unread: Sequence[Session], cursors: Mapping[str, Cursor], settings: Settings, own: OwnSession) -> int:
+    """Return how many of the changed sessions beyond those in the update are not hidden. If that is unknown, a session
+    is not counted."""
+    is_hidden = may_hide(settings, own.home)
+    judged = [session for session in unread if is_hidden or session.is_elsewhere]
+    found = []
+    heads_left, by_name = MOST_HEADS, settings.has_name_rules
+    for session in judged:
+        cursor = cursors.get(session.key, {})
+        if "start" in cursor and ("titled" in cursor or not by_name):
+            found.append((session, cursor["start"], cursor.get("title", (0, ""))[1]))
+        elif heads_left:
+            heads_left -= 1
+            found += own.deadline.attempt(session.path, _from_head, session, own.runtime_of(session), by_name) or []
+    rules = rules_for(settings, own.home, [start for _, start, _ in found])
+    names = [(start, session.name or session.key, title, own.id_of(session)) for session, start, title in found]
+    visible = [one for one in names if not rules.rule(*one).ignore and rules.forgotten_until(one[-1], one[0]) is None]
+    return len(unread) - len(judged) + len(visible)
+
+
+def _from_head(session: Session, runtime: Runtime, by_name: bool) -> list[tuple[Session, str, str]]:
+    """Return the session with its directory and title from the beginning of its transcript, and from all of it if a
+    rule may name it; [] if that is too long to search. Raises OSError."""
+    descriptor = open_regular(session.path)
+    try:
+        session_id, size = runtime.session_id_of(session.path), os.fstat(descriptor).st_size
+        if by_name and size > MOST_SEARCHED_BYTES:
+            return []
+        reader = TranscriptReader(runtime, first_line(descriptor), owner=TitleOwner(session_id, descriptor))
+        if by_name:
+            reader.take_titles(descriptor, 0, size)
+        head = TranscriptHead(runtime, descriptor, session_id)
+        return [(session, for_people(head.cwd), head.best_title(max(reader.title, (FIRST_PROMPT_RANK, "")))[1])]
+    finally:
+        os.close(descriptor)

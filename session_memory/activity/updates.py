@@ -1,191 +1,196 @@
-"""The text about all sessions that did something, in a budget of characters. Pure."""
+"""Updates: from what changed in the other sessions to the text for this one, in one pass.
+
+Changes, entries, reports and collisions, text: each is made once and passed on. Every prompt with news loads this; what
+reads transcripts is loaded only if one changed.
+"""
 
 from __future__ import annotations
 
-from ..text.format import counted, one_line, shorten
-from ..text.sanitize import all_for_prompt, beginning
-from ..text.timestamps import age
+from ..system.files import is_file
+from .changes import is_head_known, standstill
+from .delivery import Delivery
+from .state import COLLISIONS, LAST, MEMORIES, KnownState, StateFile, is_whole
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .report import Report, SessionSummary
-
-HEADER = "[Session Activity]"
-QUOTE_CHARACTERS = 100
-NAME_CHARACTERS = 40
-FILE_CHARACTERS = 60
-PLACE_CHARACTERS = 24
-SHORTEST_QUOTE = 24
-SHORTEST_LINE = 76  # more sessions than get such a line are only named
-_RAW_CHARACTERS = 500  # of a longer text nothing behind this is looked at
+    from ..settings.compiled import Settings
+    from ..system.deadline import Deadline
+    from .acknowledgement import DeliveryOutcome
+    from .changes import Changed, Observation, OwnSession
+    from .new_entries import NewEntries
+    from .report import Report
+    from .state import Cursors
 
 
-def most_lines(limit: int) -> int:
-    """How many sessions may be told of in `limit` characters, each in a line of its own."""
-    return max(1, (limit - len(HEADER)) // SHORTEST_LINE)
+class Update:
+    """An update: its `text`, None for nothing; the `cursors` after it, None if they stay; `is_shown` if the own
+    transcript will show it; and the `standstill` to keep if nothing changed since the last prompt, else None."""
+
+    def __init__(self, cursors: Cursors | None = None) -> None:
+        self.text: str | None = None
+        self.cursors = cursors
+        self.is_shown = False
+        self.standstill: list[object] | None = None
 
 
-def text_of(
-    reports: list[Report], now: float, limit: int, unread: int = 0, first_lines: list[str] | None = None
-) -> tuple[str, int]:
-    """The text that tells of as many `reports` as fit in `limit` characters, from the first on; and their number.
+def open_update(
+    own: OwnSession, observed: Observation, *, settings: Settings, now: float, limit: int, introduction: str = ""
+) -> Delivery:
+    """Return the delivery of what the `observed` sessions did since the last update of the session `own`, in at most
+    `limit` characters with the `introduction`. While it is open, no other process delivers it.
 
-    The room is shared fairly: a short line leaves what it does not need to the longer ones. Sessions for which no
-    room is left are named in a last line, which also counts `unread` further ones. `first_lines` stand before all
-    others.
+    Entries that a fork copied from its transcript are not new. Collisions are searched if its directory is known.
+    `settings` are those of its home; without a home only their rules count. `now` is in seconds since the epoch. If the
+    last update is not in its transcript, it is repeated. If the state cannot be read, everything up to its last write
+    counts as reported; for a fork at its first prompt, everything up to now. Raises LockedError if another delivery
+    has the same state, OSError if the state is not accessible.
     """
-    first = [HEADER, *(first_lines or ())]
-    room = limit - len("\n".join(first))
-    told = min(len(reports), most_lines(limit))
-    lines = _lines(reports, told, now)
-    while told > 0:
-        rest = _rest_line([line.name for line in lines[told:]], unread, SHORTEST_LINE // 2)
-        texts = _fair_texts(lines[:told], room - (len(rest) + 1 if rest else 0))
-        if all(texts):
-            return "\n".join([*first, *texts, *([rest] if rest else [])]), told
-        told -= 1
-    return "\n".join(first) if first_lines else "", 0
+    file = StateFile(own.cursor_file)
+    try:
+        return Delivery(own, file, _make(own, file, observed, settings, now, limit, introduction))
+    except BaseException:
+        file.close()
+        raise
 
 
-def _lines(reports: list[Report], told: int, now: float) -> list[_Line]:
-    """A line for each of `reports`. Only the first `told` have more to say than a name.
-
-    All texts but the last answers are made quotable together, and only once: that takes its time.
-    """
-    texts: list[str] = []
-    for index, report in enumerate(reports):
-        has_text = report.with_text and index < told
-        files = report.summary.edited_files
-        texts += [
-            report.name,
-            report.place[1],
-            report.title,
-            report.summary.first_request if has_text else "",
-            files[0] if has_text and len(files) == 1 else "",
-        ]
-    quotable = iter(_quotable(texts))
-    return [_Line(report, now, *parts) for report, parts in zip(reports, zip(*[quotable] * 5))]
+def waiting_text(
+    own: OwnSession, observed: Observation, *, settings: Settings, now: float, limit: int, introduction: str = ""
+) -> str:
+    """Return the text that `open_update` would deliver, '' for nothing; without a lock, nothing is written. Raises
+    OSError."""
+    return _make(own, KnownState(own.cursor_file), observed, settings, now, limit, introduction).text or ""
 
 
-def _fair_texts(lines: list[_Line], room: int) -> list[str]:
-    """The text of each line, with a newline before each at most `room` characters; '' for one that does not fit at all.
+def begin_here(own: OwnSession, observed: Observation, *, settings: Settings, now: float) -> None:
+    """Count everything up to now as reported to the session `own`, unless it had an update before. Raises what
+    `open_update` does."""
+    file = StateFile(own.cursor_file)
+    try:
+        if file.is_new(own.key):
+            from .new_entries import cursors_at_end
 
-    The last assistant texts share what the rest leaves.
-    """
-    widths = _fair_shares([len(line.text(room)) + 1 for line in lines], room)
-    left = room - sum(widths)
-    if not left:
-        return [line.text(width - 1) for line, width in zip(lines, widths)]
-    answers = _quotable([line.raw_answer for line in lines])
-    longer = [len(line.text(width + left, answer)) + 1 for line, width, answer in zip(lines, widths, answers)]
-    extra = _fair_shares([max(0, full - width) for full, width in zip(longer, widths)], left)
-    return [
-        line.text(width + more - 1, answer if more > 0 else "")
-        for line, width, more, answer in zip(lines, widths, extra, answers)
-    ]
+            changed = observed.changed({}, now - settings.first_sight_seconds)
+            file.cursors[own.key] = {**file.of(own.key), **cursors_at_end(changed, now, own.deadline)}
+            file.prepare()
+            file.commit()
+    finally:
+        file.close()
 
 
-def _fair_shares(wanted: list[int], room: int) -> list[int]:
-    """How much of `room` each gets: what it wants if that is at most an equal share of what the others leave."""
-    shares = [0] * len(wanted)
-    left = len(wanted)
-    for index in sorted(range(len(wanted)), key=lambda i: wanted[i]):
-        shares[index] = min(wanted[index], room // left)
-        room -= shares[index]
-        left -= 1
-    return shares
+def _make(
+    own: OwnSession, known: KnownState, observed: Observation, settings: Settings, now: float, limit: int,
+    introduction: str,
+) -> Update:  # fmt: skip
+    """Return the update, after the last one is resolved."""
+    before = known.of(own.key, with_old=bool(own.path))
+    outcome = _outcome(before, own)
+    if outcome and outcome.is_open:
+        return Update()
+    cursors, notes = outcome.cursors if outcome else before, own.deadline.notes
+    notes += outcome.notes if outcome else ()
+    oldest = now - settings.first_sight_seconds
+    changed = observed.changed(cursors, oldest)
+    update = Update(cursors if outcome else None)
+    since = known.written if known.was_corrupt else None
+    if since is not None:
+        notes.append(f"{own.cursor_file}: could not be read, renamed to .corrupt; continuing from its last change")
+    elif not changed and (not own.directory or is_head_known(cursors.get(own.key), own.directory)):
+        if outcome is None:
+            seconds = settings.first_sight_seconds
+            update.standstill = standstill(own, observed, seconds, cursors.get(own.key, {}))
+        return update
+    elif known.is_new(own.key) and own.path:
+        from .forks import forked_before
+
+        since = own.deadline.attempt(own.path, forked_before, own.path, own.runtime, oldest, now)
+    if since is not None:
+        cursors = _cursors_from(since, changed, now, own.deadline)
+        changed = [pair for pair in changed if pair[1].st_mtime > since]
+    read_on = {own.key, *[session.key for session, _ in changed]}
+    cursors = {key: cursor for key, cursor in cursors.items() if key not in read_on or is_whole(cursor)}
+    text, moved = _report(own, changed, observed, cursors, settings, now, limit - len(introduction))
+    after = {**cursors, **moved}
+    # Sessions that are gone are dropped, so that the state does not grow with the years; unless some were not listed.
+    keys = [LAST, COLLISIONS, MEMORIES, own.key, *[session.key for session in observed.sessions]]
+    keys += after if own.deadline.failed else ()
+    if text or outcome or since is not None or any(cursors.get(key) != cursor for key, cursor in moved.items()):
+        update.cursors = {key: after[key] for key in keys if key in after}
+    if text:
+        update.text = introduction + text
+        if own.path and own.runtime.SHOWS_WHAT_WAS_TOLD and own.keeps_transcript is not False:
+            from .acknowledgement import with_last
+
+            before = {key: cursors[key] for key in keys if key in cursors}
+            update.cursors = with_last(before, update.cursors or {}, update.text, own, now)
+            # Without a transcript, nothing would show that an update was lost which was not printed yet.
+            update.is_shown = own.keeps_transcript is True or is_file(own.path)
+    return update
 
 
-class _Line:
-    """What can be said of one session: who, when, how much, the request, what was done, the last answer. Where the
-    request is what names the session, it is said once, in the place of the name."""
+def _outcome(cursors: Cursors, own: OwnSession) -> DeliveryOutcome | None:
+    """Return the outcome of the last delivery if it is not resolved."""
+    last = cursors.get(LAST)
+    if last is None or "acknowledged" in last or not own.path:
+        return None
+    from .acknowledgement import resolve_delivery
 
-    def __init__(
-        self, report: Report, now: float, name: str, place: str, title: str, request: str, edited_file: str
-    ) -> None:
-        """Of the texts of `report` these are quotable already; `raw_answer` is not."""
-        summary = report.summary
-        self._place = report.place[0] + shorten(place, PLACE_CHARACTERS)
-        self._runtime = f"{report.runtime}: " if report.runtime else ""
-        self.name = self._runtime + (shorten(name, NAME_CHARACTERS) or "unnamed") + self._place
-        self.raw_answer = summary.last_assistant_text if report.with_text else ""
-        self._when = f" ({age(now - report.last_active)}, {_counted(summary.messages, 'message', report.is_partial)})"
-        self._title = request if title and request.startswith(title) else ""
-        self._request = "" if self._title or _is_said_by(name, request) else request
-        self._actions = _actions(summary, edited_file, report.is_partial) if report.with_text else [""]
-
-    def text(self, width: int, answer: str = "") -> str:
-        """The line in at most `width` characters, '' if they are too few; with the last `answer`, if it has room."""
-        head = f"- {self.name}{self._when}"
-        if self._title:
-            head = self._titled(SHORTEST_QUOTE)
-        if len(head) > width:
-            return ""
-        room = width - len(head) - len(": ")
-        kept_for_request = min(len(self._request), SHORTEST_QUOTE) + len('"" -> ') if self._request else 0
-        actions = next((words for words in self._actions if len(words) <= room - kept_for_request), "")
-        if self._title:
-            fixed = len(self._titled(0)) + (len(": ") + len(actions) if actions else 0)
-            head = self._titled(max(SHORTEST_QUOTE, min(QUOTE_CHARACTERS, width - fixed)))
-            room = width - len(head) - len(": ")
-        told = _quoted(self._request, room - (len(" -> ") + len(actions) if actions else 0))
-        if actions:
-            told = f"{told} -> {actions}" if told else actions
-        before = f"{told}; last: " if told else "last: "
-        last = _quoted(answer, room - len(before))
-        told = before + last if last else told
-        return f"{head}: {told}" if told else head
-
-    def _titled(self, characters: int) -> str:
-        """The beginning of the line with as many characters of the request as its name."""
-        return f'- {self._runtime}"{shorten(self._title, characters)}"{self._place}{self._when}'
+    return resolve_delivery(cursors, own)
 
 
-def _quotable(texts: list[str]) -> list[str]:
-    """The beginning of each text on one line, with nothing in it that is more than text or that ends a quotation."""
-    beginnings = all_for_prompt([beginning(text, 2 * _RAW_CHARACTERS) for text in texts])
-    return [one_line(text[:_RAW_CHARACTERS]).replace('"', "'") for text in beginnings]
+def _report(
+    own: OwnSession, changed: list[Changed], observed: Observation, cursors: Cursors, settings: Settings, now: float,
+    limit: int,
+) -> tuple[str, Cursors]:  # fmt: skip
+    """Return the text about `changed` in at most `limit` characters, '' if nothing is new in them, and the cursors
+    behind what it reports and behind what held nothing to report."""
+    from .forks import drop_copies
+    from .new_entries import read_changed
+    from .report import count_visible, may_hide, reports_of
+    from .update_text import HEADER, most_lines, text_of
+
+    oldest = now - settings.first_sight_seconds
+    read, unread = read_changed(own, changed, cursors, now, oldest, most_lines(limit) + 1)
+    read = drop_copies(read, observed.sessions, cursors, own)
+    left = [session for session, _ in changed[-unread:]] if unread else []
+    if left and (may_hide(settings, own.home) or any([session.is_elsewhere for session in left])):
+        unread = own.deadline.attempt("unread sessions", count_visible, left, cursors, settings, own) or 0
+    found = reports_of(read, own, settings, now)
+    reports = [(report, new) for report, new in found if report is not None]
+    moved: Cursors = {new.session.key: new.cursor for report, new in found if report is None}
+    lines: list[str] = []
+    if own.directory and _may_collide(own, cursors.get(own.key), reports):
+        from .prompt_collisions import prompt_collisions
+
+        asked = (own, cursors, reports, now, oldest, limit - len(HEADER))
+        collisions = own.deadline.attempt("collisions", prompt_collisions, *asked)
+        if collisions is not None:
+            lines = collisions.lines
+            moved.update(collisions.moved)
+            # A session is reported as a whole: with something that did not fit, all of it comes next time.
+            reports = [pair for pair in reports if pair[1].session.key not in collisions.withheld]
+    moved.update({new.session.key: new.cursor for report, new in reports if report.is_empty})
+    reports = [pair for pair in reports if not pair[0].is_empty]
+    reports.sort(key=lambda pair: -pair[0].last_active)
+    text, shown = text_of([report for report, _ in reports], now, limit, unread, lines)
+    moved.update({new.session.key: new.cursor for _, new in reports[:shown]})
+    return text, moved
 
 
-def _quoted(text: str, room: int) -> str:
-    """`"text"`, shortened; '' if there is none, or too little room for it to say anything."""
-    if not text or room < min(len(text), SHORTEST_QUOTE) + 2:
-        return ""
-    return f'"{shorten(text, min(QUOTE_CHARACTERS, room - 2))}"'
+def _may_collide(own: OwnSession, cursor: Cursors | None, reports: list[tuple[Report, NewEntries]]) -> bool:
+    """Check if another session may have changed a file, HEAD was moved, or a call without a result may be over."""
+    if cursor is None or not is_head_known(cursor, own.directory) or cursor.get("open"):
+        return True
+    entries = [entry for report, _ in reports for entry in report.entries if entry.tools]
+    if any([tool.kind in ("edit", "command") for entry in entries for tool in entry.tools]):
+        return True
+    return any([own.sub_agents_of(new.session) for _, new in reports])
 
 
-def _is_said_by(name: str, request: str) -> bool:
-    """Whether a name holds all words of a request."""
-    words = [text.casefold().strip(" .!?…") for text in (name, request)]
-    return f" {words[1]} " in f" {words[0]} "
+def _cursors_from(since: float, changed: list[Changed], now: float, deadline: Deadline) -> Cursors:
+    """Return cursors in place of lost ones: new is what the sessions wrote since the time `since`."""
+    from .new_entries import cursors_at_end
 
-
-def _counted(number: int, noun: str, is_partial: bool) -> str:
-    """`3 files`; where only a part was read `3+ files`."""
-    return f"{number}+ {noun}s" if is_partial else counted(number, noun)
-
-
-def _actions(summary: SessionSummary, edited_file: str, is_partial: bool) -> list[str]:
-    """What was done, from many words to few: with the name of the one edited file, without it, without the reads."""
-    edited, named = "", ""
-    if summary.edited_files:
-        edited = f"edited {_counted(len(summary.edited_files), 'file', is_partial)}"
-    if len(summary.edited_files) == 1 and not is_partial:
-        named = f"edited {shorten(edited_file, FILE_CHARACTERS)}"
-    read = f"read {_counted(summary.files_read, 'file', is_partial)}" if summary.files_read else ""
-    ran = f"ran {_counted(summary.commands, 'command', is_partial)}" if summary.commands else ""
-    choices = ((named or edited, read, ran), (named or edited, ran), (edited, ran), (edited or ran or read,))
-    return [", ".join([part for part in parts if part]) for parts in choices]
-
-
-def _rest_line(names: list[str], unread: int, room: int) -> str:
-    """`+3 more: email, slack, cron`, with as many names as fit."""
-    if not names and not unread:
-        return ""
-    head = f"+{len(names) + unread} more"
-    fitting: list[str] = []
-    for name in names:
-        if len(head) + len(": ") + len(", ".join([*fitting, name])) > room:
-            break
-        fitting.append(name)
-    return f"{head}: {', '.join(fitting)}" if fitting else head
+    seen = int(since * 1000) / 1000  # in whole milliseconds, as transcripts have their times
+    lost: Cursors = {session.key: {"offset": 0, "tail": 0, "seen": seen} for session, _ in changed}
+    reported = [(session, status) for session, status in changed if status.st_mtime <= since]
+    return {**lost, **cursors_at_end(reported, now, deadline)}

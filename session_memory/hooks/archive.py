@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from ..activity.prompt_memories import forget_told
+from ..activity.state import forget_memories
 from ..archives.privacy import settle
 from ..archives.writer import archive_session
 from ..settings.homes import environment, host_of
@@ -47,7 +47,7 @@ def archive_when_written(context: Context) -> None:
     if host_of(context.home.root) not in ("", context.home.root):
         return
     if context.session:
-        forget_told(context.cursor_file)
+        forget_memories(context.cursor_file, context.session)
     runtime = context.runtime
     runtime.refresh(context.config_dir)  # at once: Gemini's next start may delete a chat
     wait_until_quiet(context.own_path)

@@ -40,19 +40,19 @@ _GROUPS = (
         "hooks.main", "hooks.prompt", "runtimes.claude", "settings.compiled",
         "transcripts.projects",
     ),
-    ("text.paths",), ("activity.cursor_file",), ("activity.touches",), ("activity.call_log",), ("hooks.tool_call",),
+    ("text.paths",), ("activity.state",), ("activity.actions",), ("activity.call_log",), ("hooks.tool_call",),
     ("transcripts.lines",), ("transcripts.mirror",),
     *[(f"runtimes.{name}",) for name in _RUNTIMES],
-    ("activity.delivery",),
+    ("activity.updates",),
     (
-        "activity.forks", "activity.report", "activity.unseen", "activity.updates", "activity.acknowledgement",
-        "runtimes.claude.records",
+        "activity.forks", "activity.report", "activity.new_entries", "activity.update_text",
+        "activity.acknowledgement", "runtimes.claude.records",
     ),
-    ("activity.in_hand", "activity.collision_file", "activity.collision_search"),
+    ("activity.prompt_collisions", "activity.collisions"),
     *[(f"runtimes.{name}.records",) for name in _RUNTIMES],
     ("runtimes.gemini.mirrors",), ("runtimes.opencode.mirrors",), ("transcripts.project_folders",),
-    ("activity.prompt_memories",), ("activity.unread",), ("activity.collision_lines",), ("activity.evidence",),
-    ("activity.git_collisions",), ("activity.call_facts",), ("text.shell_effects",),
+    ("activity.prompt_memories",), ("activity.collisions.lines",), ("activity.collisions.git",),
+    ("text.shell_effects",),
 )  # fmt: skip
 
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from ..errors import SessionMemoryError
 from ..runtimes import runtime
-from .prompt import count_as_told, joined, memories_for, update_for, write_notes
-from .tool_call import delivery_for, find_holds, hold_back
+from .prompt import joined, memories_for, observation, open_delivery, write_notes
+from .tool_call import delivery_for, find_objections, object_to
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,7 +29,7 @@ _LONGEST_PAUSE_SECONDS = 0.02
 def answering(
     log: HookLog, event_name: str, timeout_seconds: float, work: Callable[[Any, Handover], None]
 ) -> HookCallback:
-    """A callback that answers with what `work`, given the event, offers in time, and with `{}` otherwise.
+    """Return a callback that answers with what `work`, given the event, offers in time, and with `{}` otherwise.
 
     `work` runs in a thread, since files can take their time. What it raises is written to `log`.
     """
@@ -59,24 +59,24 @@ def answering(
 
 
 def offer_update(context: Context, handover: Handover) -> None:
-    """Offers what the session was not told yet, and the memories that its prompt is about. Raises SessionMemoryError,
-    OSError: then no cursor moved."""
-    with update_for(context, {}) as update:
-        memories = memories_for(context, update.text or "")
-        handover.offer(joined(update.text, memories.text if memories else "") or None)
-        count_as_told(context, memories)
+    """Offer what is new for the session, and the memories relevant to its prompt. Raises SessionMemoryError, OSError:
+    then no cursor moved."""
+    with open_delivery(context, *observation(context, {})) as delivery:
+        memories = memories_for(context, delivery)
+        delivery.prepare(memories.ids if memories else ())
+        handover.offer(joined(delivery.text, memories.text if memories else "") or None)
     write_notes(context, context.runtime.PROMPT_EVENT)
 
 
 def offer_collisions(context: Context, handover: Handover) -> None:
-    """Offers what others did to the file that a tool is about to edit. Nobody is asked: a program may have nobody to
-    ask. Raises SessionMemoryError, OSError: then it was not told."""
-    holds = find_holds(context)
+    """Offer the collisions over the file that a tool is about to edit. The user is not asked: a program may have none.
+    Raises SessionMemoryError, OSError: then nothing counts as reported."""
+    objections = find_objections(context)
     delivery = delivery_for(context)
     if delivery is not None:
         with delivery:
-            if holds:
-                hold_back(context, delivery, holds, can_ask=False)
+            if objections:
+                object_to(context, delivery, objections, can_ask=False)
             handover.offer(delivery.text or None)
     write_notes(context, context.runtime.TOOL_EVENT)
 
@@ -88,8 +88,8 @@ class TooLateError(SessionMemoryError):
 class Handover:
     """A text on its way from the thread that makes it to the callback that answers with it.
 
-    The text counts as told once it is received. If either side ends the handover before, it is not: an update that took
-    too long moves no cursor.
+    The text counts as reported once it is received. If either side ends the handover before, it does not: an update
+    that took too long moves no cursor.
     """
 
     def __init__(self, deadline: float) -> None:
@@ -99,19 +99,18 @@ class Handover:
         self._is_offered = self._is_received = self._is_over = False
 
     def offer(self, text: str | None) -> None:
-        """Waits until `text` was received. Raises TooLateError if that does not happen before the deadline."""
+        """Wait until `text` was received. Raises TooLateError if that does not happen before the deadline."""
         with self._changed:
             self._text, self._is_offered = text, True
             self._changed.wait_for(lambda: self._is_over, max(0.0, self._deadline - monotonic()))
             self._is_over = True
             if not self._is_received:
-                raise TooLateError("the answer was not ready in time: nothing was told, and no cursor moved")
+                raise TooLateError("the answer was not ready in time: nothing was reported, and no cursor moved")
 
     async def receive(self) -> str | None:
-        """What is offered before the deadline, else None.
+        """Return what is offered before the deadline, else None.
 
-        It polls: the SDK runs on asyncio and on trio, and on both any other way to wait for a thread would wait for one
-        that is stuck.
+        It polls: on asyncio and on trio any other way to wait for a thread would also wait for a stuck one.
         """
         import anyio
 
@@ -127,7 +126,7 @@ class Handover:
         return None
 
     def end(self) -> None:
-        """Ends the handover: what was not received by now will not be."""
+        """End the handover: what was not received by now will not be."""
         with self._changed:
             self._is_over = True
             self._changed.notify()

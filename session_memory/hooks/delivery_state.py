@@ -1,4 +1,4 @@
-"""What a session was told last, whether it got it, and what waits for its next prompt: asking moves no cursor."""
+"""State of deliveries: the last update of a session, if it arrived, and the next one. Reading it moves no cursor."""
 
 from __future__ import annotations
 
@@ -7,15 +7,14 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..activity.acknowledgement import Delivered, delivered
-from ..activity.changes import Observation
-from ..activity.cursor_file import KnownCursors
-from ..activity.delivery import waiting_text
+from ..activity.state import KnownState
+from ..activity.updates import waiting_text
 from ..settings.confined_group import held_home
 from ..settings.privacy import Privacy
 from ..transcripts.entries import INTRODUCTION
 from ..transcripts.gate import describe
 from .context import Context
-from .prompt import own_session
+from .prompt import observation
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -66,23 +65,24 @@ def state_in_group(group: Group, session_id: str) -> DeliveryState | None:
 
 
 def _state_of(context: Context) -> DeliveryState:
-    others, settings = context.other_sessions(), context.settings
-    own = own_session(context, {})
-    cursors = KnownCursors(own.cursor_file).cursors.get(own.key, {})
-    told = delivered(cursors, own)
-    starts = {context.directory, *[str(cursor.get("start", "")) for cursor in cursors.values()]}
-    is_withheld = told is not None and _hides_since(told.at, context.home, starts)
-    if told is not None and is_withheld:
-        told.text = None
+    settings = context.settings
+    own, observed = observation(context, {})
+    cursors = KnownState(own.cursor_file).cursors.get(own.key, {})
+    last = delivered(cursors, own)
+    starts = {str(cursor.get("start", "")) for cursor in cursors.values() if isinstance(cursor, dict)}
+    starts.add(context.directory)
+    is_withheld = last is not None and _hides_since(last.at, context.home, starts)
+    if last is not None and is_withheld:
+        last.text = None
     waiting = waiting_text(
         own,
-        Observation(own, others, settings),
+        observed,
         settings=settings,
         now=time.time(),
         limit=settings.max_characters,
         introduction=INTRODUCTION,
     )
-    return DeliveryState(told, waiting, is_withheld)
+    return DeliveryState(last, waiting, is_withheld)
 
 
 def _hides_since(at: float, home: Home, starts: Iterable[str]) -> bool:

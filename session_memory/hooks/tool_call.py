@@ -1,4 +1,4 @@
-"""A tool call: what others did to the files that it is about to edit, and whether a person is to be asked before."""
+"""Tool call: collisions over the files that it is about to edit, and objections that the user is asked about."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from ..activity.held_calls import Hold
+    from ..activity.approval import Objection
     from ..runtimes import Runtime
     from ..transcripts.entries import ToolUse
     from .context import Context, Event
@@ -26,23 +26,23 @@ _EDIT = "edit"
 
 
 def is_answered(event: Event, runtime: Runtime) -> bool:
-    """Whether the call edits a file, or may be one of git."""
+    """Check if the call edits a file or may run git."""
     calls = runtime.tool_calls(event)
     return any([bool(call.argument) and (call.kind == _EDIT or "git" in call.argument) for call in calls])
 
 
 def answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> None:
-    """Prints what the agent is to be told with the result of the call, or what a person is asked before it is made, if
-    anything. Raises SessionMemoryError, OSError: then it was not told."""
+    """Print what the agent gets with the result of the call, or what the user is asked before it, if anything. Raises
+    SessionMemoryError, OSError: then nothing counts as reported."""
     runtime = context.runtime
-    holds = find_holds(context)  # before anything is locked
+    objections = find_objections(context)  # before anything is locked
     delivery = context.deadline.attempt("collisions", delivery_for, context)
-    if delivery is None and holds:
+    if delivery is None and objections:
         delivery = CallDelivery(CallLog(context.cursor_file, runtime.sub_agent(context.event)))
     if delivery is not None:
         with delivery:
-            if holds:
-                hold_back(context, delivery, holds, can_ask=runtime.can_ask(context.event, environment()))
+            if objections:
+                object_to(context, delivery, objections, can_ask=runtime.can_ask(context.event, environment()))
             if delivery.reason:
                 print_answer(runtime.held_output(delivery.reason, delivery.text))
             elif delivery.text:
@@ -50,7 +50,7 @@ def answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> 
 
 
 def delivery_for(context: Context) -> CallDelivery | None:
-    """What others did to the files, to be told in a `with` block; None where the settings want nothing told. Raises
+    """Return the delivery of collisions over the files, for a `with` block; None if the settings want none. Raises
     SessionMemoryError, OSError."""
     runtime, event, settings = context.runtime, context.event, context.settings
     tools = runtime.tool_calls(event)
@@ -65,51 +65,52 @@ def delivery_for(context: Context) -> CallDelivery | None:
     return search.delivery(INTRODUCTION, settings.max_characters)
 
 
-def find_holds(context: Context) -> list[tuple[ToolUse, Hold]]:
-    """Return what speaks against the call, file by file, where the settings want that looked for. A git command that
-    could not be judged in time is held as well."""
+def find_objections(context: Context) -> list[tuple[ToolUse, Objection]]:
+    """Return the objections to the call, file by file, if the settings ask for them. A git command that could not be
+    judged in time is one too."""
     tools, settings = context.runtime.tool_calls(context.event), context.settings
     if not tools or settings.collisions != ASK:
         return []
-    from ..activity.held_calls import HoldSearch, unjudged
+    from ..activity.approval import ObjectionSearch, unjudged
 
     cwd, deadline = _cwd(context.event), context.deadline
     others = context.other_sessions()
-    search = HoldSearch(own_session(context, environment()), others, settings, time.time())
+    search = ObjectionSearch(own_session(context, environment()), others, settings, time.time())
     found = []
     for tool in tools:
         is_edit, before = tool.kind == _EDIT, len(deadline.late)
         if is_edit:
-            hold = deadline.attempt("edit", search.of_edit, resolved(tool.argument, cwd))
+            objection = deadline.attempt("edit", search.of_edit, resolved(tool.argument, cwd))
         else:
-            hold = deadline.attempt("git command", search.of_command, tool.argument, cwd)
-            if hold is None and len(deadline.late) > before:
-                hold = unjudged(tool.argument)
-        if hold is not None:
-            found.append((tool, hold))
+            objection = deadline.attempt("git command", search.of_command, tool.argument, cwd)
+            if objection is None and len(deadline.late) > before:
+                objection = unjudged(tool.argument)
+        if objection is not None:
+            found.append((tool, objection))
     return found
 
 
-def hold_back(context: Context, delivery: CallDelivery, holds: list[tuple[ToolUse, Hold]], *, can_ask: bool) -> None:
-    """Has a person asked before the call is made; where nobody `can_ask`, the agent is told it. An edit that was
-    allowed is not asked about again, unless the other session has edited the file again. Raises LockedError,
-    OSError."""
-    from ..activity.held_calls import reason_of, was_allowed
+def object_to(
+    context: Context, delivery: CallDelivery, objections: list[tuple[ToolUse, Objection]], *, can_ask: bool
+) -> None:
+    """Ask the user before the call; if the runtime cannot ask, tell the agent. An edit that was allowed is not asked
+    about again, unless the other session has edited the file again. Raises LockedError, OSError."""
+    from ..activity.approval import reason_of, was_allowed
 
     own, has_text, room = own_session(context, environment()), bool(delivery.text), context.settings.max_characters
     reasons: list[str] = []
-    for tool, hold in holds:
-        key = f"held {hold.session} {hold.path} "
-        earlier = delivery.settled(key, hold.time) if tool.kind == _EDIT else []
+    for tool, objection in objections:
+        key = f"held {objection.session} {objection.path} "
+        earlier = delivery.settled(key, objection.time) if tool.kind == _EDIT else []
         was_asked = any([was_allowed(own, call_id) for call_id in earlier if call_id])
         if was_asked if can_ask else earlier or has_text:
             continue
-        reasons.append(reason_of(hold, own.directory, time.time()))
-        if reasons[1:] and len(INTRODUCTION + "\n! ".join(reasons)) + 2 > room:  # the rest is told with another call
+        reasons.append(reason_of(objection, own.directory, time.time()))
+        if reasons[1:] and len(INTRODUCTION + "\n! ".join(reasons)) + 2 > room:  # the rest comes with another call
             del reasons[-1]
             break
         if tool.kind == _EDIT:
-            delivery.settle(key + (tool.call_id if can_ask else ""), hold.time)
+            delivery.settle(key + (tool.call_id if can_ask else ""), objection.time)
     if reasons and can_ask:
         delivery.reason = "; ".join(reasons)
     elif reasons:

@@ -256,7 +256,7 @@ def move_away(path: str) -> None:
         os.replace(path, f"{path}.corrupt-{os.getpid()}")
 
 
-def _open_own(path: str, flags: int) -> int:
+def open_own(path: str, flags: int) -> int:
     """Open a file as `open_private` does, but first move away anything that is not a file, or belongs to another
     user."""
     try:
@@ -274,7 +274,7 @@ def _open_own(path: str, flags: int) -> int:
 
 def write_private(path: str, content: bytes) -> None:
     """Write a file of mode 0600; leaves none behind if that fails, as on a full disk."""
-    descriptor = _open_own(path, os.O_WRONLY | os.O_TRUNC)
+    descriptor = open_own(path, os.O_WRONLY | os.O_TRUNC)
     try:
         written = 0
         while written < len(content):
@@ -316,10 +316,10 @@ def lock(path: str, wait_seconds: float) -> int:
     from ..errors import LockedError
 
     try:
-        descriptor = _open_own(path, os.O_RDWR)
+        descriptor = open_own(path, os.O_RDWR)
     except PermissionError:
         os.chmod(path.rpartition("/")[0], 0o700)  # a directory that this program made
-        descriptor = _open_own(path, os.O_RDWR)
+        descriptor = open_own(path, os.O_RDWR)
     deadline = monotonic() + wait_seconds
     while not _try_lock(descriptor):
         if monotonic() > deadline:

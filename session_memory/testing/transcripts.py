@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from ..activity.acknowledgement import delivered, settle, with_last
+from ..activity.acknowledgement import delivered, resolve_delivery, with_last
 from ..activity.changes import OwnSession
-from ..activity.cursor_file import LAST
+from ..activity.state import LAST
 from ..host.recovery import recover
 from ..runtimes.records import (
     CALLS,
@@ -165,12 +165,12 @@ class TestDelivery:
             path = fixture.laid_out(tmp_path)
             own = OwnSession("own", fixture.runtime, str(tmp_path / "own.json"), str(path))
             behind = {"other": {"offset": 7}}
-            before = with_last({}, behind, told[0], own, 1.0, has_collisions=False)
+            before = with_last({}, behind, told[0], own, 1.0)
             before[LAST]["offset"] = 0  # the transcript ended there when it was told
             found = delivered(before, own)
             assert found is not None
             assert (found.text, found.acknowledged) == (told[0], True)
-            assert settle(before, own).cursors["other"] == behind["other"]
+            assert resolve_delivery(before, own).cursors["other"] == behind["other"]
 
     def test_of_a_prompt_that_nothing_follows_it_is_not_known_yet(self, fixture: Fixture, tmp_path: Path) -> None:
         told = self.told(fixture)
@@ -180,7 +180,7 @@ class TestDelivery:
         content = path.read_bytes()
         path.write_bytes(content[: content.index(b"\n", told[1]) + 1])
         own = OwnSession("own", fixture.runtime, str(tmp_path / "own.json"), str(path))
-        before = with_last({}, {}, told[0], own, 1.0, has_collisions=False)
+        before = with_last({}, {}, told[0], own, 1.0)
         before[LAST]["offset"] = 0
         found = delivered(before, own)
         assert found is not None

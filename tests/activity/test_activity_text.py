@@ -9,7 +9,7 @@ from markdown_snapshot import MarkdownSnapshot
 from records import assistant, tool_result, user
 
 from session_memory.activity.report import Report, summarize
-from session_memory.activity.updates import HEADER, text_of
+from session_memory.activity.update_text import HEADER, text_of
 from session_memory.runtimes.claude import RUNTIME as CLAUDE
 from session_memory.transcripts.entries import Entry
 

@@ -16,7 +16,7 @@ from records import PiSession, stamp
 
 from bench.clones import Actor, Clone
 from session_memory.activity.changes import Observation, OwnSession
-from session_memory.activity.delivery import open_update
+from session_memory.activity.updates import open_update
 from session_memory.runtimes import runtime
 from session_memory.settings.compiled import Settings
 from session_memory.transcripts.entries import Session
@@ -274,10 +274,11 @@ class TestState:
         edited_after_reading(pair)
         pair.main.prompt()
         pair.main.prompt()  # finds what was told
+        pair.main.prompt()
         before = {path: path.stat().st_mtime_ns for path in pair.clone.state.iterdir()}
         pair.main.prompt()
         pair.main.prompt()
-        kept = pair.clone.state / f"{pair.main.id}.collisions"
+        kept = pair.clone.state / f"{pair.main.id}.json"
         assert kept.stat().st_mtime_ns == before[kept]
 
     def test_what_cannot_be_read_is_as_if_nothing_had_been_touched(self, pair):
@@ -285,7 +286,10 @@ class TestState:
         pair.discord.edit("src/db.py", "x\n")
         pair.main.prompt()
         pair.main.prompt()  # finds what was told
-        (pair.clone.state / f"{pair.main.id}.collisions").write_text("{")
+        kept = pair.clone.state / f"{pair.main.id}.json"
+        state = json.loads(kept.read_text())
+        state[pair.main.id][" collisions"] = "{"
+        kept.write_text(json.dumps(state))
         pair.discord.edit("src/app.py", "x\n")
         assert collisions(pair.main.prompt()) == []
         pair.main.read("src/app.py")
@@ -297,7 +301,7 @@ class TestState:
         pair.main.prompt()
         kept = list(pair.clone.state.glob(f"{pair.main.id}.*"))
         assert {path.stat().st_mode & 0o777 for path in kept} == {0o600}
-        assert len(kept) > 2
+        assert {path.suffix for path in kept} == {".json", ".lock"}
 
 
 def test_without_a_repository_edits_of_the_same_files_are_told(clone):

@@ -10,7 +10,7 @@ import pytest
 from records import NamedHome, append, assistant, exchange, line, new_id, record, user, write
 
 from session_memory.activity.changes import Observation, OwnSession
-from session_memory.activity.delivery import open_update
+from session_memory.activity.updates import open_update
 from session_memory.runtimes import runtime
 from session_memory.session_monitor import (
     get_session_updates,

@@ -16,8 +16,8 @@ from hooks_scene import run
 from records import append, assistant, line, user
 from tool_call_scene import Project
 
-from session_memory.activity.changes import changed_sessions
-from session_memory.activity.unseen import Budget, read_changed
+from session_memory.activity.changes import OwnSession, changed_sessions
+from session_memory.activity.new_entries import Budget, read_changed
 from session_memory.runtimes import runtime
 from session_memory.system.deadline import Deadline
 from session_memory.transcripts import lines
@@ -120,9 +120,14 @@ def test_long_sessions_that_are_seen_first_leave_the_last_dialogue_of_each_other
     os.utime(other, (1e9, 1e9))
     deadline = Deadline()
     changed = changed_sessions(sessions, {}, 0.0, deadline)
-    read, _ = read_changed(changed, {}, CLAUDE, time.time(), 0.0, 6, deadline)
+    read, _ = read_changed(reading(deadline), changed, {}, time.time(), 0.0, 6)
     assert [one.session.key for one in read] == ["long", "other"]
     assert read[1].bytes_read <= lines.FIRST_WINDOW_BYTES
+
+
+def reading(deadline):
+    """The session that reads the others."""
+    return OwnSession("own", CLAUDE, "", deadline=deadline)
 
 
 def read_all(sessions, cursors, budget):
@@ -130,7 +135,7 @@ def read_all(sessions, cursors, budget):
     cursors, now = json.loads(json.dumps(cursors)), time.time()
     deadline = Deadline()
     changed = changed_sessions(sessions, cursors, 0.0, deadline)
-    read, _ = read_changed(changed, cursors, CLAUDE, now, 0.0, 99, deadline, budget)
+    read, _ = read_changed(reading(deadline), changed, cursors, now, 0.0, 99, budget)
     assert deadline.notes == []
     texts = [entry.text for unseen in read for entry in unseen.entries]
     return {**cursors, **{unseen.session.key: unseen.cursor for unseen in read}}, texts
@@ -142,7 +147,7 @@ def test_a_line_that_does_not_matter_takes_no_memory_however_long(tmp_path):
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     deadline = Deadline()
     changed = changed_sessions([Session("a", str(path))], {}, 0.0, deadline)
-    (unseen,), _ = read_changed(changed, {}, CLAUDE, time.time(), 0.0, 9, deadline, Budget(read=1 << 30))
+    (unseen,), _ = read_changed(reading(deadline), changed, {}, time.time(), 0.0, 9, Budget(read=1 << 30))
     assert [entry.text for entry in unseen.entries] == ["before", "behind"]
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 60 * 1024
     assert os.stat(path).st_size > 80 * MEGABYTE

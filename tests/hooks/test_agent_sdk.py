@@ -20,7 +20,7 @@ from clients.claude import REPOSITORY, Claude, activity
 from memories_scene import EXPIRY, MemoryDirectory
 from records import NamedHome, append, exchange, new_id, show_told
 
-from session_memory.activity import cursor_file as cursors
+from session_memory.activity import state as cursors
 from session_memory.agent_sdk import session_updates_hook, start_upkeep
 
 if TYPE_CHECKING:

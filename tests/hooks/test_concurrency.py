@@ -108,7 +108,8 @@ class Crowd:
             return {}
         cursors = json.loads(path.read_bytes())[listener]
         told_last = cursors.pop(" last", {}).get("cursors", {})  # there is no transcript to ask: they count
-        return {name: cursor["offset"] for name, cursor in {**cursors, **told_last}.items() if name != listener}
+        known = {**cursors, **told_last}
+        return {name: one["offset"] for name, one in known.items() if name != listener and isinstance(one, dict)}
 
     def log_lines(self) -> list[str]:
         path = self.state_dir / "hook.log"

@@ -25,13 +25,13 @@ from session_memory.hooks import main
 main.{hook}()
 """
 SESSION_HANGS = """
-from session_memory.activity import unseen
-read = unseen._read_session
-def hang(session, *rest):
-    if {word!r} in open(session.path).read():
+from session_memory.activity import new_entries
+read = new_entries._read_session
+def hang(new, *rest):
+    if {word!r} in open(new.session.path).read():
         {hang}
-    return read(session, *rest)
-unseen._read_session = hang
+    return read(new, *rest)
+new_entries._read_session = hang
 """
 RUNTIME_HANGS = """
 from session_memory.runtimes.{folder} import RUNTIME
@@ -83,10 +83,10 @@ class TestAPrompt:
     def test_ends_where_its_own_state_hangs(self, plain: PlainUser, hang: str) -> None:
         plain.session(*exchange("usual question", "hi"))
         patch = f"""
-from session_memory.activity import cursor_file
+from session_memory.activity import state
 def hang(*_):
     {hang}
-cursor_file.lock = hang
+state.lock = hang
 """
         output, seconds = run(plain, patch)
         assert output == b""
@@ -112,10 +112,10 @@ def test_sessions_of_a_runtime_that_could_not_be_listed_once_are_not_told_of_aga
 
 class TestAGitCommand:
     PATCH = """
-from session_memory.activity import held_calls
+from session_memory.activity import approval
 def hang(*_):
     os.read(os.pipe()[0], 1)
-held_calls.HoldSearch.of_command = hang
+approval.ObjectionSearch.of_command = hang
 """
 
     @pytest.fixture

@@ -21,7 +21,7 @@ CALL_HOOK = ROOT / "hooks" / "pre_tool_use.py"
 EVERY_PROMPT = {
     "__future__", "_json",
     "session_memory", "session_memory.activity", "session_memory.hooks", "session_memory.settings", "session_memory.system",
-    "session_memory.text", "session_memory.transcripts", "session_memory.activity.changes", "session_memory.activity.standstill", "session_memory.transcripts.entries",
+    "session_memory.text", "session_memory.transcripts", "session_memory.activity.changes", "session_memory.transcripts.entries",
     "session_memory.errors", "session_memory.system.json", "session_memory.system.deadline", "session_memory.system.files", "session_memory.settings.homes",
     "session_memory.hooks.context", "session_memory.hooks.main", "session_memory.hooks.prompt", "session_memory.text.names", "session_memory.runtimes", "session_memory.runtimes.base",
     "session_memory.runtimes.claude",
@@ -29,23 +29,23 @@ EVERY_PROMPT = {
 }  # fmt: skip
 # Those with something to tell pay for these too.
 SOMETHING_NEW = {
-    "fcntl", "session_memory.activity.cursor_file", "session_memory.activity.delivery",
+    "fcntl", "session_memory.activity.state", "session_memory.activity.delivery", "session_memory.activity.updates",
     "session_memory.runtimes.records", "session_memory.runtimes.claude.records", "session_memory.text.timestamps",
-    "session_memory.transcripts.reader", "session_memory.transcripts.titles", "session_memory.transcripts.cursor", "session_memory.activity.unseen", "session_memory.text.sanitize", "session_memory.text.characters",
+    "session_memory.transcripts.reader", "session_memory.transcripts.titles", "session_memory.transcripts.cursor", "session_memory.activity.new_entries", "session_memory.text.sanitize", "session_memory.text.characters",
     "session_memory.text.secrets", "session_memory.text.secrets.rules",
-    "session_memory.activity.forks", "session_memory.activity.report", "session_memory.transcripts.lines", "session_memory.activity.updates", "session_memory.text.format", "session_memory.text.paths",
+    "session_memory.activity.forks", "session_memory.activity.report", "session_memory.transcripts.lines", "session_memory.activity.update_text", "session_memory.text.format", "session_memory.text.paths",
     "session_memory.activity.acknowledgement",
 }  # fmt: skip
 # What a project is has to be found out once, and again where a directory changed.
 NEW_PROJECT = {
-    "session_memory.transcripts.project_folders", "session_memory.system.git", "session_memory.activity.in_hand",
+    "session_memory.transcripts.project_folders", "session_memory.system.git", "session_memory.activity.prompt_collisions",
 }  # fmt: skip
 
 
 # A tool call with nothing new pays for these beside what every prompt does.
 EVERY_CALL = {
-    "session_memory.activity.cursor_file", "session_memory.activity.call_collisions", "session_memory.activity.call_log", "session_memory.activity.touch_index",
-    "session_memory.activity.touches", "session_memory.hooks.tool_call", "session_memory.text.paths",
+    "session_memory.activity.state", "session_memory.activity.call_collisions", "session_memory.activity.call_log",
+    "session_memory.activity.actions", "session_memory.hooks.tool_call", "session_memory.text.paths",
 }  # fmt: skip
 
 

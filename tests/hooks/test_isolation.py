@@ -17,8 +17,8 @@ from hooks_scene import ROOT, told
 from opencode_scene import OpenCodeDatabase, text
 from records import append, assistant, codex_line, exchange, new_id, stamp, user, write
 
-from session_memory.activity.evidence import TranscriptEvidence
-from session_memory.activity.touches import Touch
+from session_memory.activity.actions import FileAction
+from session_memory.activity.collisions.evidence import Evidence
 from session_memory.errors import SessionMemoryError
 from session_memory.runtimes import runtime
 from session_memory.settings.homes import person_home
@@ -30,8 +30,8 @@ ODD_TEXTS = ["a\0b", "\ud800", "\udcff"]
 @pytest.mark.timeout(20)
 def test_a_patch_over_several_files_without_an_id_has_no_result(tmp_path: Path) -> None:
     path = write(tmp_path / "own.jsonl", codex_line("response_item", {"type": "message"}), *[user("x")] * 9)
-    evidence = TranscriptEvidence({"": runtime("codex")}, {"": str(path)}, None, "")
-    assert evidence.end("", Touch("edit", "/a", 0.0, 0, ":1")) == (None, False)
+    evidence = Evidence({"": runtime("codex")}, {"": str(path)}, None, "")
+    assert evidence.end("", FileAction("edit", "/a", (0.0, 0, ":1"))) == (None, False)
 
 
 ODD_ROWS = {
@@ -160,4 +160,5 @@ def test_a_link_among_the_transcripts_is_logged_once_a_day(plain):
         os.utime(path, (time.time() - 3600,) * 2, follow_symlinks=False)
     for _ in range(3):
         plain.run()
-    assert list(plain.state_dir.glob("cursors/*.standstill"))  # nothing is read again for its sake
+    (state,) = plain.state_dir.glob("cursors/*.json")
+    assert " standstill" in json.loads(state.read_text())  # nothing is read again for its sake

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import os
 import time
+from pathlib import Path
 
 import pytest
 from git_scene import git, repository
@@ -33,7 +35,11 @@ def stand_still(plain: PlainUser) -> None:
     """Prompts until nothing is looked at any more."""
     for _ in range(3):
         assert plain.run() == b""
-    assert (plain.state_dir / "cursors" / f"{plain.session_id}.standstill").stat().st_size > 50
+    assert state(plain).read_bytes().startswith(b'{" standstill": [')
+
+
+def state(plain: PlainUser) -> Path:
+    return plain.state_dir / "cursors" / f"{plain.session_id}.json"
 
 
 def test_what_is_added_to_a_transcript_is_told(quiet):
@@ -62,13 +68,14 @@ def test_a_session_of_before_is_told_where_it_is_heard_of_further_back(plain):
 
 
 def test_what_was_told_is_told_again_where_the_cursors_are_gone(quiet):
-    (quiet.state_dir / "cursors" / f"{quiet.session_id}.json").unlink()
+    state(quiet).unlink()
     assert "hello" in told(quiet.run())
 
 
-@pytest.mark.parametrize("content", [b"", b"\n", b"\xff\n[]"])
-def test_a_file_that_something_else_stands_in_costs_nothing_but_time(quiet, content):
-    (quiet.state_dir / "cursors" / f"{quiet.session_id}.standstill").write_bytes(content)
+@pytest.mark.parametrize("wrong", [5, [], [1], ["x", 5], [1, "/nowhere"], {"a": 1}])
+def test_another_value_in_its_place_costs_nothing_but_time(quiet, wrong):
+    content = json.loads(state(quiet).read_text())
+    state(quiet).write_text(json.dumps({**content, " standstill": wrong}))
     stand_still(quiet)
 
 

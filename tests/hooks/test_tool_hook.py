@@ -122,15 +122,13 @@ def test_state_that_is_not_as_it_was_written_is_as_if_there_were_none(project):
     project.edited()
     project.output("db")
     (cursors,) = project.user.state_dir.glob("cursors/*.json")
-    cursors.with_suffix(".touched").write_text("{")
-    cursors.with_suffix(".calls").write_bytes(b"\xff[\n[1]\n")
+    cursors.with_suffix(".calls").write_bytes(b'\xff[\n[1]\n{"index": "prompt", "session": 5\n{"index": "prompt", 7}')
     assert project.told() == TOLD
 
 
 def test_what_stands_in_the_place_of_its_files_is_moved_away(project):
     project.edited()
     (cursors,) = project.user.state_dir.glob("cursors/*.json")
-    cursors.with_suffix(".touched").mkdir()
     cursors.with_suffix(".calls").mkdir()
     assert project.told() == TOLD
     assert project.output() == b""
@@ -166,9 +164,9 @@ def test_the_hook_leaves_what_belongs_to_the_prompt_as_it_is(project):
     assert project.told() == TOLD
     assert {path: path.read_bytes() for path in before} == before
     new = {path.suffix for path in project.user.state_dir.glob("cursors/*")} - {path.suffix for path in before}
-    assert new == {".calls", ".touched"}
+    assert new == {".calls"}
     assert [oct(path.stat().st_mode & 0o777) for path in project.user.state_dir.glob("cursors/*")] == ["0o600"] * (
-        len(before) + 2
+        len(before) + 1
     )
 
 

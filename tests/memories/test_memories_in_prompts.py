@@ -16,8 +16,8 @@ from memories_scene import EXPIRY, FEBRUARY, MemoryDirectory, conversation, fact
 from records import exchange
 
 from session_memory.activity import prompt_memories
-from session_memory.activity.collision_file import CollisionFile
-from session_memory.activity.touches import Touch
+from session_memory.activity.actions import FileAction
+from session_memory.activity.collisions.working_set import CollisionState
 from session_memory.memories.strategy import Memory
 from session_memory.settings import homes
 from session_memory.store.search.query import STOP_WORDS
@@ -87,7 +87,7 @@ class TestPrompt:
     def test_what_came_from_another_project_has_to_fit_better(self, memory_dir: MemoryDirectory) -> None:
         memory_dir.keep(EXPIRY)  # in /srv/app
         prompt = "look at the expiry of the login cookie and the theme of the settings page"
-        here, elsewhere = (prompt_memories.PromptedSession("", directory) for directory in ("/srv/app", "/srv/other"))
+        here, elsewhere = (prompt_memories.PromptedSession({}, directory) for directory in ("/srv/app", "/srv/other"))
         assert "3600" in told_with_prompt(memory_dir.directory, prompt, session=here)
         assert told_with_prompt(memory_dir.directory, prompt, session=elsewhere) == ""
         assert "3600" in told_with_prompt(memory_dir.directory, ASKED, session=elsewhere)
@@ -98,11 +98,9 @@ class TestPrompt:
         memory_dir.keep(
             fact("Rounding of vouchers is done in shop/cart.py", ""), fact("Rounding of vouchers is tested by hand", "")
         )
-        session = prompt_memories.PromptedSession(str(tmp_path / "cursors.json"), "/srv/app")
-        file = CollisionFile(session.cursor_file, 0.0)
-        file.in_hand.take([Touch("edit", "/srv/app/shop/cart.py", 1.0, 0, "")])
-        file.prepare()
-        file.commit()
+        state = CollisionState("", 0.0)
+        state.working_set.add([FileAction("edit", "/srv/app/shop/cart.py", (1.0, 0, ""))])
+        session = prompt_memories.PromptedSession({" collisions": state.content()}, "/srv/app")
         told = told_with_prompt(memory_dir.directory, "how are vouchers rounded?", session=session)
         assert told.index("shop/cart.py") < told.index("by hand")
 
@@ -133,7 +131,7 @@ class TestPrompt:
         memory_dir.keep(fact("Vouchers are rounded down before taxes", ""), of=source)
 
         def told() -> str:
-            session = prompt_memories.PromptedSession("", str(app))
+            session = prompt_memories.PromptedSession({}, str(app))
             return told_with_prompt(memory_dir.directory, "are vouchers rounded before taxes?", session=session)
 
         assert "rounded down" in told()

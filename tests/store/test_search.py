@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from records import assistant, exchange, lines, record, user
 from store_scene import EVERYTHING, Scene
 
-from session_memory.activity.updates import HEADER
+from session_memory.activity.update_text import HEADER
 from session_memory.store.search import search as search_module
 from session_memory.store.values import Filter, Hit, Hits
 

@@ -1,18 +1,22 @@
-"""The lines that tell of collisions. Pure."""
+"""Lines of an update about collisions. Pure."""
 
 from __future__ import annotations
 
-from ..system.git import is_commit
-from ..text.format import ELLIPSIS, enumerated, one_line, shorten
-from ..text.paths import relative
-from ..text.sanitize import all_for_prompt
-from ..text.timestamps import age
-from .collisions import BRANCH, EDITED, HEAD, MOVED, SHORT_COMMIT, TAKEN, Fact
-from .touches import READ
+from ...system.git import is_commit
+from ...text.format import ELLIPSIS, enumerated, one_line, shorten
+from ...text.paths import relative
+from ...text.sanitize import all_for_prompt
+from ...text.timestamps import age
+from ..actions import READ
+from ..call_log import EDITED
+from .facts import BRANCH, HEAD, MOVED, SHORT_COMMIT, TAKEN, Fact
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
+
+    from ..new_entries import NewEntries
+    from ..report import Report
 
 NAMED_FILES = 3
 PATH_CHARACTERS = 60
@@ -22,7 +26,7 @@ _ORDER = (HEAD, MOVED, TAKEN, EDITED, BRANCH)
 
 
 class Other:
-    """How another session is told of: its name, and whether its commands may be shown."""
+    """Another session in a line: its name, and if its commands may be shown."""
 
     __slots__ = ("may_quote", "name")
 
@@ -31,33 +35,38 @@ class Other:
         self.may_quote = may_quote
 
 
+def others_of(reports: Iterable[tuple[Report, NewEntries]]) -> dict[str, Other]:
+    """Return the sessions with reports by their keys."""
+    return {new.session.key: Other(report.called + "".join(report.place), report.may_quote) for report, new in reports}
+
+
 def lines_of(
     facts: list[Fact], others: Mapping[str, Other], directory: str, now: float, room: int
 ) -> tuple[list[str], list[Fact]]:
-    """A line for each that `facts` have in common, in at most `room` characters with a line feed before each, the
-    gravest first; and the facts that they tell. Paths are shown as seen from `directory`."""
+    """Return a line for each group of similar facts, in at most `room` characters with a line feed before each, the
+    gravest first; and the facts in them. Paths are relative to `directory`."""
     groups: dict[tuple[object, ...], list[Fact]] = {}
     for fact in sorted(facts, key=lambda fact: (_ORDER.index(fact.kind), fact.own_kind, -fact.is_after, -fact.time)):
         same = (fact.kind, fact.session, fact.own_kind, fact.is_after, fact.is_removed, fact.is_elsewhere, fact.words)
         groups.setdefault(same, []).append(fact)
     grouped = list(groups.values())
     texts = [_texts(group, others, directory) for group in grouped]
-    # Made quotable as one: that takes its time.
+    # Sanitized in one call, which is faster.
     quotable = iter(all_for_prompt([text for one in texts for text in one]))
     lines: list[str] = []
-    told: list[Fact] = []
+    reported: list[Fact] = []
     for group, raw in zip(grouped, texts):
         line = _line(group, others, [one_line(next(quotable)).replace('"', "'") for _ in raw], now)
         if len(line) + 1 <= room:
             room -= len(line) + 1
             lines.append(line)
-            told += group
-    return lines, told
+            reported += group
+    return lines, reported
 
 
 def _texts(group: list[Fact], others: Mapping[str, Other], directory: str) -> list[str]:
-    """The texts of a line that come from elsewhere: up to NAMED_FILES paths, what was and is checked out, the command,
-    the name."""
+    """Return the untrusted texts of a line: up to NAMED_FILES paths, both branches or commits, the command, the
+    name."""
     first = group[0]
     paths = [relative(fact.path, directory) for fact in group if fact.path]
     words = [f"'{word}'" if " " in word else word or ELLIPSIS for word in first.words]
@@ -66,7 +75,7 @@ def _texts(group: list[Fact], others: Mapping[str, Other], directory: str) -> li
 
 
 def _line(group: list[Fact], others: Mapping[str, Other], texts: list[str], now: float) -> str:
-    """The line about facts that have all but their path in common; `texts` are those of `_texts`, quotable."""
+    """Return the line about facts that differ only in their path; `texts` are those of `_texts`, sanitized."""
     first = group[0]
     other = others.get(first.session)
     *shown, before, after, command, name = texts
@@ -96,5 +105,5 @@ def _line(group: list[Fact], others: Mapping[str, Other], texts: list[str], now:
 
 
 def _head(head: str) -> str:
-    """What is checked out, as the beginning of a sentence."""
+    """Return the beginning of a sentence about the branch or commit checked out."""
     return f"HEAD is at {head[:SHORT_COMMIT]}" if is_commit(head) else f"branch is {shorten(head, NAME_CHARACTERS)}"

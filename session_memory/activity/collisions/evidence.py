@@ -1,32 +1,32 @@
-"""What transcripts, files and git say where a collision is suspected: asked only then, and each question once."""
+"""Evidence of a suspected collision, from transcripts, files and git: each question is asked once."""
 
 from __future__ import annotations
 
-from ..runtimes.records import RESULTS, SUB_AGENTS, CallResult
-from ..system.files import is_regular, open_regular, os, read_at, read_whole, status_at
-from ..system.git import Worktree, find_worktree, head_moves, staged_as_they_are
-from ..system.json import objects_in
-from ..transcripts.lines import last_line_end, lines_forward, windows_backward
+from ...runtimes.records import RESULTS, SUB_AGENTS, CallResult
+from ...system.files import is_regular, open_regular, os, read_at, read_whole, status_at
+from ...system.git import Worktree, find_worktree, head_moves, staged_as_they_are
+from ...system.json import objects_in
+from ...transcripts.lines import last_line_end, lines_forward, windows_backward
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from ..runtimes import Runtime
-    from ..system.git import HeadMove
-    from ..system.git_objects import GitObjects
-    from .touches import Touch
+    from ...runtimes import Runtime
+    from ...system.git import HeadMove
+    from ...system.git_objects import GitObjects
+    from ..actions import FileAction
 
-RESULT_BYTES = 64 * 1024 * 1024  # behind a call, in which its result is looked for
-CALL_BYTES = 2 * 1024 * 1024  # before a record that was written when its call was over, in which that is looked for
+RESULT_BYTES = 64 * 1024 * 1024  # searched behind a call for its result
+CALL_BYTES = 2 * 1024 * 1024  # searched before a record for its call, if the record was written when that was over
 WINDOW_BYTES = 64 * 1024  # most results stand close behind their call, and the calls close to each other
 NEAR_BYTES = 4 * 1024
-LARGEST_FILE = 1024 * 1024  # that is compared with what was written
+LARGEST_FILE = 1024 * 1024  # compared with what was written
 
 
-class TranscriptEvidence:
-    """The answers for a prompt. `paths` are the transcripts by the key of their session, that of the session at hand by
-    ''; `runtimes` those by whose rules they are read; `worktree` is its own."""
+class Evidence:
+    """Answers for one prompt or call. `paths` and `runtimes` are the transcripts and the runtimes by the key of their
+    session, '' for this session; `worktree` is this session's."""
 
     def __init__(
         self,
@@ -47,26 +47,35 @@ class TranscriptEvidence:
         self._objects: GitObjects | None = None
         self._found: dict[tuple[str, str], str | None] = {}
 
-    def end(self, session: str, touch: Touch) -> tuple[float | None, bool]:
-        """When the result of a call came, None where it has not, and whether the call failed."""
-        key = session, touch.call_id
+    def end(self, session: str, action: FileAction) -> tuple[float | None, bool]:
+        """Return when the result of a call came, None if it has not, and if the call failed."""
+        key = session, action.call_id
         if key not in self._ends:
-            self._ends[key] = self._find_end(session, touch) if touch.call_id else (None, False)
+            self._ends[key] = self._find_end(session, action) if action.call_id else (None, False)
         return self._ends[key]
 
-    def began(self, session: str, touch: Touch) -> float:
-        """Return when a call was made: its record may have been written only when it was over."""
-        key = session, touch.transcript, touch.offset
+    def began(self, session: str, action: FileAction) -> float:
+        """Return when a call was made: its record may have been written only at its end."""
+        key = session, action.transcript, action.offset
         if key not in self._begins:
-            path = touch.transcript or self._paths.get(session, "")
+            path = action.transcript or self._paths.get(session, "")
             runtime = self._runtimes.get(session)
-            began = runtime.call_began(_lines_back(path, touch.offset)) if runtime and path else None
-            self._begins[key] = touch.time if began is None else min(began, touch.time)
+            began = runtime.call_began(_lines_back(path, action.offset)) if runtime and path else None
+            self._begins[key] = action.time if began is None else min(began, action.time)
         return self._begins[key]
 
+    def is_done(self, session: str, action: FileAction) -> bool:
+        """Check if a call may have had its effect: a command that failed may have had it before."""
+        return action.is_command or not self.end(session, action)[1]
+
+    def ended(self, session: str, action: FileAction) -> float:
+        """Return when a call ended; when it was made if that is unknown."""
+        end, _ = self.end(session, action)
+        return action.time if end is None else end
+
     def modified(self, path: str, *, is_moved: bool = False) -> float | None:
-        """Return when the file was last modified; None where there is none, 0 for what is no file. One that was moved
-        there keeps that time, but not the one of the last change of its state."""
+        """Return when the file was last modified; None if there is none, 0 if it is not a regular file. A moved file
+        keeps its mtime, but not its ctime."""
         status = status_at(path, follow_symlinks=False)
         if status is None:
             return None
@@ -75,7 +84,7 @@ class TranscriptEvidence:
         return max(status.st_mtime, status.st_ctime) if is_moved else status.st_mtime
 
     def may_have_gone(self, path: str, since: float) -> bool:
-        """Check that a file that is not there may have been removed since a time: something was, from the directory."""
+        """Check if a missing file may have been removed since a time: its directory has changed since."""
         directory = path.rpartition("/")[0]
         status = None
         while directory and status is None:
@@ -83,78 +92,78 @@ class TranscriptEvidence:
             directory = directory.rpartition("/")[0]
         return status is None or status.st_mtime >= since
 
-    def is_as_written(self, path: str, touch: Touch) -> bool:
-        """Whether a file of this session has the content that its own call gave it, where that wrote all of it."""
-        written_in = touch.transcript or self._paths[""]
+    def is_as_written(self, path: str, action: FileAction) -> bool:
+        """Check if a file still has the content that this session's own call wrote, if that wrote all of it."""
+        written_in = action.transcript or self._paths[""]
         try:
             start, window = self._windows.get(written_in, (0, b""))
-            end = window.find(b"\n", touch.offset - start) if start <= touch.offset else -1
-            near = window[touch.offset - start : end] if end >= 0 else b""
-            line = near or next(_lines_from(written_in, touch.offset), b"")
+            end = window.find(b"\n", action.offset - start) if start <= action.offset else -1
+            near = window[action.offset - start : end] if end >= 0 else b""
+            line = near or next(_lines_from(written_in, action.offset), b"")
             found = objects_in(line)
-            edits = self._runtimes[""].records.edits(found[0], touch.call_id) if found else []
+            edits = self._runtimes[""].records.edits(found[0], action.call_id) if found else []
             is_whole = len(edits) == 1 and not edits[0][0]
             return is_whole and read_whole(path, LARGEST_FILE) == edits[0][1].encode()
         except (OSError, UnicodeError):
             return False
 
     def is_in_worktree(self, directory: str) -> bool:
-        """Check if a directory is in the worktree of this session, or, if that is in none, in none either."""
+        """Check if a directory is in this session's worktree; if it has none, in none either."""
         if directory not in self._is_own_worktree:
             own, found = self._worktree, find_worktree(directory, self._user_dir)
             self._is_own_worktree[directory] = (found and found.git_dir) == (own and own.git_dir)
         return self._is_own_worktree[directory]
 
     def staged(self, paths: list[str]) -> dict[str, str]:
-        """Those of the files that the index has as they are, with the names of their objects."""
+        """Return the files that the index has as they are on disk, with the names of their objects."""
         return staged_as_they_are(self._worktree, paths) if self._worktree else {}
 
     def moves(self) -> list[HeadMove]:
-        """How HEAD of this worktree moved, as far as the end of its log tells."""
+        """Return the moves of HEAD of this worktree at the end of its log."""
         if self._moves is None:
             self._moves = head_moves(self._worktree.git_dir, 0.0) if self._worktree else []
         return self._moves
 
     def has_changed(self, move: HeadMove, path: str) -> bool | None:
-        """Whether a file is another one in the commit that HEAD moved to; None where that cannot be told."""
+        """Check if the commit that HEAD moved to changed a file; None if unknown."""
         before = self._object(move.before, path) if move.before.strip("0") else ""
         after = self._object(move.after, path)
         return None if before is None or after is None else before != after
 
     def object_after(self, move: HeadMove, path: str) -> str | None:
-        """The name of the object that a file is in the commit that HEAD moved to; None where that cannot be told."""
+        """Return the name of a file's object in the commit that HEAD moved to; None if unknown."""
         return self._object(move.after, path)
 
     def _object(self, commit: str, path: str) -> str | None:
-        """What a commit has at an absolute path."""
+        """Return the name of the object that a commit has at an absolute path."""
         key = commit, path
         if key not in self._found:
             if not self._worktree or not path.startswith(self._worktree.root + "/"):
                 return None
             if self._objects is None:
-                from ..system.git_objects import GitObjects
+                from ...system.git_objects import GitObjects
 
                 self._objects = GitObjects(self._worktree.common_dir)
             self._found[key] = self._objects.at(commit, path[len(self._worktree.root) + 1 :])
         return self._found[key]
 
-    def _find_end(self, session: str, touch: Touch) -> tuple[float | None, bool]:
-        path = touch.transcript or self._paths.get(session, "")
-        # What a call wrote in several files has a result for each, whose ids end in a number of ours.
-        wanted = touch.call_id.partition(":")[0].encode("utf-8", "replace")
+    def _find_end(self, session: str, action: FileAction) -> tuple[float | None, bool]:
+        path = action.transcript or self._paths.get(session, "")
+        # A call that wrote several files has a result for each; we number their ids.
+        wanted = action.call_id.partition(":")[0].encode("utf-8", "replace")
         if session not in self._runtimes or not wanted:
             return None, False
-        records, whose = self._runtimes[session].records, SUB_AGENTS if touch.transcript else 0
-        for line in self._lines_from(path, touch.offset, wanted):
+        records, whose = self._runtimes[session].records, SUB_AGENTS if action.transcript else 0
+        for line in self._lines_from(path, action.offset, wanted):
             if records.prefilter(line, RESULTS):
                 for record in objects_in(line):
                     for event in records.events(record, 0, RESULTS | whose):
-                        if isinstance(event, CallResult) and event.call_id == touch.call_id:
+                        if isinstance(event, CallResult) and event.call_id == action.call_id:
                             return records.time(record), event.has_failed
         return None, False
 
     def _lines_from(self, path: str, offset: int, wanted: bytes) -> Iterator[bytes]:
-        """The lines from the one at `offset` on that hold `wanted`: those near it out of a window that is read once."""
+        """Yield the lines from `offset` on that contain `wanted`, the near ones from a window that is read once."""
         start, window = self._windows.get(path, (0, b""))
         end = start + len(window) - (NEAR_BYTES if len(window) == WINDOW_BYTES else 0)
         if not start <= offset < end:
@@ -181,7 +190,7 @@ def _read_window(path: str, offset: int) -> bytes:
 
 
 def _lines_from(path: str, offset: int, wanted: bytes = b"") -> Iterator[bytes]:
-    """Yield the complete lines of a transcript from `offset` on that hold `wanted`, as far as RESULT_BYTES reach."""
+    """Yield the complete lines of a transcript from `offset` on that contain `wanted`, within RESULT_BYTES."""
     try:
         descriptor = open_regular(path)
     except OSError:
@@ -196,7 +205,7 @@ def _lines_from(path: str, offset: int, wanted: bytes = b"") -> Iterator[bytes]:
 
 
 def _lines_back(path: str, offset: int) -> Iterator[bytes]:
-    """Yield the line at `offset` and those before it, the last first, as far as CALL_BYTES reach."""
+    """Yield the line at `offset` and those before it, the last first, within CALL_BYTES."""
     yield next(_lines_from(path, offset), b"")
     try:
         descriptor = open_regular(path)

@@ -1,0 +1,77 @@
+"""`python -m bench.modules`: the modules of the package whose functions a prompt with news calls, without `runtimes/`.
+
+The hook runs in a process of its own under `sys.setprofile`. Counted are calls of functions, not the imports.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from .scenes import KILOBYTE, REPOSITORY, News, Scene
+from .sources import generated
+from .stopwatch import Command, Stopwatch
+
+SIZES = [60 * KILOBYTE] * 3
+LIMIT = 15
+SEED = 7
+PACKAGE = "session_memory."
+PROGRAM = """
+import sys
+from importlib import import_module
+sys.path.append(sys.argv[1])
+files, entered = import_module("session_memory.system.files"), set()
+
+def note(frame, event, argument):
+    if event == "call" and frame.f_code.co_flags & 1:  # a function, not the body of a module or class
+        entered.add(frame.f_globals.get("__name__"))
+
+def end(status):
+    sys.setprofile(None)
+    print(*sorted(filter(None, entered)), file=sys.stderr)
+    sys.exit(status)
+
+files.os._exit = end
+main = import_module("session_memory.hooks.main")
+sys.setprofile(note)
+main.user_prompt_submit()
+"""
+
+
+def main() -> int:
+    """Return the exit code: 1 if the limit is exceeded and `--check` is given."""
+    parser = argparse.ArgumentParser("python -m bench.modules", description=__doc__)
+    parser.add_argument("--check", action="store_true", help=f"exit with 1 if there are more than {LIMIT}")
+    options = parser.parse_args()
+    entered = modules_of_prompt()
+    print(*entered, f"{len(entered)} modules (at most {LIMIT})", sep="\n")
+    return 1 if options.check and len(entered) > LIMIT else 0
+
+
+def modules_of_prompt() -> list[str]:
+    """Return the names of the modules that a prompt with news enters."""
+    with tempfile.TemporaryDirectory(prefix="session-memory-bench-") as name, Stopwatch() as stopwatch:
+        scene = Scene(Path(name), REPOSITORY, generated(SEED), SIZES)
+        news = News(scene, 20, stopwatch)
+        news.bring()
+        found = entered_by(scene.hook())
+    return [one for one in found if not one.startswith("runtimes.")]
+
+
+def entered_by(command: Command) -> list[str]:
+    """Return the modules of the package that the hook enters, by its event and environment. Raises RuntimeError if it
+    has nothing to print."""
+    arguments = [sys.executable, "-I", "-S", "-c", PROGRAM, str(REPOSITORY)]
+    done = subprocess.run(arguments, input=command.stdin, env=command.environment, capture_output=True, check=True)
+    if not json.loads(done.stdout or b"{}"):
+        raise RuntimeError("the hook printed nothing")
+    names = done.stderr.decode().split()
+    return sorted({one.removeprefix(PACKAGE) for one in names if one.startswith(PACKAGE)} - {"runtimes"})
+
+
+if __name__ == "__main__":
+    sys.exit(main())

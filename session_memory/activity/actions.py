@@ -1,0 +1,142 @@
+"""Actions of a session on files and with git: one value for each file or git command of a tool call."""
+
+from __future__ import annotations
+
+from ..text.paths import resolved
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable
+
+    from ..runtimes import Runtime
+    from ..transcripts.entries import Entry
+
+READ, EDIT, REMOVE, GIT, COMMAND = "read", "edit", "remove", "git", "command"
+# Commands of git that change nothing where they are run.
+READ_ONLY = (
+    "blame", "branch", "diff", "fetch", "log", "ls-files", "push", "remote", "rev-parse", "show", "status",
+)  # fmt: skip
+DECODED_BYTES = 2 * 1024 * 1024  # of one sub-agent at most: the rest is read the next time
+READ_BYTES = 16 * 1024 * 1024  # of one sub-agent at most
+
+
+class FileAction:
+    """One action of a tool call. `kind` is READ, EDIT or REMOVE of the file at `path`, GIT with the `words` of a git
+    command in the directory `path`, or COMMAND for any other command. `is_command` says that a command did it,
+    `is_doubtful` that it did so only if another one let it.
+
+    `time` is when the call was made, in seconds since the epoch; `offset` and `call_id` find it in its transcript, and
+    behind it its result. The transcript is the session's, or for a sub-agent's call the one at `transcript`.
+    `is_elsewhere` marks an action on another machine's copy of the file.
+    """
+
+    __slots__ = (
+        "call_id", "is_command", "is_doubtful", "is_elsewhere", "kind", "offset", "path", "time", "transcript", "words",
+    )  # fmt: skip
+
+    def __init__(
+        self, kind: str, path: str, place: tuple[float, int, str], *, is_command: bool = False,
+        words: Iterable[str] = (), transcript: str = "", is_doubtful: bool = False, is_elsewhere: bool = False,
+    ) -> None:  # fmt: skip
+        """`place` is its time, offset and call id."""
+        self.kind = kind
+        self.path = path
+        self.time, self.offset, self.call_id = place
+        self.is_command = is_command
+        self.words = tuple(words)
+        self.transcript = transcript
+        self.is_doubtful = is_doubtful
+        self.is_elsewhere = is_elsewhere
+
+
+def always(command: str) -> bool:
+    """Return True: parse every command."""
+    return True
+
+
+def actions_of(entries: Iterable[Entry], is_wanted: Callable[[str], bool] = always) -> list[FileAction]:
+    """Return the actions of the tool calls in `entries`, in their order. Only the commands that `is_wanted` accepts are
+    parsed; of the others only the COMMAND is returned."""
+    found: list[FileAction] = []
+    for entry in entries:
+        if entry.timestamp is None:
+            continue
+        for tool in entry.tools:
+            place = (entry.timestamp, entry.offset, tool.call_id)
+            if tool.kind in (EDIT, READ):
+                path = resolved(tool.argument, entry.cwd)
+                if path:
+                    found.append(FileAction(tool.kind, path, place))
+            elif tool.kind == COMMAND:
+                found.append(FileAction(COMMAND, "", place, is_command=True))
+                if is_wanted(tool.argument):
+                    from ..text.shell_effects import effects_of
+
+                    for effect in effects_of(tool.argument, entry.cwd):
+                        found.append(FileAction(effect.kind, effect.path, place, is_command=True, words=effect.words))
+                        found[-1].is_doubtful = effect.is_doubtful
+    return found
+
+
+def actions_elsewhere(entries: Iterable[Entry], root: str) -> list[FileAction]:
+    """Return the edits on another machine, by the paths that the files have in the repository at `root` here. The
+    commands run there are unknown."""
+    return [
+        FileAction(EDIT, f"{root}/{tool.argument}", (entry.timestamp, entry.offset, ""), is_elsewhere=True)
+        for entry in entries
+        for tool in entry.tools
+        if entry.timestamp is not None and tool.kind == EDIT and not tool.argument.startswith("/")
+    ]
+
+
+def sub_agent_actions(
+    transcripts: Iterable[str],
+    runtime: Runtime,
+    offsets: dict[str, int],
+    oldest: float,
+    is_wanted: Callable[[str], bool] = always,
+    directories: Collection[str] | None = None,
+) -> list[FileAction]:
+    """Return the actions of the sub-agents with these `transcripts` in `directories` (None for all) behind `offsets`,
+    which advance; at first sight those since the time `oldest`. `is_wanted` is as in `actions_of`."""
+    found: list[FileAction] = []
+    for path in transcripts:
+        try:
+            entries = _sub_agent_entries(path, runtime, offsets, oldest)
+        except OSError:
+            continue
+        if directories is not None:
+            entries = [entry for entry in entries if entry.cwd in directories]
+        for action in actions_of(entries, is_wanted):
+            action.transcript = path
+            found.append(action)
+    return found
+
+
+def _sub_agent_entries(path: str, runtime: Runtime, offsets: dict[str, int], oldest: float) -> list[Entry]:
+    """Return the entries of a transcript behind its offset, which advances. Raises OSError."""
+    from itertools import takewhile
+
+    from ..system.files import open_regular, os
+    from ..transcripts.entries import Entry
+    from ..transcripts.lines import first_line, last_line_end, lines_forward
+    from ..transcripts.reader import TranscriptReader
+
+    descriptor = open_regular(path)
+    try:
+        status = os.fstat(descriptor)
+        start = offsets.get(path, 0)
+        if status.st_size == start or (path not in offsets and status.st_mtime < oldest):
+            return []
+        start = start if start < status.st_size else 0
+        end = last_line_end(descriptor, start, status.st_size, status.st_size) or start
+        reader = TranscriptReader(runtime, first_line(descriptor), of_sub_agents=True)
+        reader.reached = start
+        lines = lines_forward(descriptor, start, end, start + READ_BYTES)
+        read = list(reader.forward(takewhile(lambda _: reader.decoded < DECODED_BYTES, lines)))
+        offsets.pop(path, None)
+        offsets[path] = reader.reached
+    finally:
+        os.close(descriptor)
+    entries = [one for one in read if isinstance(one, Entry)]
+    return [one for one in entries if (one.timestamp or 0.0) >= oldest and not one.is_copy]

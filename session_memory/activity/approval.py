@@ -1,0 +1,268 @@
+"""Approval: calls that the user is asked about if the settings say so. These are an edit of a file that another session
+has edited and not committed, and a git command that reaches such edits or moves the worktree of another session.
+
+A session whose transcript was not written to in the last ACTIVE_SECONDS counts only for edits that a git command
+reaches. One with more new entries than can be read at once may have made such an edit.
+"""
+
+from __future__ import annotations
+
+from ..runtimes.records import RESULTS, SUB_AGENTS, CallResult
+from ..system.files import read_end, status_at
+from ..system.git import find_worktree, head_moves
+from ..system.json import objects_in
+from ..text.paths import relative, resolved
+from .actions import EDIT, GIT, actions_of, sub_agent_actions
+from .call_log import ActionIndex, CallLog
+from .changes import changed_sessions
+from .collisions.evidence import Evidence
+from .collisions.facts import SLACK_SECONDS
+from .collisions.git import MOVES, commits_or_stages, has_flag, overwrites
+from .new_entries import Budget, read_changed
+from .report import reports_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from ..settings.compiled import Settings
+    from ..system.git import Worktree
+    from ..transcripts.entries import Session
+    from .actions import FileAction
+    from .changes import Changed, OwnSession
+    from .new_entries import NewEntries
+    from .report import Report
+
+ACTIVE_SECONDS = 15 * 60
+DECODED_BYTES = 32 * 1024 * 1024  # of all transcripts: if that is not enough, the user is asked
+READ_BYTES = 256 * 1024 * 1024
+RESULT_BYTES = 2 * 1024 * 1024  # at the end of a transcript, searched for the result of a call
+_NEW_BRANCH = ("-b", "-B", "--orphan", "--detach", "-d")
+
+
+class Objection:
+    """Reason to ask about a call: the session with the key `session`, called `name`, edited the file at `path` at
+    `time`, or with path '' was active then in the worktree. `command` is the git command in question. If it
+    `is_possible`, not all entries of the session could be read."""
+
+    __slots__ = ("command", "is_possible", "name", "path", "session", "time")
+
+    def __init__(
+        self, session: str, name: str, time: float, path: str = "", command: str = "", *, is_possible: bool = False
+    ) -> None:
+        self.session = session
+        self.name = name
+        self.time = time
+        self.path = path
+        self.command = command
+        self.is_possible = is_possible
+
+
+class ObjectionSearch:
+    """Search for objections to a call of the session `own` in what `sessions` did until `now`."""
+
+    def __init__(self, own: OwnSession, sessions: list[Session], settings: Settings, now: float) -> None:
+        self._own = own
+        self._settings = settings
+        self._now = now
+        self._oldest = now - settings.first_sight_seconds
+        self._sessions = changed_sessions(sessions, {}, self._oldest, own.deadline)
+        self._active = [changed for changed in self._sessions if changed[1].st_mtime >= now - ACTIVE_SECONDS]
+
+    def of_edit(self, path: str) -> Objection | None:
+        """Return the objection to an edit of the file at `path` (absolute). Raises OSError if the log cannot be
+        written."""
+        worktree = self._worktree(path.rpartition("/")[0]) if self._active else None
+        return self._uncommitted(Reach((path,)), worktree, self._active) if worktree else None
+
+    def of_command(self, command: str, directory: str) -> Objection | None:
+        """Return the objection to a command line that is run in `directory`. Raises OSError as `of_edit` does."""
+        if not self._sessions:
+            return None
+        from ..text.shell_effects import effects_of
+
+        for effect in effects_of(command, directory):
+            reach = reach_of(effect.words, effect.path, _is_there) if effect.kind == GIT else Reach((effect.path,))
+            worktree = self._worktree(effect.path) if reach else None
+            if reach is None or worktree is None:
+                continue
+            found = self._working_in(worktree) if reach.moves else self._uncommitted(reach, worktree, self._sessions)
+            if found is not None:
+                found.command = " ".join(["git", *effect.words]) if effect.kind == GIT else ""
+                return found
+        return None
+
+    def _worktree(self, directory: str) -> Worktree | None:
+        return find_worktree(directory, self._own.user_dir)
+
+    def _uncommitted(self, reach: Reach, worktree: Worktree, sessions: list[Changed]) -> Objection | None:
+        """Return the last edit of one of the sessions that `reach` covers and that was not committed since."""
+        index = ActionIndex(CallLog(self._own.cursor_file), "approval", {})
+        everyone, budget = [session for session, _ in self._sessions], Budget(DECODED_BYTES, READ_BYTES)
+        index.read_on(self._own, everyone, self._now, self._oldest, budget)
+        commits = [one.time for one in head_moves(worktree.git_dir, self._oldest) if one.message.startswith("commit")]
+        committed = max(commits, default=0.0)
+        found = []
+        for changed in sessions:
+            for path, time in index.edited.get(changed[0].key, {}).items():
+                if int(time) > committed and path.startswith(worktree.root + "/") and reach.covers(path):
+                    found.append((time, path, changed))
+            if index.is_behind(changed[0].key):
+                found.append((0.0, "", changed))
+        for time, path, changed in sorted(found, key=lambda one: -one[0]):
+            objection = self._seen_edit(changed, path, time, worktree) if path else self._possible_edit(changed)
+            if objection is not None:
+                return objection
+        return None
+
+    def _seen_edit(self, changed: Changed, path: str, time: float, worktree: Worktree) -> Objection | None:
+        """Return the edit as its transcript and the disk show it; None if it was refused or is hidden."""
+        for report, new in self._read(changed, time - 1):
+            key, name = new.session.key, report.called + "".join(report.place)
+            paths = {"": self._own.path, key: new.session.path}
+            runtimes = {"": self._own.runtime, key: self._own.runtime_of(new.session)}
+            evidence = Evidence(runtimes, paths, worktree, self._own.user_dir)
+            for action in reversed(self._actions(report, new, time - 1)):
+                if action.kind != EDIT or action.path != path:
+                    continue
+                modified = evidence.modified(path, is_moved=bool(action.words))
+                end, has_failed = evidence.end(key, action)
+                is_done = end is not None and (action.is_command or not has_failed)
+                if is_done and (modified or 0.0) >= evidence.began(key, action) - SLACK_SECONDS:
+                    return Objection(key, name, action.time, path)
+            if new.is_partial:
+                return Objection(key, name, time, path, is_possible=True)
+        return None
+
+    def _possible_edit(self, changed: Changed) -> Objection | None:
+        """Return that a session may have made an edit, as not all could be read; None if it is hidden."""
+        for report, new in self._read(changed, self._now - ACTIVE_SECONDS):
+            name = report.called + "".join(report.place)
+            return Objection(new.session.key, name, report.last_active, is_possible=True)
+        return None
+
+    def _working_in(self, worktree: Worktree) -> Objection | None:
+        """Return the session that worked last in a worktree."""
+        found = []
+        for changed in self._active:
+            for report, new in self._read(changed, self._now - ACTIVE_SECONDS):
+                places = {entry.cwd: entry.timestamp for entry in report.entries if entry.tools and entry.timestamp}
+                for cwd, time in places.items():
+                    there = self._worktree(cwd)
+                    if there and there.git_dir == worktree.git_dir:
+                        found.append(Objection(new.session.key, report.called + "".join(report.place), time))
+        return max(found, key=lambda one: one.time, default=None)
+
+    def _read(self, changed: Changed, oldest: float) -> list[tuple[Report, NewEntries]]:
+        """Return what a session did since the time `oldest`, as far as the rules permit; at most one report."""
+        own, budget = self._own, Budget(DECODED_BYTES, READ_BYTES)
+        read, _ = read_changed(own, [changed], {}, self._now, oldest, 1, budget)
+        found = reports_of(read, own, self._settings, self._now)
+        return [(report, new) for report, new in found if report is not None]
+
+    def _actions(self, report: Report, new: NewEntries, oldest: float) -> list[FileAction]:
+        places, runtime = {entry.cwd for entry in report.entries}, self._own.runtime_of(new.session)
+        transcripts = self._own.sub_agents_of(new.session)
+        found = sub_agent_actions(transcripts, runtime, {}, oldest, directories=places)
+        return sorted([*found, *actions_of(report.entries)], key=lambda action: action.time)
+
+
+def unjudged(command: str) -> Objection:
+    """Return the objection to a git command that could not be judged in time: the user knows better."""
+    return Objection("", "", 0.0, command=command)
+
+
+def reason_of(objection: Objection, directory: str, now: float) -> str:
+    """Return an objection in words for the user. Paths are relative to `directory`."""
+    from ..text.format import one_line, shorten
+    from ..text.sanitize import all_for_prompt
+    from ..text.timestamps import age
+
+    texts = [objection.name, relative(objection.path, directory), objection.command]
+    name, path, command = [one_line(text).replace('"', "'") for text in all_for_prompt(texts)]
+    name, path, command = shorten(name, 40), shorten(path, 60), shorten(command, 60)
+    when = age(now - objection.time)
+    if not objection.session:
+        return f'"{command}" could not be checked in time against what other sessions have not committed'
+    if objection.is_possible:
+        reached = f'"{command}" reaches' if command else "is edited here"
+        return f"{name} wrote too much to be read at once (active {when}) and may have edited what {reached}"
+    if not objection.path:
+        return f'"{command}" moves the worktree that {name} works in (active {when})'
+    if command:
+        return f'"{command}" reaches {path}, which {name} edited {when} and has not committed'
+    return f"{name} edited {path} {when} and has not committed it"
+
+
+def was_allowed(own: OwnSession, call_id: str) -> bool:
+    """Check if a call of the session or its sub-agents succeeded, as the end of a transcript shows: then the user has
+    allowed it."""
+    records, wanted = own.runtime.records, call_id.encode()
+    for path in (own.path, *own.sub_agents()):
+        for line in read_end(path, RESULT_BYTES).split(b"\n"):
+            if wanted in line and records.prefilter(line, RESULTS):
+                for record in objects_in(line):
+                    events = [*records.events(record, 0, RESULTS), *records.events(record, 0, RESULTS | SUB_AGENTS)]
+                    results = [one for one in events if isinstance(one, CallResult) and one.call_id == call_id]
+                    if any([not one.has_failed for one in results]):
+                        return True
+    return False
+
+
+def _is_there(path: str) -> bool:
+    return status_at(path) is not None
+
+
+class Reach:
+    """Reach of a command: with `moves` the whole worktree, which is then at another commit; else the uncommitted work
+    below one of `paths` (absolute; '' for the whole worktree)."""
+
+    __slots__ = ("moves", "paths")
+
+    def __init__(self, paths: tuple[str, ...] = (), *, moves: bool = False) -> None:
+        self.paths = paths
+        self.moves = moves
+
+    def covers(self, path: str) -> bool:
+        """Check if it reaches uncommitted changes of the file at `path`."""
+        return any([not one or path == one or path.startswith(one.rstrip("/") + "/") for one in self.paths])
+
+
+def reach_of(words: tuple[str, ...], directory: str, is_there: Callable[[str], bool]) -> Reach | None:
+    """Return the reach of the git command with these `words`, from the subcommand on, in `directory`; None if it is
+    harmless to others. `is_there` checks if a path exists."""
+    command, rest = words[0], words[1:]
+    if not (commits_or_stages(words) or overwrites(words)):
+        return None
+    if command in MOVES:
+        return None if set(rest) & {"--abort", "--continue", "--skip", "--quit"} else Reach(moves=True)
+    if command in ("checkout", "restore"):
+        return _checked_out(command, rest, directory, is_there)
+    if command == "reset" and [word for word in rest if not word.startswith("-") and word != "HEAD"]:
+        return Reach(moves=True)
+    if command == "clean":
+        return Reach(_paths(rest, directory) or (directory,))
+    if command == "commit":
+        return Reach(("",)) if any([has_flag(word, "a") or word == "--all" for word in rest]) else None
+    if command == "add":
+        is_all = any([has_flag(word, "Au") or word in ("--all", "--update") for word in rest])
+        return Reach(_paths(rest, directory) or (("",) if is_all else ()))
+    return Reach(("",))  # a stash, or a reset to HEAD
+
+
+def _checked_out(command: str, rest: tuple[str, ...], directory: str, is_there: Callable[[str], bool]) -> Reach | None:
+    """Return the reach of `checkout` or `restore`: a branch moves the worktree, paths overwrite uncommitted work."""
+    if "--" in rest:
+        return Reach(_paths(rest[rest.index("--") + 1 :], directory))
+    if command == "restore":
+        return None if "--staged" in rest and "--worktree" not in rest else Reach(_paths(rest, directory))
+    paths = _paths(rest, directory)
+    if not paths or any([word in _NEW_BRANCH for word in rest]):
+        return Reach(moves=True) if rest else None
+    if len(paths) > 1 and not is_there(paths[0]):  # out of a commit
+        paths = paths[1:]
+    return Reach(paths) if all([is_there(path) for path in paths]) else Reach(moves=True)
+
+
+def _paths(words: tuple[str, ...], directory: str) -> tuple[str, ...]:
+    return tuple([resolved(word, directory) for word in words if word and not word.startswith("-")])

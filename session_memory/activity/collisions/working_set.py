@@ -1,0 +1,162 @@
+"""Working set: the files that a session has read or edited and not released, kept between its prompts."""
+
+from __future__ import annotations
+
+from ...system.files import real_path, status_at
+from ...system.json import sealed, unsealed
+from ..actions import COMMAND, EDIT, GIT, READ, READ_ONLY, REMOVE, FileAction
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from typing import Any
+
+    from .evidence import Evidence
+
+KEPT_ACTIONS = 4  # on one path: the last ones may have been refused
+MOST_PATHS = 400
+MOST_OPEN = 100
+MOST_REPORTED = 400
+MOST_SUB_AGENTS = 400
+
+
+class WorkingSet:
+    """The last `actions` on each path, and the `commands` since the session's last update, at the time `updated`."""
+
+    def __init__(self, updated: float = 0.0) -> None:
+        self.updated = updated
+        self.actions: dict[str, list[FileAction]] = {}
+        self.commands: list[FileAction] = []
+
+    def add(self, actions: Iterable[FileAction]) -> None:
+        """Add later actions."""
+        for action in actions:
+            if action.is_doubtful and action.kind in (EDIT, REMOVE):
+                continue
+            if action.kind in (EDIT, READ):
+                before = self.actions.pop(action.path, [])
+                if len(before) >= KEPT_ACTIONS:  # keep an edit rather than the read before it
+                    del before[before[0].kind == EDIT and before[1].kind == READ]
+                self.actions[action.path] = [*before, action]
+            elif action.kind == REMOVE:
+                for path in self.reached_by(action):
+                    del self.actions[path]
+            else:
+                self.commands.append(action)
+
+    def limit(self, paths: Iterable[str]) -> None:
+        """Drop all other paths."""
+        self.actions = {path: self.actions[path] for path in paths if path in self.actions}
+
+    def last(self, path: str, evidence: Evidence, kinds: tuple[str, ...] = (EDIT, READ)) -> FileAction | None:
+        """Return the last action on a path that was not refused; None if there is none."""
+        for action in reversed(self.actions.get(path, ())):
+            if action.kind in kinds and evidence.is_done("", action):
+                return action
+        return None
+
+    def reached_by(self, action: FileAction) -> list[str]:
+        """Return the paths that an action affects: its own, or all below a directory that is removed."""
+        if action.path in self.actions:
+            return [action.path]
+        if action.kind == REMOVE:
+            return [path for path in self.actions if path.startswith(action.path + "/")]
+        return []
+
+    def is_concerned_by(self, action: FileAction) -> bool:
+        """Check if another session's action changes a file of the set, or is a git command that changes something."""
+        if action.kind in (READ, COMMAND):
+            return False
+        if action.kind == GIT:
+            return bool(action.words) and action.words[0] not in READ_ONLY
+        return bool(self.reached_by(action))
+
+
+class CollisionState:
+    """State of one session between its prompts: its `working_set`, the `reported` facts (each with the time of its own
+    action then), the `open_actions` of each other session that had no result yet, and the `sub_agents`' transcripts
+    with the offsets up to which they were read.
+
+    Content that cannot be read counts as none.
+    """
+
+    def __init__(self, content: str, updated: float) -> None:
+        """`content` is what `content()` returned; `updated` the time of the last update."""
+        self.working_set = WorkingSet(updated)
+        self.reported: dict[str, float] = {}
+        self.open_actions: dict[str, list[FileAction]] = {}
+        self.sub_agents: dict[str, int] = {}
+        try:
+            self._load(unsealed(content.encode()))
+        except (ValueError, KeyError, TypeError, AttributeError):
+            pass
+
+    def content(self) -> str:
+        """Return the state as a text to store."""
+        kept = list(self.working_set.actions.values())[-MOST_PATHS:]
+        open_actions = {key: [_fields(one) for one in found[-MOST_OPEN:]] for key, found in self.open_actions.items()}
+        content = {
+            "touched": [_fields(one) for actions in kept for one in actions],
+            "told": dict(list(self.reported.items())[-MOST_REPORTED:]),
+            "open": open_actions,
+            "sub_agents": dict(list(self.sub_agents.items())[-MOST_SUB_AGENTS:]),
+        }
+        return sealed(content).decode()
+
+    def _load(self, content: dict[str, Any]) -> None:
+        actions = [_action(fields) for fields in content["touched"]]
+        reported = {str(key): float(time) for key, time in content["told"].items()}
+        found = {str(key): [_action(fields) for fields in actions] for key, actions in content["open"].items()}
+        self.working_set.add(actions)
+        self.sub_agents = {str(path): int(offset) for path, offset in content["sub_agents"].items()}
+        self.reported, self.open_actions = reported, found
+
+
+class KnownFiles:
+    """Recognizes the files of a working set by other paths, which a symlink may give them."""
+
+    def __init__(self, paths: Iterable[str]) -> None:
+        self.names: dict[str, list[str]] = {}  # the paths by the last part of each
+        self._paths = set(paths)
+        for path in self._paths:
+            self.names.setdefault(path.rpartition("/")[2], []).append(path)
+
+    def path_of(self, path: str) -> str:
+        """Return the path in the working set of the file at `path`; only files of the same name are compared on
+        disk."""
+        if path not in self._paths:
+            for known in self.names.get(path.rpartition("/")[2], ()):
+                if _is_same(known, path):
+                    return known
+        return path
+
+
+def resolve_symlinks(actions: Iterable[FileAction]) -> None:
+    """Replace the directories of the actions by their real paths, as git has them."""
+    real: dict[str, str] = {}
+    for action in actions:
+        directory, slash, name = action.path.rpartition("/")
+        if directory:
+            if directory not in real:
+                real[directory] = real_path(directory).rstrip("/")
+            action.path = real[directory] + slash + name
+
+
+def _fields(action: FileAction) -> list[object]:
+    return [
+        action.kind, action.path, action.time, action.offset, action.call_id, action.is_command, action.words,
+        action.transcript, action.is_doubtful,
+    ]  # fmt: skip
+
+
+def _action(fields: list[Any]) -> FileAction:
+    kind, path, time, offset, call_id, is_command, words, transcript, is_doubtful = fields
+    place = (time, offset, call_id)
+    action = FileAction(kind, path, place, is_command=is_command, words=words, transcript=transcript)
+    action.is_doubtful = is_doubtful
+    return action
+
+
+def _is_same(path: str, other: str) -> bool:
+    one, two = status_at(path), status_at(other)
+    return one is not None and two is not None and (one.st_ino, one.st_dev) == (two.st_ino, two.st_dev)

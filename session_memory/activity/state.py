@@ -1,0 +1,208 @@
+"""State of a session between its prompts: cursors in the other transcripts, the last delivery, and collisions.
+
+The file is JSON, `consuming session -> other session -> cursor`, written in one step under a lock:
+
+    {"main": {"discord": {"offset": 12345, "size": 12345, "inode": 77, "mtime": ..., "head": ..., "tail": ..., ...}}}
+
+Only `offset` must be there; `transcripts/cursor` explains the rest. Among the cursors of a session stand, under names
+that no session has, LAST (see `acknowledgement`), COLLISIONS (see `collisions/working_set`; sealed with a checksum) and
+MEMORIES (the ids of those that were injected since the last compaction). The first key may be STANDSTILL (see
+`changes`).
+
+0.2.0 kept the last three in files of their own: they are read once, and deleted with the next commit.
+"""
+
+from __future__ import annotations
+
+from ..system.files import lock, move_away, os, read_whole, replace, write_private
+from ..system.json import decode, encode
+from .changes import STANDSTILL
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Collection
+    from typing import Any
+
+    from ..transcripts.cursor import Cursor
+
+    Cursors = dict[str, Any]  # by the key of the session that was read: a Cursor; the values of the names below differ
+
+LOCK_WAIT_SECONDS = 0.2
+LAST, COLLISIONS, MEMORIES = " last", " collisions", " memories"  # no session has such a name
+LAST_SECOND = 253_402_300_800  # of the year 9999: no record is younger
+_NOTE_BYTES = 64
+_OLD_COLLISIONS, _OLD_PENDING, _OLD_MEMORIES = ".collisions", ".collisions.last", ".told"
+_OLD_SUFFIXES = (_OLD_COLLISIONS, _OLD_PENDING, _OLD_MEMORIES, ".standstill", ".touched", ".edited")
+
+
+class KnownState:
+    """State in the file at `path`, without the lock: the file is replaced in one step.
+
+    `cursors` maps consuming session to other session to cursor; `was_corrupt` says that the file could not be read,
+    `written` when it was written then, in seconds since the epoch.
+    """
+
+    def __init__(self, path: str) -> None:
+        """Raises OSError if the file is not accessible."""
+        self.path = path
+        self.cursors: dict[str, Cursors] = {}
+        self.was_corrupt = False
+        self.is_old = False
+        self.standstill: object = None
+        self.written = 0.0
+        try:
+            cursors = decode(read_whole(path).decode())
+        except FileNotFoundError:
+            return
+        except (OSError, ValueError):
+            cursors = None
+        if isinstance(cursors, dict):
+            self.standstill = cursors.pop(STANDSTILL, None)
+        if isinstance(cursors, dict) and all(map(are_cursors, cursors.values())):
+            self.cursors = cursors
+        else:
+            self.written = os.stat(path, follow_symlinks=False).st_mtime
+            self.was_corrupt = True
+
+    def is_new(self, key: str) -> bool:
+        """Check that nothing was delivered to a consuming session yet."""
+        return self.cursors.get(key, {MEMORIES: []}).keys() == {MEMORIES}
+
+    def of(self, key: str, *, with_old: bool = True) -> Cursors:
+        """Return the state of a consuming session, `with_old` files that 0.2.0 kept beside it."""
+        cursors = self.cursors.get(key, {})
+        if not cursors or COLLISIONS in cursors or not with_old:
+            return cursors
+        self.is_old = True
+        cursors = {**cursors, COLLISIONS: self._old_text(_OLD_COLLISIONS)}
+        memories = [*cursors.get(MEMORIES, ()), *self._old_text(_OLD_MEMORIES).split()]
+        if memories:
+            cursors[MEMORIES] = memories
+        last = cursors.get(LAST, {})
+        if last.get("collisions") is True and are_cursors(last.get("cursors")):
+            pending = {**last["cursors"], COLLISIONS: self._old_text(_OLD_PENDING)}
+            cursors[LAST] = {**last, "cursors": pending}
+        self.cursors[key] = cursors
+        return cursors
+
+    def _old_text(self, suffix: str) -> str:
+        try:
+            return read_whole(self.path.removesuffix(".json") + suffix).decode("utf-8", "replace")
+        except OSError:
+            return ""
+
+
+class StateFile(KnownState):
+    """State under an exclusive lock until `close`. A file that could not be read is renamed to `<name>.corrupt`."""
+
+    def __init__(self, path: str) -> None:
+        """Raises LockedError after LOCK_WAIT_SECONDS, OSError if the file is not accessible."""
+        self._lock = lock(path + ".lock", LOCK_WAIT_SECONDS)
+        try:
+            super().__init__(path)
+            if self.was_corrupt:
+                move_away(path)
+        except BaseException:
+            self.close()
+            raise
+
+    def prepare(self, standstill: list[object] | None = None) -> None:
+        """Write the state beside the file. A full disk fails here, before anything is printed."""
+        content = {STANDSTILL: standstill, **self.cursors} if standstill else self.cursors
+        write_private(self.path + ".tmp", encode(content).encode())
+
+    def commit(self) -> None:
+        """Put what `prepare` wrote in place, in one step. Not synced: a lost cursor only repeats itself."""
+        replace(self.path + ".tmp", self.path)
+        for suffix in _OLD_SUFFIXES if self.is_old else ():
+            try:
+                os.unlink(self.path.removesuffix(".json") + suffix)
+            except OSError:
+                pass
+
+    def is_first_to_answer(self, prompt: str) -> bool:
+        """Check that no other copy of our hook has answered this prompt, and note in the lock file that this one does.
+        Raises OSError."""
+        note = prompt.encode()[:_NOTE_BYTES]
+        if not note or not hasattr(os, "pread"):
+            return True
+        if os.pread(self._lock, _NOTE_BYTES, 0) == note:
+            return False
+        os.ftruncate(self._lock, 0)
+        os.pwrite(self._lock, note, 0)
+        return True
+
+    def forget_titles(self, keys: Collection[str]) -> None:
+        """Delete the titles of sessions with these keys. Raises OSError."""
+        kept = encode(self.cursors)
+        for own in self.cursors.values():
+            for cursors in (own, own.get(LAST, {}).get("cursors", {})):
+                for cursor in [cursors[key] for key in keys if key in cursors]:
+                    cursor.pop("title", None)
+                    cursor.pop("own_title", None)
+        if encode(self.cursors) != kept:
+            self.prepare()
+            self.commit()
+
+    def close(self) -> None:
+        """Release the lock; the kernel does so for a process that dies."""
+        os.close(self._lock)
+
+
+def forget_memories(path: str, key: str) -> None:
+    """Delete the note of injected memories: after a compaction the agent no longer has them. Raises LockedError,
+    OSError."""
+    known = KnownState(path)
+    if MEMORIES in known.of(key):
+        file = StateFile(path)
+        try:
+            cursors = file.of(key)
+            cursors.pop(MEMORIES, None)
+            file.cursors[key] = cursors
+            file.prepare()
+            file.commit()
+        finally:
+            file.close()
+
+
+def are_cursors(value: object) -> bool:
+    """Check if a value holds cursors by the key of their session, each with an offset."""
+    if not isinstance(value, dict):
+        return False
+    for key, one in value.items():
+        if key == MEMORIES:
+            is_whole = isinstance(one, list)
+        else:  # the collisions are checked when they are read
+            is_whole = key == COLLISIONS or (isinstance(one, dict) and isinstance(one.get("offset"), int))
+        if not is_whole:
+            return False
+    return True
+
+
+def is_whole(cursor: Cursor) -> bool:
+    """Check every part of a cursor; one with a wrong part counts as none."""
+    numbers = [cursor.get(name, 0) for name in ("offset", "size", "inode", "mtime", "head", "tail")]
+    title, ids, seen = cursor.get("title", [0, ""]), cursor.get("ids", []), cursor.get("seen", 0)
+    unread = cursor.get("unread", [])
+    return (
+        all(type(number) is int and number >= 0 for number in numbers)
+        and isinstance(ids, list)
+        and all(type(one) is int for one in ids)
+        and _is_time(seen)
+        and isinstance(unread, list)
+        and all(map(_is_part, unread))
+        and isinstance(title, list)
+        and [type(part) for part in title] == [int, str]
+        and all(isinstance(cursor.get(name, ""), str) for name in ("first", "directory", "git", "branch"))
+    )
+
+
+def _is_part(part: object) -> bool:
+    """Check a part of a file that was left unread: from which byte to which, and the time since which it counts."""
+    if not isinstance(part, list) or len(part) != 3 or not _is_time(part[2]):
+        return False
+    return type(part[0]) is type(part[1]) is int and 0 <= part[0] <= part[1]
+
+
+def _is_time(value: object) -> bool:
+    return type(value) in (int, float) and 0 <= value <= LAST_SECOND  # type: ignore[operator]
