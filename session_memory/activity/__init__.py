@@ -1,1 +1,1 @@
-"""What the other sessions did since this one last heard of them."""
+"""Activity of other sessions: changes, entries, reports, collisions, updates and their delivery."""

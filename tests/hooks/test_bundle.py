@@ -134,7 +134,7 @@ def test_a_module_comes_behind_what_it_imports_and_what_nothing_new_needs_before
         groups = marshal.loads(bundle.read(16 * 1024)[len(MAGIC_NUMBER) :])[1][0]
     order = [module[0].removeprefix("session_memory.") for group in groups for module in group[2]]
     assert order.index("hooks") < order.index("errors") < order.index("hooks.context") < order.index("hooks.main")
-    telling = next(index for index, group in enumerate(groups) if "activity.unseen" in str(group))
+    telling = next(index for index, group in enumerate(groups) if "activity.new_entries" in str(group))
     for name in (
         "hooks.tool_call",
         *[f"runtimes.{one}" for one in ("claude", "pi", "codex", "opencode", "gemini")],
