@@ -45,6 +45,7 @@ def state(plain: PlainUser) -> Path:
 def test_what_is_added_to_a_transcript_is_told(quiet):
     path = next(one for one in quiet.project_dir.glob("*.jsonl") if one.stem not in (HIDDEN, quiet.session_id))
     append(path, *exchange("how is it going?", "Fine."))
+    os.utime(path, (time.time() - 30, time.time() - 30))
     assert "how is it going?" in told(quiet.run())
     stand_still(quiet)
 
