@@ -157,7 +157,7 @@ def test_no_place_branch_command_or_name_in_an_update_shows_a_piece_of_a_token(t
             ) as delivery:
                 told += delivery.text or ""
     facts = [
-        Fact(kind, str(number), NOW, path=f"/srv/{text}", before=text, now=text, words=("checkout", text))
+        Fact(kind, str(number), NOW, path=f"/srv/{text}", heads=(text, text), words=("checkout", text))
         for number, text in enumerate(texts)
         for kind in (HEAD, TAKEN, EDITED)
     ]
