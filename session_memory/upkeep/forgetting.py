@@ -11,7 +11,8 @@ from collections.abc import Iterable, Mapping
 from contextlib import closing, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
-from ..activity.cursor_file import CursorFile
+from ..activity.call_log import forget_index
+from ..activity.state import StateFile
 from ..errors import SessionMemoryError, described
 from ..memories import forgotten as forgotten_memories
 from ..memories.folders import folder_of, strategies_directory
@@ -167,8 +168,9 @@ class Forgetting:
                 folder = os.path.dirname(own.cursor_file("x"))
                 for name in names_in(folder):
                     if name.endswith(".json"):
-                        with closing(CursorFile(f"{folder}/{name}")) as file:
+                        with closing(StateFile(f"{folder}/{name}")) as file:
                             file.forget_titles(names)
+                        forget_index(f"{folder}/{name}")
 
     def graph(self, until: list[list[Any]]) -> None:
         """Delete sessions, each as (group, id, until when), from the knowledge graph, if there is one."""
