@@ -7,12 +7,14 @@ import random
 import re
 import string
 from collections.abc import Iterator
+from pathlib import Path
 from typing import NamedTuple
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from session_memory.text.secrets.rules import RULES, SecretRule
+from session_memory.text.secrets.rules import SecretRule
+from session_memory.text.secrets.scan import RULES
 
 ALPHABETS = {
     "dig": string.digits,
@@ -31,6 +33,7 @@ SLOT = re.compile(r"\{((?!SSHA)\w+)(?::(\d+))?\}")
 # A key without a digit in its beginning is not looked for where only a name speaks for it: none is made here.
 SURE = 10
 BEGINNING = 40
+EXAMPLES_FILE = Path(__file__).parent / "text" / "secrets.txt"
 
 
 class Sample(NamedTuple):
@@ -56,9 +59,22 @@ def samples(seed: int) -> Iterator[Sample]:
 
 
 def templates(rule: SecretRule) -> list[str]:
+    examples = EXAMPLES[rule.number]
     if rule.form != "token":
-        return list(rule.examples)
-    return [prefix + example for prefix in rule.keywords for example in rule.examples]
+        return examples
+    return [prefix + example for prefix in rule.keywords for example in examples]
+
+
+def read_examples() -> list[list[str]]:
+    """Read the examples of each rule. Raise ValueError for those of a rule that is another one now."""
+    blocks = re.split(r"\n(?!\t)", EXAMPLES_FILE.read_text().partition("\n\n")[2].strip("\n"))
+    found = []
+    for rule, block in zip(RULES, blocks, strict=True):
+        head, *examples = block.split("\n\t")
+        if head.split("\t")[:2] != [rule.form, rule.kind] or not examples:
+            raise ValueError(f"{EXAMPLES_FILE}: examples of {head!r}, not of the {rule.form} {rule.kind!r}")
+        found.append([example.replace("⏎", "\n") for example in examples])
+    return found
 
 
 def sample(rule: SecretRule, template: str, source: random.Random) -> Sample:
@@ -96,6 +112,8 @@ def card_number(form: int, source: random.Random) -> str:
             return " ".join(number[i : i + 4] for i in range(0, 16, 4)) if form == 4 else number
     raise AssertionError("one of ten digits always passes")
 
+
+EXAMPLES = read_examples()
 
 # Pieces that mean something to Markdown, to HTML or to an archive: random rows of them are where escapes go wrong.
 PIECES = [

@@ -1,20 +1,18 @@
-"""Finding secrets in text and taking them out: `find_secrets`, `redact`. rules.py says what is one.
+"""Finds secrets in text and redacts them: `find_secrets`, `redact`. rules.tsv says what is one.
 
-The first look is here, with plain string methods: where does a keyword of a rule stand, or the sign of an assignment to
-a name like PASSWORD? Hardly a text has such a place. Only for one that has, the regexes and the judge are loaded
-(scan.py), and with them `re`: prompts wait for this.
+The first look is here, with plain string methods: it finds the keywords of rules, and the signs of assignments to names
+like PASSWORD. Few texts have one. Only for these, scan.py loads `re`, the regexes and the judge: prompts wait for this.
 """
 
 from __future__ import annotations
 
-from .rules import AS_WORDS, TABLES
+from .rules import AS_WORDS, FOREIGN_WORDS, NO_RULE, TABLES, rule
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from .assignments import AssignedValue
-    from .rules import SecretRule
 
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 ALPHANUMERIC = "0123456789" + LETTERS
@@ -22,7 +20,10 @@ AFTER_WORDS = "0123456789_.-"  # may end a name behind its last word
 BETWEEN = " \t\"'`*?]\\+"  # may stand between a name and its sign
 NAME_WITHIN = 64
 LONGEST_WORD = 34  # a run that is longer may be a token without a digit
-LONG_RUN = 14  # the shortest of tokens and of the values that rules name
+LEAST_RUN = 14  # as long as the shortest of tokens and of the values that rules name
+LONG_RUN = b"\xff" * LEAST_RUN
+TIME = b"0000 00 00T00:00"  # as it is among the shapes
+LONGEST_TIME = 32
 # In bytes: a text is searched as ASCII, one byte a character, so that the places are those in the text.
 DIGITS = b"0123456789"
 RUN_CHARACTERS = (ALPHANUMERIC + "_+/=-.~:%$@!&#?*^|{}").encode()
@@ -42,16 +43,19 @@ NO_SIGNS = b" \t\n\"'`*?\\"
 LONGEST_OPENING = 40
 OPENS_VALUE = (b"=", b":", b">")
 LONGEST_REST = 48
-LONG_BEGINNING = 24  # more than the longest word of a prefix
+LEAST_BEHIND_TWO = 24  # a word with a keyword of two letters is as long
+LONG_BEGINNING = 40  # longer than that, and than the longest word of a prefix
 LONG_VALUE = 200
 PASSWORD_WITHIN = 240
 ENDS_OF_WORDS = b".,:;)(\"'`"
 LETTERS_AND_ENDS = LETTERS.encode() + b".,:;)(\"'`-/_"
+NEAR = 500
 COMMAND_WITHIN = 300  # characters between the name of a command and its option
 ENDS_OF_COMMANDS = (b"\n", b"\\n", b"|", b";", b" && ")
-COLOURS = tuple(b"%c" % code for code in b"0123456789;m")
+ASCII = bytes(range(128))
+ENDS_OF_ESCAPES = b"bfm0123456789"
 MOST_NAMES = 1000
-_is_of_rule: dict[bytes, bool] = {}  # a text has the same ones over and over
+_known_names: dict[bytes, bool] = {}  # a text has the same ones over and over
 FLAG_ENDS = ("=", " ", "\t", "\\")
 
 
@@ -76,13 +80,13 @@ class Secret:
 
 
 class Spots:
-    """Where the second look is to be: rules with the places of their keywords; values that are given to a name like
-    PASSWORD; (start, end) of long runs that may be given to a name of a rule."""
+    """Places for the second look: numbers of rules with the places of their keywords; values of names like PASSWORD;
+    (start, end) of long runs that may be the value of a name of a rule."""
 
     __slots__ = ("named", "rules", "values")
 
     def __init__(self) -> None:
-        self.rules: list[tuple[SecretRule, int]] = []
+        self.rules: list[tuple[int, int]] = []
         self.values: list[AssignedValue] = []
         self.named: list[tuple[int, int]] = []
 
@@ -118,16 +122,17 @@ def find_secrets(text: str) -> list[Secret]:
 def spots(text: str) -> Spots:
     """Return where secrets may be."""
     shadow = text.encode("ascii", "replace")  # one byte a character: a place in it is that in the text
+    small = shadow.lower()
+    if b"\\" in shadow:  # the letter of an escape is no part of the word behind it
+        shadow = shadow.replace(b"\\n", b"  ").replace(b"\\t", b"  ").replace(b"\\r", b"  ")
     shape = shadow.translate(DIGITS_AS_ZERO)
     found = Spots()
-    if runs := long_runs(shadow, shape):
-        _find_in_runs(found, shadow, shape, b" ".join([shadow[start:end] for start, end in runs]))
-        found.named = given_runs(shadow, shape, runs)
-    if signs := _find_places(found, text, shadow.lower()):
+    _find_in_runs(found, shadow, shape)
+    if signs := _find_places(found, text, small):
         found.values = [value for value in assigned_values(text, signs) if may_be_secret(text, value)]
-    for rule, keyword in TABLES.digits:
+    for number, keyword in TABLES.digits:
         if keyword in shape:
-            found.rules += [(rule, at) for at in places(shape, keyword) if begins_number(shape, at)]
+            found.rules += [(number, at) for at in places(shape, keyword) if begins_number(shape, at)]
     return found
 
 
@@ -136,47 +141,72 @@ def begins_number(shape: bytes, at: int) -> bool:
     return shape[at - 1 : at] not in (b"0", b".") and shape[at : at + 17] != b"0" * 17
 
 
-def long_runs(shadow: bytes, shape: bytes) -> list[tuple[int, int]]:
-    """Return (start, end) of the long runs without blanks and brackets that hold a digit, as tokens do, in order."""
-    if b"\\" in shadow:  # the letter of an escape is none of what follows it
-        shadow = shadow.replace(b"\\n", b"  ").replace(b"\\t", b"  ").replace(b"\\r", b"  ")
-    inside = shadow.translate(IN_RUNS)
-    # One number, a byte a character, is a check of all places at once: those stay where as many more follow.
-    bits = int.from_bytes(inside, "little")
-    for more in (1, 2, 4, LONG_RUN - 8):
-        bits &= bits >> 8 * more
-    starts = bits.to_bytes(len(shadow), "little")
-    inside += b"\0"
+def _find_in_runs(found: Spots, shadow: bytes, shape: bytes) -> None:
+    """Add what stands in long runs without blanks and brackets: in those with a digit, as tokens have, or very long."""
+    inside = shadow.translate(IN_RUNS) + b"\0"
+    find = inside.find
     runs = []
-    start = starts.find(255)
+    start = find(LONG_RUN)
     while start >= 0:
-        end = inside.find(0, start)
-        if shape.find(48, start, end) >= 0 or end - start > LONGEST_WORD:
-            runs.append((start, end))
-        start = starts.find(255, end)
-    return runs
+        end = find(0, start + LEAST_RUN)
+        has_digit = shape.find(48, start, end) >= 0
+        length = end - start
+        # Times and UUIDs are half of all runs, and hold no keyword
+        if shape.startswith(TIME, start) and length <= LONGEST_TIME:
+            start = find(LONG_RUN, end)
+            continue
+        is_uuid = length == 36 and shadow[start + 8 : end - 12 : 5] == b"----"
+        if not is_uuid and (has_digit or length > LONGEST_WORD):
+            runs.append(shadow[start:end])
+        if has_digit:
+            first = start
+            if not shadow[start - 2 : start - 1].isalnum() or shadow[start - 1] in OTHER_SIGNS:
+                before = shadow[max(0, start - LONGEST_OPENING) : start]
+                opening = before[len(before.rstrip(OPENS_RUN)) :]
+                if opening.strip(NO_SIGNS):
+                    first -= len(opening)
+            if (first < start and names_rule(shadow, first)) or names_rule_within(shadow, start, end - SHORTEST_VALUE):
+                found.named.append((first, end))
+        start = find(LONG_RUN, end)
+    if runs:
+        _find_tokens(found, shadow, runs)
 
 
-def given_runs(shadow: bytes, shape: bytes, runs: list[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return (start, end) of the runs that are given to a name of a rule, or hold such an assignment: from the first
-    sign on."""
-    found = []
-    for start, end in runs:
-        first = start
-        signs = []
-        if not shadow[start - 2 : start - 1].isalnum() or shadow[start - 1] in OTHER_SIGNS:
-            before = shadow[max(0, start - LONGEST_OPENING) : start]
-            opening = before[len(before.rstrip(OPENS_RUN)) :]
-            if opening.strip(NO_SIGNS):
-                first -= len(opening)
-                signs = [first]
-        for sign in SIGNS_WITHIN:
-            at = shadow.find(sign, start, end - SHORTEST_VALUE)
-            if at >= 0:
-                signs += [at, shadow.rfind(sign, at, end - SHORTEST_VALUE)]
-        if signs and shape.find(48, start, end) >= 0 and any(names_rule(shadow, at) for at in signs):
-            found.append((first, end))
-    return found
+def names_rule_within(shadow: bytes, start: int, end: int) -> bool:
+    """Check that the first or the last one of a sign within `shadow[start:end]` is behind the name of a rule."""
+    for sign in SIGNS_WITHIN:
+        at = shadow.find(sign, start, end)
+        if at >= 0 and (names_rule(shadow, at) or names_rule(shadow, shadow.rfind(sign, at, end))):
+            return True
+    return False
+
+
+def _find_tokens(found: Spots, shadow: bytes, runs: list[bytes]) -> None:
+    """Add the keywords of tokens in the runs, looked up by their first word, or by what their only one begins with."""
+    # A run may begin with the end of an escape of JSON or of a terminal
+    rests = [run.lstrip(b"0123456789")[1:LONG_BEGINNING] for run in runs if run[0] in ENDS_OF_ESCAPES]
+    joined = b" ".join(runs + rests)
+    if b"%" in joined:  # or a URL's be in it
+        joined = b" ".join([joined, *[part[2:LONG_BEGINNING] for part in joined.split(b"%")[1:]]])
+    words = joined.translate(AS_WORDS).split()
+    rows = TABLES.inside[:]
+    for word in TABLES.words.keys() & words:
+        rows += TABLES.words[word]
+    heads = [word[:3] for word in words]
+    heads += [word[:2] for word in words if len(word) >= LEAST_BEHIND_TWO]
+    for head in TABLES.heads.keys() & heads:
+        rows += TABLES.heads[head]
+    for number, keyword in rows:
+        if keyword in joined:
+            is_inside = rule(number).form == "inside"
+            found.rules += [(number, at) for at in places(shadow, keyword) if is_inside or begins_word(shadow, at)]
+
+
+def begins_word(shadow: bytes, at: int) -> bool:
+    """Check that no letter or digit stands before `at`, except one that may end an escape of JSON, a URL or a
+    terminal."""
+    before = shadow[max(0, at - 3) : at]
+    return not before[-1:].isalnum() or before[-1:] == b"m" or b"\\" in before or b"%" in before
 
 
 def names_rule(shadow: bytes, sign: int) -> bool:
@@ -184,13 +214,12 @@ def names_rule(shadow: bytes, sign: int) -> bool:
     if shadow[sign + 1 : sign + 3] == b"//":
         return False
     before = shadow[max(0, sign - NAME_WITHIN) : sign].rstrip(BEHIND_NAME)
-    rest = before.rstrip(NAME_CHARACTERS)
-    name = before[len(rest) + rest.endswith(b"\\") :]  # without the letter of an escape
-    if name not in _is_of_rule:
-        if len(_is_of_rule) > MOST_NAMES:
-            _is_of_rule.clear()
-        _is_of_rule[name] = is_of_rule(name)
-    return _is_of_rule[name]
+    name = before[len(before.rstrip(NAME_CHARACTERS)) :]
+    if name not in _known_names:
+        if len(_known_names) > MOST_NAMES:
+            _known_names.clear()
+        _known_names[name] = is_of_rule(name)
+    return _known_names[name]
 
 
 def is_of_rule(name: bytes) -> bool:
@@ -206,70 +235,44 @@ def is_of_rule(name: bytes) -> bool:
     return is_parted and any(known in joined for known in TABLES.names)
 
 
-def _find_in_runs(found: Spots, shadow: bytes, shape: bytes, runs: bytes) -> None:
-    """Add the keywords of tokens, looked up by a word of theirs, or by what the only one begins with."""
-    rests = []
-    if b"%" in runs:
-        rests = [part[2:LONG_BEGINNING] for part in runs.split(b"%")[1:]]
-    if b"\\" in shadow:
-        rests += [part[1:LONG_BEGINNING] for part in shadow.split(b"\\") if part[:1] in (b"b", b"f")]
-    if b"[" in shadow and (b"0m" in shape or b"[m" in shadow):  # behind a terminal's colour
-        colours = [rest.lstrip(b"0123456789;") for rest in shadow.split(b"[") if rest[:1] in COLOURS]
-        rests += [rest[1:LONG_BEGINNING] for rest in colours if rest[:1] == b"m"]
-    joined = b" ".join([b"", runs, *rests])
-    words = TABLES.words.keys() & joined.translate(AS_WORDS).split()
-    heads = {joined[at + 1 : at + 4] for at in root_places(joined, TABLES.head_columns)}
-    heads |= {head[:2] for head in heads}
-    rows = [row for word in words for row in TABLES.words[word]]
-    rows += [row for head in TABLES.heads.keys() & heads for row in TABLES.heads[head]]
-    for rule, keyword in rows:
-        if keyword in runs:
-            found.rules += [
-                (rule, at) for at in places(shadow, keyword) if rule.form == "inside" or begins_word(shadow, at)
-            ]
-    for rule, keyword in TABLES.inside:
-        if keyword in runs:
-            found.rules += [(rule, at) for at in places(shadow, keyword)]
-
-
-def begins_word(shadow: bytes, at: int) -> bool:
-    """Check that no letter or digit stands before `at`, but for what may end an escape of JSON, a URL or a terminal."""
-    before = shadow[max(0, at - 3) : at]
-    return not before[-1:].isalnum() or before[-1:] == b"m" or b"\\" in before or b"%" in before
-
-
 def _find_places(found: Spots, text: str, small: bytes) -> dict[int, bool]:
     """Add the keywords of rules for places. Return the signs behind what may be names, see `_look_behind_name`."""
     signs: dict[int, bool] = {}
-    for root in root_places(small, TABLES.columns):
-        rows = TABLES.roots.get(small[root : root + 3], ()) or TABLES.roots.get(small[root : root + 2], ())
-        for rule, keyword, offset in rows:
+    roots = TABLES.roots
+    marks = root_marks(small)
+    root = marks.find(1)
+    while root >= 0:
+        for number, keyword, offset in roots.get(small[root : root + 3]) or roots.get(small[root : root + 2]) or ():
             at = root - offset
             if at < 0 or not small.startswith(keyword, at):
                 continue
-            if rule is None:
+            if number == NO_RULE:
                 _look_behind_name(signs, text, small, at + len(keyword))
-            elif rule.form == "command":
-                if stands_behind(small, at, rule.gate.encode().split(b"|")):
-                    found.rules.append((rule, at + 1))
-            elif rule.judge not in ("prose", "password") or holds_password(small, root):
-                found.rules.append((rule, at))
+                continue
+            row = rule(number)
+            if row.form == "command":
+                if stands_behind(small, at, row.gate.encode().split(b"|")):
+                    found.rules.append((number, at + 1))
+            elif small.find(row.near, at, at + NEAR) >= 0 and (
+                row.judge not in ("prose", "password") or holds_password(small, root)
+            ):
+                found.rules.append((number, at))
+        root = marks.find(1, root + 1)
     for gate, others in TABLES.gates.items():
         if gate in small:
-            found.rules += [(rule, at) for rule, keyword in others for at in places(small, keyword)]
+            found.rules += [(number, at) for number, keyword in others for at in places(small, keyword)]
     if not text.isascii():
-        for letter, words in TABLES.foreign.items():
-            if letter in text:
-                found.rules += [(rule, at) for rule, word in words for at in places(text, word)]
+        for letter in FOREIGN_WORDS.keys() & set(text.encode("utf-8", "ignore").translate(None, ASCII).decode()):
+            spots = [at for word in FOREIGN_WORDS[letter] for at in places(text, word)]
+            found.rules += [(number, at) for number in TABLES.foreign for at in spots]
     return signs
 
 
-def root_places(text: bytes, columns: tuple[bytes, ...]) -> Iterator[int]:
-    """Yield where a root of keywords may stand: its first three characters each have the bit of its group."""
-    bits = -1
-    for number, column in enumerate(columns):
-        bits &= int.from_bytes(text.translate(column), "little") >> 8 * number
-    return places(bits.to_bytes(len(text), "little").translate(ANY_BIT), b"\1")
+def root_marks(text: bytes) -> bytes:
+    """Return a 1 for each place where a root of keywords may stand: its first three characters each have the bit of its
+    group."""
+    first, second, third = [int.from_bytes(text.translate(column), "little") for column in TABLES.columns]
+    return (first & second >> 8 & third >> 16).to_bytes(len(text), "little").translate(ANY_BIT)
 
 
 def holds_password(small: bytes, at: int) -> bool:

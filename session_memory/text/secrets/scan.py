@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from . import LONG_VALUE, NAME_WITHIN
 from .assignments import MARK, AssignedValue, whole_value, words_of
 from .judge import ABOUT, JUDGES, is_assigned_secret
-from .rules import FOREIGN, PASSWORDS, RULES, SecretRule
+from .rules import FOREIGN, FOREIGN_WORDS, PASSWORDS, ROWS, SecretRule, rule
 
 if TYPE_CHECKING:
     from . import Spots
@@ -43,8 +43,8 @@ CLASSES = {
     "<space>": r"(?:[ \t]{0,4}\\{1,8}(?:\r?\n|(?<=\\\\)n)[ \t]{0,16}|[ \t]{1,4})",
     "<args>": r"(?:[^\n|;&\\]|\\{1,8}[\nn\"']){0,160}?",
     "<value>": "(?P<value>)",
-    "<passwords>": PASSWORDS,
-    "<foreign>": FOREIGN,
+    "<passwords>": "|".join([PASSWORDS, *sum(FOREIGN_WORDS.values(), ())]),
+    "<foreign>": "|".join([FOREIGN, *sum(FOREIGN_WORDS.values(), ())]),
 }
 # A sign and what may stand between it and a value of a named rule, which has a digit among its first 65 characters.
 NAMED_SIGN = re.compile(
@@ -53,15 +53,23 @@ NAMED_SIGN = re.compile(
 )
 # The name before a sign, and what may stand between them: all backwards.
 NAME = re.compile(r"""[ \t"'`\\*|?>:-]{0,12}(?:\](?=["'\\])["'\\]{1,8})?([A-Za-z0-9_ .-]{1,60})(\\?)""")
-KINDS = {rule.kind: rule.number for rule in RULES if rule.form == "assigned"}
+RULES = [rule(number) for number in range(len(ROWS))]
+KINDS = {row.kind: row.number for row in RULES if row.form == "assigned"}
 KIND_OF_WORD = {"pass": "password", "seed": "secret", "key": "api key"}  # others are called as the word
 
 Found = tuple[int, int, int]  # start, end, number of the rule
 
 
 @cache
-def compiled(pattern: str) -> re.Pattern[str]:
+def compiled(number: int) -> re.Pattern[str]:
     """Return the regex of a rule, with its classes written out; compiled when it is first needed: most never are."""
+    row = RULES[number]
+    pattern = row.pattern
+    if row.form == "token":
+        prefixes = "|".join(map(re.escape, row.keywords))
+        pattern = f"<begin>(?:{prefixes})(?P<body>{pattern})<token-end>"
+    elif row.form == "named":
+        pattern = f"(?:{pattern})<value-end>"
     for name, characters in CLASSES.items():
         pattern = pattern.replace(name, characters)
     return re.compile(f"(?a){pattern}")
@@ -71,8 +79,8 @@ def find(text: str, spots: Spots) -> list[tuple[str, int, int]]:
     """Return (kind, start, end) of every secret at one of the spots, in order, without overlaps."""
     search = Search(text)
     found: list[Found] = []
-    for rule, at in sorted(spots.rules, key=itemgetter(1)):
-        found += search.matched(rule, at)
+    for number, at in sorted(spots.rules, key=itemgetter(1)):
+        found += search.matched(RULES[number], at)
     for value in spots.values:
         found += search.assigned(value)
     for start, end in spots.named:
@@ -98,9 +106,9 @@ def named_rules() -> tuple[dict[str, list[int]], dict[str, list[int]]]:
     """Return the numbers of the rules for a word of a name, and for what it ends in."""
     whole: dict[str, list[int]] = {}
     endings: dict[str, list[int]] = {}
-    for rule in RULES:
-        for name in rule.keywords if rule.form == "named" else ():
-            (endings if name[0] == "*" else whole).setdefault(name.lstrip("*"), []).append(rule.number)
+    for row in RULES:
+        for name in row.keywords if row.form == "named" else ():
+            (endings if name[0] == "*" else whole).setdefault(name.lstrip("*"), []).append(row.number)
     return whole, endings
 
 
@@ -142,7 +150,7 @@ class Search:
         """Return the find of a rule whose keyword is at `start`, unless that is within its last find."""
         if start < self.ends.get(rule.number, 0):
             return []
-        match = compiled(rule.pattern).match
+        match = compiled(rule.number).match
         first = max(0, start - rule.before, self.tried.get(rule.number, 0) if rule.before else 0)
         self.tried[rule.number] = start + 1
         for at in range(first, start + 1):
@@ -157,7 +165,7 @@ class Search:
             return []
         is_escape = name[2] and name[1][-1] in "nrt"
         for number in rules_of((name[1][:-1] if is_escape else name[1])[::-1]):
-            value = compiled(RULES[number].pattern).match(self.text, hit.start("value"))
+            value = compiled(number).match(self.text, hit.start("value"))
             if value is not None and (found := self.judged(value, RULES[number])):
                 return found
         return []
