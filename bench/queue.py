@@ -31,7 +31,7 @@ from session_memory.system.files import write_atomically
 from tests.stored import Stored, talk
 
 if TYPE_CHECKING:
-    from session_memory.memories.strategy import Budget
+    from session_memory.memories.strategy import ModelBudget
     from session_memory.store.values import Conversation, StoredEntry
 
 LEASE_SECONDS = 0.05
@@ -54,7 +54,7 @@ class Slow:
 
     id = "slow"
 
-    def __init__(self, log: str, budget: Budget) -> None:
+    def __init__(self, log: str, budget: ModelBudget) -> None:
         self._log = log
         self._budget = budget
 

@@ -11,14 +11,10 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
+from ..store.sqlite.queue_database import TokenAccounts
 from ..system.files import read_whole
-from .strategy import BudgetError, Usage
-
-if TYPE_CHECKING:
-    from ..store.sqlite.queue_database import TokenAccounts
-    from .strategy import Call
+from .strategy import BudgetError, ModelCall, Usage
 
 Prices = Mapping[str, Mapping[str, float]]
 
@@ -35,7 +31,7 @@ class ConversationBudgetError(BudgetError):
 
 
 class TokenBudget:
-    """A `strategy.Budget` in the store, so that processes share the day's limit.
+    """A `strategy.ModelBudget` in the store, so that processes share the day's limit.
 
     The queue opens an account for each attempt at a conversation; the account counts its calls. `clock` returns
     milliseconds since the epoch.
@@ -65,7 +61,7 @@ class TokenBudget:
             raise self._too_much(estimate.tokens)
 
     @contextmanager
-    def call(self, estimate: Usage) -> Iterator[Call]:
+    def call(self, estimate: Usage) -> Iterator[ModelCall]:
         """Reserve `estimate` during a call, then count the reported usage instead. Raises BudgetError."""
         if self._account is None:
             raise BudgetError("a model call outside the queue has no budget account")

@@ -9,15 +9,13 @@ import os
 import re
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from ..store.sqlite.memory_index import IndexedMemory
 from ..system.branches import Branches, GitUnavailableError, ask_git
 from ..system.git import USUAL_BRANCHES, Worktree, find_worktree, staged_as_they_are
 from ..text.format import counted
 from .format import EPISODE
-
-if TYPE_CHECKING:
-    from ..store.sqlite.memory_index import IndexedMemory
 
 SETTLED_SECONDS = 3600  # a change within the hour belongs to the same work
 MOST_FILES = 20  # named in one memory

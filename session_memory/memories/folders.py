@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
-from ..runtimes import all_runtimes
+from ..runtimes import Runtime, all_runtimes
 from ..settings.homes import Home, named_home
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ..runtimes import Runtime
-    from ..store.location import StoreLocation
-    from ..store.values import Conversation
+from ..store.location import StoreLocation
+from ..store.values import Conversation
 
 
 def folder_of(location: StoreLocation, group: str) -> str:

@@ -10,13 +10,13 @@ import os
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from ..errors import LockedError
-from ..store.refresh import not_taken_in
+from ..store.location import StoreLocation
+from ..store.refresh import Note, not_taken_in
 from ..store.sqlite.memory_index import IndexedMemory, MemoryFilter, MemoryIndex
 from ..system.files import lock
-from ..system.sqlite import CorruptDatabaseError, DatabaseError
+from ..system.sqlite import CorruptDatabaseError, DatabaseError, Patience
 from ..text.sanitize import for_storage
 from . import forgotten, pages, prompt_index
 from .folders import folder_of, groups_of
@@ -24,11 +24,6 @@ from .format import EPISODE, restored, struck
 from .page_changes import PageChanges
 from .pages import EditedMeanwhileError, Page
 from .strategy import StrategyError
-
-if TYPE_CHECKING:
-    from ..store.location import StoreLocation
-    from ..store.refresh import Note
-    from ..system.sqlite import Patience
 
 LOCK_WAIT_SECONDS = 30.0
 ATTEMPTS = 5

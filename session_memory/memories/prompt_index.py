@@ -8,7 +8,7 @@ import os
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import Any
 
 from ..activity.prompt_memories import (
     BUCKETS,
@@ -23,6 +23,8 @@ from ..activity.prompt_memories import (
 )
 from ..settings.homes import PROMPT_INDEX
 from ..store.search.query import STOP_WORDS
+from ..store.sqlite.exclusions import Stamp
+from ..store.sqlite.memory_index import IndexedMemory
 from ..system.branches import Branches
 from ..system.files import open_regular, read_at, write_atomically
 from ..system.git import find_worktree
@@ -30,12 +32,6 @@ from ..text.format import one_line, shorten
 from ..text.sanitize import all_for_prompt
 from .doubts import files_named, settled_after, unmerged_branch
 from .format import EPISODE, short_hash
-
-if TYPE_CHECKING:
-    from typing import Any
-
-    from ..store.sqlite.exclusions import Stamp
-    from ..store.sqlite.memory_index import IndexedMemory
 
 TEXT_CHARACTERS = 240
 FEWEST = 50  # memories needed for term weights; among fewer, every term would count as common

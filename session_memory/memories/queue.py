@@ -13,21 +13,17 @@ import threading
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ..errors import SessionMemoryError
 from ..store.sqlite.queue import ConversationPart, StoredQueue
+from ..store.values import Conversation, StoredEntry
 from ..text.format import counted
 from ..text.sanitize import shortened
-from .budget import ConversationBudgetError, checked
-from .strategy import BudgetError, Memory, MemoryResult, StrategyError, UnavailableError, Usage
+from .budget import ConversationBudgetError, TokenBudget, checked
+from .strategy import BudgetError, Memory, MemoryResult, Strategy, StrategyError, UnavailableError, Usage
 
-if TYPE_CHECKING:
-    from ..store.values import Conversation, StoredEntry
-    from .budget import TokenBudget
-    from .strategy import Strategy
-
-    Sink = Callable[[Conversation, Sequence[StoredEntry], str, MemoryResult], list[str]]
+Sink = Callable[[Conversation, Sequence[StoredEntry], str, MemoryResult], list[str]]
 
 LEASE_SECONDS = 60
 LONGEST_SECONDS = 30 * 60  # a strategy that takes longer is stuck: stop renewing its lease

@@ -5,10 +5,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from ..runtimes import Runtime
 from ..runtimes.detection import runtime_of
+from ..settings.sections import MemorySettings
 from ..store.ingest.extract import Extractor
+from ..store.rules import ReadRules
 from ..store.values import TOOL_ROLE, NewEntry, RuleSubject, StoredEntry, ToolOutcome
 from ..system.files import open_regular
 from ..system.quick_json import decode_line
@@ -17,11 +20,6 @@ from ..transcripts.lines import first_line, lines_forward
 from ..transcripts.reader import TranscriptReader
 from .budget import estimated_tokens
 from .filtering import chunks, exchanges, filtered
-
-if TYPE_CHECKING:
-    from ..runtimes import Runtime
-    from ..settings.sections import MemorySettings
-    from ..store.rules import ReadRules
 
 # The keys of a message's blocks that hold text; ids, types, signatures and images do not count.
 _TEXT_KEYS = ("text", "thinking", "content", "output", "command")

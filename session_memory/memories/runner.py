@@ -3,32 +3,23 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib import import_module
-from typing import TYPE_CHECKING, NamedTuple, cast
+from typing import NamedTuple, cast
 
 from ..settings.homes import ENV_GUARD
-from ..settings.sections import memory_settings
+from ..settings.sections import MemorySettings, memory_settings
+from ..store.location import StoreLocation
+from ..store.rules import StoreRules
 from ..store.sqlite.queue import ConversationPart, StoredQueue
 from ..text.names import is_name
 from ..text.timestamps import now_milliseconds
-from .budget import ConversationBudgetError, TokenBudget, all_prices, cost
+from .budget import ConversationBudgetError, Prices, TokenBudget, all_prices, cost
 from .folders import home_of, strategies_directory
-from .queue import PartResult, Queue, estimate_of, unfit
-from .strategy import StrategyError, Usage
+from .queue import PartResult, Queue, Sink, estimate_of, unfit
+from .strategy import ModelBudget, Strategy, StrategyError, Usage
 from .writer import MemoryWriter, memory_writer
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ..settings.sections import MemorySettings
-    from ..store.location import StoreLocation
-    from ..store.rules import StoreRules
-    from .budget import Prices
-    from .queue import Sink
-    from .strategy import Budget, Strategy
-
 
 ENTRY_POINTS = "session_memory.strategies"
 _BUILT_IN = {
@@ -163,7 +154,7 @@ def opened(
         run.close()
 
 
-def load_strategies(ids: Iterable[str], settings: MemorySettings, budget: Budget) -> list[Strategy]:
+def load_strategies(ids: Iterable[str], settings: MemorySettings, budget: ModelBudget) -> list[Strategy]:
     """Load the strategies with these ids. Raises UnknownStrategyError, and the strategy's own errors about settings."""
     return [_load(id, settings, budget) for id in ids]
 
@@ -175,7 +166,7 @@ def known_ids() -> list[str]:
     return sorted({*_BUILT_IN, *(point.name for point in entry_points(group=ENTRY_POINTS))})
 
 
-def _load(id: str, settings: MemorySettings, budget: Budget) -> Strategy:
+def _load(id: str, settings: MemorySettings, budget: ModelBudget) -> Strategy:
     if id in _BUILT_IN:
         module, name = _BUILT_IN[id]
         make = getattr(import_module(f"{__package__}.{module}"), name)

@@ -1,54 +1,52 @@
 """Strategies turn conversations into memories: their protocol and values. Times are in milliseconds since the epoch.
 
 Another package adds one with an entry point of the group `session_memory.strategies`: a callable that takes the values
-of the configuration's section `memories` and a Budget, and returns the strategy.
+of the configuration's section `memories` and a ModelBudget, and returns the strategy.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from typing import NamedTuple, Protocol
 
 from ..errors import SessionMemoryError
+from ..store.values import Conversation, StoredEntry
 from ..store.values import Usage as Usage  # re-exported for strategies
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from contextlib import AbstractContextManager
-    from typing import Protocol
 
-    from ..store.values import Conversation, StoredEntry
+class Strategy(Protocol):
+    """Turns a conversation into memories. `id` names it in the queue, the configuration and the memories.
 
-    class Strategy(Protocol):
-        """Turns a conversation into memories. `id` names it in the queue, the configuration and the memories.
+    `entries` are the conversation's entries that it has not processed yet. A strategy that pays for a model also
+    has `estimate(conversation, entries) -> Usage`: the most that `process` spends, and on which model. Without it
+    the estimate is zero. One that keeps its own files, or builds on existing memories, also has `attach(context:
+    StrategyContext)`, called before its first conversation.
+    """
 
-        `entries` are the conversation's entries that it has not processed yet. A strategy that pays for a model also
-        has `estimate(conversation, entries) -> Usage`: the most that `process` spends, and on which model. Without it
-        the estimate is zero. One that keeps its own files, or builds on existing memories, also has `attach(context:
-        StrategyContext)`, called before its first conversation.
-        """
+    id: str
 
-        id: str
+    def should_process(self, conversation: Conversation, entries: Sequence[StoredEntry]) -> bool:
+        """Return whether the strategy takes the conversation; otherwise it is skipped."""
 
-        def should_process(self, conversation: Conversation, entries: Sequence[StoredEntry]) -> bool:
-            """Return whether the strategy takes the conversation; otherwise it is skipped."""
+    def process(self, conversation: Conversation, entries: Sequence[StoredEntry]) -> MemoryResult:
+        """Return the memories of the entries. Raises StrategyError; the queue retries later if that is
+        temporary."""
 
-        def process(self, conversation: Conversation, entries: Sequence[StoredEntry]) -> MemoryResult:
-            """Return the memories of the entries. Raises StrategyError; the queue retries later if that is
-            temporary."""
 
-    class Budget(Protocol):
-        """A strategy's token budget. Every call to a model happens within `call`."""
+class ModelBudget(Protocol):
+    """A strategy's token budget. Every call to a model happens within `call`."""
 
-        def call(self, estimate: Usage) -> AbstractContextManager[Call]:
-            """Reserve `estimate`, the most that a model call will spend. Raises BudgetError if the limit for the day or
-            the conversation does not allow it; then do not make the call."""
+    def call(self, estimate: Usage) -> AbstractContextManager[ModelCall]:
+        """Reserve `estimate`, the most that a model call will spend. Raises BudgetError if the limit for the day or
+        the conversation does not allow it; then do not make the call."""
 
-    class Call(Protocol):
-        """A model call in progress."""
 
-        def report(self, usage: Usage) -> None:
-            """Replace the estimate by the usage that the provider reports (zero if it refused the call)."""
+class ModelCall(Protocol):
+    """A model call in progress."""
+
+    def report(self, usage: Usage) -> None:
+        """Replace the estimate by the usage that the provider reports (zero if it refused the call)."""
 
 
 class StrategyError(SessionMemoryError):
@@ -105,7 +103,7 @@ class StrategyContext(NamedTuple):
 class MemoryResult(NamedTuple):
     """The memories of a conversation, or the reason for skipping it ('' if not skipped).
 
-    `usage` counts calls made outside `Budget.call`; the others are counted already.
+    `usage` counts calls made outside `ModelBudget.call`; the others are counted already.
     """
 
     memories: tuple[Memory, ...] = ()

@@ -3,28 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
 
 from ..errors import SessionMemoryError
-from ..store.refresh import open_store, refresh
-from ..store.sqlite.memory_index import MemoryIndex, Origin
-from ..store.values import ENTRY_ROLES, Filter
+from ..store.location import StoreLocation
+from ..store.refresh import Note, open_store, refresh
+from ..store.rules import StoreRules
+from ..store.sqlite.engine import SqliteStore
+from ..store.sqlite.memory_index import IndexedMemory, MemoryIndex, Origin
+from ..store.values import ENTRY_ROLES, Conversation, Filter, StoredEntry
 from ..text.format import one_line
 from ..text.sanitize import for_storage
 from .folders import folder_of, is_untrusted
 from .format import KINDS, new_memory
 from .library import Library, library_of, open_index
 from .similarity import wording
-from .strategy import KnownMemory, Memory, MemoryResult, StrategyContext
-
-if TYPE_CHECKING:
-    from ..store.location import StoreLocation
-    from ..store.refresh import Note
-    from ..store.rules import StoreRules
-    from ..store.sqlite.engine import SqliteStore
-    from ..store.sqlite.memory_index import IndexedMemory
-    from ..store.values import Conversation, StoredEntry
-    from .strategy import Strategy
+from .strategy import KnownMemory, Memory, MemoryResult, Strategy, StrategyContext
 
 BY_AGENT = "agent"  # the strategy in the origin of a memory that an agent wrote
 MOST_CONVERSATIONS = 200  # of one session, the latest first, searched for a quotation

@@ -8,13 +8,10 @@ from __future__ import annotations
 
 import hmac
 import secrets
-from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
 
 from starlette.responses import HTMLResponse, PlainTextResponse, Response
-
-if TYPE_CHECKING:
-    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 COOKIE = "session_memory"
 ENTRANCE = "/enter"

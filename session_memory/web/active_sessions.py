@@ -7,33 +7,26 @@ import os
 import re
 import threading
 import time
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ..activity.report import summarize
 from ..errors import SessionMemoryError, described
-from ..hooks.delivery_state import delivery_state, state_in_group
+from ..hooks.delivery_state import DeliveryState, delivery_state, state_in_group
 from ..settings.host_layout import Layout
-from ..store.values import TOOL_ROLE, Filter
+from ..store.location import StoreLocation
+from ..store.sqlite.engine import SqliteStore
+from ..store.values import TOOL_ROLE, Conversation, Filter
 from ..system.git import find_worktree, head_of
 from ..text.paths import relative
 from ..text.sanitize import for_people
 from ..text.timestamps import age
-from ..transcripts.sessions import UnknownSessionError, find_sessions
+from ..transcripts.entries import Entry
+from ..transcripts.sessions import FoundSession, UnknownSessionError, find_sessions
 from ..transcripts.titles import is_request
-from .quotation import quoted
-from .session_list import ShownRuntime, project_of, shown_runtime
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from ..hooks.delivery_state import DeliveryState
-    from ..store.location import StoreLocation
-    from ..store.sqlite.engine import SqliteStore
-    from ..store.values import Conversation
-    from ..transcripts.entries import Entry
-    from ..transcripts.sessions import FoundSession
-    from .store_pool import StorePool
+from .labels import ShownRuntime, project_of, quoted, shown_runtime
+from .store_pool import StorePool
 
 ENTRIES = 60  # of each transcript, from its end
 CONVERSATIONS = 200

@@ -5,13 +5,11 @@ from __future__ import annotations
 
 import threading
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 from ..errors import SessionMemoryError, described
 from ..system.files import path_stamp
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 EVERY_SECONDS = 600.0
 LOOK_SECONDS = 1.0  # between two looks at the files' times

@@ -6,40 +6,33 @@ import asyncio
 import hmac
 import threading
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from typing import Any
 from urllib.parse import parse_qs
 
 from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
+from starlette.types import ASGIApp
 
 from .. import __version__
 from ..errors import SessionMemoryError, described
 from ..store.postgres.connection import TeamError
 from ..store.postgres.engine import TeamPool
 from ..system.sqlite import CorruptDatabaseError, NewerDatabaseError
-from .access import MOST_BODY_BYTES, Guard
+from .access import MOST_BODY_BYTES, Access, Guard
+from .active_sessions import ActiveSessions
+from .alarms import Alarms
 from .jinja import TEMPLATES, page_environment
+from .live import Live
 from .page_request import NotFoundError, PageRequest, VisitorGoneError
-from .pages import ACTIONS, VIEWS
-from .store_pool import StoreMissingError
+from .pages import ACTIONS, VIEWS, Action, View
+from .store_pool import StoreMissingError, StorePool
 
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-
-    from starlette.requests import Request
-    from starlette.types import ASGIApp
-
-    from .access import Access
-    from .active_sessions import ActiveSessions
-    from .alarms import Alarms
-    from .live import Live
-    from .pages import Action, View
-    from .store_pool import StorePool
-
-    Endpoint = Callable[[Request], Awaitable[Response]]
+Endpoint = Callable[[Request], Awaitable[Response]]
 
 LEFT_SECONDS = 0.5  # then checks whether the visitor of a slow view is still there
 PART = "x-part"  # the header by which our script requests a view's content without its frame

@@ -3,13 +3,10 @@ and each chart has a label for screen readers."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import date, timedelta
-from typing import TYPE_CHECKING
 
 from markupsafe import Markup, escape
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
 
 _CELL, _GAP = 11, 3
 _NAME_ROOM = timedelta(weeks=2)  # width of a month's name

@@ -1,19 +1,23 @@
-"""Filters shared by several views: time, project, runtime."""
+"""Filters shared by several views: time, project, runtime; this machine or the joined team, which is queried for each
+request and never for a list."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
+from typing import NamedTuple
 
+from ..store.postgres.connection import TeamError
+from ..store.postgres.engine import TeamStore
 from ..store.sqlite.tool_uses import work_places
 from ..text.moments import milliseconds_at
 from ..text.sanitize import for_people
-from .session_list import project_of, shown_runtime
+from ..upkeep.team import joined_team, team_of
+from ..upkeep.team import project_of as shared_project
+from .labels import project_of, shown_runtime
+from .page_request import PageRequest
 
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from .page_request import PageRequest
-
+TEAM = "team"  # as the value of `whose`
 PERIODS = (("today", "Today"), ("7d", "7 days"), ("30d", "30 days"), ("365d", "A year"), ("all", "Any time"))
 
 
@@ -61,3 +65,31 @@ def places(request: PageRequest) -> Places:
         chosen_of([("", "All runtimes"), *sorted(kinds.items())], request.one("runtime")),
         tuple(sorted(directories)) or ((project,) if project else ()),
     )
+
+
+def whose(request: PageRequest) -> list[Choice]:
+    """Return the choice between this machine and the team; no choices without a team."""
+    pairs = (("", "This machine"), (TEAM, "The team"))
+    return chosen_of(pairs, request.one("whose")) if team_of(request.location.home).url else []
+
+
+def is_for_team(request: PageRequest) -> bool:
+    """Return whether the request is about the team."""
+    return any(one.is_chosen for one in whose(request) if one.value == TEAM)
+
+
+def opened(request: PageRequest) -> AbstractContextManager[TeamStore]:
+    """Return the team's store. Raises NoTeamError, TeamError."""
+    return request.teams.store(joined_team(request.location.home).url)
+
+
+def problem_with(error: TeamError) -> str:
+    """Return the message to show in place of the team's data."""
+    return for_people(f"The team cannot be asked now: {error}.")
+
+
+def directories_of(request: PageRequest, directories: Iterable[str]) -> tuple[str, ...]:
+    """Return the team's names for the projects of local directories."""
+    home = request.location.home
+    names = team_of(home).projects
+    return tuple(sorted({shared_project(directory, names, home.user_dir)[0] or directory for directory in directories}))

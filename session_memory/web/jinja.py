@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -15,9 +14,7 @@ from ..system.terminal import byte_size
 from ..text.format import counted
 from ..text.timestamps import age, iso_time, local_time
 from . import charts, markup
-
-if TYPE_CHECKING:
-    from .access import Access
+from .access import Access
 
 TEMPLATES = Path(__file__).parent / "templates"
 

@@ -10,22 +10,19 @@ import asyncio
 import os
 import threading
 import time
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ..errors import SessionMemoryError, described
+from ..store.ingest.ingestion import Progress
 from ..store.ingest.intake import pending, take_in
+from ..store.location import StoreLocation
 from ..store.refresh import NEWER, use_store
+from ..store.sqlite.engine import SqliteStore
 from ..system.sqlite import Patience
 from ..text.timestamps import now_milliseconds
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Iterator
-
-    from ..store.ingest.ingestion import Progress
-    from ..store.location import StoreLocation
-    from ..store.sqlite.engine import SqliteStore
-    from .store_pool import StorePool
+from .store_pool import StorePool
 
 DEBOUNCE_MILLISECONDS = 300
 LOOK_SECONDS = 15.0  # between two polls, whatever the kernel reports

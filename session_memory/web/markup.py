@@ -3,23 +3,20 @@ page loads nothing external."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote
 
 from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
+from markdown_it.token import Token
 from markupsafe import Markup, escape
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
+from pygments.lexer import Lexer
 from pygments.lexers import get_lexer_by_name, get_lexer_for_filename
 from pygments.util import ClassNotFound
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from markdown_it.renderer import RendererHTML
-    from markdown_it.token import Token
-    from pygments.lexer import Lexer
 
 MOST_HIGHLIGHTED = 20_000  # characters of one piece of code: pygments takes about a second for a million
 MOST_RENDERED = 200_000  # characters of one text; a longer one is shown unrendered

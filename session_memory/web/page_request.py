@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import NamedTuple, TypeVar
 
 from ..errors import SessionMemoryError
+from ..store.location import StoreLocation
+from ..store.postgres.engine import TeamPool
+from ..store.sqlite.engine import SqliteStore
+from .active_sessions import ActiveSession
+from .alarms import Alarm
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
-    from typing import TypeVar
-
-    from ..store.location import StoreLocation
-    from ..store.postgres.engine import TeamPool
-    from ..store.sqlite.engine import SqliteStore
-    from .active_sessions import ActiveSession
-    from .alarms import Alarm
-
-    Found = TypeVar("Found")
+Found = TypeVar("Found")
 
 
 class NotFoundError(SessionMemoryError):

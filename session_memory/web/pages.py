@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
+from .page_request import PageRequest
 from .views import costs, memories, now, patterns, search, session, sessions, timeline
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from .page_request import PageRequest
 
 
 class View(NamedTuple):

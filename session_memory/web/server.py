@@ -8,25 +8,20 @@ import os
 import socket
 import sys
 import webbrowser
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Mapping
+from types import FrameType
 
 import uvicorn
 from anyio import to_thread
 
 from ..errors import SessionMemoryError
+from ..store.location import StoreLocation
 from .access import Access
 from .active_sessions import ActiveSessions
-from .alarms import Alarms
+from .alarms import Alarm, Alarms
 from .app import PageApp
 from .live import Live
 from .store_pool import StorePool
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from types import FrameType
-
-    from ..store.location import StoreLocation
-    from .alarms import Alarm
 
 END_SECONDS = 0.5
 SWITCH_SECONDS = 0.0005  # a request may wait for a thread that counts a year: by default each step waits 5 ms

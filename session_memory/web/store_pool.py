@@ -4,20 +4,16 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from ..errors import SessionMemoryError
+from ..store.location import StoreLocation
 from ..store.refresh import open_store
 from ..store.sqlite.corruption import damage_recognised
+from ..store.sqlite.engine import SqliteStore
 from ..store.sqlite.exclusions import VisibilityOverrides
 from ..system.sqlite import CorruptDatabaseError, Patience
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ..store.location import StoreLocation
-    from ..store.sqlite.engine import SqliteStore
 
 PATIENCE_SECONDS = 2.0
 CACHE_KIBIBYTES = 4096  # of each: they stay open, and the system caches files as well

@@ -22,7 +22,7 @@ from session_memory.host.database import HostDatabase
 from session_memory.host.group_files import name_session
 from session_memory.settings.host_layout import Layout
 from session_memory.web.active_sessions import active_since, aged, work_of
-from session_memory.web.session_list import project_of
+from session_memory.web.labels import project_of
 
 
 class Person:

@@ -16,7 +16,7 @@ from records import exchange
 from store_scene import StoreUser
 
 from session_memory.web.charts import heat
-from session_memory.web.session_list import ShownRuntime
+from session_memory.web.labels import ShownRuntime
 from session_memory.web.views.timeline import Bar, lanes_of
 
 CLAUDE = ShownRuntime("Claude Code", 0)

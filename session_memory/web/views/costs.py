@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ...memories.budget import all_prices
 from ...memories.runner import settings_of
@@ -10,13 +10,10 @@ from ...store.sqlite.queue_file import UnreadableQueueError
 from ...store.values import Filter
 from ...text.sanitize import for_people
 from ...text.timestamps import local_time
-from ...upkeep.costs import BY, KnownAnswers, SessionFiles, expenses, is_within, of_memories, sums_of
+from ...upkeep.costs import BY, CostSum, KnownAnswers, SessionFiles, expenses, is_within, of_memories, sums_of
 from ..choices import period, places
-from ..session_list import project_of
-
-if TYPE_CHECKING:
-    from ...upkeep.costs import CostSum
-    from ..page_request import PageRequest
+from ..labels import project_of
+from ..page_request import PageRequest
 
 SHOWN = 12
 DEFAULT_PERIOD = "7d"

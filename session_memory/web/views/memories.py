@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
 from ...memories.doubts import with_doubts
 from ...memories.folders import folder_of, groups_of
@@ -13,20 +14,13 @@ from ...memories.format import EPISODE, KINDS
 from ...memories.library import forget_memories, open_index, take_back
 from ...memories.pages import file_of
 from ...store.postgres.connection import TeamError
-from ...store.sqlite.memory_index import MemoryFilter
+from ...store.sqlite.memory_index import IndexedMemory, MemoryFilter
 from ...system.sqlite import Patience
 from ...text.format import one_line, shorten
 from ...text.sanitize import all_for_people, for_people
-from ..choices import Choice, chosen_of
-from ..page_request import NotFoundError
-from ..session_list import project_of
-from ..team import is_for_team, opened, problem_with, whose
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from ...store.sqlite.memory_index import IndexedMemory
-    from ..page_request import PageRequest
+from ..choices import Choice, chosen_of, is_for_team, opened, problem_with, whose
+from ..labels import project_of
+from ..page_request import NotFoundError, PageRequest
 
 LIMIT = 50
 MOST = 2000

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..active_sessions import NIGHT_HOURS, active_since, midnight
-
-if TYPE_CHECKING:
-    from ..page_request import PageRequest
+from ..page_request import PageRequest
 
 
 def values(request: PageRequest) -> dict[str, Any]:

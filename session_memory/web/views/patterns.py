@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from ...patterns.habits import find_habits, short_names
+from ...patterns.habits import FailingCommand, Habits, find_habits, short_names
 from ...store.sqlite.tool_uses import conversation_steps
 from ...store.values import Filter
 from ...text.sanitize import all_for_people, for_people
 from ..choices import period, places
-from ..session_list import project_of
-
-if TYPE_CHECKING:
-    from ...patterns.habits import FailingCommand, Habits
-    from ..page_request import PageRequest
+from ..labels import project_of
+from ..page_request import PageRequest
 
 SHOWN = 10
 DEFAULT_PERIOD = "30d"

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ...store.postgres.connection import TeamError
-from ...store.values import ENTRY_ROLES, KINDS, TOOL_ROLE, Filter, Hits
+from ...store.postgres.engine import TeamStore
+from ...store.sqlite.engine import SqliteStore
+from ...store.values import ENTRY_ROLES, KINDS, TOOL_ROLE, Filter, Hit, Hits, StoredEntry
 from ...text.format import shorten
 from ...text.sanitize import all_for_people, beginning
-from ..choices import chosen_of, period, places
-from ..session_list import ShownRuntime, project_of, shown_runtime
-from ..team import directories_of, is_for_team, opened, problem_with, whose
-
-if TYPE_CHECKING:
-    from ...store.postgres.engine import TeamStore
-    from ...store.sqlite.engine import SqliteStore
-    from ...store.values import Hit, StoredEntry
-    from ..page_request import PageRequest
+from ..choices import chosen_of, directories_of, is_for_team, opened, period, places, problem_with, whose
+from ..labels import ShownRuntime, project_of, shown_runtime
+from ..page_request import PageRequest
 
 LIMIT = 20
 MOST = 100

@@ -3,26 +3,20 @@
 from __future__ import annotations
 
 import shlex
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from ...memories.library import open_index
 from ...runtimes import all_runtimes
 from ...store.sqlite.memory_index import MemoryFilter
-from ...store.values import TOOL_ROLE, Filter
+from ...store.values import TOOL_ROLE, Conversation, Filter, StoredEntry
 from ...system.sqlite import Patience
 from ...text.paths import relative
 from ...text.sanitize import all_for_people, for_people
 from ...transcripts.titles import is_request
 from ..active_sessions import active_since
-from ..call_detail import call_detail
-from ..dialogue import DialoguePart, blocks_of, chunks_of, items_of
-from ..page_request import NotFoundError
-from ..quotation import quoted
-from ..session_list import project_of, shown_runtime
-
-if TYPE_CHECKING:
-    from ...store.values import Conversation, StoredEntry
-    from ..page_request import PageRequest
+from ..dialogue import DialoguePart, blocks_of, call_detail, chunks_of, items_of
+from ..labels import project_of, quoted, shown_runtime
+from ..page_request import NotFoundError, PageRequest
 
 NO_LIMIT = 10**9
 REQUEST_CHARACTERS = 110

@@ -4,16 +4,28 @@ from __future__ import annotations
 
 import time
 from itertools import groupby
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 
-from ...store.values import Filter
-from ..session_list import SessionLine, session_lines
-
-if TYPE_CHECKING:
-    from ..page_request import PageRequest
+from ...store.values import Conversation, Filter
+from ...text.sanitize import all_for_people
+from ..labels import ShownRuntime, project_of, shown_runtime
+from ..page_request import PageRequest
 
 CONVERSATIONS = 120  # at the left: the latest ones
 PALETTE_LINES = 12
+
+
+class SessionLine(NamedTuple):
+    """A session in a list. `last_at` is in seconds since the epoch, None if unknown; `group` is that of a host."""
+
+    id: str
+    title: str
+    runtime: ShownRuntime
+    project: str
+    cwd: str
+    group: str
+    last_at: float | None
+    messages: int
 
 
 def listed(request: PageRequest) -> dict[str, Any]:
@@ -46,3 +58,26 @@ def day_name(at: float | None, now: float) -> str:
 
 def _text_of(line: SessionLine) -> str:
     return f"{line.title} {line.project} {line.runtime.title} {line.id}".casefold()
+
+
+def session_lines(request: PageRequest, wanted: Filter) -> list[SessionLine]:
+    """Return the sessions of the matching conversations, each once; `wanted.limit` counts conversations."""
+    found: dict[tuple[str, str], list[Conversation]] = {}
+    for one in request.store.conversations(wanted):
+        found.setdefault((one.home, one.session_id), []).append(one)
+    texts = iter(all_for_people([text for some in found.values() for text in (some[-1].title, some[0].cwd)]))
+    return [_line(some, title, cwd) for some, title, cwd in zip(found.values(), texts, texts)]
+
+
+def _line(conversations: list[Conversation], title: str, cwd: str) -> SessionLine:
+    latest = conversations[0]
+    return SessionLine(
+        latest.session_id,
+        title or "Untitled",
+        shown_runtime(latest.runtime),
+        project_of(cwd),
+        cwd,
+        latest.home,
+        latest.last_message_at / 1000 if latest.last_message_at else None,
+        sum(one.entry_count for one in conversations),
+    )

@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from datetime import date
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from ...store.sqlite.tool_uses import work_hours
-from ...store.values import Filter
+from ...store.sqlite.tool_uses import WorkHour, work_hours
+from ...store.values import Conversation, Filter
 from ...text.sanitize import all_for_people
 from ..choices import chosen_of
-from ..session_list import ShownRuntime, project_of, shown_runtime
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from ...store.sqlite.tool_uses import WorkHour
-    from ...store.values import Conversation
-    from ..page_request import PageRequest
+from ..labels import ShownRuntime, project_of, shown_runtime
+from ..page_request import PageRequest
 
 SPANS = {"day": 1, "week": 7, "month": 28}  # days
 MOST = 1000  # conversations in a span: more would not be legible

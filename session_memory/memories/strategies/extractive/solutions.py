@@ -5,17 +5,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ....patterns.failures import is_failure, normalised
+from ....store.values import StoredEntry
 from ....text.format import one_line, shorten
 from ....text.shell_commands import family, is_looking
 from .phrases import pattern
 from .sentences import LONGEST, is_whole, sentences_of
 from .statements import is_taken_back
-
-if TYPE_CHECKING:
-    from ....store.values import StoredEntry
 
 MOST_TOOL_USES = 80  # a success after more calls has little to do with the failure
 MOST_FILES = 6  # a larger change does not say what helped

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from ....store.values import StoredEntry
 from ....text.format import one_line
 from ...format import REJECTED
 from .phrases import WORDS, examples, pattern
 from .sentences import LONGEST, is_whole, sentences_of, typed_paragraphs
-
-if TYPE_CHECKING:
-    from ....store.values import StoredEntry
 
 PREFERENCE, DECISION, FACT = "preference", "decision", "fact"
 ANSWERS = 3  # of the assistant, which a user may quote

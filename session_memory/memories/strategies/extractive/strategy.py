@@ -7,23 +7,20 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ....patterns.failures import failures, is_failure
+from ....store.values import Conversation, StoredEntry
 from ....text.format import one_line, shorten
 from ....text.shell_commands import LOOKING, commit_message, family
 from ....transcripts.titles import is_plan, subject
 from ....transcripts.titles import is_request as names_something
 from ...filtering import relative_path
 from ...format import EPISODE, REJECTED
-from ...strategy import Memory, MemoryResult
+from ...strategy import Memory, MemoryResult, ModelBudget, StrategyContext
 from .sentences import excerpt, has_words, looks_like_code, sentences_of, typed_paragraphs
 from .solutions import says_something, solutions
 from .statements import statements, takes_back
-
-if TYPE_CHECKING:
-    from ....store.values import Conversation, StoredEntry
-    from ...strategy import Budget, StrategyContext
 
 MOST_OF_A_KIND = 12  # of a conversation; the last ones
 KNOWN = 20  # memories that a rejection may supersede
@@ -54,7 +51,7 @@ class ExtractiveStrategy:
 
     id = "extractive"
 
-    def __init__(self, values: Mapping[str, Any], budget: Budget) -> None:
+    def __init__(self, values: Mapping[str, Any], budget: ModelBudget) -> None:
         """Accept the arguments of every strategy; it has no settings and spends nothing."""
         self._context: StrategyContext | None = None
 

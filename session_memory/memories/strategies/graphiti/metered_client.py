@@ -11,14 +11,14 @@ from ...budget import estimated_tokens
 from ...strategy import BudgetError, Usage
 
 if TYPE_CHECKING:
-    from ...strategy import Budget
+    from ...strategy import ModelBudget
 
 
 class MeteredClient(DefaultAsyncHttpxClient):
     """The HTTP client of an AsyncOpenAI. `refusal` is the budget's error for a refused request, None if there was none;
     AsyncOpenAI hides it behind its own error."""
 
-    def __init__(self, budget: Budget, timeout_seconds: float) -> None:
+    def __init__(self, budget: ModelBudget, timeout_seconds: float) -> None:
         super().__init__(timeout=timeout_seconds)
         self.refusal: BudgetError | None = None
         self._budget = budget

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from ....store.values import Conversation, StoredEntry
     from ...filtering import Chunk
-    from ...strategy import Budget
+    from ...strategy import ModelBudget
     from .metered_client import MeteredClient
 
 # Users of graphiti report 5,500 tokens for an episode of 600 to 800: it also reads the previous messages.
@@ -66,7 +66,7 @@ class GraphStrategy:
 
     id = "graphiti"
 
-    def __init__(self, values: Mapping[str, Any], budget: Budget) -> None:
+    def __init__(self, values: Mapping[str, Any], budget: ModelBudget) -> None:
         """Check the settings and open nothing yet. Raises ConfigError; UnavailableError if graphiti-core is not
         installed."""
         self._memories = memory_settings(values)
@@ -195,7 +195,7 @@ class Graph:
 
 
 @asynccontextmanager
-async def opened(settings: GraphSettings, url: str, group: str, budget: Budget) -> AsyncIterator[Graph]:
+async def opened(settings: GraphSettings, url: str, group: str, budget: ModelBudget) -> AsyncIterator[Graph]:
     """Yield a group's open graph with its own client. Raises StrategyError."""
     require_graphiti()
     key, embedder_key = settings.key(os.environ), settings.embedder_key(os.environ)

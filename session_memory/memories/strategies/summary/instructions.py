@@ -7,12 +7,9 @@ when it was written, and the system prompt says that it is data.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 from ....text.format import one_line
-
-if TYPE_CHECKING:
-    from ...strategy import KnownMemory
+from ...strategy import KnownMemory
 
 READING = """\
 You read a record of a conversation between a user and an AI agent, and note what is worth remembering later.

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 from ....settings.check import strategy_settings
 from ....settings.sections import memory_settings
+from ....store.values import Conversation, StoredEntry
 from ....text.format import shorten
 from ....text.sanitize import for_people
 from ...budget import estimated_tokens
-from ...filtering import chunks
-from ...strategy import Memory, MemoryResult, StrategyError, Usage
+from ...filtering import Chunk, chunks
+from ...strategy import KnownMemory, Memory, MemoryResult, ModelBudget, StrategyContext, StrategyError, Usage
 from . import instructions
 from .model import OVERHEAD_TOKENS, Claude, FailedCallError, ModelAnswer
 from .reply import (
@@ -26,12 +27,7 @@ from .reply import (
     comparable,
 )
 
-if TYPE_CHECKING:
-    from ....store.values import Conversation, StoredEntry
-    from ...filtering import Chunk
-    from ...strategy import Budget, KnownMemory, StrategyContext
-
-    Checked = TypeVar("Checked")
+Checked = TypeVar("Checked")
 
 GUARD = {"SESSION_MEMORY_GUARD": "1"}  # settings.homes.ENV_GUARD
 MOST_KNOWN = 20
@@ -46,7 +42,7 @@ class SummaryStrategy:
 
     id = "summary"
 
-    def __init__(self, values: Mapping[str, Any], budget: Budget) -> None:
+    def __init__(self, values: Mapping[str, Any], budget: ModelBudget) -> None:
         """Check the settings. Raises ConfigError."""
         self._settings = memory_settings(values)
         own = strategy_settings(self.id, values.get(self.id, {}))
@@ -130,7 +126,7 @@ class SummaryStrategy:
 class _Dialogue:
     """The calls for one conversation; one of them is repeated after a bad answer, with its errors."""
 
-    def __init__(self, claude: Claude, budget: Budget) -> None:
+    def __init__(self, claude: Claude, budget: ModelBudget) -> None:
         self._claude = claude
         self._budget = budget
         self._may_ask_again = True

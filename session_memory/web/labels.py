@@ -1,12 +1,19 @@
-"""Quotations on one line, without Markdown, which only a whole text can render."""
+"""Labels as the page shows them: runtimes, projects, and quotations on one line, without Markdown, which only a whole
+text can render."""
 
 from __future__ import annotations
 
+import os
 import re
+from functools import lru_cache
+from typing import NamedTuple
 
+from ..runtimes import all_runtimes
+from ..system.git import find_worktree
 from ..text.format import one_line, shorten
 from ..text.sanitize import beginning, for_people
 
+_OTHER_HUE = 6
 _FENCES = ("```", "~~~")
 _RULE = set("|:- \t")  # and a line below the head of a table
 # Patterns with linear running time on any line.
@@ -14,6 +21,31 @@ _LEAD = re.compile(r"[ \t]*(?:(?:#{1,6}|>)[ \t]+|[-*+][ \t]+(?=\S))")
 _LINK = re.compile(r"!?\[([^\[\]]*)\]\([^()\s]*\)")
 _BOLD = re.compile(r"\*\*(?=\S)([^*]+)(?<=\S)\*\*")
 _CODE = re.compile(r"(`{1,2})([^`]+)\1")
+
+
+class ShownRuntime(NamedTuple):
+    """A runtime's display name and colour."""
+
+    title: str
+    hue: int
+
+
+def shown_runtime(name: str) -> ShownRuntime:
+    """Return the display form of a runtime."""
+    for hue, runtime in enumerate(all_runtimes()):
+        if runtime.name == name:
+            return ShownRuntime(runtime.install.TITLE, hue)
+    return ShownRuntime(name, _OTHER_HUE)
+
+
+@lru_cache(maxsize=2000)
+def project_of(cwd: str) -> str:
+    """Return a directory's project name: the name of the repository's directory, else its own."""
+    found = find_worktree(cwd, os.path.expanduser("~")) if cwd.startswith("/") else None
+    if found is not None:
+        top = os.path.dirname(found.common_dir) if found.common_dir.endswith("/.git") else found.root
+        return for_people(os.path.basename(top) or top)
+    return for_people(os.path.basename(cwd.rstrip("/")) or cwd)
 
 
 def quoted(text: str, characters: int) -> str:
