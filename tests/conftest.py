@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import posix
 import shutil
@@ -65,6 +66,12 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.setdefault("XDG_CACHE_HOME", os.path.expanduser("~/.cache"))
     os.environ["HOME"] = HOME
     posix.environ[b"HOME"] = os.fsencode(HOME)
+
+
+def pytest_collection_finish() -> None:
+    """Take the thousands of collected tests from the garbage collector, which each command run in this process calls."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_unconfigure() -> None:
