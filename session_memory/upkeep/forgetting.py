@@ -147,7 +147,7 @@ class Forgetting:
     def conversations(self, chosen: list[list[Any]]) -> None:
         """Delete conversations, each as (id, group, session id), from the store."""
         wanted = {tuple(one) for one in chosen}
-        every = self._store.all_conversations(None)
+        every = self._store.all_conversations(None, [id for id, *_ in chosen])
         self._store.forget_conversations([one for one in every if (one.id, one.home, one.session_id) in wanted])
 
     def copies(self, paths: list[str]) -> None:
