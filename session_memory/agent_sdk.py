@@ -1,6 +1,6 @@
 """The hooks as callbacks for claude-agent-sdk, for a program that serves an agent home.
 
-The SDK is not imported here: that takes over a second, and whoever holds a callback has done it already.
+The SDK is not imported here: that takes over a second, and the program has done it already.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _CLAUDE = runtime("agent-sdk")
 
 
 def lookup_options(home: str | os.PathLike[str]) -> dict[str, Any]:
-    """Options with which the agent of the home `home` looks into its past without asking anybody: the rules for what
+    """Options with which the agent of the home `home` looks into its past without asking: the rules for what
     the skills teach, and a server with the tools, beside those that allow them.
 
         ClaudeAgentOptions(mcp_servers=lookups["mcp_servers"], allowed_tools=["Read", *lookups["allowed_tools"]])
@@ -44,7 +44,7 @@ def lookup_options(home: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def start_upkeep(home: str | os.PathLike[str]) -> None:
-    """Starts the upkeep of the store of the agent home `home`, as Claude Code's hooks do with the start and end of a
+    """Start the upkeep of the store of the agent home `home`, as Claude Code's hooks do with the start and end of a
     session: for a program that begins or ends. Nothing waits for it, and it ends by itself; what goes wrong is a line
     in the home's hook.log."""
     root = os.path.abspath(home)
@@ -58,16 +58,16 @@ def start_upkeep(home: str | os.PathLike[str]) -> None:
 def session_updates_hook(
     home: str | os.PathLike[str], session: str, *, timeout_seconds: float = 1.0, is_fork: bool = False
 ) -> HookCallback:
-    """A callback that tells the session named `session` of the agent home `home` what the other sessions did.
+    """Return a callback that reports to the session `session` of the agent home `home` what the other sessions did.
 
         ClaudeAgentOptions(hooks={"UserPromptSubmit": [HookMatcher(hooks=[session_updates_hook(home, "discord")])]})
 
-    It answers `{}` where there is nothing to tell, after `timeout_seconds`, and on every fault, which is a line in the
+    It answers `{}` if there is nothing to report, after `timeout_seconds`, and on every fault, which is a line in the
     home's hook.log; it raises nothing but the cancellation of its own task. The SDK would drop a prompt whose callback
-    takes too long. What was not answered in time is told at the next prompt.
+    takes too long. What was not answered in time is reported at the next prompt.
 
     `is_fork` goes with `ClaudeAgentOptions(fork_session=True)`, which no callback can tell from a new session: what was
-    there before its first prompt is not told to it, since it knows that from the session that it was forked from.
+    there before its first prompt is not reported, since it knows that from the session that it was forked from.
     """
     root = os.path.abspath(home)
 
@@ -82,15 +82,15 @@ def session_updates_hook(
 
 
 def file_collisions_hook(home: str | os.PathLike[str], session: str, *, timeout_seconds: float = 1.0) -> HookCallback:
-    """A callback that tells the agent of `session`, with the result of an edit, what other sessions did to that file
-    since its last prompt.
+    """Return a callback that reports to the agent of `session`, with the result of an edit, what other sessions did to
+    that file since its last prompt.
 
         ClaudeAgentOptions(
             hooks={"PreToolUse": [HookMatcher("Edit|Write|NotebookEdit", [file_collisions_hook(home, "discord")])]}
         )
 
-    It answers `{}` where there is nothing to tell, after `timeout_seconds`, and on every fault, which is a line in the
-    home's hook.log. What was not answered in time is told later.
+    It answers `{}` if there is nothing to report, after `timeout_seconds`, and on every fault, which is a line in the
+    home's hook.log. What was not answered in time is reported later.
     """
     root = os.path.abspath(home)
 
@@ -104,7 +104,7 @@ def file_collisions_hook(home: str | os.PathLike[str], session: str, *, timeout_
 def conversation_archive_hook(
     home: str | os.PathLike[str], session: str, *, timeout_seconds: float = 60.0
 ) -> HookCallback:
-    """A callback that archives the conversation of `session` before it is compacted, for the PreCompact event.
+    """Return a callback that archives the conversation of `session` before it is compacted, for the PreCompact event.
 
         ClaudeAgentOptions(hooks={"PreCompact": [HookMatcher(hooks=[conversation_archive_hook(home, "discord")])]})
 
@@ -120,7 +120,7 @@ def conversation_archive_hook(
 
 
 def _context(root: str, session: str, event: Any) -> Context:
-    """The context of a session whose name the host knows. Raises EventError, ConfigError."""
+    """Return the context of a session whose name the host knows. Raises EventError, ConfigError."""
     home = named_home(root, os.environ)
     if home is None:
         raise EventError(f"{root} holds no named sessions")

@@ -1,4 +1,4 @@
-"""The end of a conversation, by a compaction or because it is left for good: it is archived."""
+"""Archive of a conversation at its end: it is compacted or left for good."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ LEFT = ("clear", "new", "prompt_input_exit", "logout", "other", "quit", "complet
 
 
 def is_left(event: Event, runtime: Runtime) -> bool:
-    """Whether the conversation was left, for now or for good."""
+    """Check if the conversation was left, for now or for good."""
     return event.get("reason") in LEFT
 
 
 def is_left_or_compacted(event: Event, runtime: Runtime) -> bool:
-    """Whether it was, or is about to be compacted by Pi."""
+    """Check if it was left, or is about to be compacted by Pi."""
     return event.get("hook_event_name") == "session_before_compact" or is_left(event, runtime)
 
 
 def archive_in_background(context: Context) -> None:
-    """Archives in a process of its own, so that the runtime can go on and does not kill it: this one ends at once."""
+    """Archive in a process of its own, so that the runtime can go on and does not kill it: this one ends at once."""
     if not detach():
         os._exit(0)
     archive_when_written(context)
 
 
 def archive_when_written(context: Context) -> None:
-    """Archive the conversation once its transcript is complete. The host of a group does that itself, as its operator
-    has set it. Raises SessionMemoryError, OSError."""
+    """Archive the conversation once its transcript is complete. The host of a group does that itself, by its own
+    settings. Raises SessionMemoryError, OSError."""
     if host_of(context.home.root) not in ("", context.home.root):
         return
     if context.session:
@@ -68,7 +68,7 @@ def archive_when_written(context: Context) -> None:
 
 
 def wait_until_quiet(path: str) -> None:
-    """Waits until nothing was written for QUIET_SECONDS: the transcript lags behind the events, and the last answer may
+    """Wait until nothing was written for QUIET_SECONDS: the transcript lags behind the events, and the last answer may
     not be in it yet when the session ends or is compacted."""
     deadline = time.monotonic() + MOST_WAIT_SECONDS
     size, since = -1, time.monotonic()

@@ -1,4 +1,4 @@
-"""The modules that a prompt loads, in one file of code objects, which an install makes.
+"""Bundle of the modules that a prompt loads: one file of code objects, made by an install.
 
 It stays for 0.19 x of a bare start in a prompt with nothing to report (`quiet-50`: 0.86 instead of 1.05), and 0.28 x if
 the sessions are of seven runtimes (`many-quiet-50`: 1.01 instead of 1.29): for each of 24 to 34 modules Python looks
@@ -60,7 +60,7 @@ _C_MODULES = ("_json", "fcntl", "_sqlite3")
 
 
 def write_bundle(root: str) -> None:
-    """Makes the bundle of the program in the directory `root`, for the interpreter that runs this. Raises OSError,
+    """Make the bundle of the program in the directory `root`, for the interpreter that runs this. Raises OSError,
     ValueError."""
     known: dict[str, _Source] = {}
     begun = {""}
@@ -82,8 +82,8 @@ def write_bundle(root: str) -> None:
 
 
 def has_usable_bundle(root: str) -> bool:
-    """Whether the interpreter that runs this would load all modules of the bundle of the program in the directory
-    `root` from there."""
+    """Check if this interpreter would load all modules of the bundle of the program in the directory `root` from
+    there."""
     try:
         with open(f"{root}/{FILE}", "rb", 0) as bundle:
             head = bundle.read(HEAD_BYTES)
@@ -100,7 +100,7 @@ def has_usable_bundle(root: str) -> bool:
 
 
 def _c_modules() -> Iterator[tuple[str, str, str]]:
-    """Each of _C_MODULES that lies in a file of its own, with its directory and the file's name."""
+    """Yield each of _C_MODULES that lies in a file of its own, with its directory and the file's name."""
     for name in _C_MODULES:
         spec = find_spec(name)
         if spec is not None and spec.origin and isinstance(spec.loader, ExtensionFileLoader):
@@ -109,7 +109,7 @@ def _c_modules() -> Iterator[tuple[str, str, str]]:
 
 
 class _Source:
-    """The source of one of our modules below `root`. Raises OSError where there is none."""
+    """The source of one of our modules below `root`. Raises OSError if there is none."""
 
     def __init__(self, root: str, name: str) -> None:
         path = name.replace(".", "/")
@@ -120,7 +120,7 @@ class _Source:
         self._tree = ast.parse(read_whole(f"{root}/{self._file}"))
 
     def imports(self) -> list[str]:
-        """The names of what the module imports of ours as it is loaded, modules or what lies in them."""
+        """Return the names of our modules, or of their members, that the module imports as it is loaded."""
         name = self.module[0]
         package = name if self.is_package else name.rpartition(".")[0]
         found = []
@@ -131,10 +131,9 @@ class _Source:
         return found
 
     def code(self) -> CodeType:
-        """The code of the module without what running it does not need, two fifths of its bytes: docstrings, the
-        annotations of functions, and what lines it came from; and without its `from __future__ import annotations`,
-        which the compiler is told in another way: each of these statements would import the module `__future__`, 0.1 ms
-        the first time."""
+        """Return the code of the module without docstrings, annotations of functions and line numbers, two fifths of
+        its bytes; and without its `from __future__ import annotations`, which is a flag of the compiler here: each such
+        statement would import the module `__future__`, 0.1 ms the first time."""
         self._tree.body = [node for node in self._tree.body if not _is_future_import(node)]
         for node in ast.walk(self._tree):
             if isinstance(node, ast.FunctionDef):
@@ -147,7 +146,7 @@ class _Source:
 
 
 def _add(root: str, name: str, found: dict[str, _Source], begun: set[str]) -> None:
-    """Adds the module `name`, if it is one, to `found`, behind its packages and what it imports of other packages."""
+    """Add the module `name`, if it is one, to `found`, behind its packages and its imports from other packages."""
     if name in begun:
         return
     begun.add(name)
@@ -164,7 +163,7 @@ def _add(root: str, name: str, found: dict[str, _Source], begun: set[str]) -> No
 
 
 def _without_lines(code: CodeType) -> CodeType:
-    """The code without the numbers of its lines, which hook.log does not tell."""
+    """Return the code without line numbers, which hook.log does not show."""
     inner = [_without_lines(one) if isinstance(one, type(code)) else one for one in code.co_consts]
     return code.replace(co_linetable=b"", co_consts=tuple(inner))
 

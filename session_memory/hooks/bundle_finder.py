@@ -47,7 +47,7 @@ class BundleFinder:
         self._waiting: dict[str, tuple[BundledModule, CodeType]] = {}
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
-        """The spec of a module of the bundle, which has run by then; None for any other. Raises what it raises."""
+        """Return the spec of a module of the bundle, which has run by then; None for any other. Raises its errors."""
         if name in self._groups:
             modules = self._groups[name][2]
             self._read(self._groups[name])
@@ -74,7 +74,7 @@ class BundleFinder:
         return ModuleSpec(name, ExtensionFileLoader(name, path), origin=path)
 
     def _read(self, group: BundledGroup) -> None:
-        """Has the modules of a group wait for their turn."""
+        """Read the modules of a group, to run later."""
         at, length, modules = group
         self._bundle.seek(at)
         for module, code in zip(modules, loads(self._bundle.read(length))):
@@ -83,7 +83,7 @@ class BundleFinder:
                 self._waiting[module[0]] = module, code
 
     def _run(self, name: str) -> None:
-        """Makes a module that waits, if it does, and runs its code in it."""
+        """Run the code of a module that waits, if it does."""
         if name not in self._waiting:
             return
         (_, is_package, path, _, _), code = self._waiting.pop(name)
@@ -109,18 +109,18 @@ class BundleFinder:
 
 
 def use(bundle: FileIO, root: str, contents: Contents) -> None:
-    """Has the modules loaded from `bundle` if it is whole."""
+    """Load modules from `bundle` from now on, if it is whole."""
     if is_whole(bundle, contents[0]):
         sys.meta_path.insert(0, BundleFinder(bundle, root, contents))
 
 
 def is_whole(bundle: FileIO, groups: tuple[BundledGroup, ...]) -> bool:
-    """Whether `bundle` is as long as it was made."""
+    """Check if `bundle` has the length that it was made with."""
     return bundle.seek(0, 2) == groups[-1][0] + groups[-1][1]
 
 
 def is_as_bundled(root: str, module: BundledModule) -> bool:
-    """Whether the source of a module below `root` is still the one that its code was made from."""
+    """Check if the source of a module below `root` is still the one that its code was made from."""
     try:
         status = stat(f"{root}/{module[2]}")
     except OSError:

@@ -1,4 +1,4 @@
-"""Where an event of a runtime comes from: its home, its session, that session's transcript, the settings."""
+"""Context of a runtime's event: its home, its session, that session's transcript, the settings."""
 
 from __future__ import annotations
 
@@ -22,22 +22,21 @@ if TYPE_CHECKING:
     Event = dict[str, Any]  # the JSON object that the runtime gives to a hook
 
 
-MISSED = ".missed"  # beside the cursors of a session: which of its hooks missed their deadline, if any did
+MISSED = "/missed.json"  # in the state directory, if hooks missed their deadlines
 
 
 class EventError(SessionMemoryError):
-    """An event from which it does not follow which session of which home it belongs to."""
+    """The session or the home of an event is unknown."""
 
 
 class Context:
     """An event and the session that it belongs to.
 
-    `session` is its key in the home: the name in an agent home ('' where it has none), else the same as `session_id`,
-    the runtime's own. `own_path` is its transcript, which may not be there yet, `config_dir` the runtime's directory
-    ('' where that is not asked for), `directory` the one that the session was started in. `named` are the named
-    sessions of the home where they were read already. `sub_agents` are those of the project's sessions, as far as the
-    project's index has them, once `other_sessions` has read it. `deadline` is when it has to be answered, and through
-    it is asked what may be odd or slow.
+    `session` is its key in the home: the name in an agent home ('' if it has none), else the same as `session_id`, the
+    runtime's own. `own_path` is its transcript, which may not exist yet, `config_dir` the runtime's directory ('' if
+    not needed), `directory` the one that the session was started in. `named` are the named sessions of the home if they
+    were read already. `sub_agents` are those in the project's index, once `other_sessions` has read it. Parts that may
+    be odd or slow run under the `deadline`.
     """
 
     __slots__ = (
@@ -66,10 +65,8 @@ class Context:
         session_id: str,
         config_dir: str = "",
         directory: str = "",
-        named: list[Session] | None = None,
-        deadline: Deadline | None = None,
     ) -> None:
-        """Raises ConfigError where the home's settings cannot be used."""
+        """Raises ConfigError if the home's settings cannot be used."""
         self.event = event
         self.home = home
         self.session = session
@@ -78,20 +75,20 @@ class Context:
         self.runtime = runtime
         self.config_dir = config_dir
         self.directory = directory
-        self.named = named
+        self.named: list[Session] | None = None
         self.settings: Settings = home.settings()
         self.sub_agents: SubAgents = {}
-        self.deadline = deadline or Deadline()
+        self.deadline = Deadline()
 
     @property
     def cursor_file(self) -> str:
-        """The file of the session's cursors. Raises EventError where it is none of the named sessions of its home."""
+        """The file of the session's cursors. Raises EventError if it is not a named session of its home."""
         if not self.session:
             raise EventError(f"session {self.session_id} is none of the named sessions of {self.home.root}")
         return self.home.cursor_file(self.session)
 
     def other_sessions(self) -> list[Session]:
-        """The sessions that this one may be told of."""
+        """Return the sessions that this one may get reports of."""
         found, attempt = self.named, self.deadline.attempt
         scope, runtime = self.settings.scope, self.runtime
         if found is None and self.home.sessions_dir:
@@ -153,7 +150,7 @@ class Context:
 
 
 def home_of(event: Event, environ: Mapping[str, str], runtime: Runtime) -> Home:
-    """The agent home that the session was started in, else what is kept for those who start the runtime by hand."""
+    """Return the agent home that the session was started in, else the person's."""
     start = _start_dir(event, environ, runtime)
     home, stop = None, environ.get("HOME", "")
     if next(homes_above(start, environ, stop, runtime.SESSIONS_FOLDER), None):
@@ -170,7 +167,7 @@ def _refresh(runtime: Runtime, environ: Mapping[str, str]) -> None:
 def context_of(
     event: Event, environ: Mapping[str, str], runtime: Runtime, home: Home, deadline: Deadline | None = None
 ) -> Context:
-    """The context of an event in the `home` that `home_of` found for it. Raises EventError, ConfigError."""
+    """Return the context of an event in the `home` that `home_of` found. Raises EventError, ConfigError."""
     if not is_directory(home.root):
         raise EventError(f"{home.root}: no such directory")
     session_id = event.get("session_id")
@@ -185,18 +182,13 @@ def context_of(
             named = runtime.other_sessions(home.sessions_dir, config_dir, own_path, "project")
             name = runtime.own_name(event, home.sessions_dir, named)
         name = name if is_name(name) else ""
-    return Context(
-        event,
-        home,
-        name,
-        own_path,
-        runtime,
-        session_id=session_id,
-        config_dir=config_dir,
-        directory=runtime.project_start(event, environ),
-        named=named,
-        deadline=deadline,
+    directory = runtime.project_start(event, environ)
+    context = Context(
+        event, home, name, own_path, runtime, session_id=session_id, config_dir=config_dir, directory=directory
     )
+    context.named = named
+    context.deadline = deadline or context.deadline
+    return context
 
 
 def _start_dir(event: Event, environ: Mapping[str, str], runtime: Runtime) -> str:

@@ -29,53 +29,53 @@ _FIRST = "agent-sdk"  # whose plugins and hooks the others take, and show by the
 
 
 def user_prompt_submit() -> None:
-    """The hook UserPromptSubmit: tells what the other sessions did."""
+    """Run the hook UserPromptSubmit: report what the other sessions did."""
     _answer_prompt()
 
 
 def before_agent_start() -> None:
-    """The same for Pi, whose extension starts it before the agent answers a prompt."""
+    """Do the same for Pi, whose extension starts it before the agent answers a prompt."""
     _answer_prompt("pi")
 
 
 def pre_tool_use() -> None:
-    """The hook PreToolUse, and Pi's `tool_call`: tells what others did to the file that a tool is about to edit."""
+    """Run the hook PreToolUse, and Pi's `tool_call`: report collisions over the file that a tool is about to edit."""
     from .tool_call import answer, is_answered
 
     _run(is_answered, lambda context: answer(context, _print), is_waited_for=True)
 
 
 def session_start() -> None:
-    """The hook SessionStart, likewise: from where on a fork listens, and what an agent is told of its past."""
+    """Run the hook SessionStart: note where a fork begins, and inject the session's past."""
     from .session_start import answer, is_answered
 
     _run(is_answered, lambda context: answer(context, _print), with_upkeep=True, is_waited_for=True)
 
 
 def pre_compact() -> None:
-    """The hook PreCompact: archives the conversation before it is compacted. It prints nothing, ever: that would end up
-    in the summariser's instructions."""
+    """Run the hook PreCompact: archive the conversation before it is compacted. It never prints: that would end up in
+    the summariser's instructions."""
     from .archive import archive_when_written
 
     _run(lambda event, runtime: True, archive_when_written)
 
 
 def session_end() -> None:
-    """The hook SessionEnd, which has 1.5 s: it archives in a process of its own."""
+    """Run the hook SessionEnd, which has 1.5 s: archive in a process of its own."""
     from .archive import archive_in_background, is_left
 
     _run(is_left, archive_in_background, with_upkeep=True)
 
 
 def pi_archive() -> None:
-    """Pi's `session_before_compact` and `session_shutdown`. Its extension kills a hook that takes long."""
+    """Run Pi's `session_before_compact` and `session_shutdown`. Its extension kills a hook that takes long."""
     from .archive import archive_in_background, is_left_or_compacted
 
     _run(is_left_or_compacted, archive_in_background, "pi", with_upkeep=True)
 
 
 def pi_session_start() -> None:
-    """Pi's `session_start`, which is told nothing."""
+    """Run Pi's `session_start`, which has no answer."""
     _run(lambda event, runtime: True, lambda context: None, "pi", with_upkeep=True)
 
 
@@ -93,8 +93,8 @@ def _run(
     with_upkeep: bool = False,
     is_waited_for: bool = False,
 ) -> None:
-    """Read an event, have it answered if `is_answered` says so, and end the process, `with_upkeep` after that of the
-    store has been started. An agent that `is_waited_for` gets what is ready at the deadline.
+    """Read an event, answer it if `is_answered` says so, and end the process; `with_upkeep` start that of the store
+    first. An agent that `is_waited_for` gets what is ready at the deadline.
 
     The event is one of the runtime `runtime_name`, unless it names another itself, or shows that another one sent it:
     several take the plugins of Claude Code.
@@ -167,11 +167,11 @@ def _note_end(context: Context, event_name: str) -> None:
             from .prompt import write_notes
 
             write_notes(context, event_name)
-        if context.session and (late or is_file(context.cursor_file.removesuffix(".json") + MISSED)):
-            from .missed_deadlines import MOST_CHARACTERS, note_deadline
+        if context.session and (late or is_file(context.home.state_dir + MISSED)):
+            from .log import MOST_EVENT_CHARACTERS, note_deadline
 
-            note_deadline(context.cursor_file, event_name[:MOST_CHARACTERS], late)
-    except Exception:  # nobody can be told
+            note_deadline(context.home, context.session, event_name[:MOST_EVENT_CHARACTERS], late)
+    except Exception:  # there is no other place to report it
         pass
 
 

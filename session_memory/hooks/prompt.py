@@ -134,6 +134,6 @@ def _notice_at_first(context: Context) -> str:
     """Return what is wrong in the settings, at the first prompt if the runtime has no event for a session's start."""
     if is_file(context.cursor_file + ".lock"):  # made with the first prompt
         return ""
-    from .missed_deadlines import notice_of
+    from .log import notice_of
 
     return notice_of(context)

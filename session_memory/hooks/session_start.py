@@ -1,8 +1,8 @@
-"""The start of a session: from where on a fork listens, and what an agent is told of its past."""
+"""Session start: notes where a fork begins, and injects the session's past."""
 
 from __future__ import annotations
 
-from .missed_deadlines import notice_of
+from .log import notice_of
 from .prompt import start_listening
 
 TYPE_CHECKING = False
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
 
 
 def is_answered(event: Event, runtime: Runtime) -> bool:
-    """Whether the session starts in a way that there is something to do."""
+    """Check if there is something to do for this kind of start."""
     return event.get("source") in ("fork", "compact", "startup", "new", "clear", "resume")
 
 
 def answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> None:
-    """Notes where a fork begins, tells the session of its past, and its user what is wrong in the settings. Raises
+    """Note where a fork begins, print the session's past, and for its user what is wrong in the settings. Raises
     SessionMemoryError, OSError."""
     source = context.event["source"]
     if source == "fork":
@@ -31,16 +31,16 @@ def answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> 
     notice = notice_of(context) if source != "compact" else ""
     text = past_of(context)
     shown = runtime.notice_output(notice) if notice else {}
-    told = runtime.context_output(text, runtime.START_EVENT) if text else {}
-    if shown.keys() & told.keys():  # a runtime that shows its user nothing: the agent is told both
-        told = runtime.context_output(f"{notice}\n\n{text}", runtime.START_EVENT)
-    if shown or told:
-        print_answer({**shown, **told})
+    injected = runtime.context_output(text, runtime.START_EVENT) if text else {}
+    if shown.keys() & injected.keys():  # a runtime that shows its user nothing: the agent gets both
+        injected = runtime.context_output(f"{notice}\n\n{text}", runtime.START_EVENT)
+    if shown or injected:
+        print_answer({**shown, **injected})
 
 
 def past_of(context: Context) -> str | None:
-    """After a compaction, where all of the conversation lies; for a new session, if the settings ask for it, the last
-    conversations in the same directory."""
+    """Return the path of the whole conversation after a compaction; for a new session, if the settings ask for it, the
+    last conversations in the same directory."""
     directory = context.home.conversations_dir
     source = context.event["source"]
     if source == "compact":
@@ -63,7 +63,7 @@ def past_of(context: Context) -> str | None:
 
 
 def _private_archive_text(directory: str, session_id: str) -> str | None:
-    """The same of an archive that nobody but this session is told of."""
+    """Return the same for an archive that only this session may know."""
     from ..archives.list import compaction_text, find_archive
     from ..archives.privacy import private_folder, private_path
     from ..system.confined_files import OutsideGroupError

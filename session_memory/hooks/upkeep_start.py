@@ -19,12 +19,12 @@ IGNORE_ALL = b"*\n"
 
 
 def lock_file(home: Home) -> str:
-    """The file that whoever does the upkeep of a home's store holds locked, and writes to as it begins."""
+    """Return the lock file of the upkeep of a home's store, written when it begins."""
     return home.state_dir + "/upkeep.lock"
 
 
 def is_due(home: Home, now: float) -> bool:
-    """Whether upkeep did not begin within the last INTERVAL_SECONDS. `now` is in seconds since the epoch."""
+    """Check that upkeep did not begin within the last INTERVAL_SECONDS. `now` is in seconds since the epoch."""
     try:
         status = os.stat(lock_file(home))
     except OSError:
@@ -46,7 +46,7 @@ def keep_out_of_git(place: str) -> None:
 
 
 def start_upkeep(home: Home, mode: str) -> None:
-    """Starts it where the setting `upkeep` says so and it is due; a host does that of its groups. Raises OSError."""
+    """Start it if the setting `upkeep` says so and it is due; a host does that for its groups. Raises OSError."""
     keep_out_of_git(home.memory_dir)
     if mode != "sessions" or not hasattr(os, "fork") or not is_due(home, time.time()) or host_of(home.root):
         return
@@ -57,5 +57,5 @@ def start_upkeep(home: Home, mode: str) -> None:
 
 
 def path_of(home: Home) -> str:
-    """The path by which `store.location.find_location` finds the store of a home; a person's has no runtime's."""
+    """Return the path by which `store.location.find_location` finds the store of a home."""
     return home.memory_dir if home.user_dir and not home.rules_files else home.root

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from .. import NAME
 from ..errors import SessionMemoryError
-from ..hooks.missed_deadlines import missed_too_often
+from ..hooks.log import missed_too_often
 from ..runtimes.install import Hook
 from ..settings.notices import notices
 from ..settings.program import ProgramPaths

@@ -32,13 +32,13 @@ class Deadline:
     Without `start` there is no deadline, as in a thread, a command or a test.
     """
 
-    __slots__ = ("_end", "_limit", "_set_timer", "_waited", "_waited_before", "failed", "late", "notes")
+    __slots__ = ("_armed", "_end", "_limit", "_set_timer", "_waited", "_waited_before", "failed", "late", "notes")
 
     def __init__(self) -> None:
         self.notes: list[str] = []
         self.failed: list[str] = []
         self.late: list[str] = []
-        self._end = self._limit = float("inf")
+        self._end = self._limit = self._armed = float("inf")
         self._waited = self._waited_before = 0.0
         self._set_timer: Callable[[float], object] | None = None
 
@@ -114,8 +114,11 @@ class Deadline:
         self.notes.append(f"{self.failed[-1]}: {said}")
 
     def _set_limit(self, limit: float) -> None:
+        """Set the limit, and the timer if that would come later: if it comes earlier, it is set again then. A first
+        prompt calls the system twice for it, not 54 times."""
         self._limit = limit
-        if self._set_timer is not None:
+        if self._set_timer is not None and limit < self._armed:
+            self._armed = limit
             self._set_timer(max(limit - monotonic() + self._waited, 0.001))
 
     def _is_past(self, moment: float) -> bool:
@@ -125,6 +128,7 @@ class Deadline:
         return monotonic() - self._waited >= moment
 
     def _interrupt(self, *_: object) -> None:
+        self._armed = float("inf")
         if not self._is_past(self._limit):  # of a part that is over by now, or that had no processor
             self._set_limit(self._limit)
         else:

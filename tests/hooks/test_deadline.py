@@ -173,7 +173,7 @@ class TestMissedDeadlines:
             self.miss(plain)
         plain.run()
         assert self.started(plain) == ""
-        assert list(plain.state_dir.glob("cursors/*.missed")) == []
+        assert not (plain.state_dir / "missed.json").exists()
 
 
 class TestDeadline:

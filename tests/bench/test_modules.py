@@ -1,0 +1,13 @@
+"""The extent of a prompt: how many modules its values enter."""
+
+from __future__ import annotations
+
+from bench.modules import modules_of_prompt
+
+MOST = 37
+
+
+def test_a_prompt_with_news_enters_no_more_modules() -> None:
+    found = modules_of_prompt()
+    assert "activity.updates" in found
+    assert len(found) <= MOST, found
