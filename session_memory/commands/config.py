@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
 import os
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..activity.acknowledgement import kind_of_delivery
 from ..errors import WrongCallError
@@ -12,6 +13,7 @@ from ..runtimes import all_runtimes
 from ..settings import edit
 from ..settings.check import FileCheck, as_meant, problem_with, refused
 from ..settings.compiled import Key, Kind
+from ..settings.homes import Home
 from ..settings.keys import written
 from ..settings.notices import notices
 from ..settings.replaced_keys import current
@@ -23,11 +25,6 @@ from ..system.terminal import Terminal
 from ..text.format import enumerated
 from ..text.sanitize import for_people
 from .arguments import add_common
-
-if TYPE_CHECKING:
-    import argparse
-
-    from ..settings.homes import Home
 
 SUMMARY = "show the settings in force and where each comes from, or set one"
 _TEXT_KINDS = (Kind.ASSISTANT, Kind.DATABASE, Kind.MODEL, Kind.TEXT, Kind.URL, Kind.VARIABLE)

@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import argparse
+from typing import Any
 
 from ..memories.budget import all_prices
 from ..memories.runner import settings_of
 from ..store.sqlite.queue_file import UnreadableQueueError
 from ..text.format import counted, enumerated
 from ..text.sanitize import for_prompt
-from ..upkeep.costs import BY, SessionFiles, expenses, is_within, of_memories, sums_of
+from ..upkeep.costs import BY, CostSum, SessionFiles, expenses, is_within, of_memories, sums_of
 from .arguments import NO_LIMIT, add_common, add_filter, add_private, filter_of
 from .nearest import check_names
-from .opened_store import refresh, with_store
+from .opened_store import OpenStore, refresh, with_store
 from .output import brief
 from .progress import shown_of
-
-if TYPE_CHECKING:
-    import argparse
-
-    from ..upkeep.costs import CostSum
-    from .opened_store import OpenStore
 
 SUMMARY = "show what sessions cost in tokens and dollars, from their transcripts"
 LIMIT = 20

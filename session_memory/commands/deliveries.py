@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import time
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..hooks.delivery_state import DeliveryState, delivery_state
 from ..system.files import is_file
@@ -13,9 +14,6 @@ from ..text.sanitize import for_people
 from ..text.timestamps import age, iso_time
 from ..transcripts.sessions import FoundSession, choose, find_sessions
 from .arguments import add_common, add_limit
-
-if TYPE_CHECKING:
-    import argparse
 
 SUMMARY = "show the last update that a session got about the others, if it arrived, and what waits"
 SHOWN = 5

@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
+import argparse
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..errors import WrongCallError
+from ..patterns.habits import ErrorMatch
 from ..store.values import Filter
 from ..text.format import counted
 from ..text.sanitize import all_for_prompt, for_prompt
 from .arguments import NO_LIMIT, add_common, add_filter, filter_of
 from .nearest import check_names
-from .opened_store import refresh, with_store
+from .opened_store import OpenStore, refresh, with_store
 from .output import brief, iso, moment
-
-if TYPE_CHECKING:
-    import argparse
-
-    from ..patterns.habits import ErrorMatch
-    from .opened_store import OpenStore
 
 SUMMARY = "find where an error was seen before, and what solved it"
 LIMIT = 5

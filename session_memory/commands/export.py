@@ -2,29 +2,23 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import sys
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import BinaryIO
 
 from ..errors import SessionMemoryError, WrongCallError
 from ..memories.folders import groups_of
-from ..store.values import Filter, RuleSubject
+from ..store.values import Conversation, Filter, RuleSubject
 from ..system.sqlite import CorruptDatabaseError
 from ..text.format import counted
 from ..text.timestamps import now_milliseconds
 from ..upkeep.export import FORMATS, ExportFormat, export
 from .arguments import NO_LIMIT, add_home, add_private, filter_of
 from .nearest import check_names
-from .opened_store import refresh, with_store
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Iterator, Sequence
-    from typing import BinaryIO
-
-    from ..store.values import Conversation
-    from .opened_store import OpenStore
+from .opened_store import OpenStore, refresh, with_store
 
 HTML = "html"
 SUMMARY = "write conversations to a file, as Markdown, JSON or HTML"

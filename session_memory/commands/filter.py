@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
+import argparse
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 from ..errors import SessionMemoryError, WrongCallError
+from ..memories.reduction import Reduction
 from ..memories.runner import settings_of
-from ..store.location import find_location
+from ..settings.sections import MemorySettings
+from ..store.location import StoreLocation, find_location
+from ..store.rules import ReadRules
 from ..system.terminal import Terminal
 from ..text.format import counted
 from .arguments import add_common
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Iterator
-
-    from ..memories.reduction import Reduction
-    from ..settings.sections import MemorySettings
-    from ..store.location import StoreLocation
-    from ..store.rules import ReadRules
 
 SUMMARY = "show the part of conversations that a model reads, and how much shorter it is"
 SUFFIX = ".jsonl"

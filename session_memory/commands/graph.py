@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 from shlex import quote
-from typing import TYPE_CHECKING
 
 from ..memories.strategies.graphiti import missing_packages
 from ..memories.strategies.graphiti.graphs import is_there, search_graph
+from ..memories.strategies.graphiti.strategy import GraphFact
 from ..settings.sections import memory_settings
-from ..store.location import find_location
+from ..store.location import StoreLocation, find_location
 from ..system.terminal import Terminal, print_error
 from ..text.format import one_line
 from ..text.sanitize import for_prompt
 from .arguments import add_common, add_limit
 from .output import brief
-
-if TYPE_CHECKING:
-    import argparse
-
-    from ..memories.strategies.graphiti.strategy import GraphFact
-    from ..store.location import StoreLocation
 
 SUMMARY = "search the knowledge graph that graphiti made of conversations"
 LIMIT = 10

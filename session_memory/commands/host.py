@@ -7,10 +7,12 @@ import argparse
 import os
 import sys
 import time
+from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from ..errors import SessionMemoryError
+from ..host.values import ChatReply
+from ..settings.host_layout import Layout
 from ..system.sqlite import DatabaseError
 from ..system.terminal import Terminal
 from ..text.characters import plain
@@ -18,12 +20,6 @@ from . import host_groups, host_tasks
 from .arguments import not_negative
 from .host_groups import add_group_arguments
 from .host_tasks import add_task_arguments, ledger_of, local_time
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from ..host.values import ChatReply
-    from ..settings.host_layout import Layout
 
 SUMMARY = "groups of agents with sessions, archives and tasks of their own"
 CREDENTIALS = (

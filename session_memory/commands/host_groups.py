@@ -5,20 +5,16 @@ from __future__ import annotations
 import argparse
 import os
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from ..errors import WrongCallError
+from ..host.overview import GroupState
+from ..settings.host_layout import Layout
 from ..system.terminal import Terminal
 from ..text.characters import plain
 from ..text.format import counted
 from ..text.timestamps import age, epoch_seconds
 from .host_tasks import ledger_of, local_time, short
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ..host.overview import GroupState
-    from ..settings.host_layout import Layout
 
 MOST_SHOWN = 20
 

@@ -5,19 +5,15 @@ from __future__ import annotations
 import argparse
 import math
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
+from ..host.ledger import Ledger
+from ..host.values import Task
+from ..settings.host_layout import Layout
 from ..system.terminal import Terminal
 from ..text.characters import plain
 from ..text.format import one_line, shorten
 from ..text.timestamps import epoch_seconds
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from ..host.ledger import Ledger
-    from ..host.values import Task
-    from ..settings.host_layout import Layout
 
 PROMPT_CHARACTERS = 60
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
 import os
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from ..errors import WrongCallError
 from ..install.ledger import LedgerError, read_ledger
@@ -12,14 +13,9 @@ from ..settings.notices import notices
 from ..settings.program import program_paths
 from ..store.location import find_location
 from ..system.terminal import Terminal
+from ..web.alarms import Alarm
 from .arguments import add_home
 from .doctor import examine
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Mapping
-
-    from ..web.alarms import Alarm
 
 SUMMARY = "open a page in the browser: what all agents did, were told and remember"
 

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
 
 from ..errors import SessionMemoryError
 from ..runtimes import all_runtimes
 from ..runtimes.detection import runtime_of
-from ..store.ingest.sources import COMPRESSED, DEEPEST, SUFFIX, SourceDirectory
+from ..store.ingest.sources import COMPRESSED, DEEPEST, SUFFIX, SourceDirectory, SourceFile
+from ..store.location import StoreLocation
 from ..system.files import open_regular
-
-if TYPE_CHECKING:
-    from ..store.ingest.sources import SourceFile
-    from ..store.location import StoreLocation
-
 
 MOST_LEVELS = 12  # below a named directory, searched for transcripts
 

@@ -3,21 +3,17 @@ work."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import argparse
+from collections.abc import Sequence
+from typing import Any
 
+from ..patterns.habits import FailingCommand, Habits
 from ..text.format import counted
 from ..text.sanitize import for_prompt
 from .arguments import NO_LIMIT, add_common, add_filter, filter_of
 from .nearest import check_names
-from .opened_store import refresh, with_store
+from .opened_store import OpenStore, refresh, with_store
 from .output import brief, fields, moment
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Sequence
-
-    from ..patterns.habits import FailingCommand, Habits
-    from .opened_store import OpenStore
 
 SUMMARY = "show what fails and what helps, and other habits"
 LIMIT = 8

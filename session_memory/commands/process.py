@@ -2,28 +2,23 @@
 
 from __future__ import annotations
 
+import argparse
 import time
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
 
 from ..errors import WrongCallError
-from ..memories.runner import known_ids, prepared, settings_of
+from ..memories.queue import PartResult
+from ..memories.runner import PlannedPart, StrategyRun, known_ids, prepared, settings_of
+from ..store.location import StoreLocation
 from ..store.refresh import NEWER
+from ..store.values import Conversation
 from ..text.format import counted
 from ..text.sanitize import for_prompt
 from ..text.timestamps import now_milliseconds
 from .arguments import add_common, positive
-from .opened_store import note, refresh, with_store
+from .opened_store import OpenStore, note, refresh, with_store
 from .output import brief, fields, moment
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from ..memories.queue import PartResult
-    from ..memories.runner import PlannedPart, StrategyRun
-    from ..store.location import StoreLocation
-    from ..store.values import Conversation
-    from .opened_store import OpenStore
 
 SUMMARY = "turn finished conversations into memories"
 TITLE_CHARACTERS = 60

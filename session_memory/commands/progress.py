@@ -5,20 +5,15 @@ from __future__ import annotations
 
 import sys
 import time
-from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 
+from ..store.contract import Store
+from ..store.ingest.ingestion import Progress as Advance
 from ..store.ingest.intake import pending
+from ..store.ingest.sources import SourceDirectory
+from ..system.terminal import Terminal
 from ..text.format import counted
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-    from contextlib import AbstractContextManager
-
-    from ..store.contract import Store
-    from ..store.ingest.ingestion import Progress as Advance
-    from ..store.ingest.sources import SourceDirectory
-    from ..system.terminal import Terminal
 
 MEGABYTE = 1_000_000
 LINE_SECONDS = 10.0

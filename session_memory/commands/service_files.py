@@ -5,13 +5,10 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from ..runtimes import all_runtimes
 from ..settings.homes import ENV_HOME
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 LABEL = "session-memory-watch"
 KINDS = ("systemd", "launchd")

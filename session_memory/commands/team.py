@@ -6,14 +6,15 @@ import argparse
 import os
 import socket
 from contextlib import closing
-from typing import TYPE_CHECKING
 
 from .. import __version__
 from ..errors import SessionMemoryError, WrongCallError
 from ..runtimes.detection import is_started_by_agent
 from ..settings import edit
 from ..settings.check import refused
-from ..store.location import find_location
+from ..settings.sections import TeamSettings
+from ..store.location import StoreLocation, find_location
+from ..store.postgres.activity import TeamMachine
 from ..system.pgpass import address_of, keep_password
 from ..system.terminal import Terminal
 from ..text.format import counted, one_line
@@ -32,15 +33,9 @@ from ..upkeep.team import (
 )
 from ..upkeep.team_activity import activity_count
 from .arguments import OnlyForPeopleError, add_common
-from .opened_store import refresh, with_store
+from .opened_store import OpenStore, refresh, with_store
 from .output import brief, iso, moment
 from .team_database import NAME_CHARACTERS, database_url, init, remove
-
-if TYPE_CHECKING:
-    from ..settings.sections import TeamSettings
-    from ..store.location import StoreLocation
-    from ..store.postgres.activity import TeamMachine
-    from .opened_store import OpenStore
 
 SUMMARY = "share a store with other machines and people"
 SHOWN = 20  # sessions of a preview

@@ -7,14 +7,11 @@ import secrets
 import sys
 from contextlib import closing
 from shlex import quote
-from typing import TYPE_CHECKING
 
 from ..system.pgpass import address_of
+from ..system.terminal import Terminal
 from ..text.format import counted
 from .output import brief
-
-if TYPE_CHECKING:
-    from ..system.terminal import Terminal
 
 NAME_CHARACTERS = 60
 _NO_OWNER = "this takes the URL of a user who owns the database, and may make roles"

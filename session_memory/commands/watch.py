@@ -2,31 +2,26 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import signal
 import threading
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 from ..errors import ConfigError, LockedError, SessionMemoryError
+from ..store.ingest.ingestion import IngestReport
 from ..store.ingest.sources import told_roots
-from ..store.location import find_location
+from ..store.location import StoreLocation, find_location
 from ..store.refresh import NEWER, open_store
 from ..store.sqlite.corruption import quarantine_notice
+from ..store.sqlite.engine import SqliteStore
 from ..system.terminal import Terminal
 from ..text.format import counted
 from ..upkeep.runs import watch_lock
 from .arguments import add_home
 from .progress import megabytes
 from .service_files import KINDS, service
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Callable
-
-    from ..store.ingest.ingestion import IngestReport
-    from ..store.location import StoreLocation
-    from ..store.sqlite.engine import SqliteStore
 
 SUMMARY = "keep the store up to date while sessions go on, until it is stopped"
 REDACTION_SECONDS = 2.0  # a stop waits for no more

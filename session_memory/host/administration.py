@@ -5,17 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
+from ..settings.host_layout import Layout
 from ..tools.backend import ListedChat, ListedTask, RefusedError
 from .database import HostDatabase
 from .group_files import add_group
 from .ledger import Ledger
 from .schedule import ScheduleError, UnknownTaskError
-
-if TYPE_CHECKING:
-    from ..settings.host_layout import Layout
-    from .values import Chat, RegisteredGroup, Task
+from .values import Chat, RegisteredGroup, Task
 
 MOST_TASKS = 100  # of a group: a misled model could add tasks without end
 SHORTEST_SECONDS = 60  # between two runs that an agent asks for; each costs tokens

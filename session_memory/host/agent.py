@@ -8,7 +8,7 @@ import time
 import uuid
 from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from claude_agent_sdk import (
     ClaudeAgentOptions,
@@ -21,15 +21,12 @@ from claude_agent_sdk import (
 )
 
 from ..settings.homes import ENV_HOME, ENV_SESSION
-from ..tools import sdk_server
+from ..settings.host_layout import Group, Layout
+from ..settings.sections import HostSettings
+from ..tools import GroupBackend, sdk_server
 from .callbacks import archive_callback, shell_callback, updates_callback
 from .group_files import instructions_for_all
-
-if TYPE_CHECKING:
-    from ..settings.host_layout import Group, Layout
-    from ..settings.sections import HostSettings
-    from ..tools import GroupBackend
-    from .values import Prompt
+from .values import Prompt
 
 TOOLS = "session-memory"
 # Disabled: the runtime's timers (it ends when idle, and the host has its own schedule), access to other groups'

@@ -8,7 +8,7 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..runtimes.claude import RUNTIME
 from ..runtimes.claude.install import NO_CALLBACK_EVENTS
@@ -17,10 +17,8 @@ from ..settings.keys import sample
 from ..settings.program import source_dir
 from ..system.files import write_atomically, write_private
 from ..system.json import encode
+from .ledger import Ledger
 from .values import LOCAL
-
-if TYPE_CHECKING:
-    from .ledger import Ledger
 
 CHAT = "chat"
 TEMPLATE = "host"

@@ -5,19 +5,16 @@ from __future__ import annotations
 import json
 import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ..errors import SessionMemoryError
+from ..settings.host_layout import Group, Layout
 from ..system.confined_files import TooLargeError, directory_below, pinned_descriptor, read_inside, write_inside
 from ..system.files import is_regular
 from ..system.json import decode
 from ..text.names import is_name
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from ..settings.host_layout import Group, Layout
 
 SKILL = "SKILL.md"
 FILE_BYTES = 1024 * 1024

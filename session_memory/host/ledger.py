@@ -13,18 +13,15 @@ import time
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 from html import escape
-from typing import TYPE_CHECKING
 
 from ..archives.format import TASK_INTRODUCTION
 from ..errors import SessionMemoryError, WrongCallError
 from ..text.characters import plain
 from ..text.format import one_line, shorten
 from ..text.timestamps import iso_time
+from .database import HostDatabase
 from .schedule import ACTIVE, PAUSED, Schedule, storable
 from .values import Chat, ChatReply, Message, Prompt, RegisteredGroup
-
-if TYPE_CHECKING:
-    from .database import HostDatabase
 
 MOST_MESSAGES = 50  # in one prompt
 MOST_CHAT_CHARACTERS = 200  # in the id or the name of a chat

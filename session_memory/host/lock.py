@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
 from filelock import FileLock, Timeout
 
 from ..errors import LockedError
-
-if TYPE_CHECKING:
-    from ..settings.host_layout import Layout
+from ..settings.host_layout import Layout
 
 WAIT_SECONDS = 0.5  # longer than `is_running` holds it
 

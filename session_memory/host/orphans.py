@@ -12,10 +12,8 @@ import signal
 import subprocess
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from ..runtimes import Runtime
+from ..runtimes import Runtime
 
 POLL_SECONDS = 0.05
 TERMINATE_SECONDS = 3.0

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-if TYPE_CHECKING:
-    from ..transcripts.pointers import SessionManager
-    from .ledger import Ledger
-    from .values import Chat, Task
-
+from ..transcripts.pointers import SessionManager
+from .ledger import Ledger
+from .values import Chat, Task
 
 MOST_CHATS = 500  # without a group, the last active ones
 

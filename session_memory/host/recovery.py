@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from ..runtimes import Runtime
 from ..runtimes.records import TURNS, PromptId, Reply
 from ..system.files import open_regular
 from ..transcripts.lines import first_line, lines_forward
 from ..transcripts.reader import TranscriptReader
-
-if TYPE_CHECKING:
-    from ..runtimes import Runtime
 
 
 class RecoveredAnswer(NamedTuple):

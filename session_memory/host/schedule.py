@@ -6,16 +6,13 @@ import re
 import uuid
 from collections.abc import Callable
 from datetime import datetime
-from typing import TYPE_CHECKING
 
 from ..errors import SessionMemoryError, WrongCallError
 from ..text.format import shorten
 from ..text.sanitize import for_people
 from ..text.timestamps import epoch_seconds, iso_time
+from .database import HostDatabase
 from .values import Task, TaskRun
-
-if TYPE_CHECKING:
-    from .database import HostDatabase
 
 TYPES = ("cron", "interval", "once")
 CONTEXT_MODES = ("group", "isolated")

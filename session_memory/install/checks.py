@@ -7,7 +7,6 @@ import shlex
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from .. import NAME
 from ..errors import SessionMemoryError
@@ -18,6 +17,7 @@ from ..settings.program import ProgramPaths
 from ..settings.registry import agent_home
 from ..text.format import counted, enumerated
 from ..text.timestamps import age
+from ..transcripts.entries import Session
 from ..transcripts.log import last_entries
 from ..upkeep.runs import past_runs
 from . import settings_file
@@ -28,9 +28,6 @@ from .homes import Target
 from .ledger import InstallLedger
 from .program_checks import NOTE, OK, WRONG, Finding
 from .trial import Trial, interpreter_of, modified, try_hook
-
-if TYPE_CHECKING:
-    from ..transcripts.entries import Session
 
 _SLOW_RATIO = 5
 _LOG_LINES = 3

@@ -11,16 +11,13 @@ import shutil
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from ..errors import SessionMemoryError
 from ..runtimes import Runtime, all_runtimes, runtime
 from ..settings.homes import SEED_MEMORY_DIRS, Home, home_at, named_home, person_home, runtime_home
 from ..settings.registry import agent_home
-
-if TYPE_CHECKING:
-    from ..transcripts.entries import Session
-    from .ledger import InstallLedger
+from ..transcripts.entries import Session
+from .ledger import InstallLedger
 
 SHARED_SKILLS_FOLDER = ".agents"  # in a home directory or a project: holds skills for several runtimes
 RUNTIME = runtime("agent-sdk")

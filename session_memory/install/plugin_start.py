@@ -9,25 +9,19 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Mapping
+from typing import Any
 from zlib import crc32
 
 from .. import NAME
 from ..hooks.log import HookLog
-from ..runtimes import all_runtimes
+from ..runtimes import Runtime, all_runtimes
 from ..runtimes import runtime as runtime_of
-from ..settings.homes import ENV_GUARD, environment, runtime_home
+from ..settings.homes import ENV_GUARD, Home, environment, runtime_home
 from ..settings.plugin_data import ENV_DATA
 from ..settings.plugin_packages import shared_data_dir
 from ..system.files import is_directory, is_file, make_private_dir, os, read_whole, write_atomically
 from ..system.json import decode, encode
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
-    from ..runtimes import Runtime
-    from ..settings.homes import Home
 
 GROUPS = ("basic", "store")
 _NOTE_FILE = "/environment.json"

@@ -5,13 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING
 
 from ..system.confined_files import pinned
 from .homes import Home
-
-if TYPE_CHECKING:
-    from .host_layout import Group
+from .host_layout import Group
 
 
 class HeldGroup:

@@ -16,18 +16,14 @@ from __future__ import annotations
 
 import os
 import stat
-from typing import TYPE_CHECKING
 
 from ..errors import WrongCallError
-from ..runtimes import runtime
+from ..runtimes import Runtime, runtime
 from ..system.confined_files import OutsideGroupError, open_inside
 from ..system.files import make_private_dir
 from ..text.names import is_name
+from .compiled import Settings
 from .homes import MEMORY_DIR, Home, home_at
-
-if TYPE_CHECKING:
-    from ..runtimes import Runtime
-    from .compiled import Settings
 
 RUNTIME = "agent-sdk"  # what host.agent starts
 MAIN = "main"

@@ -96,7 +96,7 @@ def test_a_home_that_is_registered_reads_sends_and_spends_no_more_than_its_own(t
     (cloner.clone / ".claude").symlink_to(tmp_path / ".claude")
     register(cloner.clone, tmp_path)
     notice = cloner.start()
-    assert "memory.watchPath counts from your own settings only" in notice
+    assert "store.watch_path counts from your own settings only" in notice
     stored = sqlite3.connect(cloner.clone / ".session-memory/store/memory.db")
     texts = {text for (text,) in stored.execute("select text from entries")}
     assert "why is the cart empty?" in texts
