@@ -7,7 +7,8 @@ import sys
 from typing import Any
 
 from ..errors import WrongCallError
-from ..patterns.habits import ErrorMatch
+from ..patterns.habits import ErrorMatch, matching_errors
+from ..store.sqlite.tool_uses import conversation_steps
 from ..store.values import Filter
 from ..text.format import counted
 from ..text.sanitize import all_for_prompt, for_prompt
@@ -44,9 +45,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _find(opened: OpenStore, text: str, wanted: Filter) -> int:
-    from ..patterns.habits import matching_errors
-    from ..store.sqlite.tool_uses import conversation_steps
-
     refresh(opened)
     everywhere = conversation_steps(opened.store, wanted._replace(limit=NO_LIMIT), with_errors=True)
     found = matching_errors(text, everywhere)

@@ -7,7 +7,8 @@ import os
 from collections.abc import Iterator
 
 from ..errors import SessionMemoryError, WrongCallError
-from ..memories.reduction import Reduction
+from ..memories.filtering import filtered
+from ..memories.reduction import Reduction, measured, transcript_entries
 from ..memories.runner import settings_of
 from ..settings.sections import MemorySettings
 from ..store.location import StoreLocation, find_location
@@ -69,9 +70,6 @@ def _all(location: StoreLocation) -> Iterator[str]:
 
 
 def _show(paths: list[str], settings: MemorySettings, rules: ReadRules, terminal: Terminal) -> None:
-    from ..memories.filtering import filtered
-    from ..memories.reduction import transcript_entries
-
     told = {path: transcript_entries(path, rules) for path in paths}
     texts = {path: filtered(entries, settings.filtering) for path, entries in told.items() if entries}
     for path, text in texts.items():
@@ -82,8 +80,6 @@ def _show(paths: list[str], settings: MemorySettings, rules: ReadRules, terminal
 
 
 def _measure(paths: list[str], settings: MemorySettings, rules: ReadRules, terminal: Terminal) -> None:
-    from ..memories.reduction import Reduction, measured
-
     rows: list[tuple[str, Reduction]] = []
     for path in paths:
         size = measured(path, settings, rules)

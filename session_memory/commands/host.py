@@ -4,6 +4,8 @@ tasks."""
 from __future__ import annotations
 
 import argparse
+import asyncio
+import json
 import os
 import sys
 import time
@@ -11,8 +13,11 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 
 from ..errors import SessionMemoryError
+from ..host.channels.terminal import follow, say, wait_for_reply
+from ..host.channels.unix_socket import shown
 from ..host.values import ChatReply
 from ..settings.host_layout import Layout
+from ..settings.registry import register_host
 from ..system.sqlite import DatabaseError
 from ..system.terminal import Terminal
 from ..text.characters import plain
@@ -64,16 +69,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the action; return the exit code. Raises SessionMemoryError, OSError."""
     terminal = Terminal(os.environ, is_json=getattr(arguments, "json", False))
-    from ..settings.host_layout import Layout
-
     layout = Layout(os.path.expanduser(arguments.at))
     if arguments.action != "init" and not os.path.isfile(layout.database):
         raise NoHostError(f"{layout.root}: no host is there", f"session-memory host init {layout.root}")
     import apsw
 
     if arguments.action in ("init", "run"):
-        from ..settings.registry import register_host
-
         register_host(layout.root, os.environ)
     try:
         return ACTIONS[arguments.action](layout, arguments, terminal)
@@ -83,8 +84,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _run(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> int:
-    import asyncio
-
     from ..host.lock import host_lock
     from ..host.service import Host
 
@@ -112,7 +111,6 @@ def _shower(terminal: Terminal) -> Callable[[str, bool], None]:
 
 
 def _say(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> int:
-    from ..host.channels.terminal import say, wait_for_reply
     from ..host.lock import is_running
 
     ledger, text = ledger_of(layout), " ".join(arguments.text)
@@ -135,10 +133,6 @@ def _say(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> i
 
 
 def _tail(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> int:
-    import json
-
-    from ..host.channels.terminal import follow
-
     ledger = ledger_of(layout)
     jid = ledger.group(arguments.group).jid
     replies: Iterable[ChatReply] = (
@@ -165,6 +159,4 @@ ACTIONS = {
 
 
 def _shown(reply: ChatReply) -> dict[str, object]:
-    from ..host.channels.unix_socket import shown
-
     return shown(reply)

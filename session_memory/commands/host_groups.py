@@ -7,9 +7,11 @@ import os
 import time
 from collections.abc import Callable
 
+from ..archives.groups import open_sessions
 from ..errors import WrongCallError
-from ..host.overview import GroupState
-from ..settings.host_layout import Layout
+from ..host.group_files import add_group, prepare_host
+from ..host.overview import GroupState, group_states, strangers
+from ..settings.host_layout import MAIN, Layout
 from ..system.terminal import Terminal
 from ..text.characters import plain
 from ..text.format import counted
@@ -47,9 +49,6 @@ def _add_properties(parser: argparse.ArgumentParser) -> None:
 
 def init(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> int:
     """Make a host, or adds groups to one; the exit code, as of all actions here."""
-    from ..host.group_files import add_group, prepare_host
-    from ..settings.host_layout import MAIN
-
     made = prepare_host(layout)
     ledger = ledger_of(layout)
     known = {group.folder for group in ledger.groups()}
@@ -68,8 +67,6 @@ def init(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> i
 
 def add(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> int:
     """Add a group."""
-    from ..host.group_files import add_group
-
     ledger = ledger_of(layout)
     made = add_group(
         layout, ledger, arguments.group, arguments.chat or "", arguments.name or "", arguments.trigger or ""
@@ -110,9 +107,7 @@ def remove(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) ->
 
 def status(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> int:
     """Print what the host is doing."""
-    from ..archives.groups import open_sessions
     from ..host.lock import is_running
-    from ..host.overview import group_states, strangers
 
     ledger = ledger_of(layout)
     found, others = group_states(ledger, open_sessions(layout)), strangers(ledger)

@@ -7,7 +7,9 @@ import math
 import time
 from collections.abc import Callable
 
+from ..host.database import HostDatabase
 from ..host.ledger import Ledger
+from ..host.schedule import LONGEST_INTERVAL_MILLISECONDS, SHORTEST_INTERVAL_MILLISECONDS, ScheduleError
 from ..host.values import Task
 from ..settings.host_layout import Layout
 from ..system.terminal import Terminal
@@ -87,8 +89,6 @@ def change_task(layout: Layout, arguments: argparse.Namespace, terminal: Termina
 
 def _milliseconds(seconds: str) -> str:
     """Return an interval as tasks have it. Raises ScheduleError."""
-    from ..host.schedule import LONGEST_INTERVAL_MILLISECONDS, SHORTEST_INTERVAL_MILLISECONDS, ScheduleError
-
     shortest, longest = SHORTEST_INTERVAL_MILLISECONDS // 1000, LONGEST_INTERVAL_MILLISECONDS // 1000
     try:
         number = float(seconds)
@@ -101,9 +101,6 @@ def _milliseconds(seconds: str) -> str:
 
 def ledger_of(layout: Layout) -> Ledger:
     """Return the content of the host's database."""
-    from ..host.database import HostDatabase
-    from ..host.ledger import Ledger
-
     return Ledger(HostDatabase(layout.database))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+from argparse import ArgumentTypeError
 from collections.abc import Mapping
 
 from ..errors import WrongCallError
@@ -14,6 +15,7 @@ from ..settings.program import program_paths
 from ..store.location import find_location
 from ..system.terminal import Terminal
 from ..web.alarms import Alarm
+from . import export
 from .arguments import add_home
 from .doctor import examine
 
@@ -48,10 +50,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _export(arguments: argparse.Namespace) -> int:
     """Export a session as `export SESSION --full --format html` does."""
-    import argparse
-
-    from . import export
-
     if not arguments.export:
         raise WrongCallError("--out goes with --export", "name the session: --export SESSION")
     parser = argparse.ArgumentParser()
@@ -62,8 +60,6 @@ def _export(arguments: argparse.Namespace) -> int:
 
 def _alarms(path: str | None, environ: Mapping[str, str]) -> list[Alarm]:
     """Return doctor's findings about all installed hooks, and errors in the settings."""
-    from ..web.alarms import Alarm
-
     settings = notices(find_location(path, environ).home)
     found = [Alarm("settings", text, "correct or remove it") for text in settings]
     if os.path.exists(program_paths(environ).ledger_file):
@@ -86,7 +82,5 @@ def _watched(path: str | None, environ: Mapping[str, str]) -> list[str]:
 def _port(text: str) -> int:
     """Return a port of this machine. Raises ArgumentTypeError."""
     if not text.isdecimal() or not 0 < int(text) < 65536:
-        from argparse import ArgumentTypeError
-
         raise ArgumentTypeError(f"{text!r} is no port: 1 to 65535")
     return int(text)

@@ -7,7 +7,8 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
-from ..patterns.habits import FailingCommand, Habits
+from ..patterns.habits import FailingCommand, Habits, find_habits, short_names
+from ..store.sqlite.tool_uses import conversation_steps
 from ..text.format import counted
 from ..text.sanitize import for_prompt
 from .arguments import NO_LIMIT, add_common, add_filter, filter_of
@@ -33,9 +34,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _show(opened: OpenStore, arguments: argparse.Namespace) -> int:
-    from ..patterns.habits import find_habits, short_names
-    from ..store.sqlite.tool_uses import conversation_steps
-
     refresh(opened)
     wanted = filter_of(arguments, opened.location)._replace(limit=NO_LIMIT)
     found = find_habits(conversation_steps(opened.store, wanted))

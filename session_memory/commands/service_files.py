@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import plistlib
 import shutil
 import sys
 from collections.abc import Mapping
 
+from .. import NAME
 from ..runtimes import all_runtimes
 from ..settings.homes import ENV_HOME
+from ..settings.program import program_paths
 
 LABEL = "session-memory-watch"
 KINDS = ("systemd", "launchd")
@@ -24,9 +27,6 @@ def service(kind: str, home: str | None, environ: Mapping[str, str]) -> str:
 
 def _command(environ: Mapping[str, str]) -> list[str]:
     """Return the command that starts this program: its launcher, else the current command."""
-    from .. import NAME
-    from ..settings.program import program_paths
-
     launcher = program_paths(environ).launcher
     if launcher.is_file():
         return [str(launcher)]
@@ -61,8 +61,6 @@ def _quoted(word: str) -> str:
 
 
 def _launchd(words: list[str], variables: dict[str, str]) -> str:
-    import plistlib
-
     facts = {
         "Label": LABEL,
         "ProgramArguments": words,

@@ -14,6 +14,7 @@ from ..settings.homes import host_of
 from ..settings.notices import notices
 from ..settings.program import program_paths
 from ..store.location import StoreLocation, find_location
+from ..store.sqlite.queue_file import UnreadableQueueError
 from ..system.terminal import Terminal, byte_size, called_as
 from ..text.format import counted
 from ..text.timestamps import age, iso_time
@@ -120,7 +121,6 @@ def _store_state(arguments: argparse.Namespace, location: StoreLocation) -> tupl
         return None, ["apsw is not installed, so the store can be neither made nor read"]
     if not os.path.exists(location.database):
         return None, []
-    from ..store.sqlite.queue_file import UnreadableQueueError
     from ..upkeep.overview import in_queue, waiting
 
     found: list[StoreState] = []

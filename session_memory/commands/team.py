@@ -14,7 +14,12 @@ from ..settings import edit
 from ..settings.check import refused
 from ..settings.sections import TeamSettings
 from ..store.location import StoreLocation, find_location
-from ..store.postgres.activity import TeamMachine
+from ..store.postgres.activity import TeamMachine, machines_of
+from ..store.postgres.connection import PATIENCE_SECONDS, TeamError
+from ..store.postgres.engine import TeamStore
+from ..store.postgres.memories import pushed_memories, withdraw_memories
+from ..store.postgres.push import TeamPush
+from ..system.git import find_worktree, worktrees_of
 from ..system.pgpass import address_of, keep_password
 from ..system.terminal import Terminal
 from ..text.format import counted, one_line
@@ -87,8 +92,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _join(arguments: argparse.Namespace, terminal: Terminal) -> int:
-    from ..store.postgres.push import TeamPush
-
     location = find_location(arguments.home, os.environ)
     before = team_of(location.home)
     address = address_of(arguments.url)
@@ -120,8 +123,6 @@ def _join(arguments: argparse.Namespace, terminal: Terminal) -> int:
 
 
 def _status(arguments: argparse.Namespace, terminal: Terminal) -> int:
-    from ..store.postgres.connection import TeamError
-
     location, team = _joined(arguments)
     state = read_state(location.home)
     terminal.line(f"Team: {team.url}, this machine is {team.machine}.")
@@ -158,10 +159,6 @@ def _status(arguments: argparse.Namespace, terminal: Terminal) -> int:
 
 
 def _machines(url: str, terminal: Terminal) -> list[TeamMachine]:
-    from ..store.postgres.activity import machines_of
-    from ..store.postgres.connection import PATIENCE_SECONDS
-    from ..store.postgres.engine import TeamStore
-
     with closing(TeamStore(url, seconds=PATIENCE_SECONDS)) as store:
         if store.is_newer:
             terminal.line("A newer session-memory made it: it is read, and nothing is pushed.")
@@ -219,8 +216,6 @@ def _push(arguments: argparse.Namespace, terminal: Terminal) -> int:
 
 
 def _project(arguments: argparse.Namespace, terminal: Terminal) -> int:
-    from ..system.git import find_worktree, worktrees_of
-
     location = find_location(arguments.home, os.environ)
     user_dir = location.home.user_dir
     here = os.path.realpath(os.getcwd())
@@ -258,10 +253,6 @@ def _leave(arguments: argparse.Namespace, terminal: Terminal) -> int:
 
 def _purge(team: TeamSettings) -> int:
     """Delete what this machine has shared; return the number of sessions. Raises TeamError."""
-    from ..store.postgres.connection import TeamError
-    from ..store.postgres.memories import pushed_memories, withdraw_memories
-    from ..store.postgres.push import TeamPush
-
     try:
         with closing(TeamPush(team.url, team.machine)) as pushing:
             withdraw_memories(pushing, [one.number for one in pushed_memories(pushing).values()])

@@ -8,6 +8,16 @@ import sys
 from contextlib import closing
 from shlex import quote
 
+from ..store.postgres.connection import connect, explained
+from ..store.postgres.schema import (
+    add_member,
+    lets_everybody_in,
+    members,
+    migrate,
+    remove_member,
+    schema_state,
+    setup_sql,
+)
 from ..system.pgpass import address_of
 from ..system.terminal import Terminal
 from ..text.format import counted
@@ -28,9 +38,6 @@ def database_url(text: str) -> str:
 
 def init(arguments: argparse.Namespace, terminal: Terminal) -> int:
     """Make a team's store and its members, or prints the SQL that would. Raises TeamError."""
-    from ..store.postgres.connection import connect, explained
-    from ..store.postgres.schema import add_member, lets_everybody_in, members, migrate, schema_state, setup_sql
-
     if arguments.sql:
         sql = setup_sql(arguments.member)
         sys.stdout.write("" if terminal.is_json else sql)
@@ -71,9 +78,6 @@ def init(arguments: argparse.Namespace, terminal: Terminal) -> int:
 
 def remove(arguments: argparse.Namespace, terminal: Terminal) -> int:
     """Take a member out. Raises TeamError."""
-    from ..store.postgres.connection import connect, explained
-    from ..store.postgres.schema import remove_member
-
     with closing(connect(arguments.url)) as connection, explained(arguments.url, forbidden=_NO_OWNER):
         deleted = remove_member(connection, arguments.name, purge=arguments.purge)
     gone = f"{counted(deleted, 'session')} deleted"

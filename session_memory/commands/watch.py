@@ -18,7 +18,10 @@ from ..store.sqlite.corruption import quarantine_notice
 from ..store.sqlite.engine import SqliteStore
 from ..system.terminal import Terminal
 from ..text.format import counted
+from ..upkeep.due_archives import DueArchives
+from ..upkeep.leftover_files import follow_rules
 from ..upkeep.runs import watch_lock
+from ..upkeep.watch import Watcher
 from .arguments import add_home
 from .progress import megabytes
 from .service_files import KINDS, service
@@ -67,9 +70,6 @@ def _understood(path: str | None) -> StoreLocation:
 
 def _watch(location: StoreLocation, find: Callable[[], StoreLocation], terminal: Terminal, *, is_once: bool) -> bool:
     """Watch; return False if, with `is_once`, not everything could be ingested."""
-    from ..upkeep.due_archives import DueArchives
-    from ..upkeep.watch import Watcher
-
     stop = threading.Event()
     log = _Log(terminal)
     for number in (signal.SIGTERM, signal.SIGINT):
@@ -88,8 +88,6 @@ def _watch(location: StoreLocation, find: Callable[[], StoreLocation], terminal:
         store.redact_again(REDACTION_SECONDS)
 
     def place_files(_: SqliteStore) -> None:
-        from ..upkeep.leftover_files import follow_rules
-
         follow_rules(watcher.location, os.environ, log.say_once)
 
     def make_memories(_: SqliteStore) -> None:
