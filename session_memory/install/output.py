@@ -35,7 +35,7 @@ def show_installed(done: Installed, terminal: Terminal, called_as: str) -> None:
         if trial and (trial.problem or trial.session not in shown):
             shown.add(trial.session)
             if done.is_sample:
-                terminal.line(f"  Someone types into its session main: {SAMPLE_PROMPT}")
+                terminal.paragraph(f"Someone types into its session main: {SAMPLE_PROMPT}", indent="  ")
             terminal.line()
             show_trial(trial, terminal)
     for error in done.refused:
