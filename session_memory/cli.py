@@ -37,7 +37,7 @@ def main_of_package() -> int:
     this Python; return the exit code."""
     import os
 
-    from .settings.plugin_packages import add_all_packages
+    from .settings.program import add_all_packages
 
     add_all_packages(os.environ)
     return main()

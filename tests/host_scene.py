@@ -31,7 +31,7 @@ from session_memory.host.database import HostDatabase
 from session_memory.host.ipc import answer_requests
 from session_memory.host.ledger import Ledger
 from session_memory.host.log import HostLog
-from session_memory.host.orphans import running_pids
+from session_memory.host.recovery import running_pids
 from session_memory.host.values import ChatReply
 from session_memory.runtimes.claude import RUNTIME as CLAUDE
 from session_memory.settings.host_layout import Group, Layout

@@ -84,7 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _run(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> int:
-    from ..host.lock import host_lock
+    from ..host.log import host_lock
     from ..host.service import Host
 
     with host_lock(layout):
@@ -111,7 +111,7 @@ def _shower(terminal: Terminal) -> Callable[[str, bool], None]:
 
 
 def _say(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> int:
-    from ..host.lock import is_running
+    from ..host.log import is_running
 
     ledger, text = ledger_of(layout), " ".join(arguments.text)
     group, is_called = ledger.group(arguments.group), ledger.answers(arguments.group, text)

@@ -107,7 +107,7 @@ def remove(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) ->
 
 def status(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> int:
     """Print what the host is doing."""
-    from ..host.lock import is_running
+    from ..host.log import is_running
 
     ledger = ledger_of(layout)
     found, others = group_states(ledger, open_sessions(layout)), strangers(ledger)

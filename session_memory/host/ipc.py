@@ -22,7 +22,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from ..system.confined_files import TooLargeError, directory_below, read_inside, write_inside
-from ..system.files import NotAFileError, is_regular
+from ..system.files import NotAFileError, is_regular, names_in
 from ..system.json import decode
 from ..text.names import is_name
 from ..text.sanitize import for_prompt
@@ -77,6 +77,11 @@ def write_snapshots(
     with directory_below(layout.root, own.ipc_dir) as directory:
         for name, content in snapshots.items():
             write_inside(directory, name + _SUFFIX, _json(content))
+
+
+def has_requests(layout: Layout, group: str) -> bool:
+    """Check if a group has requests, new ones or those that were interrupted: this costs an idle host little."""
+    return bool(names_in(layout.group(group).tasks_dir) or names_in(f"{layout.root}/data/ipc/{_TAKEN}/{group}"))
 
 
 def answer_requests(layout: Layout, group: str, backend: Backend) -> int:

@@ -1,12 +1,16 @@
-"""The host's log: a line for each event and each error, shown live and appended to host.log."""
+"""The log of a host, shown live and appended to host.log; and the lock of its directory: at most one host serves it."""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 
+from filelock import FileLock, Timeout
+
+from ..errors import LockedError
+from ..settings.host_layout import Layout
 from ..system.files import open_private
 from ..text.sanitize import shortened
 from ..text.timestamps import iso_time
@@ -43,3 +47,27 @@ class HostLog:
                 os.close(descriptor)
             if is_full:
                 os.replace(self._path, self._path + ".1")
+
+
+WAIT_SECONDS = 0.5  # longer than `is_running` holds it
+
+
+@contextmanager
+def host_lock(layout: Layout) -> Iterator[None]:
+    """Hold the lock of the host's directory until the block ends. Raises LockedError if another host runs there."""
+    try:
+        with FileLock(layout.lock_file, timeout=WAIT_SECONDS, mode=0o600):
+            yield
+    except Timeout:
+        raise LockedError(f"{layout.root}: its host is already running", "see session-memory host status") from None
+
+
+def is_running(layout: Layout) -> bool:
+    """Return whether a host runs in the directory; False if the directory is not writable."""
+    try:
+        with FileLock(layout.lock_file, timeout=0, mode=0o600):
+            return False
+    except Timeout:
+        return True
+    except OSError:
+        return False

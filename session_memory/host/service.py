@@ -45,7 +45,7 @@ LAST_TURN_SECONDS = 20.0
 
 
 class Host:
-    """The program that serves the host in `layout`. One at a time: see `lock.host_lock`."""
+    """The program that serves the host in `layout`. One at a time: see `log.host_lock`."""
 
     def __init__(self, layout: Layout, show: Callable[[str, bool], None]) -> None:
         self._layout = layout
@@ -211,7 +211,7 @@ class Host:
             for reply in self._ledger.undelivered():
                 if reply.jid not in held_up and not await self._sent(reply):
                     held_up.add(reply.jid)
-            await asyncio.sleep(POLL_SECONDS)
+            await asyncio.sleep(POLL_SECONDS if self._workers else REQUEST_SECONDS)  # nobody replies without one
 
     async def _sent(self, reply: ChatReply) -> bool:
         """Send a reply and return whether its chat has it. Local chats always do: they read the database."""
@@ -253,6 +253,8 @@ class Host:
         """Answer the file requests of agents without a database."""
         while True:
             for group in self._ledger.groups():
+                if not ipc.has_requests(self._layout, group.folder):
+                    continue
                 backend = self._backend(group.folder)
                 with suppress(FileNotFoundError):  # a group that has not worked yet has no directory for them
                     answered = await asyncio.to_thread(ipc.answer_requests, self._layout, group.folder, backend)

@@ -16,8 +16,7 @@ from ..text.sanitize import for_people, shortened
 from ..text.timestamps import epoch_seconds
 from .agent import Agent, Event, PromptTaken, RuntimeStopped, SessionStarted, TurnEnded
 from .group_files import CHAT, name_session, prepare_group
-from .orphans import wait_for_end
-from .recovery import recover
+from .recovery import recover, wait_for_end
 
 if TYPE_CHECKING:
     from ..settings.host_layout import Group

@@ -18,8 +18,8 @@ from ..hooks.log import HookLog
 from ..runtimes import Runtime, all_runtimes
 from ..runtimes import runtime as runtime_of
 from ..settings.homes import ENV_GUARD, Home, environment, runtime_home
-from ..settings.plugin_data import ENV_DATA
-from ..settings.plugin_packages import shared_data_dir
+from ..settings.program import shared_data_dir
+from ..settings.yaml_file import ENV_DATA
 from ..system.files import is_directory, is_file, make_private_dir, os, read_whole, write_atomically
 from ..system.json import decode, encode
 

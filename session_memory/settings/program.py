@@ -11,6 +11,10 @@ from pathlib import Path
 import session_memory
 from session_memory import NAME
 
+from ..runtimes import all_runtimes
+from .homes import person_home
+from .yaml_file import ENV_DATA, SHARED_FOLDER, add_site_packages
+
 PACKAGED = "packaged"  # in a wheel: the directory in the package that holds what lies beside it in the repository
 LEDGER_NAME = "installed.json"
 _ALWAYS_INSTALLED = ("", "page")  # by an install, which knows only the larger extras
@@ -110,3 +114,15 @@ def source_dir() -> Path:
 def package_dir() -> Path:
     """The directory of the package `session_memory`."""
     return Path(os.path.abspath(session_memory.__file__)).parent
+
+
+def shared_data_dir(environ: Mapping[str, str]) -> str:
+    """Return the directory for the environment of plugins in runtimes that keep none for a plugin's data."""
+    return f"{person_home(environ).memory_dir}/{SHARED_FOLDER}"
+
+
+def add_all_packages(environ: Mapping[str, str]) -> None:
+    """Let this process import what any plugin of ours has installed for itself, or an install has."""
+    data_dirs = [path for each in all_runtimes() for path in each.install.plugin_data_dirs(environ, NAME)]
+    data_dirs += [environ.get(ENV_DATA, ""), shared_data_dir(environ), str(program_paths(environ).program_dir)]
+    add_site_packages(data_dirs)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 import stat
+import sys
 from typing import Any, NamedTuple
 
 from ..errors import ConfigError
 from ..system.files import LARGEST_BYTES
-from . import plugin_data
 
+ENV_DATA = "CLAUDE_PLUGIN_DATA"  # the directory that a runtime keeps for a plugin, beyond its updates
+SHARED_FOLDER = "plugin"  # in the person's place: the same for runtimes that keep no such directory
 DEEPEST = 20  # what is nested deeper is refused before it is read any further
 _LARGEST = 1 << 63  # a larger number is no value of any key, and Python may refuse to write it down
 _INSTALL_HINT = "run install.py again where a package index can be reached, or remove the file"
@@ -71,6 +73,15 @@ def has_parser() -> bool:
     return True
 
 
+def add_site_packages(data_dirs: list[str]) -> None:
+    """Let this process import what was installed for its Python in `data_dirs`, if anything was."""
+    inside = "Lib" if os.name == "nt" else f"lib/python{sys.version_info[0]}.{sys.version_info[1]}"
+    for data_dir in data_dirs:
+        packages = f"{data_dir}/env/{inside}/site-packages"
+        if os.path.isabs(data_dir) and packages not in sys.path:
+            sys.path.append(packages)
+
+
 def _yaml(path: str) -> Any:
     """PyYAML; a hook runs without site-packages (-S), so these are added where the first import fails, and those that
     a plugin has set up for itself."""
@@ -80,8 +91,8 @@ def _yaml(path: str) -> Any:
         import site
 
         site.main()
-        beside = f"{os.path.dirname(path)}/{plugin_data.SHARED_FOLDER}"  # where it is the person's own file
-        plugin_data.add_site_packages([os.environ.get(plugin_data.ENV_DATA, ""), beside])
+        beside = f"{os.path.dirname(path)}/{SHARED_FOLDER}"  # where it is the person's own file
+        add_site_packages([os.environ.get(ENV_DATA, ""), beside])
         try:
             import yaml
         except ImportError:

@@ -58,7 +58,7 @@ def _add_packages(environ: Mapping[str, str]) -> None:
     from importlib import invalidate_caches
     from importlib.util import find_spec
 
-    from ..settings.plugin_packages import add_all_packages
+    from ..settings.program import add_all_packages
 
     if find_spec("apsw") is None:
         add_all_packages({**os.environ, **environ})

@@ -19,7 +19,7 @@ from ..hooks.log import HookLog
 from ..hooks.upkeep_start import is_due, lock_file
 from ..runtimes import all_runtimes
 from ..settings.homes import ENV_GUARD
-from ..settings.plugin_packages import add_all_packages
+from ..settings.program import add_all_packages
 from ..store.location import NoStoreError, StoreLocation, find_location
 from ..store.sqlite.engine import SqliteStore
 from ..system.files import lock

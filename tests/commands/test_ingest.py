@@ -169,8 +169,8 @@ class TestIngest:
     @pytest.mark.parametrize(
         ("text", "problem"),
         [
-            ("memory: {watchpath: /x}", "unknown key memory.watchpath, perhaps watchPath"),
-            ("memory: {watchPath: here}", "watchPath is 'here'"),
+            ("store: {watchpath: /x}", "unknown key store.watchpath, perhaps watch_path"),
+            ("memory: {watchPath: here}", "store.watch_path is 'here'"),
             ("memory: {conversationGapMinutes: 0}", "conversationGapMinutes is 0"),
             ("memory: {pollIntervalMs: 1.5}", "pollIntervalMs is 1.5"),
             ("memory: 60", "memory should be keys and values"),

@@ -15,7 +15,7 @@ from host_scene import HostMachine, Told, about
 
 from session_memory.host.agent import WITHOUT
 from session_memory.host.log import LINE_CHARACTERS
-from session_memory.host.orphans import running_pids
+from session_memory.host.recovery import running_pids
 from session_memory.host.values import Task, TaskRun
 from session_memory.runtimes.claude import RUNTIME as CLAUDE
 from session_memory.tools.host_tools import tools_of_group

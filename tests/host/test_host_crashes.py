@@ -10,7 +10,7 @@ import pytest
 from host_scene import Echo, HostMachine, about
 
 from bench import host as bench
-from session_memory.host.orphans import running_pids
+from session_memory.host.recovery import running_pids
 from session_memory.runtimes.claude import RUNTIME as CLAUDE
 
 

@@ -15,9 +15,8 @@ from host_scene import HostMachine
 from session_memory.cli import main
 from session_memory.errors import SessionMemoryError
 from session_memory.host.group_files import instructions_for_all, name_session, prepare_group, prepare_host
-from session_memory.host.lock import host_lock, is_running
-from session_memory.host.orphans import running_pids
-from session_memory.host.recovery import RecoveredAnswer, recover
+from session_memory.host.log import host_lock, is_running
+from session_memory.host.recovery import RecoveredAnswer, recover, running_pids
 from session_memory.runtimes import runtime
 from session_memory.runtimes.claude import RUNTIME as CLAUDE
 from session_memory.settings.homes import home_at

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from host_scene import HostMachine, about
 
-from session_memory.host.shell_guard import OF_THE_MACHINE, OUTSIDE, refusal
+from session_memory.host.callbacks import OF_THE_MACHINE, OUTSIDE, refusal
 
 ROOT = "/srv/host/groups/garden"
 BEYOND = (
