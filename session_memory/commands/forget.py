@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import argparse
 import os
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ..archives.list import list_archives
 from ..archives.privacy import private_path
@@ -14,8 +16,9 @@ from ..memories.library import open_index
 from ..runtimes.detection import is_started_by_agent, runtime_of
 from ..settings import forgotten
 from ..settings.rules import covers
+from ..store.location import Archives
 from ..store.sqlite.memory_index import MemoryFilter
-from ..store.values import Filter, RuleSubject
+from ..store.values import Conversation, FileState, Filter, RuleSubject
 from ..system.confined_files import OutsideGroupError, pinned
 from ..system.terminal import Terminal
 from ..text.format import counted
@@ -24,16 +27,8 @@ from ..transcripts import mirror
 from ..upkeep import forgetting
 from .arguments import NO_LIMIT, OnlyForPeopleError, add_common, point_in_time
 from .nearest import check_names
-from .opened_store import with_store
+from .opened_store import OpenStore, with_store
 from .output import brief, moment
-
-if TYPE_CHECKING:
-    import argparse
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from ..store.location import Archives
-    from ..store.values import Conversation, FileState
-    from .opened_store import OpenStore
 
 SUMMARY = "delete sessions from store, memories and archives, for good"
 SHOWN = 10
