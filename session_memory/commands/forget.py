@@ -24,7 +24,7 @@ from ..system.terminal import Terminal
 from ..text.format import counted
 from ..text.timestamps import epoch_seconds
 from ..transcripts import mirror
-from ..upkeep import forgetting
+from ..upkeep import forget_journal
 from .arguments import NO_LIMIT, OnlyForPeopleError, add_common, point_in_time
 from .nearest import check_names
 from .opened_store import OpenStore, with_store
@@ -81,9 +81,9 @@ def run(arguments: argparse.Namespace) -> int:
 def _forget(opened: OpenStore, arguments: argparse.Namespace) -> int:
     project = os.path.abspath(os.path.expanduser(arguments.project)) if arguments.project else ""
     now = forgotten.now()
-    if forgetting.is_pending(opened.location):
+    if forget_journal.is_pending(opened.location):
         opened.note("an earlier forget was not finished: finishing it")
-        for problem in forgetting.finish(opened.location, opened.store, os.environ, opened.note):
+        for problem in forget_journal.finish(opened.location, opened.store, os.environ, opened.note):
             opened.note(problem)
     chosen = _chosen(opened, arguments.session, project, arguments.before, now)
     if not chosen.conversations and not project:
@@ -97,8 +97,8 @@ def _forget(opened: OpenStore, arguments: argparse.Namespace) -> int:
     tombstones = [forgotten.session_tombstone(*who, until) for who, until in chosen.until.items()]
     if project and arguments.before is None and not arguments.session:
         tombstones += [forgotten.directory_tombstone(group, project, now) for group in groups]
-    forgetting.begin(opened.location, _steps(chosen, tombstones, groups))
-    unfinished = forgetting.finish(opened.location, opened.store, os.environ, opened.note)
+    forget_journal.begin(opened.location, _steps(chosen, tombstones, groups))
+    unfinished = forget_journal.finish(opened.location, opened.store, os.environ, opened.note)
     own = [path for path in chosen.whole if not mirror.is_mirror(path)]
     deleted = _delete_transcripts(opened, own, is_asked=arguments.transcripts) if own else []
     _report(
@@ -108,7 +108,7 @@ def _forget(opened: OpenStore, arguments: argparse.Namespace) -> int:
 
 
 def _steps(chosen: Chosen, tombstones: list[forgotten.Tombstone], groups: Iterable[str]) -> dict[str, Any]:
-    """Return the steps of forgetting, as upkeep.forgetting does them."""
+    """Return the steps of forgetting, as upkeep.forget_journal does them."""
     return {
         "tombstones": tombstones,
         "memories": {group: chosen.memories.get(group, []) for group in groups},

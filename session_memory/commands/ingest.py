@@ -62,7 +62,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _ingest(opened: OpenStore, arguments: argparse.Namespace) -> int:
     from ..store.ingest.sources import told_roots
     from ..store.refresh import NEWER
-    from ..upkeep import forgetting
+    from ..upkeep import forget_journal
     from ..upkeep.leftover_files import follow_rules
     from .opened_store import note
     from .paths import directories_at, file_at
@@ -73,7 +73,7 @@ def _ingest(opened: OpenStore, arguments: argparse.Namespace) -> int:
         raise opened.store.obstacle
     for fault in opened.location.home.settings().faults:
         note(fault)
-    for problem in forgetting.finish(opened.location, opened.store, os.environ, opened.note):
+    for problem in forget_journal.finish(opened.location, opened.store, os.environ, opened.note):
         note(problem)
     file = file_at(arguments.file, opened.location) if arguments.file else None
     directories = directories_at(arguments.dir, opened.location) if arguments.dir else opened.location.watched

@@ -111,7 +111,7 @@ def _run(location: StoreLocation, environ: Mapping[str, str], held: int) -> None
 def _work(location: StoreLocation, environ: Mapping[str, str], run: UpkeepRun, runs: RunLog, log: HookLog) -> None:
     """Do the work and record the outcome in `run`. Raises SessionMemoryError, OSError."""
     from ..store.refresh import use_store
-    from . import forgetting
+    from . import forget_journal
     from .leftover_files import follow_rules, remove_leftovers
 
     remove_leftovers(location)
@@ -123,7 +123,7 @@ def _work(location: StoreLocation, environ: Mapping[str, str], run: UpkeepRun, r
     def bring_up_to_date(store: SqliteStore, is_rebuilt: bool) -> None:
         if store.obstacle:
             raise store.obstacle
-        for problem in forgetting.finish(location, store, environ, note):
+        for problem in forget_journal.finish(location, store, environ, note):
             note(problem)
         _take_in(store, location, run, allowance)
         store.mark_ready(now_milliseconds())
