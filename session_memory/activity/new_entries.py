@@ -7,7 +7,14 @@ from ..text.sanitize import beginning, for_people
 from ..transcripts.cursor import id_checksum, make_cursor, resume_offset
 from ..transcripts.entries import Session
 from ..transcripts.lines import first_line, last_line_end, windows_backward
-from ..transcripts.reader import FIRST_PROMPT_RANK, USER_RANK, TitleOwner, TranscriptHead, TranscriptReader
+from ..transcripts.reader import (
+    BRIEF_OWNER_BYTES,
+    FIRST_PROMPT_RANK,
+    USER_RANK,
+    TitleOwner,
+    TranscriptHead,
+    TranscriptReader,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -145,11 +152,14 @@ def cursors_at_end(changed: list[Changed], now: float, deadline: Deadline) -> di
 
 def read_other_titles(new: NewEntries) -> None:
     """Search once for a title in bytes that were never read: a rule may name a session by it. Raises OSError."""
-    if new.entries and new.titled < new.lowest:
+    end = new.cursor["offset"]
+    if new.lowest or end <= BRIEF_OWNER_BYTES:  # else all of it was read, but some owners were not searched for
+        end = new.lowest
+    if new.entries and new.titled < end:
         with _Opened(new.session.path) as descriptor:
             owner = TitleOwner(new.runtime.session_id_of(new.session.path), descriptor)
             reader = TranscriptReader(new.runtime, first_line(descriptor), owner=owner)
-            reader.take_titles(descriptor, new.titled, new.lowest)
+            reader.take_titles(descriptor, new.titled, end)
         if reader.title[0] > new.title[0]:
             new.title = kept_title(reader.title)
             new.cursor["title"] = list(new.title)
@@ -201,6 +211,7 @@ class _Reader:
         self._new = new
         self._descriptor = descriptor
         self._budget = budget
+        self._owner = TitleOwner(new.runtime.session_id_of(new.session.path), descriptor, BRIEF_OWNER_BYTES)
         self._unread: list[list[float]] = []
 
     def read(self, cursor: Cursor | None, now: float, oldest: float, first_sight: int) -> None:
@@ -250,8 +261,7 @@ class _Reader:
         until about `enough` bytes, 0 for the first dialogue. The rest is noted as unread. `is_new` is false for a part
         that was left unread before."""
         new, descriptor, budget = self._new, self._descriptor, self._budget
-        owner = TitleOwner(new.runtime.session_id_of(new.session.path), descriptor)
-        reader = TranscriptReader(new.runtime, first_line(descriptor), owner=owner)
+        reader = TranscriptReader(new.runtime, first_line(descriptor), owner=self._owner)
         entries: list[Entry] = []
         lowest, is_enough = end, False
         if not budget.is_spent:
@@ -279,7 +289,7 @@ class _Reader:
         """Note in the cursor the first entry's id, the directory that the session was started in, and the title: the
         best known, else the first prompt."""
         new = self._new
-        head = TranscriptHead(new.runtime, self._descriptor, new.runtime.session_id_of(new.session.path))
+        head = TranscriptHead(new.runtime, self._descriptor, self._owner)
         new.title = kept_title(head.best_title(new.title))
         new.cursor["first"] = head.first_id
         new.cursor["began"] = head.first_time

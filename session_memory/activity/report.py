@@ -313,13 +313,14 @@ def _from_head(session: Session, runtime: Runtime, by_name: bool) -> list[tuple[
     rule may name it; [] if that is too long to search. Raises OSError."""
     descriptor = open_regular(session.path)
     try:
-        session_id, size = runtime.session_id_of(session.path), os.fstat(descriptor).st_size
+        size = os.fstat(descriptor).st_size
         if by_name and size > MOST_SEARCHED_BYTES:
             return []
-        reader = TranscriptReader(runtime, first_line(descriptor), owner=TitleOwner(session_id, descriptor))
+        owner = TitleOwner(runtime.session_id_of(session.path), descriptor)
+        reader = TranscriptReader(runtime, first_line(descriptor), owner=owner)
         if by_name:
             reader.take_titles(descriptor, 0, size)
-        head = TranscriptHead(runtime, descriptor, session_id)
+        head = TranscriptHead(runtime, descriptor, owner)
         return [(session, for_people(head.cwd), head.best_title(max(reader.title, (FIRST_PROMPT_RANK, "")))[1])]
     finally:
         os.close(descriptor)

@@ -70,13 +70,13 @@ def describe(runtime: Runtime, path: str, *, with_all_titles: bool = False) -> D
     What lies between them is looked through for titles if a rule may name one of them. Raises OSError."""
     descriptor = open_regular(path)
     try:
-        session_id = runtime.session_id_of(path)
-        reader = TranscriptReader(runtime, first_line(descriptor), owner=TitleOwner(session_id, descriptor))
+        owner = TitleOwner(runtime.session_id_of(path), descriptor)
+        reader = TranscriptReader(runtime, first_line(descriptor), owner=owner)
         for _ in reader.from_end(descriptor, HEAD_BYTES):
             pass
         if with_all_titles:
             reader.take_titles(descriptor, 0, os.fstat(descriptor).st_size)
-        head = TranscriptHead(runtime, descriptor, session_id)
+        head = TranscriptHead(runtime, descriptor, owner)
     finally:
         os.close(descriptor)
     given = runtime.given_name(path)

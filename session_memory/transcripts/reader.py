@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 HEAD_BYTES = 64 * 1024
 FURTHER_BYTES = 4 * 1024 * 1024  # of a file that begins with copies of large files, before the first prompt
 OWNER_BYTES = 16 * 1024 * 1024  # of a transcript, searched for the record that a title belongs to
+BRIEF_OWNER_BYTES = 1024 * 1024  # the same for a prompt: .4 x of a bare start for two files of 100 MB
 NO_TITLE = (-1, "")
 FIRST_PROMPT_RANK = 0  # the rank of a first prompt as a title: any other title has a higher one
 USER_RANK = 3  # the rank of a title that the user gave; other titles summarize the session
@@ -35,12 +36,13 @@ USER_RANK = 3  # the rank of a title that the user gave; other titles summarize 
 class TitleOwner:
     """A transcript as the owner of titles: it may also contain those of sessions that it continues."""
 
-    __slots__ = ("_descriptor", "_found", "_session_id")
+    __slots__ = ("_descriptor", "_found", "_searched", "_session_id")
 
-    def __init__(self, session_id: str, descriptor: int) -> None:
-        """`session_id` is the one that its file is called after."""
+    def __init__(self, session_id: str, descriptor: int, searched: int = OWNER_BYTES) -> None:
+        """`session_id` is the one that its file is called after; `searched` bytes are looked through for a record."""
         self._session_id = session_id
         self._descriptor = descriptor
+        self._searched = searched
         self._found: dict[bytes, bool] = {}
 
     def has(self, session_id: str = "", within: bytes = b"") -> bool:
@@ -49,7 +51,7 @@ class TitleOwner:
         if session_id not in ("", self._session_id) and is_id(self._session_id):
             return False
         if within and within not in self._found:
-            self._found[within] = holds_bytes(self._descriptor, within, OWNER_BYTES)
+            self._found[within] = holds_bytes(self._descriptor, within, self._searched)
         return self._found.get(within, True)
 
 
@@ -227,15 +229,14 @@ class TranscriptHead:
 
     __slots__ = ("begins_compacted", "cwd", "first_id", "first_time", "prompt", "title")
 
-    def __init__(self, runtime: Runtime, descriptor: int, session_id: str = "") -> None:
-        """Read HEAD_BYTES of the transcript of a session, or, if they hold no prompt, at most FURTHER_BYTES. Raises
-        OSError."""
+    def __init__(self, runtime: Runtime, descriptor: int, owner: TitleOwner | None = None) -> None:
+        """Read HEAD_BYTES of a transcript, or, if they hold no prompt, at most FURTHER_BYTES. Raises OSError."""
         self.begins_compacted = False
         self.first_id = ""
         self.cwd = ""
         self.first_time: float | None = None
         self.prompt = ""
-        owner = TitleOwner(session_id, descriptor)
+        owner = owner or TitleOwner("", descriptor)
         self._read(runtime, head_lines(descriptor, HEAD_BYTES), owner)
         if not self.prompt and os.fstat(descriptor).st_size > HEAD_BYTES:
             self._read(runtime, head_lines(descriptor, FURTHER_BYTES), owner)
