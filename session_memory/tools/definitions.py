@@ -101,15 +101,15 @@ def _search_graph(backend: Backend, arguments: Arguments) -> str:
 
 def _remember(backend: Backend, arguments: Arguments) -> str:
     kept = backend.remember(arguments.get("kind", "fact"), arguments["text"], arguments["quote"])
-    found = (
-        "a person finds it: it is kept apart" if kept.is_untrusted else "other sessions find it with search_sessions"
-    )
+    found = "other sessions find it with search_sessions"
+    if kept.is_untrusted:
+        found = "only a person finds it, since this session is untrusted"
     return f"Remembered as {results.memory(kept)}; {found}."
 
 
 def _forget(backend: Backend, arguments: Arguments) -> str:
     gone, undo = backend.forget(arguments["id"])
-    return f"Forgotten: {results.memory(gone)}. For a day the user takes it back with `{undo}`."
+    return f"Forgotten: {results.memory(gone)}. For a day the user can undo that with `{undo}`."
 
 
 def _moment(arguments: Arguments, name: str) -> int | None:
@@ -118,7 +118,7 @@ def _moment(arguments: Arguments, name: str) -> int | None:
         return None
     found = milliseconds_at(arguments[name])
     if found is None:
-        raise RefusedError(f"`{name}` is no point in time", f"give {EXAMPLES}")
+        raise RefusedError(f"`{name}` is not a time", f"give {EXAMPLES}")
     return found
 
 
@@ -153,11 +153,11 @@ def arguments_schema(required: dict[str, Schema], optional: dict[str, Schema], l
     return {**schema, "minProperties": least} if least else schema
 
 
-_QUERY = text_argument("Words to look for; messages with most of them come first.", QUERY_CHARACTERS)
+_QUERY = text_argument("Words to look for; messages with the most of them come first.", QUERY_CHARACTERS)
 _LIMITS = {
     "limit": number_argument("How many excerpts to show.", 10, 1, MOST_FOUND),
-    "since": text_argument("Only what was said from then on: `2026-02-01`, `3d`, `2h`, `yesterday`."),
-    "until": text_argument("Only what was said before then, given in the same way."),
+    "since": text_argument("Only messages from then on: `2026-02-01`, `3d`, `2h`, `yesterday`."),
+    "until": text_argument("Only messages before then, in the same form."),
     "project": text_argument("Only sessions in a directory that this is part of, such as `webshop`."),
 }
 
@@ -190,14 +190,14 @@ TOOLS = (
     Tool(
         "resume_session",
         "Resume a session",
-        "Goes on with an earlier conversation from the user's next message on, with all that was said in it. "
+        "Continues an earlier conversation from the user's next message on, with everything said in it. "
         "Use it when the user wants to continue, or switch to, another conversation. To look something up in one, use "
         "read_session or search_sessions: they leave this conversation as it is.",
         arguments_schema(
             {"id": text_argument("The id of the session as list_sessions shows it, such as `3`.")},
             {
                 "save_as": text_argument(
-                    "A name to keep the present conversation under; without one it is not listed any more."
+                    "A name under which to keep the present conversation; without one it is no longer listed."
                 )
             },
         ),
@@ -210,8 +210,7 @@ TOOLS = (
         "Searches what was said in past conversations of this agent, by the user or you. Use it when the user refers "
         "to something earlier ('what did we decide about the budget?'), when context seems to be missing, or before "
         "you ask for what you may have been told. Give the words that were probably used, not a whole question: "
-        "`budget decision Q3`. Answers with what is remembered, then with excerpts, each with its session; "
-        "read_session shows more of that.",
+        "`budget decision Q3`. Returns memories, then excerpts, each with its session; read_session shows more.",
         arguments_schema({"query": _QUERY}, _LIMITS),
         _search,
         True,
@@ -219,12 +218,12 @@ TOOLS = (
     Tool(
         "seen_error",
         "Look up an error",
-        "Tells whether a command or tool has failed with the same error in any session before, and what was edited or "
-        "run until it worked. Use it before you look for the cause of an error yourself. Give the line that names the "
+        "Finds earlier failures of a command or tool with the same error in any session, and what was edited or run "
+        "before it worked. Use it before you look for the cause of an error yourself. Give the line that names the "
         "problem, or all of the output; numbers and paths may differ.",
         arguments_schema(
-            {"error": text_argument("The error as it was printed; of several lines any may fit.", ERROR_CHARACTERS)},
-            {"limit": number_argument("How many places to show.", 3, 1, MOST_FOUND)},
+            {"error": text_argument("The error as printed; any of several lines may match.", ERROR_CHARACTERS)},
+            {"limit": number_argument("How many occurrences to show.", 3, 1, MOST_FOUND)},
         ),
         _seen_error,
         True,
@@ -232,15 +231,15 @@ TOOLS = (
     Tool(
         "remember",
         "Remember",
-        "Keeps a fact, a decision or a preference for all later sessions. Use it when the user asks you to remember "
-        "something, or settles what later sessions need to know. One sentence that can be understood alone, with the "
-        "words of this session that prove it. What is remembered already is not kept twice.",
+        "Stores a fact, a decision or a preference for all later sessions. Use it when the user asks you to remember "
+        "something, or settles something that later sessions need to know. Give one sentence that can be understood "
+        "alone, and the words of this session that prove it. An existing memory is not stored twice.",
         arguments_schema(
             {
                 "text": text_argument("What to remember, in one or two sentences.", MEMORY_CHARACTERS),
                 "quote": text_argument("What was said in this session, word for word.", MEMORY_CHARACTERS, 8),
             },
-            {"kind": choice_argument("What it is; a fact if not given.", "fact", "decision", "preference")},
+            {"kind": choice_argument("Its kind; the default is fact.", "fact", "decision", "preference")},
         ),
         _remember,
         False,
@@ -249,8 +248,8 @@ TOOLS = (
     Tool(
         "forget",
         "Forget a memory",
-        "Forgets a memory for good: it is not found any more, and not made again. Use it only when the user says that "
-        "something remembered is wrong or is to be forgotten. What was said in sessions stays.",
+        "Deletes a memory: searches no longer find it, and it is not created again. Use it only when the user says "
+        "that a memory is wrong or should be forgotten. The sessions themselves stay.",
         arguments_schema({"id": text_argument("The id of the memory, as search_sessions shows it.")}, {}),
         _forget,
         False,
@@ -282,10 +281,10 @@ TOOLS = (
 SEARCH_GRAPH = Tool(
     "search_graph",
     "Search the knowledge graph",
-    "Searches the facts about people, projects and things that were drawn from past conversations, with the days from "
-    "which and until which each held. Use it for how things relate ('who owns the shop?', 'what uses Redis?') and for "
-    "what changed; for what was said, word for word, use search_sessions. Answers with facts, each with the ids of its "
-    "sessions; read_session shows more of those.",
+    "Searches facts about people, projects and things that were drawn from past conversations, each with the days on "
+    "which it began and ceased to be true. Use it for how things relate ('who owns the shop?', 'what uses Redis?') and "
+    "for what changed; for what was said, word for word, use search_sessions. Returns facts, each with the ids of its "
+    "sessions; read_session shows more.",
     arguments_schema(
         {"query": text_argument("A question, or what it is about.", QUERY_CHARACTERS)},
         {"limit": number_argument("How many facts to show.", 10, 1, MOST_FOUND)},
@@ -298,11 +297,10 @@ SEARCH_GRAPH = Tool(
 SEARCH_TEAM = Tool(
     "search_team",
     "Search the team's conversations",
-    "Searches what was said and remembered in sessions on other machines: those of the user's own, and what the others "
-    "of the team share. Use it when the user refers to what a colleague did or decided, or they themselves on another "
-    "computer, when you were told of a session such as `ann@laptop` and need more of it, and when search_sessions "
-    "finds nothing. Answers with excerpts, each with who and where, and an id such as `team-8589934592`, with which "
-    "read_session shows more.",
+    "Searches messages and memories of sessions on other machines: the user's own, and those that teammates share. Use "
+    "it when the user refers to something that a colleague, or the user on another computer, did or decided; when an "
+    "update names a session such as `ann@laptop`; and when search_sessions finds nothing. Returns excerpts, each with "
+    "its author and place, and an id such as `team-8589934592` for read_session.",
     arguments_schema({"query": _QUERY}, _LIMITS),
     _search_team,
     True,

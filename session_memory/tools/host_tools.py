@@ -69,7 +69,7 @@ def _update_task(backend: Backend, arguments: Arguments) -> str:
 
 def _cancel_task(backend: Backend, arguments: Arguments) -> str:
     _of(backend).cancel_task(arguments["id"].strip())
-    return f"Done: the task {arguments['id'].strip()} is gone. A run that has begun is still answered."
+    return f"Done: the task {arguments['id'].strip()} is deleted. A run that has started still finishes."
 
 
 def _list_groups(backend: Backend, arguments: Arguments) -> str:
@@ -81,8 +81,7 @@ def _register_group(backend: Backend, arguments: Arguments) -> str:
         arguments["group"], arguments.get("chat", ""), arguments.get("name", ""), arguments.get("trigger", "")
     )
     return (
-        f"Done: {results.chat(made, time.time())}\nWho its agent is stands in groups/{made.group}/CLAUDE.md, which you "
-        "may write."
+        f"Done: {results.chat(made, time.time())}\ngroups/{made.group}/CLAUDE.md describes its agent; you may write it."
     )
 
 
@@ -98,22 +97,24 @@ def _task_tools(*, is_main: bool) -> tuple[Tool, ...]:
         if is_main
         else {}
     )
-    prompt = text_argument("What the agent is told when it is time, with all that it has to know.", PROMPT_CHARACTERS)
+    prompt = text_argument(
+        "The prompt that the agent gets then, with everything that it needs to know.", PROMPT_CHARACTERS
+    )
     kind = choice_argument("What schedule_value is.", "cron", "interval", "once")
     value = text_argument(f"When. {_TIMES}.")
     context = choice_argument(
-        "`group` (which holds without it): in this conversation, with what was said in it; `isolated`: each time in a "
-        "new session, so that the prompt has to say everything.",
+        "`group` (the default): in this conversation, with everything said in it; `isolated`: in a new session each "
+        "time, so the prompt must say everything.",
         "group", "isolated",
     )  # fmt: skip
     task_id = text_argument("The id of the task as list_tasks shows it.")
-    status = choice_argument("`paused` has it wait, `active` has it go on with its next time.", "active", "paused")
+    status = choice_argument("`paused` suspends the task, `active` resumes it at its next time.", "active", "paused")
     return (
         Tool(
             "schedule_task",
             "Schedule a task",
-            "Has an agent do something later, once or regularly, while nobody writes: reminders, reports, checks. "
-            f"What it answers then goes to the chat.{of_all}",
+            "Schedules work for an agent, once or regularly, that starts without a message: reminders, reports, "
+            f"checks. Its answer goes to the chat.{of_all}",
             arguments_schema(
                 {"prompt": prompt, "schedule_type": kind, "schedule_value": value},
                 {"context_mode": context, **target},
@@ -125,7 +126,7 @@ def _task_tools(*, is_main: bool) -> tuple[Tool, ...]:
         Tool(
             "list_tasks",
             "List tasks",
-            "Lists the scheduled tasks with their ids, when each is due next, and how it went last."
+            "Lists the scheduled tasks: id, next run, last result."
             f"{of_all} Use it before update_task and cancel_task, and when the user asks what is planned.",
             arguments_schema({}, {}),
             _list_tasks,
@@ -134,7 +135,7 @@ def _task_tools(*, is_main: bool) -> tuple[Tool, ...]:
         Tool(
             "update_task",
             "Change, pause or resume a task",
-            f"Changes what a task is told or when it is due, pauses it, resumes it.{of_all} What is not named stays.",
+            f"Changes the prompt or schedule of a task, pauses or resumes it.{of_all} Properties that you omit stay.",
             arguments_schema(
                 {"id": task_id},
                 {"prompt": prompt, "schedule_type": kind, "schedule_value": value, "context_mode": context,
@@ -148,7 +149,7 @@ def _task_tools(*, is_main: bool) -> tuple[Tool, ...]:
         Tool(
             "cancel_task",
             "Cancel a task",
-            f"Takes a scheduled task away for good.{of_all} To have it wait, use update_task with the status `paused`.",
+            f"Deletes a scheduled task.{of_all} To suspend it, use update_task with the status `paused`.",
             arguments_schema({"id": task_id}, {}),
             _cancel_task,
             False,
@@ -160,8 +161,8 @@ def _task_tools(*, is_main: bool) -> tuple[Tool, ...]:
 _GROUP = text_argument("The group, as list_groups shows it.")
 _NAME = text_argument("What people call the chat.")
 _TRIGGER = text_argument(
-    "What a message must hold for the agent to answer, as a regular expression in which case does not matter, such as "
-    "`@anna`; empty: it answers everything.",
+    "A regular expression, ignoring case, that a message must match for the agent to answer, such as `@anna`; empty: "
+    "it answers everything.",
     least=0,
 )
 _GROUP_TOOLS = (
@@ -177,7 +178,7 @@ _GROUP_TOOLS = (
     Tool(
         "register_group",
         "Register a group",
-        "Makes a group with an agent, a directory and sessions of its own, which answers in a chat. Use it only when "
+        "Creates a group that answers in a chat, with its own agent, directory and sessions. Use it only when "
         "your user asks for that: everyone in that chat can talk to the agent from then on.",
         arguments_schema(
             {"group": text_argument("Its name: 1 to 64 of the characters A-Z a-z 0-9 . _ -, such as `family`.")},
@@ -194,7 +195,7 @@ _GROUP_TOOLS = (
     Tool(
         "update_group",
         "Change a group",
-        "Changes the name, the trigger or the chat of a group. What is not named stays.",
+        "Changes the name, the trigger or the chat of a group. Properties that you omit stay.",
         arguments_schema(
             {"group": _GROUP},
             {"name": _NAME, "trigger": _TRIGGER, "chat": text_argument("The id of the chat that it answers in.")},

@@ -103,7 +103,7 @@ class TestPerson:
         person.machine.in_graph("", lambda graph: graph.forget("one", person.machine.stored.now))
         person.machine.in_graph("", lambda graph: graph.forget("two", person.machine.stored.now))
         told = person.ask()
-        assert (told.is_error, told.text.startswith("The graph knows nothing about that.")) == (False, True)
+        assert (told.is_error, told.text.startswith("The graph has no facts about that.")) == (False, True)
 
     def test_what_rules_exclude_is_not_told(self, person: Person) -> None:
         person.config.write_text(person.config.read_text() + "sessions: {one: {text: false}}\n")

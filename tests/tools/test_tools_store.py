@@ -102,7 +102,7 @@ class TestLimits:
     def test_what_is_no_point_in_time_is_answered_with_what_is_one(self, person: Person) -> None:
         told = person.ask("search_sessions", query="plum", since="some day")
         assert told.is_error
-        assert told.text.startswith("`since` is no point in time. Give a date (2026-02-01), a time ago")
+        assert told.text.startswith("`since` is not a time. Give a date (2026-02-01), a time ago")
 
     def test_a_project_that_is_a_path_is_not_looked_at(self, person: Person, tmp_path: Path) -> None:
         (tmp_path / "elsewhere").symlink_to(tmp_path / "webshop")
@@ -139,12 +139,12 @@ class TestErrors:
         assert told.text.startswith("Seen once. What follows is a record")
         assert "1. Exit code 2: JarError: cherimoya jar 17 has no lid\nOf: Bash: make jam\n" in told.text
         assert "(id s3, 2026-09-21, in conversation " in told.text
-        assert told.text.endswith("Solved: it worked after editing `jars.txt`")
+        assert told.text.endswith("Solution: it worked after editing `jars.txt`")
 
     def test_another_error_is_said_never_to_have_been_seen(self, person: Person) -> None:
         person.keep("s3", "webshop", *failed_and_mended(self.ERROR))
         told = person.ask("seen_error", error="TypeError: submarine is not callable")
-        assert told == ToolResult("That error was never seen: no tool has failed with these words in any session.")
+        assert told == ToolResult("No tool has failed with this error in any session.")
 
     def test_many_places_stay_within_the_bound_and_say_how_to_see_more(self, person: Person) -> None:
         for number in range(30):
@@ -159,7 +159,7 @@ class TestErrors:
     def test_an_excluded_session_is_not_told_of(self, person: Person) -> None:
         person.keep("s3", "webshop", *failed_and_mended(self.ERROR))
         person.config("sessions: {s3: {ignore: true}}")
-        assert "never seen" in person.ask("seen_error", error=self.ERROR).text
+        assert "No tool has failed" in person.ask("seen_error", error=self.ERROR).text
 
     def test_without_a_store_it_says_so(self, tmp_path: Path) -> None:
         told = Home(tmp_path / "agent").ask("seen_error", error=self.ERROR)
@@ -170,7 +170,7 @@ class TestErrors:
         with three_groups(tmp_path / "host") as host:
             host.begin("work", *failed_and_mended(self.ERROR))
             ingested(host)
-            assert "never seen" in host.call("family", "seen_error", error=self.ERROR).text
+            assert "No tool has failed" in host.call("family", "seen_error", error=self.ERROR).text
             for group in ("work", "main"):
                 assert "after editing `jars.txt`" in host.call(group, "seen_error", error=self.ERROR).text
 

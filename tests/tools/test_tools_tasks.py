@@ -62,7 +62,7 @@ class TestTasks:
         assert 'interval 3600000, context group): "Weed"' in changed.text
         assert f"{task.id} (paused, " in host.call("family", "update_task", id=task.id, status="paused").text
         assert f"{task.id} (next " in host.call("family", "update_task", id=f" {task.id} ", status="active").text
-        assert host.call("family", "cancel_task", id=task.id).text.startswith(f"Done: the task {task.id} is gone.")
+        assert host.call("family", "cancel_task", id=task.id).text.startswith(f"Done: the task {task.id} is deleted.")
         assert host.call("family", "list_tasks").text.startswith("There are no tasks. On the host it is ")
 
     def test_how_it_went_last_is_listed_without_secrets_and_markup(self, host: GroupDir) -> None:
@@ -136,7 +136,7 @@ class TestMain:
         assert listed.endswith('\n- no group ("The ‹street›", chat telegram:9, last active just now)')
         told = host.call("main", "register_group", group="street", chat="telegram:9", trigger="@anna")
         assert told.text.startswith(
-            'Done: street ("street", chat telegram:9, last active just now, answers what holds `@a'
+            'Done: street ("street", chat telegram:9, last active just now, answers messages that match `@a'
         )
         assert host.ledger.group("street") == ("telegram:9", "street", "street", "@anna", True)
         assert Path(host.layout.group("street").instructions).is_file()
@@ -145,7 +145,9 @@ class TestMain:
 
     def test_changes_name_trigger_and_chat(self, host: GroupDir) -> None:
         told = host.call("main", "update_group", group="work", name="Office", trigger="@bert", chat="telegram:3")
-        assert told.text == 'Done: work ("Office", chat telegram:3, nothing said yet, answers what holds `@bert`)'
+        assert (
+            told.text == 'Done: work ("Office", chat telegram:3, nothing said yet, answers messages that match `@bert`)'
+        )
         assert host.ledger.group("work") == ("telegram:3", "Office", "work", "@bert", True)
         assert "answers everything" in host.call("main", "update_group", group="work", trigger="").text
 
