@@ -25,9 +25,9 @@ from random import Random
 from statistics import median, quantiles
 from typing import Any, NamedTuple
 
-from session_memory.store.contract import Store
 from session_memory.store.location import find_location
 from session_memory.store.refresh import open_store, refresh
+from session_memory.store.sqlite.engine import SqliteStore
 from session_memory.store.values import Filter
 
 from .chart import Line, as_svg
@@ -183,7 +183,7 @@ def ask(home: str, megabyte: str) -> tuple[float, ...]:
     return nothing_new, median(appended), median(times), cuts[18], counts.database_bytes, counts.text_bytes
 
 
-def _search_milliseconds(store: Store, query: str) -> float:
+def _search_milliseconds(store: SqliteStore, query: str) -> float:
     wanted = Filter(homes=("",), limit=10)
     return median([seconds(lambda: store.search(query, wanted)) for _ in range(3)]) * 1000
 

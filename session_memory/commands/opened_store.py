@@ -76,7 +76,7 @@ def with_store(arguments: argparse.Namespace, work: Callable[[OpenStore], int], 
         partial(_shown, terminal, location),
         workers=os.cpu_count() or 1,
         patience=patience,
-        lifts=VisibilityOverrides(location.own_sessions, with_private),
+        overrides=VisibilityOverrides(location.own_sessions, with_private),
     )
 
 

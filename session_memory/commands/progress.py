@@ -8,10 +8,10 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
-from ..store.contract import Store
 from ..store.ingest.ingestion import Progress as Advance
 from ..store.ingest.intake import pending
 from ..store.ingest.sources import SourceDirectory
+from ..store.sqlite.engine import SqliteStore
 from ..system.terminal import Terminal
 from ..text.format import counted
 
@@ -21,7 +21,9 @@ BAR_FROM_BYTES = 4 * MEGABYTE  # less is done before a bar could be read
 REFRESH_SECONDS = 0.1
 
 
-def shown(terminal: Terminal, store: Store, watched: Iterable[SourceDirectory]) -> AbstractContextManager[Advance]:
+def shown(
+    terminal: Terminal, store: SqliteStore, watched: Iterable[SourceDirectory]
+) -> AbstractContextManager[Advance]:
     """Show the progress of an import: see `shown_of`."""
     return shown_of(terminal, lambda: pending(store, watched))
 

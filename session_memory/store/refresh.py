@@ -44,15 +44,15 @@ def open_store(
     location: StoreLocation,
     note: Note | None = None,
     patience: Patience | None = None,
-    lifts: VisibilityOverrides | None = None,
+    overrides: VisibilityOverrides | None = None,
 ) -> SqliteStore:
     """Return the store with conversations cut as the settings say. With `patience` (for a question) it stays as it was
-    if that cannot be done now. It hides what rules exclude, except for what `lifts` permit. `note` is called with what
+    if that cannot be done now. It hides what rules exclude, except for what `overrides` permit. `note` is called with what
     was repaired. Raises DatabaseError."""
     settings = location.settings
     store = SqliteStore(
         location.database, gap=settings.gap, least_messages=settings.min_conversation_messages, patience=patience,
-        rules=location.rules, lifts=lifts,
+        rules=location.rules, overrides=overrides,
     )  # fmt: skip
     try:
         if not store.obstacle:
@@ -78,7 +78,7 @@ def _bring_in_order(store: SqliteStore, gap_minutes: int, note: Note | None) -> 
 def use_store(
     location: StoreLocation, work: Callable[[SqliteStore, bool], Result], note: Note,
     shown: ProgressShown | None = None, *, workers: int = 0, patience: Patience | None = None,
-    lifts: VisibilityOverrides | None = None,
+    overrides: VisibilityOverrides | None = None,
 ) -> Result:  # fmt: skip
     """Return what `work` returns, called with the open store and whether it was rebuilt. A store that turns out to be
     corrupt is moved away, and the work is repeated with a new one. `patience` limits the wait for other processes: a
@@ -86,7 +86,7 @@ def use_store(
     """
 
     def use(moved: str) -> Result:
-        store = open_store(location, note, patience, lifts)
+        store = open_store(location, note, patience, overrides)
         try:
             moved = moved or store.quarantined
             if moved:

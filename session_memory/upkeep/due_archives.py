@@ -16,8 +16,8 @@ from ..runtimes import Runtime, all_runtimes
 from ..runtimes.detection import runtime_of
 from ..settings.privacy import Privacy
 from ..settings.registry import agent_home
-from ..store.contract import Store
 from ..store.location import StoreLocation
+from ..store.sqlite.engine import SqliteStore
 from ..store.values import Conversation, Filter
 from ..system.files import open_regular
 from ..transcripts.sessions import UnknownSessionError, find_sessions
@@ -35,7 +35,7 @@ class DueArchive(NamedTuple):
 
 
 def due_archives(
-    store: Store, location: StoreLocation, since: float, environ: Mapping[str, str]
+    store: SqliteStore, location: StoreLocation, since: float, environ: Mapping[str, str]
 ) -> Iterator[DueArchive]:
     """Yield the sessions of a person or an agent whose last conversation has ended and is not archived, if all were
     archived at `since` (seconds since the epoch). Sessions of an agent home or of a host's group are archived there
@@ -92,7 +92,7 @@ class DueArchives:
         self._until = time.time()
         self._next = 0.0
 
-    def write(self, store: Store, location: StoreLocation, is_over: Callable[[], bool]) -> tuple[int, list[str]]:
+    def write(self, store: SqliteStore, location: StoreLocation, is_over: Callable[[], bool]) -> tuple[int, list[str]]:
         """Write the due archives, unless the last check is recent: see `write_due`. Raises DatabaseError, OSError."""
         began = time.time()
         if began < self._next:

@@ -56,8 +56,8 @@ class StorePool:
             store.close()
 
     def _opened(self) -> SqliteStore:
-        lifts = VisibilityOverrides(self.location.own_sessions, False)
-        store = open_store(self.location, None, Patience(PATIENCE_SECONDS), lifts)
+        overrides = VisibilityOverrides(self.location.own_sessions, False)
+        store = open_store(self.location, None, Patience(PATIENCE_SECONDS), overrides)
         store.limit_cache(CACHE_KIBIBYTES)
         return store
 

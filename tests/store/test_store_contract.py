@@ -1,4 +1,4 @@
-"""What every engine of the store does that is read from: contract.Store, whatever database is behind it. What is written to
+"""What every engine of the store does that is read from: SqliteStore's reading methods, whatever database is behind them. What is written to
 is in test_store_ingest.py."""
 
 from __future__ import annotations

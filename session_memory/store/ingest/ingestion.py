@@ -18,7 +18,7 @@ from ...system.files import path_text, read_at
 from ...system.sqlite import DatabaseError
 from ...system.zstd import DamagedFileError, NoLibraryError
 from ...text.timestamps import now_milliseconds
-from ..contract import Store
+from ..sqlite.engine import SqliteStore
 from ..sqlite.unchanged import RETRY_MILLISECONDS
 from ..values import Batch, FileState, UnreadFile
 from .extract import Extract, Extractor
@@ -63,7 +63,7 @@ class Ingestion:
 
     def __init__(
         self,
-        store: Store,
+        store: SqliteStore,
         home: str = "",
         progress: Progress | None = None,
         batch_bytes: int = BATCH_BYTES,

@@ -17,8 +17,8 @@ from ...text.format import one_line
 from ...text.sanitize import for_people
 from ...text.timestamps import epoch_seconds
 from ...transcripts.reader import USER_RANK
-from ..contract import Store
 from ..location import Archives, StoreLocation
+from ..sqlite.engine import SqliteStore
 from ..values import Batch, FileState, NewEntry, NewTool, UnreadFile, key_of
 from .file_state import is_unchanged
 from .ingestion import BATCH_BYTES, Ingestion, IngestReport, Progress
@@ -26,7 +26,7 @@ from .sources import SourceDirectory, SourceFile
 
 
 def take_in(
-    store: Store, location: StoreLocation, progress: Progress | None = None, *, batch_bytes: int = BATCH_BYTES,
+    store: SqliteStore, location: StoreLocation, progress: Progress | None = None, *, batch_bytes: int = BATCH_BYTES,
     workers: int = 0,
 ) -> IngestReport:  # fmt: skip
     """Ingest everything that is new, and report it. Errors from `progress` propagate; what was stored until then stays.
@@ -46,7 +46,7 @@ def take_in(
 
 
 def take_files(
-    store: Store, home: str, files: Iterable[SourceFile], progress: Progress | None = None, *,
+    store: SqliteStore, home: str, files: Iterable[SourceFile], progress: Progress | None = None, *,
     batch_bytes: int = BATCH_BYTES,
 ) -> IngestReport:  # fmt: skip
     """Ingest what is new in these files of one group. Raises DatabaseError."""
@@ -55,7 +55,7 @@ def take_files(
     return ingestion.report
 
 
-def pending(store: Store, watched: Iterable[SourceDirectory]) -> tuple[int, int]:
+def pending(store: SqliteStore, watched: Iterable[SourceDirectory]) -> tuple[int, int]:
     """Return how many files have something new, and about how many bytes; without files that failed and are
     unchanged."""
     files = size = 0
@@ -85,7 +85,7 @@ PREFIX = "conversations/"
 UNKNOWN_NAME = "tool"
 
 
-def take_archives(store: Store, archives: Archives) -> IngestReport:
+def take_archives(store: SqliteStore, archives: Archives) -> IngestReport:
     """Store the archives of sessions without a transcript, and forget those whose transcript has been found. A session
     archived under a name that a person gave it keeps that name as its title.
 
@@ -137,7 +137,7 @@ def _held(archives: Archives) -> AbstractContextManager[str]:
     return pinned(confined_to, archives.directory) if confined_to else nullcontext(archives.directory)
 
 
-def _name(store: Store, states: list[FileState], title: str) -> None:
+def _name(store: SqliteStore, states: list[FileState], title: str) -> None:
     """Give a session, whose transcripts have these states, the title that a person chose."""
     title = one_line(for_people(title))
     named = [state._replace(title=title, title_rank=USER_RANK) for state in states]
@@ -159,7 +159,7 @@ def _every_archive(directory: str) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _take_archive(
-    store: Store, path: str, key: str, facts: dict[str, Any], archives: Archives, before: FileState | None,
+    store: SqliteStore, path: str, key: str, facts: dict[str, Any], archives: Archives, before: FileState | None,
     report: IngestReport,
 ) -> None:  # fmt: skip
     descriptor = open_regular(path)

@@ -1,4 +1,4 @@
-"""A team's store, read and searched: the reading half of `contract.Store`, in PostgreSQL."""
+"""A team's store, read and searched: the reading half of `SqliteStore`, in PostgreSQL."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _READ_ITEMS = 1000  # of a conversation, at a time
 
 class TeamStore:
     """The sessions that the member with this URL sees: their own of all machines, and those shared with the team. See
-    the protocol for what each method returns; conversations have no status here."""
+    SqliteStore for what each method returns; conversations have no status here."""
 
     def __init__(self, url: str, *, seconds: int = 0) -> None:
         """Connect. `seconds` is how long a user waits for the server; each answer may then take WAIT_SECONDS. Raises

@@ -137,10 +137,7 @@ def _where(wanted: MemoryFilter) -> tuple[str, list[Any]]:
     return " AND ".join(conditions), values
 
 
-_WITHDRAWN = (
-    "DELETE FROM memory_posting WHERE memory = ANY(%s)",
-    "DELETE FROM memory WHERE number = ANY(%s)",
-)
+_WITHDRAWN = ("DELETE FROM memory_posting WHERE memory = ANY(%s)", "DELETE FROM memory WHERE number = ANY(%s)")
 
 
 class MemoryPush(NamedTuple):

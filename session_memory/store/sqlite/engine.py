@@ -1,4 +1,8 @@
-"""`contract.Store` in one SQLite file. search_index.py has the part for searches."""
+"""A machine's own store in one SQLite file. search_index.py has the part for searches.
+
+tests/store/test_store_contract.py specifies the methods that read, which the team's engine (postgres/engine.py) has
+too, and tests/store/test_store_ingest.py those that write.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,7 @@ from ..search.search import search
 from ..values import ITEM_BITS, Batch, Conversation, Counts, FileState, Filter, Hits, StoredEntry, UnreadFile
 from .corruption import open_database
 from .exclusions import LISTED, Exclusions, VisibilityOverrides, apply, is_behind
-from .rows import conversation_columns, conversation_of, ids_of, items_between, where
+from .rows import CONVERSATIONS, conversation_columns, conversation_of, ids_of, items_between, where
 from .search_index import KnownTables, SqliteSearchIndex
 
 TYPE_CHECKING = False
@@ -30,20 +34,23 @@ _STATE_COLUMNS = (
 
 
 class SqliteStore:
-    """The store. See the protocol for what each method returns. A silence of more than `gap` milliseconds ends a
-    conversation; one with fewer than `least_messages` is skipped. What `rules` exclude is hidden, except for what
-    `lifts` permit. `quarantined` is where a corrupt database is now that this one replaced, '' if there was none."""
+    """The store, safe to use from several processes at once. Methods raise DatabaseError.
+
+    A silence of more than `gap` milliseconds ends a conversation; one with fewer than `least_messages` is skipped. What
+    `rules` exclude is hidden, except for what `overrides` permit. `quarantined` is where a corrupt database is now that
+    this one replaced, '' if there was none.
+    """
 
     def __init__(
         self, path: str, *, gap: int = 3_600_000, least_messages: int = 5, patience: Patience | None = None,
-        rules: StoreRules | None = None, lifts: VisibilityOverrides | None = None,
+        rules: StoreRules | None = None, overrides: VisibilityOverrides | None = None,
     ) -> None:  # fmt: skip
         self.path = path
         self._gap = gap
         self._least_messages = least_messages
         self._rules = rules
         self._database, self.quarantined = open_database(path, patience)
-        self._exclusions = Exclusions(self._database.connection, rules, lifts)
+        self._exclusions = Exclusions(self._database.connection, rules, overrides)
         self._tables = KnownTables()
 
     @property
@@ -68,13 +75,11 @@ class SqliteStore:
 
     def is_empty(self) -> bool:
         """Check that no file was ever stored."""
-        with explained(self.path):
-            return not fetch(self.connection, "SELECT 1 FROM memory_file_states LIMIT 1")
+        return not self._rows("SELECT 1 FROM memory_file_states LIMIT 1")
 
     def holds_memories(self) -> bool:
         """Check if the index has any memory."""
-        with explained(self.path):
-            return bool(fetch(self.connection, "SELECT 1 FROM memories LIMIT 1"))
+        return bool(self._rows("SELECT 1 FROM memories LIMIT 1"))
 
     def limit_cache(self, kibibytes: int) -> None:
         """Limit the memory that the connection uses for pages of the database."""
@@ -89,8 +94,7 @@ class SqliteStore:
         """Return the ids of the files that rules exclude, or whose text they exclude."""
         if not self.is_excluding():
             return set()
-        with explained(self.path):
-            return {file_id for (file_id,) in fetch(self.connection, "SELECT file_id FROM memory_excluded_files")}
+        return {file_id for (file_id,) in self._rows("SELECT file_id FROM memory_excluded_files")}
 
     def apply_rules(self) -> None:
         """Update the tables of exclusions if the rules have changed, for readers of the database's views."""
@@ -101,11 +105,13 @@ class SqliteStore:
             apply(connection, self._rules)
 
     def file_states(self, home: str) -> dict[str, FileState]:
-        with explained(self.path):
-            rows = fetch(self.connection, f"SELECT {_STATE_COLUMNS} FROM memory_file_states WHERE home = ?", (home,))
-            return {row[1]: FileState._make(row) for row in rows}
+        """Return the known files of a group, by key."""
+        rows = self._rows(f"SELECT {_STATE_COLUMNS} FROM memory_file_states WHERE home = ?", (home,))
+        return {row[1]: FileState._make(row) for row in rows}
 
     def write(self, batches: Iterable[Batch]) -> list[FileState | None]:
+        """Store all batches or, if anything fails, none. Return the new state of each file; None for a batch that was
+        not stored because another process has read on in its file."""
         from ...settings import forgotten
         from .writer import without_forgotten, write  # a search does without it
 
@@ -126,6 +132,7 @@ class SqliteStore:
         return (FileState._make(rows[0]) if rows else None) == batch.before
 
     def mark_gone(self, home: str, keys: Iterable[str]) -> None:
+        """Note that these files are no longer there. Their entries stay."""
         with self._database.transaction() as connection:
             connection.executemany(
                 "UPDATE memory_file_states SET status = 'gone' WHERE home = ? AND file_path = ?",
@@ -133,11 +140,12 @@ class SqliteStore:
             )
 
     def unread_files(self, home: str) -> dict[str, UnreadFile]:
-        with explained(self.path):
-            rows = fetch(self.connection, "SELECT * FROM memory_unread_files WHERE home = ?", (home,))
-            return {row[1]: UnreadFile._make(row) for row in rows}
+        """Return the files of a group that failed to ingest, by key."""
+        rows = self._rows("SELECT * FROM memory_unread_files WHERE home = ?", (home,))
+        return {row[1]: UnreadFile._make(row) for row in rows}
 
     def note_unread(self, home: str, unread: Iterable[UnreadFile], cleared: Iterable[str]) -> None:
+        """Note files that failed to ingest, and remove those with the keys `cleared`."""
         with self._database.transaction() as connection:
             connection.executemany(
                 "DELETE FROM memory_unread_files WHERE home = ? AND file_path = ?", [(home, key) for key in cleared]
@@ -145,6 +153,7 @@ class SqliteStore:
             connection.executemany("REPLACE INTO memory_unread_files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", unread)
 
     def forget(self, home: str, key: str) -> None:
+        """Remove a file, its entries and conversations, as if it had never been read."""
         from .writer import remove
 
         with self._database.transaction() as connection:
@@ -218,14 +227,13 @@ class SqliteStore:
         condition, values = where(Filter(homes=homes))
         if ids is not None:
             condition, values = f"{condition} AND c.id IN carray(?)", (*values, ids_of(ids))
-        sql = (
-            f"SELECT {conversation_columns(excluding=False)} FROM memory_conversations AS c "
-            f"JOIN memory_file_states AS f ON f.id = c.file_id WHERE {condition} ORDER BY c.last_message_at, c.id"
-        )
-        with explained(self.path):
-            return [conversation_of(row) for row in fetch(self.connection, sql, values)]
+        columns = conversation_columns(excluding=False)
+        sql = f"SELECT {columns} FROM {CONVERSATIONS} WHERE {condition} ORDER BY c.last_message_at, c.id"
+        return [conversation_of(row) for row in self._rows(sql, values)]
 
     def mark_ready(self, now: int) -> int:
+        """Change active conversations that have been silent for longer than the gap to ready, too short ones to
+        skipped. Return how many. `now` is in milliseconds since the epoch."""
         with self._database.transaction() as connection:
             sql = (
                 "UPDATE memory_conversations SET "
@@ -236,6 +244,7 @@ class SqliteStore:
             return connection.changes()
 
     def set_status(self, conversation_id: int, status: str, reason: str = "", *, seen_until: int | None = None) -> bool:
+        """Set a conversation's status. Return False, and change nothing, if it has messages after `seen_until`."""
         with self._database.transaction() as connection:
             sql = (
                 "UPDATE memory_conversations SET status = ?1, reason = ?2 "
@@ -245,52 +254,36 @@ class SqliteStore:
             return connection.changes() > 0
 
     def conversations(self, wanted: Filter) -> list[Conversation]:
-        excluding = self.is_excluding()
-        condition, values = _listed(wanted, excluding)
-        sql = (
-            f"SELECT {conversation_columns(excluding)} FROM memory_conversations AS c "
-            f"JOIN memory_file_states AS f ON f.id = c.file_id WHERE {condition} "
-            "ORDER BY c.last_message_at DESC, c.id DESC LIMIT ?"
-        )
-        with explained(self.path):
-            return [conversation_of(row) for row in fetch(self.connection, sql, (*values, wanted.limit))]
+        """Return the conversations that fit, the latest first."""
+        return self._conversations(wanted, "ORDER BY c.last_message_at DESC, c.id DESC LIMIT ?", wanted.limit)
 
     def conversation_ids(self, wanted: Filter) -> Sequence[int]:
+        """Return the ids of the conversations that fit, the earliest first, for reading them one by one."""
         condition, values = _listed(wanted, self.is_excluding())
-        sql = (
-            "SELECT c.id FROM memory_conversations AS c JOIN memory_file_states AS f ON f.id = c.file_id "
-            f"WHERE {condition} ORDER BY c.first_message_at, c.id LIMIT ?"
-        )
+        sql = f"SELECT c.id FROM {CONVERSATIONS} WHERE {condition} ORDER BY c.first_message_at, c.id LIMIT ?"
         with explained(self.path):
             return array("q", (id for (id,) in self.connection.execute(sql, (*values, wanted.limit))))
 
     def conversation(self, conversation_id: int, homes: tuple[str, ...] | None = None) -> Conversation | None:
+        """Return one conversation; None if there is none of that id in these groups."""
+        return next(iter(self._conversations(Filter(homes=homes), "AND c.id = ?", conversation_id)), None)
+
+    def _conversations(self, wanted: Filter, condition_or_order: str, value: int) -> list[Conversation]:
         excluding = self.is_excluding()
-        condition, values = _listed(Filter(homes=homes), excluding)
-        sql = (
-            f"SELECT {conversation_columns(excluding)} FROM memory_conversations AS c "
-            f"JOIN memory_file_states AS f ON f.id = c.file_id WHERE {condition} AND c.id = ?"
-        )
-        with explained(self.path):
-            rows = fetch(self.connection, sql, (*values, conversation_id))
-            return conversation_of(rows[0]) if rows else None
+        condition, values = _listed(wanted, excluding)
+        sql = f"SELECT {conversation_columns(excluding)} FROM {CONVERSATIONS} WHERE {condition} {condition_or_order}"
+        return [conversation_of(row) for row in self._rows(sql, (*values, value))]
 
     def entries(self, conversation_id: int) -> Iterator[StoredEntry]:
-        sql = "SELECT first_item, last_item FROM memory_conversations WHERE id = ?"
-        excluding = self.is_excluding()
-        with explained(self.path):
-            for first, last in fetch(self.connection, sql, (conversation_id,)):
-                for begin in range(first, last + 1, _READ_ITEMS):
-                    end = min(begin + _READ_ITEMS - 1, last)
-                    yield from items_between(self.connection, begin, end, excluding=excluding)
+        """Yield the entries and tool uses of a conversation in file order, with those that a fork copied."""
+        first, last = self.item_ids(conversation_id)
+        for begin in range(first, last + 1, _READ_ITEMS):
+            yield from self.items(begin, min(begin + _READ_ITEMS - 1, last))
 
     def item_ids(self, conversation_id: int) -> tuple[int, int]:
         """Return the ids of a conversation's first and last item; (0, -1) if it does not exist."""
         sql = "SELECT first_item, last_item FROM memory_conversations WHERE id = ?"
-        with explained(self.path):
-            for first, last in fetch(self.connection, sql, (conversation_id,)):
-                return first, last
-        return 0, -1
+        return next(((first, last) for first, last in self._rows(sql, (conversation_id,))), (0, -1))
 
     def items(self, first: int, last: int) -> list[StoredEntry]:
         """Return the items of one file from one id to another, except those that rules exclude."""
@@ -299,36 +292,39 @@ class SqliteStore:
             return list(items_between(self.connection, first, last, excluding=excluding))
 
     def search(self, query: str, wanted: Filter) -> Hits:
+        """Return the entries that fit a query best, best first, at most one for each conversation unless there are few.
+        Any text is a query. `Hits.unchecked` counts entries that were not read for it."""
         excluding = self.is_excluding()
         with explained(self.path):
             index = SqliteSearchIndex(self.connection, self._tables, excluding=excluding)
             return search(index, query, wanted)
 
     def counts(self, homes: tuple[str, ...] | None = None) -> Counts:
+        """Return the sizes of the store."""
         condition, values = where(Filter(homes=homes))
-        with explained(self.path):
-            return _counts(self.connection, condition, values, self.path)
+        every = f"FROM {CONVERSATIONS} WHERE {condition}"
+        by_status = dict(self._rows(f"SELECT c.status, count(*) {every} GROUP BY 1", values))
+        [(text_bytes,)] = self._rows(f"SELECT sum(c.text_bytes) {every}", values)
+        files = "SELECT count(*), sum(f.status = 'gone'), sum(f.status = 'ingesting') FROM memory_file_states AS f"
+        [(all_files, gone, ingesting)] = self._rows(f"{files} WHERE {condition}", values)
+        items = f"AS i JOIN memory_file_states AS f ON f.id = i.id >> {ITEM_BITS} WHERE {condition}"
+        [(entries,)] = self._rows(f"SELECT count(*) FROM memory_transcript_entries {items}", values)
+        [(tools,)] = self._rows(f"SELECT count(*) FROM memory_tool_uses {items}", values)
+        size = sum(os.path.getsize(self.path + end) for end in ("", "-wal") if os.path.exists(self.path + end))
+        return Counts(all_files, gone or 0, ingesting or 0, entries, tools, by_status, text_bytes or 0, size)
 
     def close(self) -> None:
+        """Close the database."""
         self._database.close()
+
+    def _rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        with explained(self.path):
+            return fetch(self.connection, sql, values)
 
 
 def _listed(wanted: Filter, excluding: bool) -> tuple[str, tuple[Any, ...]]:
     condition, values = where(wanted)
     return (f"{condition} AND {LISTED}" if excluding else condition), values
-
-
-def _counts(connection: Connection, condition: str, values: tuple[Any, ...], path: str) -> Counts:
-    join = "memory_conversations AS c JOIN memory_file_states AS f ON f.id = c.file_id"
-    by_status = fetch(connection, f"SELECT c.status, count(*) FROM {join} WHERE {condition} GROUP BY 1", values)
-    [(text_bytes,)] = fetch(connection, f"SELECT sum(c.text_bytes) FROM {join} WHERE {condition}", values)
-    files = "SELECT count(*), sum(f.status = 'gone'), sum(f.status = 'ingesting') FROM memory_file_states AS f"
-    [(all_files, gone, ingesting)] = fetch(connection, f"{files} WHERE {condition}", values)
-    items = f"AS i JOIN memory_file_states AS f ON f.id = i.id >> {ITEM_BITS} WHERE {condition}"
-    [(entries,)] = fetch(connection, f"SELECT count(*) FROM memory_transcript_entries {items}", values)
-    [(tools,)] = fetch(connection, f"SELECT count(*) FROM memory_tool_uses {items}", values)
-    size = sum(os.path.getsize(path + end) for end in ("", "-wal") if os.path.exists(path + end))
-    return Counts(all_files, gone or 0, ingesting or 0, entries, tools, dict(by_status), text_bytes or 0, size)
 
 
 def _drop_old_terms(connection: Connection) -> None:

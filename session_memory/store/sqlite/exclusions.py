@@ -67,11 +67,11 @@ class Exclusions:
     """The exclusions of a connection. Without `rules`, those of the last write."""
 
     def __init__(
-        self, connection: Connection, rules: StoreRules | None, lifts: VisibilityOverrides | None = None
+        self, connection: Connection, rules: StoreRules | None, overrides: VisibilityOverrides | None = None
     ) -> None:
         self._connection = connection
         self._rules = rules
-        self._lifts = lifts or VisibilityOverrides()
+        self._overrides = overrides or VisibilityOverrides()
         self._made_of: object = None
         self._has_any = False
         self._places: list[str] = []  # if the tables in the database are outdated
@@ -84,8 +84,8 @@ class Exclusions:
         if is_current and not _any_in(self._connection, "main"):
             self._drop()
             return False
-        is_lifted = any(self._lifts)
-        if is_current and not is_lifted:
+        is_overridden = any(self._overrides)
+        if is_current and not is_overridden:
             self._drop()
             return True
         if self._made_of != self._state(stamps):
@@ -110,13 +110,13 @@ class Exclusions:
             read = self._rules.read()
             _judge(connection, "temp", read, _files(connection))
             self._places = list(read.places)
-        own = self._lifts.own_sessions
+        own = self._overrides.own_sessions
         if own:
             sql = f"SELECT id FROM memory_file_states WHERE session_id IN ({', '.join('?' * len(own))})"
             ids = fetch(connection, sql, own)
             connection.executemany("DELETE FROM temp.memory_excluded_files WHERE file_id = ?", ids)
             connection.executemany("DELETE FROM temp.memory_excluded_items WHERE because = ?", ids)
-        if self._lifts.with_private:
+        if self._overrides.with_private:
             for table in _TABLES:
                 connection.execute(f"DELETE FROM temp.{table} WHERE is_told")
         self._has_any = _any_in(connection, "temp")

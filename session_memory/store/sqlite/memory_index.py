@@ -338,8 +338,7 @@ def _insert(connection: Connection, memory: IndexedMemory) -> None:
     number = connection.last_insert_rowid()
     texts = [indexable(text) for text in (memory.title, memory.subject, memory.text, memory.quote)]
     connection.execute(
-        "INSERT INTO memories_search (rowid, title, subject, content, quote) VALUES (?, ?, ?, ?, ?)",
-        (number, *texts),
+        "INSERT INTO memories_search (rowid, title, subject, content, quote) VALUES (?, ?, ?, ?, ?)", (number, *texts)
     )
 
 

@@ -13,7 +13,7 @@ from ...system.sqlite import fetch
 from ..values import Conversation, Filter, StoredEntry, Usage
 from .exclusions import WHOLE, Exclusions
 from .queue_database import QueueDatabase, TokenAccounts, forget_item_ids, settle
-from .rows import conversation_columns, conversation_of, items_between, where
+from .rows import CONVERSATIONS, conversation_columns, conversation_of, items_between, where
 from .seen_items import find_again, seen_elsewhere, seen_of, unseen
 
 if TYPE_CHECKING:
@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 _OF_CONVERSATION = (
     "w.home = f.home AND w.source_file = c.source_file AND w.first_message_at = coalesce(c.first_message_at, 0)"
 )
-_CONVERSATIONS = "memory_conversations AS c JOIN memory_file_states AS f ON f.id = c.file_id"
-_FROM = f"FROM {_CONVERSATIONS} LEFT JOIN memory_work AS w ON {_OF_CONVERSATION} AND w.strategy = ?"
+_FROM = f"FROM {CONVERSATIONS} LEFT JOIN memory_work AS w ON {_OF_CONVERSATION} AND w.strategy = ?"
 _OF_PART = "home = ? AND source_file = ? AND first_message_at = ? AND strategy = ?"
 _COLUMNS = (
     "c.first_item, c.last_item, w.until_item, w.until_at, w.result, w.attempts, w.interruptions, "
@@ -205,7 +204,7 @@ class StoredQueue:
         had not finished is no longer configured, or the file was ingested again."""
         marks = ", ".join("?" * len(strategies))
         sql = (
-            f"SELECT c.id FROM {_CONVERSATIONS} WHERE c.status IN ('ready', 'processing') AND (SELECT count(*) "
+            f"SELECT c.id FROM {CONVERSATIONS} WHERE c.status IN ('ready', 'processing') AND (SELECT count(*) "
             f"FROM memory_work AS w WHERE {_OF_CONVERSATION} AND w.seen_item >= c.last_item AND w.strategy IN ({marks})"
             ") = ?"
         )
@@ -263,7 +262,7 @@ def _part(strategy: str, row: tuple[Any, ...]) -> ConversationPart:
 def _release(connection: Connection, conversation_id: int) -> None:
     connection.execute(
         "UPDATE memory_conversations SET status = 'ready' WHERE id = ?1 AND status = 'processing' AND NOT EXISTS ("
-        f"SELECT 1 FROM {_CONVERSATIONS} JOIN memory_work AS w ON {_OF_CONVERSATION} "
+        f"SELECT 1 FROM {CONVERSATIONS} JOIN memory_work AS w ON {_OF_CONVERSATION} "
         "WHERE c.id = ?1 AND w.owner IS NOT NULL)",
         (conversation_id,),
     )
@@ -274,7 +273,7 @@ def _close(connection: Connection, conversation_id: int, strategies: tuple[str, 
     rows = fetch(
         connection,
         "SELECT w.strategy, w.outcome, w.reason, w.seen_item >= c.last_item AND w.owner IS NULL "
-        f"FROM {_CONVERSATIONS} JOIN memory_work AS w ON {_OF_CONVERSATION} WHERE c.id = ?",
+        f"FROM {CONVERSATIONS} JOIN memory_work AS w ON {_OF_CONVERSATION} WHERE c.id = ?",
         (conversation_id,),
     )
     done = {strategy: str(reason) for strategy, _, reason, is_done in rows if is_done and strategy in strategies}

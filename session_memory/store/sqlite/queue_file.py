@@ -13,15 +13,7 @@ from typing import TYPE_CHECKING, Any
 from ...errors import described
 from ...system.files import is_file, read_whole
 from ...system.json import decode
-from ...system.sqlite import (
-    CorruptDatabaseError,
-    Database,
-    DatabaseError,
-    connect_migrated,
-    explained,
-    fetch,
-    writing,
-)
+from ...system.sqlite import CorruptDatabaseError, Database, DatabaseError, connect_migrated, explained, fetch, writing
 
 if TYPE_CHECKING:
     from apsw import Connection

@@ -20,10 +20,7 @@ if TYPE_CHECKING:
 BATCH_ITEMS = 2000
 HIGHEST_ITEM = (1 << 63) - 1
 # The columns of each table with text from elsewhere, the indexed one first.
-_COLUMNS = {
-    "memory_transcript_entries": ("content", "cwd"),
-    "memory_tool_uses": ("argument", "name", "error", "cwd"),
-}
+_COLUMNS = {"memory_transcript_entries": ("content", "cwd"), "memory_tool_uses": ("argument", "name", "error", "cwd")}
 
 
 class Redaction(NamedTuple):

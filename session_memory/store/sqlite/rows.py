@@ -17,6 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from apsw import Connection
 
+CONVERSATIONS = "memory_conversations AS c JOIN memory_file_states AS f ON f.id = c.file_id"
 TITLE_CHARACTERS = 80
 _SAID_CHARACTERS = 400  # of a first message, in which a plan may have its heading
 _SAID = "\x01"  # before a title that is the user's first words

@@ -13,7 +13,7 @@ from ..search.ranking import length_norms
 from ..search.terms import Terms
 from ..values import ITEM_BITS, TOOL_ROLE, Conversation, Filter, StoredEntry
 from .exclusions import item_shown
-from .rows import conversation_columns, conversation_of, ids_of, items_of, where
+from .rows import CONVERSATIONS, conversation_columns, conversation_of, ids_of, items_of, where
 from .schema import TOKENIZER
 
 TYPE_CHECKING = False
@@ -183,10 +183,7 @@ class SqliteSearchIndex:
         return items_of(self._connection, ids)
 
     def conversations(self, ids: Iterable[int]) -> dict[int, Conversation]:
-        sql = (
-            f"SELECT {conversation_columns(self._excluding)} FROM memory_conversations AS c "
-            "JOIN memory_file_states AS f ON f.id = c.file_id WHERE c.id IN carray(?)"
-        )
+        sql = f"SELECT {conversation_columns(self._excluding)} FROM {CONVERSATIONS} WHERE c.id IN carray(?)"
         return {row[0]: conversation_of(row) for row in self._connection.execute(sql, (ids_of(ids),))}
 
 

@@ -58,17 +58,7 @@ def seen_of(
         "WHERE source_file = ?1 AND home = ?2 AND strategy = ?3 AND outcome != '' AND ("
         "first_item AND first_item <= ?5 AND seen_item >= ?4 OR "
         "NOT first_item AND first_message_at <= ?7 AND seen_until >= ?6) AND (?8 OR first_message_at != ?9)",
-        (
-            conversation.source_file,
-            conversation.home,
-            strategy,
-            first,
-            last,
-            began,
-            ended,
-            with_own,
-            began or 0,
-        ),
+        (conversation.source_file, conversation.home, strategy, first, last, began, ended, with_own, began or 0),
     )
     items = tuple((row[0], row[1]) for row in rows if row[0])
     times = tuple((row[2], row[3]) for row in rows if not row[0])

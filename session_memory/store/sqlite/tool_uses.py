@@ -9,7 +9,7 @@ from ...system.sqlite import explained, fetch
 from ..values import Conversation, Filter, StoredEntry
 from .engine import SqliteStore
 from .exclusions import HIDDEN_MESSAGES, LISTED, item_shown, unless_private
-from .rows import conversation_columns, conversation_of, where
+from .rows import CONVERSATIONS, conversation_columns, conversation_of, where
 
 _STEPS = """
     SELECT id, 'tool', argument, timestamp, '', byte_offset, message, name, kind,
@@ -41,8 +41,7 @@ def conversation_steps(store: SqliteStore, wanted: Filter, *, with_errors: bool 
     condition += f" AND {LISTED} AND f.id NOT IN (SELECT file_id FROM memory_excluded_files)" if excluding else ""
     steps_sql = _STEPS.format(shown=f"AND {item_shown('id')}" if excluding else "")
     sql = (
-        f"SELECT c.first_item, c.last_item, {conversation_columns(excluding)} FROM memory_conversations AS c "
-        f"JOIN memory_file_states AS f ON f.id = c.file_id WHERE {condition} "
+        f"SELECT c.first_item, c.last_item, {conversation_columns(excluding)} FROM {CONVERSATIONS} WHERE {condition} "
         "ORDER BY c.last_message_at DESC, c.id DESC LIMIT ?"
     )
     with explained(store.path):
@@ -83,7 +82,7 @@ def work_hours(store: SqliteStore, wanted: Filter) -> list[WorkHour]:
             CAST(strftime('%H', at, 'unixepoch', 'localtime') AS INTEGER) AS hour, sum(conversations), sum(messages)
         FROM (
             SELECT c.first_message_at / 900000 * 900 AS at, count(*) AS conversations, sum({messages}) AS messages
-            FROM memory_conversations AS c JOIN memory_file_states AS f ON f.id = c.file_id
+            FROM {CONVERSATIONS}
             WHERE {condition} AND c.first_message_at IS NOT NULL GROUP BY 1
         ) GROUP BY 1, 2 ORDER BY 1, 2
     """
