@@ -41,14 +41,12 @@ class _OutOfTimeError(Exception):
 
 
 def open_store(
-    location: StoreLocation,
-    note: Note | None = None,
-    patience: Patience | None = None,
+    location: StoreLocation, note: Note | None = None, patience: Patience | None = None,
     overrides: VisibilityOverrides | None = None,
-) -> SqliteStore:
+) -> SqliteStore:  # fmt: skip
     """Return the store with conversations cut as the settings say. With `patience` (for a question) it stays as it was
-    if that cannot be done now. It hides what rules exclude, except for what `overrides` permit. `note` is called with what
-    was repaired. Raises DatabaseError."""
+    if that cannot be done now. It hides what rules exclude, except for what `overrides` permit. `note` is called with
+    what was repaired. Raises DatabaseError."""
     settings = location.settings
     store = SqliteStore(
         location.database, gap=settings.gap, least_messages=settings.min_conversation_messages, patience=patience,

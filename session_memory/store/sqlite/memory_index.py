@@ -145,17 +145,14 @@ class MemoryIndex:
 
     def pages(self, home: str) -> dict[str, str]:
         """Return the stamps that the pages of a group had when they were read, by path."""
-        with explained(self.path):
-            sql = "SELECT path, stamp FROM memory_pages WHERE home = ?"
-            return dict(fetch(self._database.connection, sql, (home,)))
+        return dict(self._rows("SELECT path, stamp FROM memory_pages WHERE home = ?", (home,)))
 
     def ids(self, home: str, *, only_missing: bool = False) -> set[str]:
         """Return the ids of a group's memories that a strategy made; `only_missing`: of these only the ones that were
         on no page the last time."""
         condition = " AND is_missing" if only_missing else ""
-        with explained(self.path):
-            sql = f"SELECT id FROM memories WHERE home = ? AND is_marked{condition}"
-            return {id for (id,) in fetch(self._database.connection, sql, (home,))}
+        sql = f"SELECT id FROM memories WHERE home = ? AND is_marked{condition}"
+        return {id for (id,) in self._rows(sql, (home,))}
 
     def replace(self, home: str, pages: Mapping[str, Changed], kept: Iterable[str]) -> None:
         """Replace the memories of changed pages, given by stamp; the stamp '' means that a page is gone. Delete
@@ -164,9 +161,8 @@ class MemoryIndex:
         with self._database.transaction() as connection:
             now = {memory.id for _, memories in pages.values() for memory in memories}
             for path, (stamp, memories) in pages.items():
-                for number, id in fetch(
-                    connection, "SELECT number, id FROM memories WHERE home = ? AND path = ?", (home, path)
-                ):
+                sql = "SELECT number, id FROM memories WHERE home = ? AND path = ?"
+                for number, id in fetch(connection, sql, (home, path)):
                     if id in remembered and id not in now:
                         connection.execute("UPDATE memories SET is_missing = 1 WHERE number = ?", (number,))
                     else:
@@ -197,20 +193,18 @@ class MemoryIndex:
             f"SELECT {_COLUMNS} FROM memories AS i WHERE {condition} "
             "ORDER BY i.at IS NULL DESC, i.at DESC, i.number DESC LIMIT ?"
         )
-        with explained(self.path):
-            return self._shown(sql, values, wanted)
+        return self._shown(sql, values, wanted)
 
     def placed(self, home: str) -> list[PlacedMemory]:
         """Return the page of each memory of a group, and who may see it, without the texts (see `memories`)."""
-        connection = self._database.connection
         with explained(self.path):
             shown = _OF_NOTHING_EXCLUDED if self._exclusions.ready() else "true"
-            sql = (
-                f"SELECT i.id, i.path, i.origins, {shown}, NOT i.is_untrusted AND i.superseded = '' "
-                "FROM memories AS i WHERE i.home = ? AND NOT i.is_missing"
-            )
-            rows = fetch(connection, sql, (home,))
-            unknown = self._hidden_unknown(fetch(connection, _UNKNOWN, (home,)))
+        sql = (
+            f"SELECT i.id, i.path, i.origins, {shown}, NOT i.is_untrusted AND i.superseded = '' "
+            "FROM memories AS i WHERE i.home = ? AND NOT i.is_missing"
+        )
+        rows = self._rows(sql, (home,))
+        unknown = self._hidden_unknown(self._rows(_UNKNOWN, (home,)))
         placed = []
         for id, path, origins, is_shown, is_told in rows:
             is_hidden = not is_shown
@@ -227,56 +221,54 @@ class MemoryIndex:
     def missing(self, home: str) -> list[IndexedMemory]:
         """Return the memories that were on no page the last time."""
         sql = f"SELECT {_COLUMNS} FROM memories AS i WHERE i.home = ? AND i.is_missing"
-        with explained(self.path):
-            return [_memory(row) for row in fetch(self._database.connection, sql, (home,))]
+        return [_memory(row) for row in self._rows(sql, (home,))]
 
     def beginning_with(self, id: str, homes: tuple[str, ...] | None) -> list[IndexedMemory]:
         """Return the memories whose id is, or begins with, `id`."""
         condition, values = self._where(MemoryFilter(homes, with_superseded=True))
         sql = f"SELECT {_COLUMNS} FROM memories AS i WHERE {condition} AND substr(i.id, 1, length(?)) = ?"
-        with explained(self.path):
-            return self._shown(f"{sql} LIMIT ?", (*values, id, id), MemoryFilter(homes))
+        return self._shown(f"{sql} LIMIT ?", (*values, id, id), MemoryFilter(homes))
 
     def search(self, query: str, wanted: MemoryFilter) -> list[IndexedMemory]:
         """Return the memories that fit a query best, best first. Any text is a query."""
-        with explained(self.path):
-            connection = self._database.connection
-            match = whole_expression(parse(query[:LONGEST], terms_of(connection)))
-            if not match:
-                return []
-            condition, values = self._where(wanted)
-            sql = (
-                f"SELECT {_COLUMNS} FROM memories_search JOIN memories AS i "
-                f"ON i.number = memories_search.rowid WHERE memories_search MATCH ? AND {condition} "
-                f"ORDER BY {_RANK}, i.at DESC LIMIT ?"
-            )
-            return self._shown(sql, (match, *values), wanted)
+        match = whole_expression(parse(query[:LONGEST], terms_of(self._database.connection)))
+        if not match:
+            return []
+        condition, values = self._where(wanted)
+        sql = (
+            f"SELECT {_COLUMNS} FROM memories_search JOIN memories AS i ON i.number = memories_search.rowid "
+            f"WHERE memories_search MATCH ? AND {condition} ORDER BY {_RANK}, i.at DESC LIMIT ?"
+        )
+        return self._shown(sql, (match, *values), wanted)
 
     def excluded_sessions(self, home: str, sessions: Iterable[str]) -> set[str]:
         """Return the sessions of a group of which rules exclude anything. For one that the store does not know, because
         its transcript is gone, its id and its former names are checked."""
+        asked = set(sessions)
+        hidden = {session for _, session, _ in self._hidden_unknown({(home, session, "") for session in asked})}
         with explained(self.path):
-            asked = set(sessions)
-            hidden = {session for _, session, _ in self._hidden_unknown({(home, session, "") for session in asked})}
             if not self._exclusions.ready():
                 return hidden
-            sql = (
-                "SELECT 1 FROM memory_file_states WHERE home = ? AND session_id = ? AND ("
-                "id IN (SELECT file_id FROM memory_excluded_files) "
-                "OR id IN (SELECT because FROM memory_excluded_items)) LIMIT 1"
-            )
-            return hidden | {one for one in asked if fetch(self._database.connection, sql, (home, one))}
+        sql = (
+            "SELECT 1 FROM memory_file_states WHERE home = ? AND session_id = ? AND ("
+            "id IN (SELECT file_id FROM memory_excluded_files) "
+            "OR id IN (SELECT because FROM memory_excluded_items)) LIMIT 1"
+        )
+        return hidden | {one for one in asked if self._rows(sql, (home, one))}
+
+    def _rows(self, sql: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
+        with explained(self.path):
+            return fetch(self._database.connection, sql, values)
 
     def _shown(self, sql: str, values: tuple[Any, ...], wanted: MemoryFilter) -> list[IndexedMemory]:
         """Return the memories that a query finds; its last value is the limit. Sessions that the store does not know
         are checked here, since no table has them."""
-        connection = self._database.connection
-        found = [_memory(row) for row in fetch(connection, sql, (*values, wanted.limit))]
+        found = [_memory(row) for row in self._rows(sql, (*values, wanted.limit))]
         if wanted.with_excluded or self._rules is None:
             return found
         hidden = self._hidden_unknown(_sessions_of(found))
         if hidden and wanted.limit >= 0:
-            found = [_memory(row) for row in fetch(connection, sql, (*values, -1))]
+            found = [_memory(row) for row in self._rows(sql, (*values, -1))]
             hidden = self._hidden_unknown(_sessions_of(found))
         shown = [one for one in found if _sessions_of([one]).isdisjoint(hidden)]
         return shown[: wanted.limit] if wanted.limit >= 0 else shown
@@ -285,48 +277,36 @@ class MemoryIndex:
         """Return those of these sessions that the store does not know, and rules hide by the id, by names that a home
         knows, or by the directory."""
         sql = "SELECT 1 FROM memory_file_states WHERE home = ? AND session_id = ? LIMIT 1"
-        unknown = [one for one in sessions if not fetch(self._database.connection, sql, one[:2])]
+        unknown = [one for one in sessions if not self._rows(sql, one[:2])]
         if not unknown or self._rules is None:
             return set()
         rules = self._rules.read()
-        found = [
-            (one, rules.rule(RuleSubject(0, home, session, "", directory, "")))
-            for one in unknown
-            for home, session, directory in [one]
-        ]
+        found = [(one, rules.rule(RuleSubject(0, one[0], one[1], "", one[2], ""))) for one in unknown]
         return {one for one, rule in found if rule.ignore or (rule.is_private and not self._with_private)}
 
     def _where(self, wanted: MemoryFilter) -> tuple[str, tuple[Any, ...]]:
-        condition, values = _where(wanted)
-        if wanted.with_excluded:
-            return condition, values
-        if not self._with_private:
-            condition += f" AND i.path NOT GLOB '{PRIVATE}*'"
-        with explained(self.path):
-            excluding = self._exclusions.ready()
-        return (f"{condition} AND {_OF_NOTHING_EXCLUDED}" if excluding else condition), values
+        conditions = ["NOT i.is_missing"]
+        values: list[Any] = []
+        for column, allowed in (("home", wanted.homes), ("kind", wanted.kinds or None)):
+            if allowed is not None:
+                conditions.append(f"i.{column} IN ({', '.join('?' * len(allowed))})")
+                values += allowed
+        if wanted.is_untrusted is not None:
+            conditions.append("i.is_untrusted = ?")
+            values.append(wanted.is_untrusted)
+        if not wanted.with_superseded:
+            conditions.append("i.superseded = ''")
+        if not wanted.with_excluded:
+            if not self._with_private:
+                conditions.append(f"i.path NOT GLOB '{PRIVATE}*'")
+            with explained(self.path):
+                if self._exclusions.ready():
+                    conditions.append(_OF_NOTHING_EXCLUDED)
+        return " AND ".join(conditions), tuple(values)
 
 
 def _sessions_of(memories: Iterable[IndexedMemory]) -> set[UnknownSession]:
-    """Return the sessions that memories were drawn from."""
     return {(one.home, origin.session, origin.directory) for one in memories for origin in one.origins}
-
-
-def _where(wanted: MemoryFilter) -> tuple[str, tuple[Any, ...]]:
-    conditions = ["NOT i.is_missing"]
-    values: list[Any] = []
-    if wanted.homes is not None:
-        conditions.append(f"i.home IN ({', '.join('?' * len(wanted.homes))})")
-        values += wanted.homes
-    if wanted.kinds:
-        conditions.append(f"i.kind IN ({', '.join('?' * len(wanted.kinds))})")
-        values += wanted.kinds
-    if wanted.is_untrusted is not None:
-        conditions.append("i.is_untrusted = ?")
-        values.append(wanted.is_untrusted)
-    if not wanted.with_superseded:
-        conditions.append("i.superseded = ''")
-    return " AND ".join(conditions), tuple(values)
 
 
 def _insert(connection: Connection, memory: IndexedMemory) -> None:

@@ -12,6 +12,7 @@ from ...text.secrets.assignments import MARK
 from ..search.terms import indexable
 from ..values import ITEM_BITS, Batch, FileState, NewEntry, key_of
 from .conversations import TimedItem, add_items
+from .rows import ids_of
 
 if TYPE_CHECKING:
     from apsw import Connection
@@ -202,29 +203,21 @@ class _Rows:
 def _known(connection: Connection, keys: list[int]) -> dict[int, int]:
     """Return the ids of the items that have these keys, by key; of an item that files share, the id in the first of
     them."""
-    import apsw
-
-    if not keys:
-        return {}
     sql = "SELECT key, id FROM memory_item_keys WHERE key IN carray(?)"
-    return dict(connection.execute(sql, (apsw.carray(_as_array(keys)),)))
+    return dict(connection.execute(sql, (ids_of(keys),))) if keys else {}
 
 
 def _shared_by(connection: Connection, file_id: int, originals: list[int]) -> set[int]:
-    import apsw
-
     sql = "SELECT original FROM memory_shared_items WHERE original IN carray(?) AND id >> ? = ?"
-    return {item for (item,) in connection.execute(sql, (apsw.carray(_as_array(originals)), ITEM_BITS, file_id))}
+    return {item for (item,) in connection.execute(sql, (ids_of(originals), ITEM_BITS, file_id))}
 
 
 def _texts(connection: Connection, items: list[int]) -> dict[int, str]:
-    import apsw
-
     sql = (
         "SELECT id, content FROM memory_transcript_entries WHERE id IN carray(?1) UNION ALL "
         "SELECT id, argument FROM memory_tool_uses WHERE id IN carray(?1)"
     )
-    return dict(connection.execute(sql, (apsw.carray(_as_array(items)),)))
+    return dict(connection.execute(sql, (ids_of(items),)))
 
 
 def _differs(stored: str | None, text: str) -> bool:
@@ -233,12 +226,6 @@ def _differs(stored: str | None, text: str) -> bool:
         return False
     cut = min([at for at in (stored.find(MARK), text.find(MARK)) if at >= 0], default=None)
     return stored[:cut] != text[:cut]
-
-
-def _as_array(numbers: list[int]) -> Any:
-    from array import array
-
-    return array("q", numbers)
 
 
 def _new_file(connection: Connection, state: FileState) -> int:
