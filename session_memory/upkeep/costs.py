@@ -10,6 +10,7 @@ import marshal
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
+from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -232,16 +233,19 @@ def _answers_in(runtime: Runtime, descriptor: int) -> Iterator[_Answer]:
 BY = ("day", "project", "session", "model")
 
 
+@dataclass
 class CostSum:
     """The sum of several answers. `dollars` is None if none of them has a price; `unpriced` are their models without a
     price."""
 
-    def __init__(self, name: str = "", title: str = "") -> None:
-        self.name = name
-        self.title = title
-        self.input = self.output = self.cached = self.written = 0
-        self.dollars: float | None = None
-        self.unpriced: set[str] = set()
+    name: str = ""
+    title: str = ""
+    input: int = 0
+    output: int = 0
+    cached: int = 0
+    written: int = 0
+    dollars: float | None = None
+    unpriced: set[str] = field(default_factory=set)
 
     def add(self, expense: Expense) -> None:
         """Add an answer."""
@@ -301,9 +305,9 @@ def of_memories(location: StoreLocation, wanted: Filter, prices: Prices) -> list
         spent = queue.accounts.by_model(since, until)
     found = []
     for usage in spent:
-        one = CostSum(for_prompt(usage.model))
-        one.input, one.output, one.cached = usage.input_tokens, usage.output_tokens, usage.cached_tokens
-        one.dollars = cost(usage, prices)
-        one.unpriced = {usage.model} if one.dollars is None else set()
-        found.append(one)
+        dollars = cost(usage, prices)
+        tokens = usage.input_tokens, usage.output_tokens, usage.cached_tokens, 0
+        found.append(
+            CostSum(for_prompt(usage.model), "", *tokens, dollars, {usage.model} if dollars is None else set())
+        )
     return found

@@ -125,7 +125,7 @@ def _work(location: StoreLocation, environ: Mapping[str, str], run: UpkeepRun, r
             raise store.obstacle
         for problem in forget_journal.finish(location, store, environ, note):
             note(problem)
-        _take_in(store, location, run, allowance)
+        _ingest(store, location, run, allowance)
         store.mark_ready(now_milliseconds())
         store.redact_again(REDACTION_SECONDS)
         if not allowance.is_spent():
@@ -140,7 +140,7 @@ def _work(location: StoreLocation, environ: Mapping[str, str], run: UpkeepRun, r
     run.is_cut_short = allowance.is_spent()
 
 
-def _take_in(store: SqliteStore, location: StoreLocation, run: UpkeepRun, allowance: TimeBudget) -> None:
+def _ingest(store: SqliteStore, location: StoreLocation, run: UpkeepRun, allowance: TimeBudget) -> None:
     from ..store.ingest.intake import take_in
 
     changed: set[str] = set()
@@ -160,10 +160,10 @@ def _archive(
     store: SqliteStore, location: StoreLocation, environ: Mapping[str, str], run: UpkeepRun, runs: RunLog,
     allowance: TimeBudget, log: HookLog,
 ) -> None:  # fmt: skip
-    from .due_archives import due_archives, write_due
+    from .due_archives import write_due
 
-    due = due_archives(store, location, runs.archived_until or run.began, environ)
-    run.archived, problems = write_due(due, location, environ, allowance.is_spent)
+    since = runs.archived_until or run.began
+    run.archived, problems = write_due(store, location, since, environ, allowance.is_spent)
     for problem in problems:
         log.write(EVENT, problem)
     if not allowance.is_spent():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from ..errors import LockedError
@@ -19,23 +20,23 @@ KEPT_RUNS = 20
 BROKEN_OFF = "it was ended before it was done"
 
 
+@dataclass
 class UpkeepRun:
     """One run: `began` and `ended` (0.0 for not yet) in seconds since the epoch; `cpu_seconds`; the number of `files`
     with new content and its `bytes`; the number of `archived` conversations and of `memories` made. `is_cut_short`: the
     limit left work undone. `stopped` maps strategies that could not continue to the reason; `problem` is the run's
     error ('' for none)."""
 
-    def __init__(self, began: float) -> None:
-        self.began = began
-        self.ended = 0.0
-        self.cpu_seconds = 0.0
-        self.files = 0
-        self.bytes = 0
-        self.archived = 0
-        self.memories = 0
-        self.is_cut_short = False
-        self.stopped: list[str] = []
-        self.problem = ""
+    began: float
+    ended: float = 0.0
+    cpu_seconds: float = 0.0
+    files: int = 0
+    bytes: int = 0
+    archived: int = 0
+    memories: int = 0
+    is_cut_short: bool = False
+    stopped: list[str] = field(default_factory=list)
+    problem: str = ""
 
 
 class RunLog:

@@ -159,8 +159,7 @@ def unshared_counts(store: SqliteStore, location: StoreLocation) -> tuple[int, i
     """Return the number of sessions not shared because they belong to no project, and of those that rules exclude.
     Raises DatabaseError, ConfigError."""
     sharing = Sharing(location, team_of(location.home))
-    told = [file for file in stored_files(store) if file.item_count and not file.is_excluded]
-    unshared = [file for file in told if not sharing.shared_as(file, None)]
+    unshared = [file for file, shared in _shown_files(store, sharing) if not shared]
     nowhere = len([file for file in unshared if not sharing.project(file.cwd)[0]])
     return nowhere, len(unshared) - nowhere
 
@@ -168,9 +167,12 @@ def unshared_counts(store: SqliteStore, location: StoreLocation) -> tuple[int, i
 def shared_files(store: SqliteStore, location: StoreLocation) -> list[tuple[StoredFile, SharedAs]]:
     """Return the files to share, each with its form. Raises DatabaseError, ConfigError."""
     sharing = Sharing(location, team_of(location.home))
-    told = [file for file in stored_files(store) if file.item_count and not file.is_excluded]
-    found = [(file, sharing.shared_as(file, None)) for file in told]
-    return [(file, shared) for file, shared in found if shared]
+    return [(file, shared) for file, shared in _shown_files(store, sharing) if shared]
+
+
+def _shown_files(store: SqliteStore, sharing: Sharing) -> list[tuple[StoredFile, SharedAs | None]]:
+    shown = [file for file in stored_files(store) if file.item_count and not file.is_excluded]
+    return [(file, sharing.shared_as(file, None)) for file in shown]
 
 
 class Sharing:

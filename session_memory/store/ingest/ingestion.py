@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 
 from ...errors import SessionMemoryError
 from ...runtimes import Runtime
@@ -36,19 +37,19 @@ class UnreadableFileError(SessionMemoryError):
     """A transcript cannot be ingested: do not retry until it changes."""
 
 
+@dataclass
 class IngestReport:
     """The result of an ingestion: files seen, changed and gone, bytes and entries read, problems, and the `foreign`
     files, which are not transcripts."""
 
-    def __init__(self) -> None:
-        self.files = 0
-        self.changed = 0
-        self.gone = 0
-        self.bytes = 0
-        self.entries = 0
-        self.unreadable = 0
-        self.problems: list[tuple[str, str]] = []
-        self.foreign: list[str] = []
+    files: int = 0
+    changed: int = 0
+    gone: int = 0
+    bytes: int = 0
+    entries: int = 0
+    unreadable: int = 0
+    problems: list[tuple[str, str]] = field(default_factory=list)
+    foreign: list[str] = field(default_factory=list)
 
     def add(self, other: IngestReport) -> None:
         """Add another report to this one."""
@@ -62,13 +63,9 @@ class Ingestion:
     several threads, they import the caller's main module."""
 
     def __init__(
-        self,
-        store: SqliteStore,
-        home: str = "",
-        progress: Progress | None = None,
-        batch_bytes: int = BATCH_BYTES,
+        self, store: SqliteStore, home: str = "", progress: Progress | None = None, batch_bytes: int = BATCH_BYTES,
         workers: int = 0,
-    ) -> None:
+    ) -> None:  # fmt: skip
         self.report = IngestReport()
         self._store = store
         self._home = home
@@ -120,7 +117,8 @@ class Ingestion:
             elif not self._is_left_alone(file):
                 changed.append(file)
         for _ in range(ATTEMPTS):
-            with ReadAhead(self._unknown(changed), self._home, self._batch_bytes, self._workers) as ahead:
+            unknown = [one for one in changed if one.key not in self._states and not one.directory.confined_to]
+            with ReadAhead(unknown, self._home, self._batch_bytes, self._workers) as ahead:
                 for file in changed:
                     try:
                         self._take_file(file, ahead)
@@ -133,9 +131,6 @@ class Ingestion:
             changed, self._again = self._again, []
             self._states = self._store.file_states(self._home)  # another process was quicker
         self.report.problems += [(file.path, "another process reads it at the same time") for file in changed]
-
-    def _unknown(self, files: Iterable[SourceFile]) -> Iterator[SourceFile]:
-        return (file for file in files if file.key not in self._states and not file.directory.confined_to)
 
     def _is_left_alone(self, file: SourceFile) -> bool:
         """Check if a file failed to ingest, is unchanged, and is not due for a retry; report it again."""

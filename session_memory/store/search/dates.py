@@ -210,20 +210,7 @@ _THIS = ("this", "diese", "dieser", "diesen", "diesem", "dieses")
 _ON = ("on", "am", "at", "vom", "the")
 _WEEKEND = ("weekend", "wochenende")
 _BEFORE_MONTH = (
-    *_LAST,
-    *_THIS,
-    "in",
-    "im",
-    "during",
-    "since",
-    "of",
-    "early",
-    "late",
-    "mid",
-    "until",
-    "by",
-    "seit",
-    "bis",
-)
+    *_LAST, *_THIS, "in", "im", "during", "since", "of", "early", "late", "mid", "until", "by", "seit", "bis",
+)  # fmt: skip
 _BEFORE_YEAR = ("in", "of", "during", "since", "year", "im", "jahr", "seit", "until", "by")
 _WORDS = frozenset((*_MONTHS, *_SEASONS, *_DAYS_BACK, *_WEEKDAYS, *_UNITS, *_WEEKEND))
