@@ -27,7 +27,7 @@ from ..text.format import ELLIPSIS, shorten
 from ..text.markdown import begins_a_block, escape, escape_all, fence_around, unescape
 from ..text.sanitize import for_storage, shortened
 from ..text.timestamps import epoch_seconds, local_iso_time
-from ..transcripts.entries import Entry, ToolUse
+from ..transcripts.entries import Entry
 from ..transcripts.gate import Gate
 
 USER, TASK, TOOL = "User", "Task", "Tool"
@@ -50,8 +50,7 @@ _LATEST = 250_000_000_000.0  # in the year 9892: later ones, and those before 19
 
 
 class ArchivedMessage(NamedTuple):
-    """A message, its speaker and its time in seconds since the epoch (None if unknown). For a compaction, `speaker` and
-    `text` are ''."""
+    """A message and its time in seconds since the epoch. A compaction's `speaker` and `text` are ''."""
 
     speaker: str
     text: str
@@ -59,8 +58,7 @@ class ArchivedMessage(NamedTuple):
 
 
 def render_header(title: str, archived: float) -> str:
-    """Return the lines before the first message. `title` is on one line, `archived` in seconds since the epoch; it is
-    shown in local time."""
+    """Return the lines before the first message, with `archived` (seconds since the epoch) in local time."""
     at = time.localtime(archived)
     clock = f"{at.tm_hour % 12 or 12}:{at.tm_min:02} {'AM' if at.tm_hour < 12 else 'PM'}"
     when = f"{_MONTHS[at.tm_mon - 1]} {at.tm_mday}, {clock}"
@@ -80,8 +78,7 @@ def asked(text: str) -> tuple[str, str]:
 
 
 def render_messages(messages: list[ArchivedMessage], assistant: str, limit: int) -> list[str]:
-    """Return the paragraphs of each message. Text beyond `limit` characters (0: no limit) is omitted, with a note.
-    `assistant` is the assistant's name."""
+    """Return the paragraphs of each message, cut after `limit` characters (0: not), with a note."""
     texts = [_cut(one.text, limit) if limit and one.speaker != TOOL else one.text for one in messages]
     escaped = escape_all(texts, (*NAMES_OF_SPEAKERS, assistant))
     return [_paragraphs(message, text, shown) for message, text, shown in zip(messages, texts, escaped)]
@@ -93,8 +90,7 @@ def _paragraphs(message: ArchivedMessage, text: str, escaped: str) -> str:
 
 
 def _cut(text: str, limit: int) -> str:
-    """Return about the first `limit` characters of `text`, with a note of how many more there were. Fenced code stays
-    fenced."""
+    """Return about the first `limit` characters, and a note of how many follow. Fenced code stays fenced."""
     if len(text) <= limit:
         return text
     kept = shorten(text, limit)
@@ -102,11 +98,6 @@ def _cut(text: str, limit: int) -> str:
     fence = fence_around(text, len(kept))
     end_of_code = f"\n{fence}" if fence else ""
     return f"{kept}{end_of_code}\n\n[{left_out:,} more characters]"
-
-
-def render_compaction() -> str:
-    """Return the line that marks a compaction."""
-    return f"\n{COMPACTED}\n"
 
 
 def render_trailer(facts: dict[str, Any]) -> str:
@@ -156,8 +147,7 @@ def messages_in(archive: str) -> Iterator[ArchivedMessage]:
 
 
 def slug(title: str) -> str:
-    """Return `title` as a part of a file name, in any script: its words in lower case joined by hyphens; '' without
-    words."""
+    """Return `title` for a file name: its words, of any script, in lower case, joined by hyphens; '' without words."""
     words = re.findall(r"\w+", unicodedata.normalize("NFC", title).lower().replace("_", " "))
     joined = ""
     for word in words:
@@ -177,13 +167,12 @@ _BATCH_MESSAGES = 100
 _BATCH_CHARACTERS = 256 * 1024
 
 
-class ArchiveStyle:
+class ArchiveStyle(NamedTuple):
     """The style of an archive: the assistant's name, the longest message in characters (0: any), if tools are shown."""
 
-    def __init__(self, assistant: str = "Assistant", message_characters: int = 0, with_tools: bool = False) -> None:
-        self.assistant = assistant
-        self.message_characters = message_characters
-        self.with_tools = with_tools
+    assistant: str = "Assistant"
+    message_characters: int = 0
+    with_tools: bool = False
 
 
 class RememberedEntries:
@@ -250,15 +239,15 @@ def said_in(messages: list[list[Entry]], style: ArchiveStyle) -> list[ArchivedMe
             speaker, text = asked(text) if message[0].role == "user" else (style.assistant, text)
             said.append(ArchivedMessage(speaker, text, message[0].timestamp))
         if style.with_tools:
-            said += [ArchivedMessage(TOOL, _tool_line(tool), e.timestamp) for e in message for tool in e.tools]
+            said += [
+                ArchivedMessage(TOOL, shortened(f"{tool.name} {tool.argument}", TOOL_CHARACTERS), entry.timestamp)
+                for entry in message
+                for tool in entry.tools
+            ]
     return said
 
 
 def rendered(said: list[ArchivedMessage], style: ArchiveStyle) -> str:
     """Return the Markdown of these; a line for a compaction."""
     messages = iter(render_messages([one for one in said if one.speaker], style.assistant, style.message_characters))
-    return "".join([next(messages) if one.speaker else render_compaction() for one in said])
-
-
-def _tool_line(tool: ToolUse) -> str:
-    return shortened(f"{tool.name} {tool.argument}", TOOL_CHARACTERS)
+    return "".join([next(messages) if one.speaker else f"\n{COMPACTED}\n" for one in said])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 
 from ..settings.homes import Home, host_of
 from ..settings.host_layout import Layout
@@ -16,9 +17,13 @@ Names = dict[str, list[str]]  # by the id of a session
 
 def former_names(home: Home) -> Names:
     """Return the names that the sessions of a home had, by their ids, the latest last."""
-    archived = archived_names(home.conversations_dir)
+    named = archived_names(home.conversations_dir)
     host = host_of(home.root)
-    return _joined(archived, _put_by(host, os.path.basename(home.root))) if host not in ("", home.root) else archived
+    if host not in ("", home.root):
+        with suppress(ImportError):  # without apsw there is no host either
+            for session, names in earlier_names(Layout(host).database, os.path.basename(home.root)).items():
+                named.setdefault(session, []).extend(names)
+    return named
 
 
 def archived_names(directory: str) -> Names:
@@ -33,14 +38,3 @@ def archived_names(directory: str) -> Names:
     for _, session, name in sorted(found, key=lambda one: one[0]):
         named.setdefault(session, []).append(name)
     return named
-
-
-def _put_by(host: str, group: str) -> Names:
-    try:
-        return earlier_names(Layout(host).database, group)
-    except ImportError:  # without apsw there is no host either
-        return {}
-
-
-def _joined(one: Names, other: Names) -> Names:
-    return {session: [*one.get(session, []), *other.get(session, [])] for session in {**one, **other}}

@@ -90,8 +90,7 @@ def similarity(wanted: str, error: str) -> float:
 
 
 def best_similarity(wanted: str, error: str) -> float:
-    """Return the highest similarity between a line of `wanted` and an error. If there are several lines, only lines as
-    distinctive as an error count."""
+    """Return the highest similarity between a distinctive line of `wanted` and an error."""
     lines = [normalised(line) for line in wanted.splitlines() if line.strip()]
     telling = [line for line in lines if len(_telling(line)) >= LEAST_WORDS] if len(lines) > 1 else lines
     return max([similarity(line, normalised(error)) for line in telling or lines], default=0.0)
@@ -126,8 +125,7 @@ def failures(items: Iterable[StoredEntry]) -> list[Failure]:
 
 
 def what_followed(failure: Failure, names: Mapping[str, str] | None = None) -> str:
-    """Return what fixed a failure, briefly: `after editing a.ts and running npm install`; '' if nothing did. `names`
-    maps paths to their display form."""
+    """Return what fixed a failure (`after editing a.ts`), '' if nothing did. `names` maps paths to shown names."""
     if failure.fixed is None:
         return ""
     names = names or {}

@@ -23,8 +23,7 @@ EXAMPLES = 3
 
 
 class FailingCommand(NamedTuple):
-    """A command that fails: how often it ran, failed, and then succeeded; its most frequent errors with their counts;
-    the most frequent fix."""
+    """A command that fails: how often it ran, failed and then succeeded; its frequent errors and fixes."""
 
     command: str
     runs: int
@@ -45,8 +44,7 @@ class FilePair(NamedTuple):
 
 
 class WorkDirectory(NamedTuple):
-    """A directory with its number of conversations and messages, and the time of the last one in milliseconds since the
-    epoch."""
+    """A directory, its numbers of conversations and messages, the last one's time in milliseconds."""
 
     directory: str
     conversations: int
@@ -67,8 +65,7 @@ class Habits(NamedTuple):
 
 
 class ErrorMatch(NamedTuple):
-    """An earlier occurrence of an error: its place, the share of its distinctive words that the query matched, and its
-    solution ('' for none)."""
+    """An earlier occurrence of an error, how similar it is, and its solution ('' for none)."""
 
     conversation: Conversation
     failure: Failure

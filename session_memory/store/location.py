@@ -151,8 +151,7 @@ def _of_runtime(runtime: Runtime, home: Home, user: str, environ: Mapping[str, s
 def _all_transcripts(
     runtime: Runtime, config_dir: str, within: tuple[str, ...] | None = None
 ) -> list[SourceDirectory]:  # fmt: skip
-    """Return the directories of a runtime's transcripts, all of them or those `within` some folders; then those of the
-    copies of compressed ones."""
+    """Return the directories of a runtime's transcripts, limited to `within`, and of the copies of compressed ones."""
     refresh = partial(runtime.refresh, config_dir, everything=True)
     root, copies, deepest = runtime.transcripts_dir(config_dir), runtime.copies_dir(config_dir), runtime.DEEPEST
     found = [SourceDirectory(root, within=within, deepest=deepest, refresh=refresh, copies=copies)]
@@ -183,8 +182,7 @@ def _of_agent(home: Home, environ: Mapping[str, str], user: str) -> StoreLocatio
 
 
 def _of_host(host: str, group_root: str, environ: Mapping[str, str]) -> StoreLocation:
-    """Return the store of one group of a host, or of all groups if `group_root` is ''. All have the same gap between
-    conversations."""
+    """Return the store of one group of a host, or of all its groups if `group_root` is ''. All have the same gap."""
     from ..settings.host_layout import Layout
 
     layout = Layout(host)

@@ -112,8 +112,7 @@ def use_store(
 
 
 def _only_read(store: SqliteStore, obstacle: DatabaseError, work: Callable[[], Result]) -> Result:
-    """Do as much of the work as a read-only store allows. A newer schema or a concurrent writer is not corruption: keep
-    the store. Raises DatabaseError."""
+    """Do as much of the work as a store allows that can only be read. Raises DatabaseError."""
     try:
         return work()
     except Exception as error:

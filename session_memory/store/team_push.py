@@ -64,8 +64,7 @@ class _Outgoing(NamedTuple):
     before: PushedSession | None
 
     def shape(self, store: int, until: int) -> int:
-        """Return a checksum of which items below the number `until` are shared, and how: it tells that they are
-        unchanged without reading them."""
+        """Return a checksum of which items below the number `until` are shared, and how, without reading them."""
         ranges = [(first, min(last, until - 1)) for first, last in self.file.ranges if first < until]
         of_items = [sorted([number for number in numbers if number < until]) for numbers in (self.held, self.copies)]
         return checksum(store, self.file.id, self.file.cwd, self.shared.project, self.shared.root, ranges, *of_items)

@@ -102,8 +102,7 @@ class NewEntry(NamedTuple):
 
 
 class RuleSubject(NamedTuple):
-    """The properties of a stored transcript that rules check; `home` is its group, `cwd` the directory in which it was
-    started."""
+    """A stored transcript as rules see it; `home` is its group, `cwd` the directory in which it was started."""
 
     id: int
     home: str
@@ -145,8 +144,7 @@ class Conversation(NamedTuple):
 
 
 class StoredSpan(NamedTuple):
-    """A conversation as a range of a file: the numbers of its first and its last item there, its times, how many
-    messages it has, how many bytes of text."""
+    """A conversation as a range of a file: the numbers of its first and last item, its times and sizes."""
 
     first_number: int
     last_number: int
@@ -216,8 +214,7 @@ def _either_case(character: str) -> str:
 
 
 class Hit(NamedTuple):
-    """A search hit: the entry, its conversation, and a snippet with the positions of the query's words (pairs of start
-    and end)."""
+    """A search hit, with a snippet and the positions (start, end) of the query's words in it."""
 
     entry: StoredEntry
     conversation: Conversation
@@ -227,8 +224,7 @@ class Hit(NamedTuple):
 
 
 class Hits(list[Hit]):
-    """Search hits, the best first. `unchecked` is the number of older candidates for a quoted phrase that were not
-    read, because they are too many."""
+    """Search hits, the best first. `unchecked` counts older candidates for a phrase that were too many to read."""
 
     def __init__(self, found: Iterable[Hit] = (), unchecked: int = 0) -> None:
         super().__init__(found)
@@ -244,8 +240,7 @@ class Hits(list[Hit]):
 
 
 class Counts(NamedTuple):
-    """The sizes of the store: files (and those gone), entries, tool uses, conversations by status, bytes of text, bytes
-    of the database."""
+    """The sizes of the store; `files` includes those `gone`, `conversations` is by status."""
 
     files: int
     gone: int

@@ -42,8 +42,7 @@ WRITTEN, WRITTEN_FOR_AN_HOUR = 1.25, 2.0
 
 
 class Expense(NamedTuple):
-    """One answer's usage, session, time (milliseconds since the epoch, None if unknown) and dollars (None without a
-    price)."""
+    """One answer's usage, session, time (milliseconds since the epoch) and dollars, None if unknown."""
 
     session: Conversation
     at: int | None
@@ -80,8 +79,7 @@ class SessionFiles:
 
 
 class KnownAnswers:
-    """Cache of the answers in files, each valid until its file changes: for a long-running program. Stored as bytes, a
-    quarter of the memory."""
+    """Cache of the answers in unchanged files, for a long-running program. Bytes take a quarter of the memory."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[int, int], tuple[tuple[int, int], bytes]] = {}
@@ -102,8 +100,7 @@ def expenses(
     files: Sequence[tuple[SourceFile, Conversation]], prices: Prices, advance: Callable[[str, int], None],
     known_answers: KnownAnswers | None = None,
 ) -> Iterator[Expense]:  # fmt: skip
-    """Yield the expense of each answer in `files`, skipping unreadable ones. Calls `advance` with each file and its
-    size. Uses `known_answers` as a cache."""
+    """Yield the expense of each answer in readable `files`. Calls `advance` with each file and its size."""
     read = known_answers.of if known_answers else _answers_in
     known: set[tuple[str, str]] = set()
     copies: list[tuple[tuple[str, str], Expense]] = []
@@ -138,8 +135,7 @@ def price_of(usage: ModelUsage, prices: Prices) -> float | None:
 def _sub_agents_of(
     sessions: dict[tuple[str, str], Conversation], others: Iterable[SourceFile]
 ) -> Iterator[tuple[SourceFile, Conversation]]:
-    """Yield the files of `others` that belong to sub-agents of `sessions` (by home and id), including nested
-    sub-agents."""
+    """Yield the files of `others` that belong to (nested) sub-agents of `sessions`, by home and id."""
     found: dict[tuple[str, str], tuple[SourceFile, str]] = {}
     for _, files in groupby(others, lambda file: file.directory):
         for file in files:
@@ -235,8 +231,7 @@ BY = ("day", "project", "session", "model")
 
 @dataclass
 class CostSum:
-    """The sum of several answers. `dollars` is None if none of them has a price; `unpriced` are their models without a
-    price."""
+    """The sum of several answers. `unpriced` are models without a price; `dollars` is None if all are."""
 
     name: str = ""
     title: str = ""

@@ -81,8 +81,7 @@ def _due(
 
 
 class DueArchives:
-    """Due archives for a long-running caller: each call covers the time since the previous one, at most every
-    EVERY_SECONDS."""
+    """Due archives for a long-running caller, at most every EVERY_SECONDS."""
 
     def __init__(self) -> None:
         self._until = time.time()
@@ -99,8 +98,7 @@ class DueArchives:
 
 
 def _is_archived(known: KnownArchives, directory: str, session_id: str, modified: float) -> bool:
-    """Return whether a session's archive is newer than its transcript, whose time `modified` is in seconds since the
-    epoch."""
+    """Check if a session's archive is newer than its transcript, `modified` in seconds since the epoch."""
     if not os.path.isdir(directory):
         return False
     with private_folder_if_there(directory) as private:

@@ -29,8 +29,7 @@ class ExportFormat:
     """The text of an export. The methods are called in this order, those about a conversation once for each."""
 
     def begin(self, now: int, full: bool, title: str) -> str:
-        """Return the text before all conversations. `title` is their common title, '' for none; `now` is in
-        milliseconds since the epoch."""
+        """Return the text before all conversations, of the common `title` ('' for none), at `now` in milliseconds."""
         return ""
 
     def conversation(self, conversation: Conversation, is_told: bool) -> str:

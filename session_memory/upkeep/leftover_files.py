@@ -38,8 +38,7 @@ class _Leftovers(NamedTuple):
 
 
 def remove_leftovers(location: StoreLocation) -> None:
-    """Delete the obsolete files in the state, memories and archives of a store. Does not follow symlinks: a group's
-    agent controls its files."""
+    """Delete a store's obsolete files. Follows no symlink: an agent controls its group's files."""
     now = time.time()
     for directory, names, seconds in _leftovers(location):
         with suppress(OSError):  # the file is gone, or not ours

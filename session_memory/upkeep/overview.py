@@ -53,8 +53,7 @@ def waiting(store: SqliteStore, location: StoreLocation, conversations: dict[str
 
 
 def in_queue(location: StoreLocation) -> tuple[dict[str, int], Spent]:
-    """Return how many conversations wait for each strategy, and what strategies spent. Raises UnreadableQueueError,
-    DatabaseError."""
+    """Return how many conversations wait for each strategy, and what was spent. Raises DatabaseError."""
     now = now_milliseconds()
     with closing(StoredQueue(location.database, location.rules)) as queue:
         each = {id: len(queue.waiting(id, now, location.homes)) for id in settings_of(location).strategies}

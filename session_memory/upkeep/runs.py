@@ -40,8 +40,7 @@ class UpkeepRun:
 
 
 class RunLog:
-    """The last runs of a home, the oldest first, and the time (seconds since the epoch) up to which everything is
-    archived. A corrupt file counts as empty."""
+    """The last runs of a home, the oldest first. All was archived at `archived_until`. A corrupt file is empty."""
 
     def __init__(self, home: Home) -> None:
         self._path = home.state_dir + FILE

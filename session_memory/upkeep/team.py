@@ -72,8 +72,7 @@ def read_state(home: Home) -> TeamState:
 
 
 def note_heard(home: Home, *, pushed: bool) -> None:
-    """Record that this machine received others' activity and, if `pushed`, that the push was complete. Raises
-    OSError."""
+    """Record that others' activity was received and, if `pushed`, that the push was complete. Raises OSError."""
     now = now_milliseconds()
     state = TeamState(now) if pushed else read_state(home)
     write_atomically(_state_file(home), sealed(state._replace(heard_at=now)))
@@ -156,8 +155,7 @@ def drop_state(home: Home) -> None:
 
 
 def unshared_counts(store: SqliteStore, location: StoreLocation) -> tuple[int, int]:
-    """Return the number of sessions not shared because they belong to no project, and of those that rules exclude.
-    Raises DatabaseError, ConfigError."""
+    """Return how many sessions are not shared: those without a project, and those that rules exclude."""
     sharing = Sharing(location, team_of(location.home))
     unshared = [file for file, shared in _shown_files(store, sharing) if not shared]
     nowhere = len([file for file in unshared if not sharing.project(file.cwd)[0]])
@@ -176,8 +174,7 @@ def _shown_files(store: SqliteStore, sharing: Sharing) -> list[tuple[StoredFile,
 
 
 class Sharing:
-    """The sharing rules of a store, as of construction. Looks up a session by its transcripts first,
-    then by its id."""
+    """The sharing rules of a store as they were when this was made, by a session's transcripts, else by its id."""
 
     def __init__(self, location: StoreLocation, team: TeamSettings) -> None:
         self._team = team
@@ -204,8 +201,7 @@ class Sharing:
         return rule.is_private or (bool(rule.share) and SHARES.index(rule.share) < SHARES.index(session.share))
 
     def of_session(self, home: str, session: str, directory: str) -> SharedAs | None:
-        """Return the form in which a session is shared: the strictest of its transcripts or, if the store has none any
-        more, that of its start directory."""
+        """Return how a session is shared: as the strictest of its transcripts, else as its start directory."""
         if (home, session) not in self._sessions:
             return self._judged(RuleSubject(0, home, session, "", directory, ""), None)
         found = [one for one in self._sessions[home, session] if one]
@@ -213,8 +209,7 @@ class Sharing:
         return min(found, key=lambda one: SHARES.index(one.share)) if is_shared else None
 
     def _branch(self, file: StoredFile, known: SharedSession | None) -> str:
-        """Return the branch checked out when the session was last active; the team's version if that was too long ago
-        to report."""
+        """Return the branch of the session's last activity; the team's version if that was long ago."""
         if now_milliseconds() - (file.last_at or 0) > LATELY_HOURS * 3_600_000:
             return known.branch if known else ""
         return for_people(self._branches.checked_out(file.cwd, (file.last_at or 0) / 1000))

@@ -108,8 +108,7 @@ class Watcher:
             self._store.close()
 
     def run_once(self) -> bool:
-        """Poll once; again if the store had to be rebuilt meanwhile. Return False if something could not be
-        ingested."""
+        """Poll once, twice if the store was rebuilt. Return False if something could not be ingested."""
         try:
             for _ in range(2):
                 inode = self._inode
@@ -133,8 +132,7 @@ class Watcher:
         return is_done
 
     def _find_location_anew(self) -> None:
-        """Update the location: there may be new groups, named sessions or settings. If the settings are invalid, the
-        last valid ones stay."""
+        """Update the location: groups, named sessions and settings may be new. Invalid settings change nothing."""
         try:
             location = self._find_location()
         except (SessionMemoryError, OSError) as error:
@@ -146,8 +144,7 @@ class Watcher:
             self._done(self._reopen)
 
     def _watch(self, roots: list[str]) -> None:
-        """Wait for changes below `roots` and read them, until the roots change or the watcher is told to stop. An
-        initial poll finds earlier changes."""
+        """Poll, then read changes below `roots` until these are others or the watcher must stop."""
         from watchfiles._rust_notify import WatchfilesRustInternalError
 
         self._poll_at = 0.0
@@ -219,8 +216,7 @@ class Watcher:
         self._store.mark_ready(now_milliseconds())
 
     def _done(self, work: Callable[[], None]) -> bool:
-        """Return whether some work succeeded. An error is logged, and the next poll retries. A store that is corrupt,
-        or that was moved away, is rebuilt."""
+        """Return if some work succeeded. An error is logged; the next poll retries. A corrupt store is rebuilt."""
         try:
             if _inode(self.location.database) != self._inode:
                 self._reopen()

@@ -112,8 +112,7 @@ class Extractor:
         return NewEntry(key, message, entry.offset, entry.role, text, when, cwd, tuple(tools), origin)
 
     def _safe(self, name: str) -> str:
-        """Return a directory or the name of a tool for people; the few that a transcript has are looked through
-        once."""
+        """Return a directory or the name of a tool for people. Cached: a transcript has few."""
         if name not in self._names:
             self._names[name] = for_people(name)
         return self._names[name]

@@ -39,8 +39,7 @@ class UnreadableFileError(SessionMemoryError):
 
 @dataclass
 class IngestReport:
-    """The result of an ingestion: files seen, changed and gone, bytes and entries read, problems, and the `foreign`
-    files, which are not transcripts."""
+    """The result of an ingestion. `foreign` files are no transcripts; `problems` are (path, reason)."""
 
     files: int = 0
     changed: int = 0

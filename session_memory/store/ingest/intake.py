@@ -29,8 +29,7 @@ def take_in(
     store: SqliteStore, location: StoreLocation, progress: Progress | None = None, *, batch_bytes: int = BATCH_BYTES,
     workers: int = 0,
 ) -> IngestReport:  # fmt: skip
-    """Ingest everything that is new, and report it. Errors from `progress` propagate; what was stored until then stays.
-    Raises DatabaseError."""
+    """Ingest and report all that is new. After an error, what was stored stays. Raises DatabaseError."""
     report = IngestReport()
     for home in dict.fromkeys([directory.home for directory in location.watched]):
         ingestion = Ingestion(store, home, progress, batch_bytes, workers)
@@ -56,8 +55,7 @@ def take_files(
 
 
 def pending(store: SqliteStore, watched: Iterable[SourceDirectory]) -> tuple[int, int]:
-    """Return how many files have something new, and about how many bytes; without files that failed and are
-    unchanged."""
+    """Return how many files have something new, and about how many bytes, without files that failed as they are."""
     files = size = 0
     states: dict[str, dict[str, FileState]] = {}
     unread: dict[str, dict[str, UnreadFile]] = {}

@@ -188,8 +188,7 @@ def pushed_memories(team: TeamPush) -> dict[tuple[str, str], PushedMemory]:
 
 
 def push_memories(team: TeamPush, memories: Sequence[MemoryPush], replaced: Collection[int]) -> int:
-    """Write memories in place of those with the numbers `replaced`, or, if anything fails, nothing of it; return how
-    many. Raises TeamError."""
+    """Write all memories in place of those with the numbers `replaced`, or none; return how many. Raises TeamError."""
     import apsw
 
     terms = terms_of(apsw.Connection(":memory:"))

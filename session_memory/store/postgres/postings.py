@@ -67,8 +67,7 @@ class NewPostings:
 
 
 def clipped(term: str) -> str:
-    """Return a term as it is kept: an index takes none that are longer, so that of these there are beginning and
-    checksum."""
+    """Return a term as it is stored: an index takes no longer ones, so these end with a checksum."""
     return term if len(term) <= LONGEST_TERM else term[:LONGEST_TERM] + f"{crc32(term.encode()):08x}"
 
 

@@ -47,8 +47,7 @@ SEGMENT_ITEMS = 10_000  # from which on a segment takes no further sessions; doc
 
 
 class PushCounts(NamedTuple):
-    """The counts of a push: sessions written, new items, and sessions left for the next time because another process of
-    this machine was pushing them."""
+    """The sessions and items written, and the sessions skipped because another process was pushing them."""
 
     sessions: int
     items: int
@@ -88,8 +87,7 @@ class TeamPush:
         cut(self.connection)
 
     def note_machine(self, program: str, *, pushed: bool) -> None:
-        """Note that this machine belongs to the team, with which version of session-memory, and, if `pushed`, that all
-        that it has was pushed just now."""
+        """Note this machine, its version of session-memory, and, if `pushed`, that all it has was pushed now."""
         sql = (
             "INSERT INTO machine (name, joined_at, pushed_at, program) "
             f"VALUES (%(name)s, {NOW}, CASE WHEN %(pushed)s THEN {NOW} END, %(program)s) "
@@ -115,8 +113,7 @@ class TeamPush:
         return found
 
     def prepare(self, batch: Sequence[SessionPush]) -> PreparedBatch:
-        """Return a batch made ready for `push`, which may be at work in another thread meanwhile: the server is not
-        asked."""
+        """Return a batch for `push`, without asking the server: another thread may be pushing meanwhile."""
         return prepared(batch, self._terms.of)
 
     def push(self, batch: PreparedBatch) -> PushCounts:
@@ -169,8 +166,7 @@ class TeamPush:
         return len(known)
 
     def _locked(self, sessions: Sequence[PreparedSession], open_segments: dict[str, int]) -> list[int]:
-        """Lock the sessions and return their numbers; 0 for those whose state is not `before`, since another process of
-        this machine has pushed."""
+        """Lock the sessions; return their numbers, 0 for one that another process has pushed since `before`."""
         new = [one.push.session for one in sessions if one.push.before is None]
         added = {}
         if new:

@@ -67,8 +67,7 @@ def entry_of(row: Sequence[Any]) -> StoredEntry:
 
 
 def labels(values: Sequence[Any]) -> list[Any]:
-    """Return values that are safe to show, whatever a member's own program pushed: texts on one line, limited, without
-    control characters."""
+    """Return values that are safe to show, whatever was pushed: texts on one short line, no control characters."""
     return [one_line(plain(value[:LABEL_CHARACTERS])) if isinstance(value, str) else value for value in values]
 
 

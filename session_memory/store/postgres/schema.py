@@ -73,8 +73,7 @@ def schema_state(connection: TeamConnection) -> SchemaState:
 
 
 def migrate(connection: TeamConnection, migrations: Sequence[Callable[[], str]] = MIGRATIONS) -> list[int]:
-    """Create or migrate the schema; return the versions that were missing. Of several processes, one does it. Raises
-    the errors of psycopg."""
+    """Create or migrate the schema, once for all processes; return the missing versions. Raises psycopg's errors."""
     done = []
     with connection.transaction():
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (_LOCK,))
@@ -104,8 +103,7 @@ def members(connection: TeamConnection) -> list[str]:
 
 
 def lets_everybody_in(connection: TeamConnection) -> str:
-    """Return the SQL that keeps all but members from connecting to the database; '' if others may not connect. Raises
-    the errors of psycopg."""
+    """Return the SQL that lets only members connect to the database; '' if that is so. Raises psycopg's errors."""
     from psycopg import sql
 
     asked = "SELECT current_database(), has_database_privilege('public', current_database(), 'CONNECT')"
@@ -116,8 +114,7 @@ def lets_everybody_in(connection: TeamConnection) -> str:
 
 
 def add_member(connection: TeamConnection, name: str, password: str = "") -> bool:
-    """Make the database's user `name` a member; create the user with `password` if missing. Return whether it was
-    created. Raises the errors of psycopg."""
+    """Make the user `name` a member, created with `password` if missing; return if it was. Raises psycopg's errors."""
     from psycopg import sql
 
     with connection.transaction():

@@ -42,8 +42,7 @@ def times_in(text: str, now: float) -> list[NamedTime]:
 
 
 def closeness(moment: int, times: Sequence[NamedTime]) -> float:
-    """Return how close a moment (milliseconds since the epoch) is to the nearest time: 1.0 within it, decreasing
-    outside."""
+    """Return how close a moment (milliseconds since the epoch) is to the nearest time: 1.0 within it."""
     return max([pow(2.0, -max(begin - moment, moment - end, 0) / half_life) for begin, end, half_life in times])
 
 

@@ -75,15 +75,13 @@ class SearchIndex(Protocol):
         allows all. The filter's conditions on conversations and entries are ignored."""
 
     def items_with(self, expression: str, scope: Scope, newest: int = 0) -> list[int]:
-        """Return the items of the scope that match an expression, in order of id; at most `newest` of the newest,
-        if not 0."""
+        """Return the matching items of the scope, in order of id; at most `newest` of the newest, if not 0."""
 
     def left_out(self, expression: str, scope: Scope) -> int:
         """Return how many older matching items `items_with` omitted."""
 
     def count_with(self, expression: str, most: int = 0) -> int:
-        """Count the items of the whole store that match an expression; if `most` is not 0, counting may stop
-        there."""
+        """Count the matching items of the whole store; if `most` is not 0, counting may stop there."""
 
     def size(self) -> tuple[int, float]:
         """Return the number of indexed items, and the average number of terms of one."""

@@ -80,8 +80,7 @@ def _known(part: Part, items_of: Callable[[Part], list[int]]) -> list[Part]:
 
 
 def _rarest(counts: list[int]) -> set[int]:
-    """Return the numbers of the rarest parts that together have no more than MOST_ITEMS items; at least of two.
-    `counts` are those of all parts."""
+    """Return the numbers of the rarest parts, at least two, that have at most MOST_ITEMS items together."""
     chosen: set[int] = set()
     left = MOST_ITEMS
     for number in sorted(range(len(counts)), key=counts.__getitem__):

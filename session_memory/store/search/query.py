@@ -68,8 +68,7 @@ class Query(NamedTuple):
 
 
 def parse(text: str, terms: Terms) -> Query:
-    """Parse `text`. Stop words are dropped unless nothing else is left; a word of several terms (`package.json`) is one
-    part that has all of them."""
+    """Parse `text`, without stop words unless it has no others. `package.json` is one part with two terms."""
     words: list[str] = []
     parts: list[Part] = []
     unwanted: list[str] = []
@@ -95,8 +94,7 @@ def parse(text: str, terms: Terms) -> Query:
 
 
 def whole_expression(query: Query) -> str:
-    """Return the whole query as one expression: any of its parts, all required ones, none of the unwanted; '' if it has
-    nothing to look up in an index."""
+    """Return the whole query as one expression of the index; '' if it has nothing to look up."""
     match = " OR ".join([f"({part.match})" for part in query.parts if part.match])
     if not match:
         return ""
@@ -128,8 +126,7 @@ def contains(terms: list[str], phrase: tuple[str, ...]) -> bool:
 
 
 def occurrences(part: Part, text: str, terms: list[str]) -> float:
-    """Count how often a text has a part that the index found in it; `terms` are those of the beginning that was read.
-    Terms out of sequence there count half."""
+    """Count a part in a text of which `terms` are the beginning. Terms out of sequence there count half."""
     if part.is_literal:
         return text.count(part.terms[0])
     if part.is_prefix:

@@ -34,8 +34,7 @@ def idf(total: int, having: int) -> float:
 def conversation_scores(
     table: ConversationTable, postings: Iterable[list[int]], weights: Iterable[float]
 ) -> list[float]:
-    """Return the BM25 score of each conversation of the table, from the items in each of `postings` and their
-    weights."""
+    """Return the BM25 score of each conversation, from the items in each of `postings` and their weights."""
     starts, norms = table.starts, table.norms
     scores = [0.0] * len(starts)
     for items, weight in zip(postings, weights):
@@ -62,8 +61,7 @@ def conversations_of(items: list[int], table: ConversationTable) -> set[int]:
 
 
 def best_of(scores: Sequence[float], ends: Sequence[int], most: int) -> list[int]:
-    """Return the numbers of the `most` highest scores, the highest first; of equals those that ended later. Without
-    zeros."""
+    """Return the numbers of the `most` highest scores above 0, the highest first, of equals the later ones."""
     least = nlargest(most, filter(None, scores))[-1:] or [math.inf]
     found = [(score, ends[number], number) for number, score in enumerate(scores) if score >= least[0]]
     return [number for *_, number in sorted(found, reverse=True)[:most]]

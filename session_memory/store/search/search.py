@@ -70,8 +70,7 @@ def search(index: SearchIndex, query: str, wanted: Filter, *, now: float | None 
 
 
 class Candidates:
-    """The items found for a query, with their scores; `hits` returns those to show. `times` are the times that the
-    query names."""
+    """The items found for a query; `hits` returns those to show. `times` are the times that the query names."""
 
     def __init__(
         self, index: SearchIndex, asked: Query, found: QueryPostings, wanted: Filter, times: Sequence[NamedTime]

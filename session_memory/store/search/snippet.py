@@ -26,8 +26,7 @@ class Excerpt(NamedTuple):
 
 
 def excerpts(texts: list[str], weights: Mapping[str, float], spans: Spans) -> list[Excerpt]:
-    """Return the part of each text in which most of the terms in `weights` are close together. `spans` returns the
-    terms of a text with start and end."""
+    """Return the part of each text with most of the terms in `weights`. `spans` finds the terms of a text."""
     begins = [_begin(text, _best_start(text, weights, spans)) for text in texts]
     pieces = [beginning(text[begin:], 2 * CHARACTERS) for text, begin in zip(texts, begins)]
     return [
@@ -65,8 +64,7 @@ def _begin(text: str, start: int) -> int:
 
 
 def _best_start(text: str, weights: Mapping[str, float], spans: Spans) -> int:
-    """Return the start of the stretch with the heaviest different terms; 0 if there are none. A long text is read in
-    steps, up to the first that has any."""
+    """Return the start of the stretch with the heaviest terms, in the first step of a long text that has any; or 0."""
     for begin in range(0, min(len(text), _MOST), _STEP):
         hits = [span for span in spans(text[begin : begin + _STEP]) if span[2] in weights]
         if hits:

@@ -36,8 +36,7 @@ def _has_unspaced(text: str) -> bool:
 
 
 def indexable(text: str) -> str:
-    """Return `text` for the index: runs of scripts without spaces become pairs. The same text must be passed for
-    deletion."""
+    """Return `text` for the index, also to delete it there: runs of scripts without spaces become pairs."""
     if not _has_unspaced(text):
         return text
     return _runs().sub(lambda run: f" {' '.join(pairs(run[0]))} ", text)

@@ -105,8 +105,7 @@ def fold(last: ConversationSpan | None, items: Iterable[TimedItem], gap: int) ->
 
 
 def add_items(connection: Connection, file_id: int, items: list[TimedItem], gap: int) -> None:
-    """Add new items to the file's last conversation, or cut new ones, within the caller's transaction. One that grows
-    is active again."""
+    """Add items to the file's last conversation, or cut new ones, within a transaction. One that grows is active."""
     for span in fold(_last_span(connection, file_id), items, gap) if items else ():
         if span.id is None:
             connection.execute(_INSERT, (file_id, *span.values))

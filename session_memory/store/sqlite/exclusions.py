@@ -208,8 +208,7 @@ def _judge(connection: Connection, schema: str, rules: ReadRules, files: Sequenc
 
 
 def _said_elsewhere(connection: Connection, rules: ReadRules, file: RuleSubject) -> list[tuple[int, int, bool]]:
-    """Return the items of a file that belong to an excluded directory other than the one that its session was started
-    in."""
+    """Return the items of a file that belong to an excluded directory other than its session's first."""
     first, last = _items_of(file.id)
     tables = ("memory_transcript_entries", "memory_tool_uses")
     found = []

@@ -148,8 +148,7 @@ class MemoryIndex:
         return dict(self._rows("SELECT path, stamp FROM memory_pages WHERE home = ?", (home,)))
 
     def ids(self, home: str, *, only_missing: bool = False) -> set[str]:
-        """Return the ids of a group's memories that a strategy made; `only_missing`: of these only the ones that were
-        on no page the last time."""
+        """Return the ids of a group's memories that a strategy made, or of these only the `missing`."""
         condition = " AND is_missing" if only_missing else ""
         sql = f"SELECT id FROM memories WHERE home = ? AND is_marked{condition}"
         return {id for (id,) in self._rows(sql, (home,))}
@@ -274,8 +273,7 @@ class MemoryIndex:
         return shown[: wanted.limit] if wanted.limit >= 0 else shown
 
     def _hidden_unknown(self, sessions: Iterable[UnknownSession]) -> set[UnknownSession]:
-        """Return those of these sessions that the store does not know, and rules hide by the id, by names that a home
-        knows, or by the directory."""
+        """Return the sessions that the store does not know, and that rules hide by id, former names or directory."""
         sql = "SELECT 1 FROM memory_file_states WHERE home = ? AND session_id = ? LIMIT 1"
         unknown = [one for one in sessions if not self._rows(sql, one[:2])]
         if not unknown or self._rules is None:

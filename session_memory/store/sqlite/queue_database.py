@@ -195,8 +195,7 @@ class TokenAccounts:
         return int(total)
 
     def by_model(self, since: str, until: str = "9") -> list[Usage]:
-        """Return the tokens that each model has spent from one day to another (UTC, inclusive); reserved tokens count
-        as input."""
+        """Return the tokens of each model in the days (UTC) from one to another; reserved ones count as input."""
         sql = (
             f"SELECT sum(input_tokens + max(0, {_COUNTED} - input_tokens - output_tokens - cached_tokens)), "
             "sum(output_tokens), sum(cached_tokens), model FROM memory_spending "

@@ -24,8 +24,7 @@ _COLUMNS = {"memory_transcript_entries": ("content", "cwd"), "memory_tool_uses":
 
 
 class Redaction(NamedTuple):
-    """The progress of redaction: all items up to `until` are done. `is_changed`: something was redacted; `is_done`: all
-    is done by the rules `rules`."""
+    """The progress: items up to `until` are done by `rules`. `is_changed`: some text was redacted."""
 
     rules: str
     until: int
@@ -69,8 +68,7 @@ def share_done(connection: Connection) -> float:
 
 
 def redact_some(connection: Connection, known: Redaction) -> Redaction:
-    """Redact the next items, or, after the last one, the texts of each file, within the caller's transaction. Return
-    the new progress."""
+    """Redact the next items or, in the end, the files, within the caller's transaction; return the new progress."""
     rows = {table: _rows(connection, table, known.until) for table in _COLUMNS}
     ends = [found[-1][0] for found in rows.values() if len(found) == BATCH_ITEMS]
     until = min(ends) if ends else HIGHEST_ITEM

@@ -36,8 +36,7 @@ def create_store(connection: Connection) -> None:
 
 
 def add_exclusions(connection: Connection) -> None:
-    """Add the tables of exclusions and the directory of each tool use to stores without them: the directory is that of
-    the session's last message before it."""
+    """Add the tables of exclusions, and to each tool use the directory of the message before it."""
     if connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'memory_rules'").fetchall():
         return
     connection.execute("ALTER TABLE memory_tool_uses ADD COLUMN cwd TEXT")
@@ -133,8 +132,7 @@ MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
 
 
 def complete(connection: Connection, path: str) -> list[str]:
-    """Rebuild missing views, indexes and triggers; return their names. Raises CorruptDatabaseError if a table is
-    missing, DatabaseError."""
+    """Rebuild missing views, indexes and triggers; return their names. Raises CorruptDatabaseError, DatabaseError."""
     with explained(path):
         there = {name for (name,) in fetch(connection, "SELECT name FROM sqlite_schema")}
         missing = [found for found in _CREATED.finditer(_schema()) if found[2] not in there]

@@ -25,8 +25,7 @@ LITERAL_ITEMS = 20_000  # whose texts are scanned for text that is no term
 
 
 class KnownTables:
-    """The table of conversations, reloaded when the database has changed: with a million entries that takes as long as
-    the search itself."""
+    """Cache of the table of conversations: with a million entries, reading it takes as long as the search."""
 
     def __init__(self) -> None:
         self._version: tuple[int, int] | None = None
@@ -49,8 +48,7 @@ class KnownTables:
 
 
 class SqliteSearchIndex:
-    """The index. See the protocol for what each method returns. `tables` belongs to the connection; `excluding`: rules
-    exclude something, which is omitted."""
+    """The index (see SearchIndex). `tables` belongs to the connection; `excluding` omits what rules exclude."""
 
     def __init__(self, connection: Connection, tables: KnownTables, *, excluding: bool = False) -> None:
         self._connection = connection
@@ -213,8 +211,7 @@ def _column(cursor: Cursor) -> list[int]:
 
 
 def _index_size(connection: Connection) -> tuple[int, int]:
-    """Return the number of texts in the index, and of terms: FTS5 keeps these as the first numbers of its first record,
-    in seven bits a byte."""
+    """Return the number of texts and of terms: the first varints of FTS5's first record."""
     numbers = [0]
     for byte in connection.execute("SELECT block FROM memory_search_data WHERE id = 1").get or b"":
         numbers[-1] = numbers[-1] << 7 | byte & 0x7F

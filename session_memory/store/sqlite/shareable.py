@@ -78,15 +78,13 @@ def stored_files(store: SqliteStore) -> list[StoredFile]:
 
 
 def common_items(store: SqliteStore) -> list[tuple[int, int]]:
-    """Return the ids of items that are copies, as a fork begins with, each with that of its original. Raises
-    DatabaseError."""
+    """Return the ids of a fork's copied items, each with its original's. Raises DatabaseError."""
     with explained(store.path):
         return fetch(store.connection, "SELECT id, original FROM memory_shared_items")
 
 
 def items_from(store: SqliteStore, file_id: int, first: int, most: int) -> list[StoredEntry]:
-    """Return the items of a file from the number `first` on, at most `most`, that rules do not exclude, in order.
-    Raises DatabaseError."""
+    """Return at most `most` shown items of a file from the number `first` on, in order. Raises DatabaseError."""
     start = file_id << ITEM_BITS
     with explained(store.path):
         begin = start + first

@@ -33,8 +33,7 @@ class ConversationSteps(NamedTuple):
 
 
 def conversation_steps(store: SqliteStore, wanted: Filter, *, with_errors: bool = False) -> Iterator[ConversationSteps]:
-    """Yield the conversations that fit, the latest first, at most `wanted.limit`; `with_errors`: only those in which a
-    tool use failed. Raises DatabaseError."""
+    """Yield the conversations that fit, `with_errors` only those with a failed tool use, the latest first."""
     excluding = store.is_excluding()
     condition, values = where(wanted)
     condition += _HAS_ERROR if with_errors else ""
@@ -51,8 +50,7 @@ def conversation_steps(store: SqliteStore, wanted: Filter, *, with_errors: bool 
 
 
 class WorkHour(NamedTuple):
-    """An hour of a day (`2026-02-21`) in local time: how many conversations began in it, and how many messages these
-    have."""
+    """An hour of a day (`2026-02-21`, local time): the conversations that began in it, and their messages."""
 
     day: str
     hour: int
@@ -61,8 +59,7 @@ class WorkHour(NamedTuple):
 
 
 class WorkPlace(NamedTuple):
-    """A directory in which sessions of a runtime were started: how many, and the end of the last in milliseconds since
-    the epoch (None if unknown)."""
+    """A directory in which sessions of a runtime were started, and the end of the last in milliseconds (or None)."""
 
     directory: str
     runtime: str
@@ -71,8 +68,7 @@ class WorkPlace(NamedTuple):
 
 
 def work_hours(store: SqliteStore, wanted: Filter) -> list[WorkHour]:
-    """Return the hours in which conversations that fit began, the earliest first; those without a time are omitted.
-    Raises DatabaseError."""
+    """Return the hours in which conversations that fit began, the earliest first. Raises DatabaseError."""
     excluding = store.is_excluding()
     condition, values = where(wanted)
     messages = f"max(0, c.entry_count - {HIDDEN_MESSAGES})" if excluding else "c.entry_count"

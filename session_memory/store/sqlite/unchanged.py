@@ -48,13 +48,10 @@ def unchanged_files(location: StoreLocation, now: int) -> int | None:
 def count_unchanged(
     connection: Connection, location: StoreLocation, now: int, *, with_faults: bool = True
 ) -> int | None:
-    """Return the same over an open database. Failed files that are unchanged count as unchanged, unless `with_faults`
-    is false. Raises the errors of apsw."""
-    if gap_minutes(connection) != location.settings.conversation_gap_minutes or has_ended(
-        connection, now - location.settings.gap
-    ):
+    """Return the same over an open database; `with_faults` counts unchanged failed files. Raises apsw's errors."""
+    if gap_minutes(connection) != location.settings.conversation_gap_minutes:
         return None
-    if is_behind(connection):
+    if has_ended(connection, now - location.settings.gap) or is_behind(connection):
         return None
     groups = {directory.home for directory in location.watched}
     if any(is_unfinished(connection, home) or (not with_faults and has_faults(connection, home)) for home in groups):
@@ -81,8 +78,7 @@ def _unchanged_in(
     directory: SourceDirectory, known: dict[str, Stamp], unread: dict[str, tuple[Stamp, int]],
     unreadable: Unreadable, now: int,
 ) -> int | None:  # fmt: skip
-    """Return the number of transcripts in a directory if the store knows each as it is, or that it failed; else None.
-    Remove them from `known` and `unread`."""
+    """Count the transcripts in a directory, removed from `known` and `unread`; None if any is new or changed."""
     files = 0
     if directory.is_expected():
         for inner, status in directory.transcripts(unreadable):

@@ -201,8 +201,7 @@ class _Rows:
 
 
 def _known(connection: Connection, keys: list[int]) -> dict[int, int]:
-    """Return the ids of the items that have these keys, by key; of an item that files share, the id in the first of
-    them."""
+    """Return the ids of the items with these keys, by key; of a shared item, its id in the first file."""
     sql = "SELECT key, id FROM memory_item_keys WHERE key IN carray(?)"
     return dict(connection.execute(sql, (ids_of(keys),))) if keys else {}
 
