@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
+from typing import NamedTuple
 
 from ..archives.list import KnownArchives
 from ..archives.privacy import private_folder_if_there, settle
@@ -17,7 +18,7 @@ from ..settings.privacy import Privacy
 from ..settings.registry import agent_home
 from ..store.location import StoreLocation
 from ..store.sqlite.engine import SqliteStore
-from ..store.values import Filter
+from ..store.values import Conversation, Filter
 from ..system.files import open_regular
 from ..transcripts.sessions import UnknownSessionError, find_sessions
 
@@ -26,41 +27,21 @@ SLACK_SECONDS = 24 * 3600  # a transcript may be ingested this long after its co
 _EVERY = 10**9
 
 
-def write_due(
-    store: SqliteStore, location: StoreLocation, since: float, environ: Mapping[str, str], is_over: Callable[[], bool]
-) -> tuple[int, list[str]]:
-    """Archive the sessions of a person or an agent whose last conversation has ended and is not archived, if all were
-    archived at `since` (seconds since the epoch), until `is_over`. Return the number of archives, and an error line for
-    each failure. Sessions of an agent home or of a host's group are archived there instead. Raises DatabaseError,
-    OSError."""
-    home, settings = location.home, location.home.settings()
-    privacy = Privacy(environ, home)
-    names: dict[str, str] | None = None
-    known, written, problems = KnownArchives(), 0, []
-    for session_id, transcript in _due(store, location, since, environ):
-        if names is None:
-            settle(home.conversations_dir, privacy)
-            names = _names(location, environ)
-        try:
-            runtime = _runtime(transcript)
-            path = runtime and archive_session(
-                session_id, transcript, runtime, home.conversations_dir, settings, time.time(),
-                name=names.get(session_id, ""), privacy=privacy, known=known,
-            )  # fmt: skip
-            written += bool(path)
-        except (SessionMemoryError, OSError) as error:
-            problems.append(f"{transcript}: it could not be archived: {error}")
-        if is_over():
-            break
-    return written, problems
+class DueArchive(NamedTuple):
+    """A session with a due archive: its id and its transcript."""
+
+    session_id: str
+    transcript: str
 
 
-def _due(
+def due_archives(
     store: SqliteStore, location: StoreLocation, since: float, environ: Mapping[str, str]
-) -> Iterator[tuple[str, str]]:
-    """Yield the id and the transcript of each session with a due archive."""
+) -> Iterator[DueArchive]:
+    """Yield the sessions of a person or an agent whose last conversation has ended and is not archived, if all were
+    archived at `since` (seconds since the epoch). Sessions of an agent home or of a host's group are archived there
+    instead. Raises DatabaseError, OSError."""
     since -= SLACK_SECONDS + location.settings.gap / 1000
-    folders = [runtime.SESSIONS_FOLDER for runtime in all_runtimes()]
+    directory = location.home.conversations_dir
     states = store.file_states("")
     known, seen = KnownArchives(), set()
     for conversation in store.conversations(Filter(since=round(since * 1000), limit=_EVERY)):
@@ -71,17 +52,41 @@ def _due(
         transcript = f"{state.root}/{state.file_path}"
         if conversation.status == "active" or not os.path.isfile(transcript):
             continue
-        if not location.home.sessions_dir and any(
-            agent_home(conversation.cwd, environ, stop=environ.get("HOME", ""), folder=folder) for folder in folders
-        ):
+        if not location.home.sessions_dir and _is_of_agent(conversation, environ):
             continue
-        modified = os.stat(transcript).st_mtime
-        if not _is_archived(known, location.home.conversations_dir, conversation.session_id, modified):
-            yield conversation.session_id, transcript
+        if not _is_archived(known, directory, conversation.session_id, os.stat(transcript).st_mtime):
+            yield DueArchive(conversation.session_id, transcript)
+
+
+def write_due(
+    due: Iterator[DueArchive], location: StoreLocation, environ: Mapping[str, str], is_over: Callable[[], bool]
+) -> tuple[int, list[str]]:
+    """Write archives until `is_over`; return their number, and an error line for each failure."""
+    home, settings = location.home, location.home.settings()
+    privacy = Privacy(environ, home)
+    names: dict[str, str] | None = None
+    known, written, problems = KnownArchives(), 0, []
+    for one in due:
+        if names is None:
+            settle(home.conversations_dir, privacy)
+            names = _names(location, environ)
+        try:
+            runtime = _runtime(one.transcript)
+            path = runtime and archive_session(
+                one.session_id, one.transcript, runtime, home.conversations_dir, settings, time.time(),
+                name=names.get(one.session_id, ""), privacy=privacy, known=known,
+            )  # fmt: skip
+            written += bool(path)
+        except (SessionMemoryError, OSError) as error:
+            problems.append(f"{one.transcript}: it could not be archived: {error}")
+        if is_over():
+            break
+    return written, problems
 
 
 class DueArchives:
-    """Due archives for a long-running caller, at most every EVERY_SECONDS."""
+    """Due archives for a long-running caller: each call covers the time since the previous one, at most every
+    EVERY_SECONDS."""
 
     def __init__(self) -> None:
         self._until = time.time()
@@ -92,13 +97,20 @@ class DueArchives:
         began = time.time()
         if began < self._next:
             return 0, []
-        done = write_due(store, location, self._until, os.environ, is_over)
+        done = write_due(due_archives(store, location, self._until, os.environ), location, os.environ, is_over)
         self._until, self._next = began, began + EVERY_SECONDS
         return done
 
 
+def _is_of_agent(conversation: Conversation, environ: Mapping[str, str]) -> bool:
+    folders = [runtime.SESSIONS_FOLDER for runtime in all_runtimes()]
+    stop = environ.get("HOME", "")
+    return any(agent_home(conversation.cwd, environ, stop=stop, folder=folder) for folder in folders)
+
+
 def _is_archived(known: KnownArchives, directory: str, session_id: str, modified: float) -> bool:
-    """Check if a session's archive is newer than its transcript, `modified` in seconds since the epoch."""
+    """Return whether a session's archive is newer than its transcript, whose time `modified` is in seconds since the
+    epoch."""
     if not os.path.isdir(directory):
         return False
     with private_folder_if_there(directory) as private:

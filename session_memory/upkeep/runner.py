@@ -160,10 +160,10 @@ def _archive(
     store: SqliteStore, location: StoreLocation, environ: Mapping[str, str], run: UpkeepRun, runs: RunLog,
     allowance: TimeBudget, log: HookLog,
 ) -> None:  # fmt: skip
-    from .due_archives import write_due
+    from .due_archives import due_archives, write_due
 
-    since = runs.archived_until or run.began
-    run.archived, problems = write_due(store, location, since, environ, allowance.is_spent)
+    due = due_archives(store, location, runs.archived_until or run.began, environ)
+    run.archived, problems = write_due(due, location, environ, allowance.is_spent)
     for problem in problems:
         log.write(EVENT, problem)
     if not allowance.is_spent():
