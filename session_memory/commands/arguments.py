@@ -17,19 +17,29 @@ HOME = "an agent's home, a host, or a runtime's directory (~/.claude); default: 
 NO_LIMIT = 10**9  # as a filter's limit
 
 
-def add_common(parser: argparse.ArgumentParser) -> None:
-    """Add `--home` and `--json`, which all commands have that work with the store."""
+def add_common(
+    parser: argparse.ArgumentParser, *, filter_limit: int = 0, limit: int = 0, team: bool = False, private: bool = False
+) -> None:
+    """Add `--home` and `--json`; with a default of at most `filter_limit` results, the options of `filter_of`; with
+    `limit`, `--limit` alone; if wanted, `--team` and `--include-private`."""
+    if filter_limit:
+        add_filter(parser, filter_limit)
+    if limit:
+        add_limit(parser, limit)
+    if team:
+        parser.add_argument("--team", action="store_true", help="of all machines: yours, and what the team shares")
+    if private:
+        add_private(parser)
     add_home(parser)
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
 
 def add_home(parser: argparse.ArgumentParser) -> None:
-    """Add `--home`."""
     parser.add_argument("--home", metavar="PATH", help=HOME)
 
 
 def add_filter(parser: argparse.ArgumentParser, limit: int) -> None:
-    """Add the arguments that `filter_of` makes a filter of; `limit` is how many are shown by default."""
+    """Add the options of `filter_of`; `limit` is how many results are shown by default."""
     project = "only the repository of the path P (such as .), or directories whose path contains P"
     parser.add_argument("--project", metavar="P", default="", help=project)
     parser.add_argument("--session", metavar="S", default="", help="only this session: its id, or how that begins")
@@ -39,13 +49,8 @@ def add_filter(parser: argparse.ArgumentParser, limit: int) -> None:
 
 
 def add_private(parser: argparse.ArgumentParser) -> None:
-    """Add `--include-private`, which docs/use/privacy.md tells a person of; no help, since agents read that too."""
+    """Add `--include-private`, which docs/use/privacy.md explains; no help, since agents read that too."""
     parser.add_argument("--include-private", action="store_true", help=argparse.SUPPRESS)
-
-
-def add_team(parser: argparse.ArgumentParser) -> None:
-    """Add `--team`."""
-    parser.add_argument("--team", action="store_true", help="of all machines: yours, and what the team shares")
 
 
 class OnlyForPeopleError(SessionMemoryError):

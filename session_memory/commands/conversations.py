@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from ..store.values import STATUSES, Filter
 from ..text.format import enumerated, one_line, shorten
 from ..text.sanitize import all_for_prompt
-from .arguments import add_common, add_filter, add_private, add_team, filter_of
+from .arguments import add_common, filter_of
 from .nearest import check_names
 from .opened_store import refresh, with_store
 from .output import brief, fields, moment
@@ -31,10 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "memories were made, was too short for them"
     )
     parser.add_argument("--status", metavar="STATUS", choices=STATUSES, default="", help=statuses)
-    add_filter(parser, LIMIT)
-    add_team(parser)
-    add_private(parser)
-    add_common(parser)
+    add_common(parser, filter_limit=LIMIT, team=True, private=True)
 
 
 def run(arguments: argparse.Namespace) -> int:

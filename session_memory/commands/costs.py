@@ -11,7 +11,7 @@ from ..store.sqlite.queue_file import UnreadableQueueError
 from ..text.format import counted, enumerated
 from ..text.sanitize import for_prompt
 from ..upkeep.costs import BY, CostSum, SessionFiles, expenses, is_within, of_memories, sums_of
-from .arguments import NO_LIMIT, add_common, add_filter, add_private, filter_of
+from .arguments import NO_LIMIT, add_common, filter_of
 from .nearest import check_names
 from .opened_store import OpenStore, refresh, with_store
 from .output import brief
@@ -27,9 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--by", choices=BY, default="day", help="a line for each day (the default), project, session or model"
     )
-    add_filter(parser, LIMIT)
-    add_private(parser)
-    add_common(parser)
+    add_common(parser, filter_limit=LIMIT, private=True)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -13,7 +13,7 @@ from ..system.terminal import Terminal
 from ..text.sanitize import for_people
 from ..text.timestamps import age, iso_time
 from ..transcripts.sessions import FoundSession, choose, find_sessions
-from .arguments import add_common, add_limit
+from .arguments import add_common
 
 SUMMARY = "show the last update that a session got about the others, if it arrived, and what waits"
 SHOWN = 5
@@ -27,8 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "session", metavar="SESSION", nargs="?", help="its name, title or id, or how one begins (else the last ones)"
     )
-    add_limit(parser, SHOWN)
-    add_common(parser)
+    add_common(parser, limit=SHOWN)
 
 
 def run(arguments: argparse.Namespace) -> int:

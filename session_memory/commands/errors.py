@@ -12,7 +12,7 @@ from ..store.sqlite.tool_uses import conversation_steps
 from ..store.values import Filter
 from ..text.format import counted
 from ..text.sanitize import all_for_prompt, for_prompt
-from .arguments import NO_LIMIT, add_common, add_filter, filter_of
+from .arguments import NO_LIMIT, add_common, filter_of
 from .nearest import check_names
 from .opened_store import OpenStore, refresh, with_store
 from .output import brief, iso, moment
@@ -32,8 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "text", metavar="TEXT", help="the error, or some of it; of several lines any may fit; - reads it from stdin"
     )
-    add_filter(parser, LIMIT)
-    add_common(parser)
+    add_common(parser, filter_limit=LIMIT)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -14,7 +14,7 @@ from ..store.location import StoreLocation, find_location
 from ..system.terminal import Terminal, print_error
 from ..text.format import one_line
 from ..text.sanitize import for_prompt
-from .arguments import add_common, add_limit
+from .arguments import add_common
 from .output import brief
 
 SUMMARY = "search the knowledge graph that graphiti made of conversations"
@@ -26,8 +26,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", choices=("search",))
     parser.add_argument("words", nargs="+", metavar="WORDS", help="a question or a subject")
     parser.add_argument("--untrusted", action="store_true", help="only statements of untrusted sessions")
-    add_limit(parser, LIMIT)
-    add_common(parser)
+    add_common(parser, limit=LIMIT)
 
 
 def run(arguments: argparse.Namespace) -> int:

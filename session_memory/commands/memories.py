@@ -17,7 +17,7 @@ from ..store.sqlite.memory_index import MemoryFilter
 from ..system.terminal import called_as
 from ..text.format import counted, enumerated, one_line
 from ..text.sanitize import for_prompt
-from .arguments import add_common, add_limit, add_private, add_team
+from .arguments import add_common
 from .opened_store import OpenStore, with_store
 from .output import brief, fields, iso, moment
 
@@ -57,10 +57,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--superseded", action="store_true", help="also superseded ones")
     parser.add_argument("--untrusted", action="store_true", help="only statements of untrusted sessions")
     parser.add_argument("--undo", action="store_true", help="with forget: restore what was forgotten")
-    add_limit(parser, LIMIT)
-    add_team(parser)
-    add_private(parser)
-    add_common(parser)
+    add_common(parser, limit=LIMIT, team=True, private=True)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -11,7 +11,7 @@ from ..patterns.habits import FailingCommand, Habits, find_habits, short_names
 from ..store.sqlite.tool_uses import conversation_steps
 from ..text.format import counted
 from ..text.sanitize import for_prompt
-from .arguments import NO_LIMIT, add_common, add_filter, filter_of
+from .arguments import NO_LIMIT, add_common, filter_of
 from .nearest import check_names
 from .opened_store import OpenStore, refresh, with_store
 from .output import brief, fields, moment
@@ -24,8 +24,7 @@ _DAYS = ("Mo", "Tu", "We", "Th", "Fr", "Sa", "Su")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_filter(parser, LIMIT)
-    add_common(parser)
+    add_common(parser, filter_limit=LIMIT)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -7,7 +7,7 @@ from ..store.values import ENTRY_ROLES, KINDS, TOOL_ROLE
 from ..system.terminal import called_as
 from ..text.format import one_line, shorten
 from ..text.sanitize import all_for_prompt
-from .arguments import add_common, add_filter, add_private, add_team, filter_of
+from .arguments import add_common, filter_of
 from .nearest import check_names
 from .opened_store import note, refresh, with_store
 from .output import brief, fields, moment
@@ -37,10 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--role", choices=(*ENTRY_ROLES, TOOL_ROLE), default="", help="only entries of these roles")
     parser.add_argument("--kind", choices=KINDS, default="", help="only calls of tools of this kind")
     parser.add_argument("--runtime", metavar="R", default="", help="only sessions of this runtime, such as claude-code")
-    add_filter(parser, LIMIT)
-    add_team(parser)
-    add_private(parser)
-    add_common(parser)
+    add_common(parser, filter_limit=LIMIT, team=True, private=True)
 
 
 def run(arguments: argparse.Namespace) -> int:

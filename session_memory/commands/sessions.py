@@ -10,7 +10,7 @@ from ..runtimes.detection import is_started_by_agent
 from ..system.terminal import Terminal, byte_size
 from ..text.timestamps import age, iso_time
 from ..transcripts.sessions import FoundSession, find_sessions
-from .arguments import OnlyForPeopleError, add_common, add_limit, add_private
+from .arguments import OnlyForPeopleError, add_common
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,9 +23,7 @@ LIMIT = 20
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_all(parser)
-    add_limit(parser, LIMIT)
-    add_private(parser)
-    add_common(parser)
+    add_common(parser, limit=LIMIT, private=True)
 
 
 def add_all(parser: argparse.ArgumentParser) -> None:

@@ -6,7 +6,7 @@ from ..errors import SessionMemoryError
 from ..store.values import TOOL_ROLE
 from ..text.format import counted, one_line, shorten
 from ..text.sanitize import all_for_prompt, for_people
-from .arguments import add_common, add_private, add_team, positive
+from .arguments import add_common, positive
 from .opened_store import with_store
 from .output import fields, moment
 
@@ -35,9 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--lines", metavar="N", type=positive, help=lines)
     full = f"messages whole, not only their first {MESSAGE_CHARACTERS:,} characters"
     parser.add_argument("--full", action="store_true", help=full)
-    add_team(parser)
-    add_private(parser)
-    add_common(parser)
+    add_common(parser, team=True, private=True)
 
 
 def run(arguments: argparse.Namespace) -> int:

@@ -32,7 +32,8 @@ def show_installed(done: Installed, terminal: Terminal, called_as: str) -> None:
     for index, (target, plan) in enumerate(zip(done.targets, done.plans)):
         _show_home(target, plan, terminal, is_dry_run=done.is_dry_run)
         trial = done.trials[index] if done.trials and plan.hooks else None
-        if trial and (trial.problem or trial.session not in shown):
+        is_new = trial and trial.session not in shown and (trial.session or not shown)
+        if trial and (trial.problem or is_new):
             shown.add(trial.session)
             if done.is_sample:
                 terminal.paragraph(f"Someone types into its session main: {SAMPLE_PROMPT}", indent="  ")

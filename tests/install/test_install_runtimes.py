@@ -172,7 +172,7 @@ def test_the_doctor_says_once_what_is_wrong_for_all_runtimes(machine: Machine) -
     machine.install()
     (machine.home / ".session-memory").mkdir()
     (machine.home / ".session-memory/config.yaml").write_text("scope: al\n")
-    said = machine.run("session-memory", "doctor").stdout
+    said = machine.run("session-memory", "doctor", "hooks").stdout
     assert (said.count("wrong  config "), said.count(" upkeep ")) == (1, 1)
     assert said.rstrip().endswith("2 things are wrong; see above.")  # Codex does not trust the hooks yet
 
