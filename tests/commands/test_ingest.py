@@ -171,9 +171,9 @@ class TestIngest:
         [
             ("store: {watchpath: /x}", "unknown key store.watchpath, perhaps watch_path"),
             ("memory: {watchPath: here}", "store.watch_path is 'here'"),
-            ("memory: {conversationGapMinutes: 0}", "conversationGapMinutes is 0"),
-            ("memory: {pollIntervalMs: 1.5}", "pollIntervalMs is 1.5"),
-            ("memory: 60", "memory should be keys and values"),
+            ("memory: {conversationGapMinutes: 0}", "conversation_gap_minutes is 0"),
+            ("memory: {pollIntervalMs: 1.5}", "poll_interval_ms is 1.5"),
+            ("memory: 60", "store should be keys and values"),
         ],
     )
     def test_what_is_not_understood_in_the_configuration_is_said(self, machine, text, problem):
