@@ -17,7 +17,7 @@ from .runtimes import claude, pi, runtime
 from .settings.homes import SEED_MEMORY_DIRS, Home, home_at, person_home
 from .settings.privacy import Privacy
 from .transcripts import log as transcript_log
-from .transcripts.entries import Entry, Session
+from .transcripts.entries import Entry, Session, ToolUse
 from .transcripts.gate import Family, describe
 from .transcripts.reader import TranscriptReader
 
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     AnyPath = str | os.PathLike[str]
 
 __all__ = [
-    "EntryList", "SessionSummary", "encode_cwd", "get_session_updates", "parse_jsonl_entries", "read_session_log",
-    "resolve_agent_sdk_jsonl", "resolve_pi_jsonl", "summarize_entries",
+    "Entry", "EntryList", "SessionSummary", "ToolUse", "encode_cwd", "get_session_updates", "parse_jsonl_entries",
+    "read_session_log", "resolve_agent_sdk_jsonl", "resolve_pi_jsonl", "summarize_entries",
 ]  # fmt: skip
 
 MAX_CHARACTERS = 500
@@ -54,12 +54,16 @@ def get_session_updates(
     """Return what the other sessions named in `sessions_dir` did since `current_session` last asked, or None.
 
     The text begins with `[Session Activity]` and has at most 500 characters; nothing is reported twice.
-    `jsonl_resolver` returns the transcript of a session, None if there is none yet. Raises LockedError if another
-    process holds the cursors for long, OSError if the cursor file cannot be read or written.
+    `jsonl_resolver` returns the transcript of a session, None if there is none yet; if it raises, only that session is
+    skipped. Raises LockedError if another process holds the cursors for long, OSError if the cursor file cannot be
+    read or written.
     """
     sessions = []
     for name in runtime(format).session_names(str(sessions_dir)):
-        path = jsonl_resolver(name) if name != current_session else None
+        try:
+            path = jsonl_resolver(name) if name != current_session else None
+        except Exception:
+            continue
         if path is not None:
             sessions.append(Session(name, os.fspath(path), name))
     home = _home_of(os.path.abspath(sessions_dir))

@@ -83,6 +83,23 @@ def test_a_session_does_not_hear_of_itself(home, ask):
     assert ask("main") is None
 
 
+def test_a_resolver_that_raises_costs_only_its_session(home, tmp_path):
+    home.session("discord", *exchange("hello", "hi"))
+    home.session("email", *exchange("any news?", "none"))
+
+    def resolve(name):
+        if name == "email":
+            raise OSError("no such mount")
+        return home.resolve(name)
+
+    told = get_session_updates(
+        current_session="main", sessions_dir=home.sessions_dir, cursor_file=tmp_path / "c.json", jsonl_resolver=resolve,
+        format="agent-sdk",
+    )  # fmt: skip
+    assert "hello" in told
+    assert "any news?" not in told
+
+
 def test_sessions_that_are_just_being_made_are_left_out(home, ask):
     home.session("new-17", *exchange("hello", "hi"))
     assert ask() is None
