@@ -1,4 +1,4 @@
-"""Which runtime a transcript is of, and in which session of which runtime this process runs, if an agent started it."""
+"""Detects the runtime of a transcript, and the runtime and session in which an agent started this process."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ class Hook:
 
 
 class Install:
-    """What an install needs of `runtime`. By default it puts nothing anywhere."""
+    """The install into `runtime`. By default it puts nothing anywhere."""
 
     TITLE: str
     """What people call the runtime."""

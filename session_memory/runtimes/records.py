@@ -1,6 +1,6 @@
-"""What the records of a transcript mean: each is decoded once, into events. And the base class of those who do it.
+"""Events, into which each record of a transcript is decoded once, and the base class of the decoders.
 
-Whoever reads says what is `wanted`, as a sum of the constants here: lines that surely hold none of it are not decoded,
+A reader says what is `wanted`, as a sum of the constants here: lines that surely hold none of it are not decoded,
 and nothing else is looked for in a record.
 """
 
@@ -90,8 +90,8 @@ class PromptId(Value):
 
 
 class Reply(Value):
-    """What one record holds of a message of the model: the message's id, its text as it was written, and whether the
-    model's turn ends with that message."""
+    """One record's part of a message of the model: the message's id, its text as it was written, and if the model's
+    turn ends with that message."""
 
     __slots__ = ("ends_turn", "message_id", "text")
 
@@ -102,8 +102,8 @@ class Reply(Value):
 
 
 class Branch:
-    """What of a transcript counts, if not every record does or says all of itself: as of a tree of records, whose live
-    branch is found by reading it from its end."""
+    """The records of a transcript that count, if some do not or do not say all of themselves: in a tree of records, the
+    live branch, found by reading from the end."""
 
     is_of_subagent = False
     """Whether none of it counts, since it is a sub-agent's."""
@@ -123,7 +123,7 @@ class Branch:
 
 
 class Records:
-    """What the lines of a transcript mean."""
+    """Decodes the lines of a transcript."""
 
     TITLE_MARKS: tuple[bytes, ...] = ()
     """Bytes of which each line with a title has one, and few others do; none if no line ever has a title."""

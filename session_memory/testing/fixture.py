@@ -1,4 +1,4 @@
-"""What the conformance suite sets up: a runtime with its folder of fixtures, and the story that they all tell."""
+"""The scene of the conformance suite: a runtime with its folder of fixtures, and the story that they all tell."""
 
 from __future__ import annotations
 

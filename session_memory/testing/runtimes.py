@@ -1,4 +1,4 @@
-"""What holds for every runtime: where its sessions lie, its events and answers, its install."""
+"""Checks every runtime: where its sessions lie, its events and answers, its install."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds for the transcripts of every runtime, whatever their records."""
+"""Checks the transcripts of every runtime, whatever their records."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ class TestResults:
 
 
 class TestDelivery:
-    """Where a transcript shows what a hook told, it shows whether the agent got it."""
+    """If a transcript shows the injected text, it also shows whether the agent got it."""
 
     def told(self, fixture: Fixture) -> tuple[str, int] | None:
         """Return the first text that a hook gave, with the offset of its line; None if no record shows one."""

@@ -22,27 +22,10 @@ _FILTERS = frozenset((
 ))  # fmt: skip
 _READERS = _FILTERS | {"find", "ls"}
 # Commands that are not worth storing beside a lookup.
-_PLUMBING = frozenset(
-    (
-        "cd",
-        "pushd",
-        "popd",
-        "echo",
-        "printf",
-        "true",
-        "false",
-        ":",
-        "export",
-        "set",
-        "unset",
-        "sleep",
-        "for",
-        "done",
-        "fi",
-        "esac",
-        "}",
-    )
-)  # fmt: skip Words that may precede a program that they run.
+_PLUMBING = frozenset((
+    "cd", "pushd", "popd", "echo", "printf", "true", "false", ":", "export", "set", "unset", "sleep", "for", "done",
+    "fi", "esac", "}"
+))  # fmt: skip
 # What may stand before a program that it runs.
 _BEFORE = frozenset((
     "sudo", "env", "command", "exec", "time", "timeout", "nice", "nohup", "uv", "uvx", "run", "npx", "xargs", "do",

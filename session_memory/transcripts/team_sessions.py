@@ -3,18 +3,40 @@ read like any transcript.
 
 A session's start directory names a file with three lines: the folder's name, the place of the repository here, and the
 directory; before upkeep has asked the team, only the last.
+
+A session's file has one JSON object a line: `{"title": "...", "branch": "..."}`, then entries: `{"role": "user",
+"text": "...", "at": 1780000000.5, "id": "...", "tools": [["Edit", "edit", "src/a.py"]]}`. File names are relative to
+the repository; directories are not included.
 """
 
 from __future__ import annotations
 
 from ..runtimes.base import Runtime
+from ..runtimes.records import MESSAGES, Records, Title
 from ..system.files import is_file, names_in, read_whole, write_atomically
 from ..system.json import decode
-from .entries import Session
-from .team_records import TeamRecords
+from .entries import Entry, Session, ToolUse
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from ..runtimes.records import Event, Record
 
 ENDING = ".jsonl"
 _SEPARATOR = "~"
+_TITLE_RANK = 3
+
+
+class TeamRecords(Records):
+    """The records of a team's session: only entries and a title."""
+
+    def events(self, record: Record, offset: int, wanted: int) -> list[Event]:
+        if not wanted & MESSAGES:
+            return []
+        if record.get("role") in ("user", "assistant"):
+            tools = tuple([ToolUse(name, argument, kind) for name, kind, argument in record.get("tools", ())])
+            text, at = record["text"], record.get("at")
+            return [Entry(record["role"], text, tools=tools, timestamp=at, id=record["id"], offset=offset)]
+        return [Title(_TITLE_RANK, record["title"])] if record.get("title") else []
 
 
 class TeamRuntime(Runtime):

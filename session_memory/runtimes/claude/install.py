@@ -1,4 +1,4 @@
-"""Where Claude Code looks for settings, hooks and skills, and what its user types."""
+"""The install into Claude Code: its settings, hooks and skills, and the commands that its user types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a line in a transcript of Claude Code or claude-agent-sdk means.
+"""Decodes the records of Claude Code and claude-agent-sdk.
 
 Records are those of Claude Code 1.0.51 to 2.1.329. Types are allow-listed: newer versions repeat whole requests,
 injected text included, in records of other types.

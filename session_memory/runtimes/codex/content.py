@@ -1,4 +1,4 @@
-"""What stands in the records of a rollout of Codex: texts of messages, calls with their arguments, outputs."""
+"""Reads the content of records of Codex: texts of messages, calls with their arguments, outputs."""
 
 from __future__ import annotations
 

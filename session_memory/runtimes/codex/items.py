@@ -1,4 +1,4 @@
-"""What a person saw of a turn in Codex: messages, and what was done, each with how it ended."""
+"""Reads the items of a turn in Codex, as a person saw it: messages, and what was done, each with how it ended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a line in a rollout of Codex means. Lines are those of Codex 0.77 to 0.169, and those of before September 2025.
+"""Decodes the lines of rollouts of Codex 0.77 to 0.169, and those of before September 2025.
 
 A rollout shows a turn twice: as the model saw it (`response_item`) and, in later versions (0.169, not yet 0.140), as a
 person saw it (`item_completed`), which alone names commands and files where the model writes JavaScript that calls the

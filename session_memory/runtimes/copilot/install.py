@@ -1,4 +1,4 @@
-"""Where Copilot looks for hooks and skills, and what its user types."""
+"""The install into Copilot: its hooks and skills, and the commands that its user types."""
 
 from __future__ import annotations
 

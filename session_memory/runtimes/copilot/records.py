@@ -1,6 +1,6 @@
-"""What a line in the events of a Copilot session means. Lines are those of Copilot CLI 1.0.64 to 1.0.102.
+"""Decodes the events of sessions of Copilot CLI 1.0.64 to 1.0.102.
 
-Each is `{type, data, id, timestamp, parentId}`. What a sub-agent did stands in the same file, with an `agentId`. A
+Each is `{type, data, id, timestamp, parentId}`. The events of a sub-agent are in the same file, with an `agentId`. A
 resume and a compaction rewrite nothing, and there is no record of a session's name (see files.given_name).
 """
 
@@ -50,7 +50,7 @@ _PUT_IN = ("skill-", "agent-", "system", "hook", "jit-", "instruction")  # how t
 
 
 class CopilotRecords(Records):
-    """What a sub-agent did stands among the session's own events."""
+    """Decodes events, among which are those of sub-agents."""
 
     def recognises(self, line: bytes) -> bool:
         return line.startswith(_START) and line.startswith(b'","data":{', line.find(b'"', len(_START)))

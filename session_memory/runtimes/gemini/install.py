@@ -1,4 +1,4 @@
-"""Where Gemini CLI looks for hooks and skills, and what its user types."""
+"""The install into Gemini CLI: its hooks and skills, and the commands that its user types."""
 
 from __future__ import annotations
 

@@ -165,8 +165,8 @@ def _header(path: str, head: bytes) -> Record:
 
 
 class ChatAddition:
-    """What is new in records of a chat, by its `mark`, which is brought up to date, and by those that its mirror has
-    already: where the chat is read `is_again` from its beginning, and where Gemini gives its prompts new ids."""
+    """The new part of the records of a chat, found by its `mark`, which is updated, and by the records in its mirror:
+    for a chat that is read `is_again` from its beginning, and for prompts to which Gemini gave new ids."""
 
     def __init__(self, mark: Mark, mirrored: Iterable[Record], *, is_again: bool) -> None:
         self._mark = mark

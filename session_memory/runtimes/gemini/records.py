@@ -1,4 +1,4 @@
-"""What a line in a chat of Gemini CLI means, or in the mirror that is kept of it (see mirrors.py).
+"""Decodes the lines of chats of Gemini CLI, and of their mirrors (see mirrors.py).
 
 A chat is a log of changes to a list of messages: a line is a message, `{"$set": ...}` or `{"$rewindTo": <id>}`. A
 message of the model comes first as it was said, and again with the calls that were made for it: then its calls alone
@@ -56,7 +56,7 @@ _NO_TOOLS: tuple[ToolUse, ...] = ()
 
 
 class GeminiRecords(Records):
-    """What was cancelled stays in the log: each message goes on from what stands before it."""
+    """Decodes messages; cancelled ones stay in the log, and each message continues the one before it."""
 
     TITLE_MARKS = (b'"summary"',)
 

@@ -1,4 +1,4 @@
-"""Where OpenCode looks for plugin files and skills, and what its user types."""
+"""The install into OpenCode: its plugin files and skills, and the commands that its user types."""
 
 from __future__ import annotations
 

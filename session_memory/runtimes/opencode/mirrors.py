@@ -179,8 +179,8 @@ class _Refresh:
 
 
 class Addition:
-    """What is to be added to the mirror of a session, which has this `mark`: its `lines`, and the `mark` behind them.
-    `goes_on` says that more is to come without another message. Raises sqlite3.Error, OSError."""
+    """The `lines` to add to the mirror of a session, which has this `mark`, and the `mark` behind them. If `goes_on`,
+    more follows without another message. Raises sqlite3.Error, OSError."""
 
     def __init__(self, database: DatabaseReader, session: SessionRow, mark: dict[str, Any], path: str) -> None:
         self._database = database

@@ -1,6 +1,6 @@
-"""What OpenCode wrote before it had a database: `storage/session/<project>/<session>.json`, `message/<session>/` and
-`part/<message>/`, a JSON file for each. They stay there when OpenCode imports them into its database, which it does for
-those of projects that it knows.
+"""Reads the files of OpenCode from before it had a database: `storage/session/<project>/<session>.json`,
+`message/<session>/` and `part/<message>/`, a JSON file for each. They stay there when OpenCode imports them into its
+database, which it does for those of projects that it knows.
 
 They are read as if they had been imported. Only upkeep and commands do that: no prompt waits for it.
 """

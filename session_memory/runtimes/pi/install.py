@@ -1,4 +1,4 @@
-"""Where Pi looks for extensions and skills, and what its user types."""
+"""The install into Pi: its extensions and skills, and the commands that its user types."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a line in a session file of Pi means. Session format versions 1 to 3."""
+"""Decodes the lines of session files of Pi, format versions 1 to 3."""
 
 from __future__ import annotations
 

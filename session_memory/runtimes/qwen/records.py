@@ -1,4 +1,4 @@
-"""What a line in a chat of Qwen Code means. Records are those of Qwen Code 0.11 to 0.24."""
+"""Decodes the lines of chats of Qwen Code 0.11 to 0.24."""
 
 from __future__ import annotations
 
