@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
+
 from bench.collisions import KINDS, Counts, is_good, play, table, total
 
 
@@ -13,6 +15,7 @@ def test_what_happens_in_a_clone_is_told_and_nothing_else() -> None:
     assert is_good(counts), table(counts)
 
 
+@pytest.mark.slow
 def test_what_is_rare_in_a_clone_is_told_too() -> None:
     counts = total([play(seed, is_hard=True) for seed in range(20, 28)])
     assert counts.due.total() > 30

@@ -38,6 +38,7 @@ def times(path: Path, format: str) -> list[float]:
     return [entry.timestamp for entry in entries if entry is not None and entry.timestamp is not None]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("format", FORMATS)
 def test_the_same_seed_and_arguments_give_the_same_bytes(texts, tmp_path, format):
     write_session(tmp_path / "one.jsonl", author(texts), format)
@@ -47,6 +48,7 @@ def test_the_same_seed_and_arguments_give_the_same_bytes(texts, tmp_path, format
     assert (tmp_path / "one.jsonl").read_bytes() != (tmp_path / "other.jsonl").read_bytes()
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("format", FORMATS)
 def test_a_transcript_has_the_size_that_was_asked_for(texts, tmp_path, format):
     bytes_by_kind = write_session(tmp_path / "a.jsonl", author(texts), format)
