@@ -195,6 +195,7 @@ class Trial:
         return [f"{where}: {problem}" for problem in found]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("name", WORKS)
 @pytest.mark.timeout(3600)
 def test_a_write_that_fails_loses_nothing(name: str, injector: Path, tmp_path: Path) -> None:

@@ -77,6 +77,7 @@ def put(path, kind):
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
 
 
+@pytest.mark.sample(6)
 @pytest.mark.parametrize("kind", [*CONTENTS, *NO_FILES])
 def test_hook_and_commands_refuse_it_at_once_and_name_it(tmp_path, kind):
     plain = PlainUser(tmp_path)

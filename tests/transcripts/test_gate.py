@@ -265,6 +265,7 @@ WAYS = {
 }
 
 
+@pytest.mark.sample(64)
 @pytest.mark.parametrize("reader", READERS)
 @pytest.mark.parametrize("way", WAYS)
 def test_what_is_hidden_is_told_by_no_reader(tmp_path: Path, way: str, reader: str) -> None:
@@ -283,6 +284,7 @@ COUNTING = [
 ]  # fmt: skip
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("way", WAYS)
 def test_what_is_hidden_is_told_by_no_command_that_counts(tmp_path: Path, way: str) -> None:
     machine = Machine(tmp_path)
