@@ -26,7 +26,7 @@ from ..store.search.query import STOP_WORDS
 from ..store.sqlite.exclusions import Stamp
 from ..store.sqlite.memory_index import IndexedMemory
 from ..system.branches import Branches
-from ..system.files import open_regular, read_at, write_atomically
+from ..system.files import open_regular, read_at, read_whole, write_atomically
 from ..system.git import find_worktree
 from ..text.format import one_line, shorten
 from ..text.sanitize import all_for_prompt
@@ -42,33 +42,7 @@ _HURDLES = {"preference": 1.25, "person": 1.25}
 _HURDLE = 1.5
 _OF_EPISODE = 1.4  # total weight of its title's terms, which describe it less well
 _COMMON = 0.5  # factor for a word that occurs in prompts about anything
-_COMMON_WORDS = """
-able access account action actual add address admin agent allow already always answer api app apply approach area
-argument array ask back bad base begin best better big bit block body branch break bug build button call cargo case
-change char chat check choose class clean clear cli click client close code column command comment commit common
-compare complete component config configuration connect contain content continue convert copy correct count create
-css current custom data database date day debug default define delete depend deploy describe design detail dev
-develop diff different directory display dist doc document down download drop easy edit email empty enable end
-endpoint ensure entry env error even everything example exist expect explain export extend fail false fast feature
-feel field file fill filter final find fine first fix flag folder follow form format found framework full function
-generate get git give go good great group guess handle happen hard header hello help hide hour html id idea image
-implement import improve include index info initial input insert inside install instance instead int interface issue
-item job js json jsx keep key kind know label language large last late layout lead learn leave length less let level
-lib library like limit line link list little load local log login long look loop lot low main maintain make manage
-many mark match matter md mean menu merge message method minute miss mode model module month move multiple name need
-never new next nice night nothing npm npx number object ok okay old open option order output package page parameter
-parse part pass password path pattern people perform place plan pnpm point possible post pr prepare present press
-prevent previous print problem process produce product program project prompt properly provide public pull push put
-py pytest query question quick quite read real reason receive recent refactor reference release remember remind
-remove rename repeat replace repo repository request require reset resource respond response rest result return
-review rewrite right root row rule run save say screen script search second section see seem select send separate
-server service session set setup several share short show side similar simple since single size slow small solution
-sort source space spec specific split src stack start state static status step still stop store string structure
-stuff style suggest summary support sure switch system tab table tag take talk task tell template test text thank
-thing think time title today together toml tomorrow tool top total track transform tree true try ts tsx turn two
-type typo ui understand undo unit unused update upload url use user usual util valid value variable version via view
-wait want warn watch way week well whole wide window wish word work world write wrong yaml yarn year yes yesterday
-"""
+_COMMON_WORDS = read_whole(os.path.join(os.path.dirname(os.path.abspath(__file__)), "common_words.txt")).decode()
 _NOT_ABOUT = frozenset(term for word in STOP_WORDS for term in terms(word))
 _SILENT = f" {' '.join(sorted(_NOT_ABOUT))} ".encode().ljust(TEXTS_AT - SILENT_AT)
 _IN_MOST = frozenset(term for word in _COMMON_WORDS.split() for term in terms(word)) - _NOT_ABOUT
