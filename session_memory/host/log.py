@@ -7,8 +7,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
-from filelock import FileLock, Timeout
-
 from ..errors import LockedError
 from ..settings.host_layout import Layout
 from ..system.files import open_private
@@ -55,6 +53,8 @@ WAIT_SECONDS = 0.5  # longer than `is_running` holds it
 @contextmanager
 def host_lock(layout: Layout) -> Iterator[None]:
     """Hold the lock of the host's directory until the block ends. Raises LockedError if another host runs there."""
+    from filelock import FileLock, Timeout  # the help is shown without any package
+
     try:
         with FileLock(layout.lock_file, timeout=WAIT_SECONDS, mode=0o600):
             yield
@@ -64,6 +64,8 @@ def host_lock(layout: Layout) -> Iterator[None]:
 
 def is_running(layout: Layout) -> bool:
     """Return whether a host runs in the directory; False if the directory is not writable."""
+    from filelock import FileLock, Timeout  # the help is shown without any package
+
     try:
         with FileLock(layout.lock_file, timeout=0, mode=0o600):
             return False

@@ -10,7 +10,7 @@ from argparse import ArgumentTypeError
 
 import pytest
 from records import exchange, user
-from store_scene import COMMAND, MONDAY, StoreUser
+from store_scene import COMMAND, MONDAY, ROOT, StoreUser
 
 from session_memory.cli import ALIASES, COMMANDS
 from session_memory.commands.arguments import point_in_time
@@ -28,6 +28,13 @@ def test_every_subcommand_is_listed_and_explains_itself(machine):
         assert re.search(rf"^    {name}\b", listed, re.MULTILINE)
         done = machine.run(name, "--help")
         assert (done.returncode, done.stdout.startswith(f"usage: session-memory {name}")) == (0, True)
+
+
+def test_help_and_version_need_no_package(machine):
+    for option in ("--help", "--version"):
+        code = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from session_memory.cli import main; main([{option!r}])"
+        done = machine.run_command(sys.executable, "-I", "-S", "-c", code)
+        assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_former_names_of_commands_still_work_and_are_not_listed(machine):
