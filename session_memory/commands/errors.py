@@ -7,6 +7,7 @@ import sys
 from typing import Any
 
 from ..errors import WrongCallError
+from ..patterns.failures import ErrorQuery
 from ..patterns.habits import ErrorMatch, matching_errors
 from ..store.sqlite.tool_uses import conversation_steps
 from ..store.values import Filter
@@ -45,8 +46,9 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _find(opened: OpenStore, text: str, wanted: Filter) -> int:
     refresh(opened)
-    everywhere = conversation_steps(opened.store, wanted._replace(limit=NO_LIMIT), with_errors=True)
-    found = matching_errors(text, everywhere)
+    query = ErrorQuery(text)
+    everywhere = conversation_steps(opened.store, wanted._replace(limit=NO_LIMIT), failing=query.similarity)
+    found = matching_errors(query, everywhere)
     shown = found[: wanted.limit]
     if not found:
         check_names(opened, wanted)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..text.format import one_line, shorten
@@ -89,11 +90,24 @@ def similarity(wanted: str, error: str) -> float:
     return 0.0
 
 
-def best_similarity(wanted: str, error: str) -> float:
-    """Return the highest similarity between a distinctive line of `wanted` and an error."""
-    lines = [normalised(line) for line in wanted.splitlines() if line.strip()]
-    telling = [line for line in lines if len(_telling(line)) >= LEAST_WORDS] if len(lines) > 1 else lines
-    return max([similarity(line, normalised(error)) for line in telling or lines], default=0.0)
+class ErrorQuery:
+    """An error to look for, of one or more lines. If there are several, only lines as distinctive as an error count."""
+
+    def __init__(self, text: str) -> None:
+        lines = [normalised(line) for line in text.splitlines() if line.strip()]
+        telling = [line for line in lines if len(_telling(line)) >= LEAST_WORDS] if len(lines) > 1 else lines
+        self._lines = telling or lines
+        self._words = [_telling(line) for line in self._lines]
+        self.similarity = cache(self._similarity)  # a store has the same errors again and again
+
+    def _similarity(self, error: str) -> float:
+        """Return the highest similarity between a line and an error."""
+        raw, found = error.lower(), 0.0
+        for line, words in zip(self._lines, self._words):
+            shared = sum([word in raw for word in words])
+            if shared == len(words) or shared >= LEAST_WORDS:  # else it cannot be similar, which is seen at once
+                found = max(found, similarity(line, normalised(error)))
+        return found
 
 
 def _telling(error: str) -> set[str]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ..text.shell_commands import LOOKING, family
 from ..text.shell_effects import EDIT, effects_of
-from .failures import Failure, best_similarity, failures, is_failure, normalised, what_followed
+from .failures import ErrorQuery, Failure, failures, is_failure, normalised, what_followed
 
 if TYPE_CHECKING:
     from ..store.sqlite.tool_uses import ConversationSteps
@@ -100,12 +100,12 @@ def short_names(found: Habits) -> dict[str, str]:
     return names
 
 
-def matching_errors(wanted: str, found: Iterable[ConversationSteps]) -> list[ErrorMatch]:
-    """Return the errors that match a line of `wanted`: the closest first, then solved ones, then the latest."""
+def matching_errors(query: ErrorQuery, found: Iterable[ConversationSteps]) -> list[ErrorMatch]:
+    """Return the errors that match the query: the closest first, then solved ones, then the latest."""
     seen = []
     for conversation, steps in found:
         for failure in failures(steps):
-            similarity = best_similarity(wanted, failure.tool.error)
+            similarity = query.similarity(failure.tool.error)
             if similarity:
                 name = _label(failure.tool)
                 seen.append(ErrorMatch(conversation, failure, name, similarity, what_followed(failure)))

@@ -86,13 +86,15 @@ def search_store(
 def errors_in_store(location: StoreLocation, text: str, own_session: str) -> list[ErrorMatch]:
     """Return earlier occurrences of an error in a store, as `session-memory errors` does, the best match first. Raises
     SessionMemoryError, ImportError."""
+    from ..patterns.failures import ErrorQuery
     from ..patterns.habits import matching_errors
     from ..store.sqlite.tool_uses import conversation_steps
     from ..store.values import Filter
 
     with _question(location, own_session) as (store, *_):
         wanted = Filter(homes=location.homes, limit=_EVERY)
-        return matching_errors(text, conversation_steps(store, wanted, with_errors=True))
+        query = ErrorQuery(text)
+        return matching_errors(query, conversation_steps(store, wanted, failing=query.similarity))
 
 
 def note(text: str) -> None:

@@ -10,7 +10,7 @@ import pytest
 from stored import HOUR, START, Stored, talk
 
 from session_memory.patterns.failures import (
-    best_similarity,
+    ErrorQuery,
     failures,
     is_failure,
     normalised,
@@ -151,8 +151,8 @@ class TestLikeErrors:
 
     def test_a_line_of_many_that_says_little_is_no_error(self):
         trace = "Traceback (most recent call last):\n  build()\nRuntimeError: the moon is not there today"
-        assert best_similarity(trace, "build: nothing to do here") == 0.0
-        assert best_similarity(trace, "RuntimeError: the moon is not there today") == 1.0
+        assert ErrorQuery(trace).similarity("build: nothing to do here") == 0.0
+        assert ErrorQuery(trace).similarity("RuntimeError: the moon is not there today") == 1.0
 
 
 def tools(*uses: tuple[str, ...]) -> list[StoredEntry]:
@@ -268,8 +268,9 @@ class TestPatterns:
 
 class TestSeenErrors:
     def find(self, stored: Stored, text: str, **wanted: object) -> list[tuple[int, str]]:
-        everywhere = conversation_steps(stored.store, EVERYTHING._replace(**wanted), with_errors=True)
-        return [(one.conversation.id, one.solved) for one in matching_errors(text, everywhere)]
+        query = ErrorQuery(text)
+        everywhere = conversation_steps(stored.store, EVERYTHING._replace(**wanted), failing=query.similarity)
+        return [(one.conversation.id, one.solved) for one in matching_errors(query, everywhere)]
 
     def test_an_error_is_found_again_with_what_solved_it(self, stored):
         one = stored.add(

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from ...system.sqlite import explained, fetch
 from ..values import Conversation, Filter, StoredEntry
 from .engine import SqliteStore
 from .exclusions import HIDDEN_MESSAGES, LISTED, item_shown, unless_private
-from .rows import CONVERSATIONS, conversation_columns, conversation_of, where
+from .rows import CONVERSATIONS, conversation_columns, conversation_of, ids_of, where
 
 _STEPS = """
     SELECT id, 'tool', argument, timestamp, '', byte_offset, message, name, kind,
@@ -18,10 +18,7 @@ _STEPS = """
     UNION ALL SELECT id, 'user', '', timestamp, '', byte_offset, message, '', '', '', '', NULL, NULL
     FROM memory_transcript_entries WHERE id BETWEEN ?1 AND ?2 AND role = 'user' {shown} ORDER BY 1
 """
-_HAS_ERROR = (
-    " AND EXISTS (SELECT 1 FROM memory_tool_uses AS t "
-    "WHERE t.id BETWEEN c.first_item AND c.last_item AND t.outcome = 'error')"
-)
+_HAS_ITEM = " AND EXISTS (SELECT 1 FROM carray(?) AS item WHERE item.value BETWEEN c.first_item AND c.last_item)"
 
 
 class ConversationSteps(NamedTuple):
@@ -32,11 +29,18 @@ class ConversationSteps(NamedTuple):
     steps: list[StoredEntry]
 
 
-def conversation_steps(store: SqliteStore, wanted: Filter, *, with_errors: bool = False) -> Iterator[ConversationSteps]:
-    """Yield the conversations that fit, `with_errors` only those with a failed tool use, the latest first."""
+def conversation_steps(
+    store: SqliteStore, wanted: Filter, *, failing: Callable[[str], object] | None = None
+) -> Iterator[ConversationSteps]:
+    """Yield the conversations that fit, the latest first, at most `wanted.limit`; `failing`: only those in which a tool
+    use failed with an error of which it returns something true. Raises DatabaseError."""
     excluding = store.is_excluding()
     condition, values = where(wanted)
-    condition += _HAS_ERROR if with_errors else ""
+    if failing:
+        with explained(store.path):
+            errors = store.connection.execute("SELECT id, error FROM memory_tool_uses WHERE outcome = 'error'")
+            condition += _HAS_ITEM
+            values = (*values, ids_of([id for id, error in errors if failing(error or "")]))
     condition += f" AND {LISTED} AND f.id NOT IN (SELECT file_id FROM memory_excluded_files)" if excluding else ""
     steps_sql = _STEPS.format(shown=f"AND {item_shown('id')}" if excluding else "")
     sql = (
