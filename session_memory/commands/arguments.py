@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 HOME = "an agent's home, a host, or a runtime's directory (~/.claude); default: found from the current directory"
 NO_LIMIT = 10**9  # as a filter's limit
+LARGEST = 10**12  # number that SQLite can still multiply
 
 
 def add_common(
@@ -104,17 +105,17 @@ def repository_directories(path: str) -> tuple[str, ...]:
 
 
 def not_negative(text: str) -> int:
-    """Return a whole number. Raises ArgumentTypeError."""
+    """Return a whole number, LARGEST for a larger one. Raises ArgumentTypeError."""
     if not text.isdecimal():
         raise argparse.ArgumentTypeError(f"{text!r} is no number, 0 or above")
-    return int(text)
+    return LARGEST if len(text) > len(str(LARGEST)) else min(int(text), LARGEST)
 
 
 def positive(text: str) -> int:
-    """Return a whole number above 0. Raises ArgumentTypeError."""
-    if not text.isdecimal() or not int(text):
+    """Return a whole number above 0, LARGEST for a larger one. Raises ArgumentTypeError."""
+    if not text.isdecimal() or not not_negative(text):
         raise argparse.ArgumentTypeError(f"{text!r} is no number above 0")
-    return int(text)
+    return not_negative(text)
 
 
 def point_in_time(text: str, now: float | None = None) -> int:

@@ -27,10 +27,13 @@ def exit_code(command: Callable[[], int], how_to_add: Callable[[str], str] = lam
     """Run a command and return its exit code. For a SessionMemoryError, an OSError or a missing package, print one line
     and a hint to stderr and return 1 (2 for a WrongCallError). Print `?` for characters that stdout's encoding lacks.
     `how_to_add` returns the hint for a missing module."""
+    _open_closed_streams()
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="replace")
     try:
-        return command()
+        code = command()
+        sys.stdout.flush()  # else a full disk is noticed when nothing can report it
+        return code
     except SessionMemoryError as error:
         print_error(str(error), error.hint)
         return 2 if isinstance(error, WrongCallError) else 1
@@ -38,14 +41,32 @@ def exit_code(command: Callable[[], int], how_to_add: Callable[[str], str] = lam
         if not error.name or error.name.partition(".")[0] in (__package__.partition(".")[0], *sys.stdlib_module_names):
             raise  # a bug of ours
         print_error(f"{error.name} is needed for this, and not installed", how_to_add(error.name))
-    except BrokenPipeError:  # for example closed by `| head`; flushing the rest must not fail at exit
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except BrokenPipeError:  # for example closed by `| head`
+        pass
     except OSError as error:
         print_error(described(error))
     except KeyboardInterrupt:
         print(f"\n{NAME}: stopped; running it again goes on from here", file=sys.stderr)
         return 130
+    finally:
+        _drop_unwritten_output()
     return 1
+
+
+def _open_closed_streams() -> None:
+    """Open the null device for each standard stream that the caller has closed (`>&-`): a file that is opened later
+    would take its number, and get what is printed."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115  open to the end
+
+
+def _drop_unwritten_output() -> None:
+    """Drop what stdout cannot write (a closed pipe, a full disk): flushing it at exit would print a traceback."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def print_error(text: str, hint: str = "") -> None:

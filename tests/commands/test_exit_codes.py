@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import shlex
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from store_scene import StoreUser, trip
+from store_scene import COMMAND, StoreUser, trip
 
 from session_memory.cli import COMMANDS, main
 
@@ -150,3 +151,33 @@ def test_what_is_not_there_is_1_and_said(
     assert run(line) == 1
     said = capsys.readouterr()
     assert said.out + said.err
+
+
+@pytest.mark.parametrize(
+    ("redirection", "code", "said"), [(">&-", 0, ""), ("> /dev/full", 1, "no space left"), ("2>&- <&-", 0, "")]
+)
+def test_a_stream_that_is_closed_or_full_ends_no_command_in_a_traceback(
+    tmp_path: Path, redirection: str, code: int, said: str
+) -> None:
+    user = StoreUser(tmp_path)
+    user.session("trip", *trip())
+    assert user.run("ingest").returncode == 0
+    for words in ("search trip", "sessions --home .", "conversations", "show 1", "costs --json"):
+        script = f'"{sys.executable}" -c "{COMMAND}" {words} {redirection}'
+        done = user.run_command("/bin/sh", "-c", script)
+        assert (done.returncode, "Traceback" in done.stderr, said in done.stderr) == (code, False, True), words
+
+
+def test_a_number_beyond_all_is_as_many_as_there_are(tmp_path: Path) -> None:
+    user = StoreUser(tmp_path)
+    user.session("trip", *trip())
+    large = "9" * 5000
+    for words in (
+        ["search", "trip", "--limit"],
+        ["conversations", "--limit"],
+        ["memories", "--limit"],
+        ["read", "trip", "--lines"],
+    ):
+        done = user.run(*words, large)
+        assert (done.returncode in (0, 1), "Traceback" in done.stderr) == (True, False), words
+    assert "no conversation" in user.run("show", large).stderr
