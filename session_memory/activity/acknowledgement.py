@@ -26,7 +26,7 @@ If MOST_BYTES end the search (20 ms), the update is repeated, and the log says w
 from __future__ import annotations
 
 from ..runtimes.records import CALLS, INJECTED, LINKS, MESSAGES, Injected, ParentLink
-from ..system.files import is_file, open_regular, os, read_at
+from ..system.files import Opened, is_file, os, read_at
 from ..system.json import objects_in
 from ..transcripts.cursor import id_checksum
 from ..transcripts.entries import Entry
@@ -240,8 +240,7 @@ def _searched(last: Cursor, own: OwnSession) -> _Search:
 
 def _look_through(path: str, offset: int, search: _Search) -> bool:
     """Search the lines of a transcript from `offset` on, within MOST_BYTES. Raises OSError."""
-    descriptor = open_regular(path)
-    try:
+    with Opened(path) as descriptor:
         size = os.fstat(descriptor).st_size
         # Some runtimes rewrite the file as they open it.
         start = offset if offset <= size else max(0, size - WINDOW_BYTES)
@@ -260,8 +259,6 @@ def _look_through(path: str, offset: int, search: _Search) -> bool:
             search.read(b"".join(pieces))
         search.is_cut = end < size and not search.is_over
         return True
-    finally:
-        os.close(descriptor)
 
 
 def _size(path: str) -> int:

@@ -30,10 +30,6 @@ class FileAction:
     `is_elsewhere` marks an action on another machine's copy of the file.
     """
 
-    __slots__ = (
-        "call_id", "is_command", "is_doubtful", "is_elsewhere", "kind", "offset", "path", "time", "transcript", "words",
-    )  # fmt: skip
-
     def __init__(
         self, kind: str, path: str, place: tuple[float, int, str], *, is_command: bool = False,
         words: Iterable[str] = (), transcript: str = "", is_doubtful: bool = False, is_elsewhere: bool = False,
@@ -117,13 +113,12 @@ def _sub_agent_entries(path: str, runtime: Runtime, offsets: dict[str, int], old
     """Return the entries of a transcript behind its offset, which advances. Raises OSError."""
     from itertools import takewhile
 
-    from ..system.files import open_regular, os
+    from ..system.files import Opened, os
     from ..transcripts.entries import Entry
     from ..transcripts.lines import first_line, last_line_end, lines_forward
     from ..transcripts.reader import TranscriptReader
 
-    descriptor = open_regular(path)
-    try:
+    with Opened(path) as descriptor:
         status = os.fstat(descriptor)
         start = offsets.get(path, 0)
         if status.st_size == start or (path not in offsets and status.st_mtime < oldest):
@@ -136,7 +131,5 @@ def _sub_agent_entries(path: str, runtime: Runtime, offsets: dict[str, int], old
         read = list(reader.forward(takewhile(lambda _: reader.decoded < DECODED_BYTES, lines)))
         offsets.pop(path, None)
         offsets[path] = reader.reached
-    finally:
-        os.close(descriptor)
     entries = [one for one in read if isinstance(one, Entry)]
     return [one for one in entries if (one.timestamp or 0.0) >= oldest and not one.is_copy]

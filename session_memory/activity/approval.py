@@ -45,8 +45,6 @@ class Objection:
     `time`, or with path '' was active then in the worktree. `command` is the git command in question. If it
     `is_possible`, not all entries of the session could be read."""
 
-    __slots__ = ("command", "is_possible", "name", "path", "session", "time")
-
     def __init__(
         self, session: str, name: str, time: float, path: str = "", command: str = "", *, is_possible: bool = False
     ) -> None:
@@ -216,8 +214,6 @@ def _is_there(path: str) -> bool:
 class Reach:
     """Reach of a command: with `moves` the whole worktree, which is then at another commit; else the uncommitted work
     below one of `paths` (absolute; '' for the whole worktree)."""
-
-    __slots__ = ("moves", "paths")
 
     def __init__(self, paths: tuple[str, ...] = (), *, moves: bool = False) -> None:
         self.paths = paths

@@ -30,8 +30,6 @@ class Call:
     """A planned edit of the file at `path` (absolute); `agent` is the sub-agent that makes it, '' for the session's
     own."""
 
-    __slots__ = ("agent", "call_id", "path")
-
     def __init__(self, path: str, call_id: str = "", agent: str = "") -> None:
         self.path = path
         self.call_id = call_id

@@ -8,7 +8,7 @@ decoding the cursors. It stays for 0.35 x of a bare start with 1,000 other sessi
 from __future__ import annotations
 
 from ..system.deadline import Deadline
-from ..system.files import is_regular, open_regular, os, path_stamp, read_at, stamp_of
+from ..system.files import Opened, is_regular, os, path_stamp, read_at, stamp_of
 from ..system.json import decode
 
 TYPE_CHECKING = False
@@ -33,8 +33,6 @@ _LARGE_PRIME = (1 << 61) - 1
 class Observation:
     """The other `sessions`, and `statuses` with the `stat` of those that exist. A session that a rule hides by its name
     or id is left out: its file is not even looked at."""
-
-    __slots__ = ("_deadline", "sessions", "statuses")
 
     def __init__(self, own: OwnSession, sessions: Iterable[Session], settings: Settings) -> None:
         self.sessions = list(sessions)
@@ -104,7 +102,7 @@ def head_stamp(git_dir: str) -> list[int]:
 
 
 def is_head_known(own: Cursor | None, directory: str) -> bool:
-    """Check if HEAD is where it was when the session's `own` cursor was made."""
+    """Check that HEAD has not moved since the session's `own` cursor was made."""
     if own is None or own.get("directory") != directory:
         return False
     git_dir = own.get("git", "")
@@ -121,13 +119,10 @@ def standstill(own: OwnSession, observed: Observation, first_sight_seconds: floa
 def is_standstill(own: OwnSession, observed: Observation, first_sight_seconds: float) -> bool:
     """Check if the last prompt had nothing to report and its fingerprint is still the same."""
     try:
-        descriptor = open_regular(own.cursor_file)
+        with Opened(own.cursor_file) as descriptor:
+            head = read_at(descriptor, 0, _STANDSTILL_BYTES)
     except OSError:
         return False
-    try:
-        head = read_at(descriptor, 0, _STANDSTILL_BYTES)
-    finally:
-        os.close(descriptor)
     if not head.startswith(_STANDSTILL_START):
         return False
     kept, found, _ = head[len(_STANDSTILL_START) :].partition(_STANDSTILL_END)
@@ -157,11 +152,6 @@ class OwnSession:
     current prompt's: a prompt in the middle of a turn has the turn's. `process` names the runtime's process. Both are
     '' if unknown. `known_sub_agents` are those of a Session.
     """
-
-    __slots__ = (
-        "cursor_file", "deadline", "directory", "home", "keeps_transcript", "key", "known_sub_agents", "path",
-        "process", "prompt_id", "runtime",
-    )  # fmt: skip
 
     def __init__(
         self, key: str, runtime: Runtime, cursor_file: str, path: str = "", directory: str = "",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..system.files import open_regular, os
+from ..system.files import Opened, os
 from ..text.sanitize import beginning, for_people
 from ..transcripts.cursor import id_checksum, make_cursor, resume_offset
 from ..transcripts.entries import Session
@@ -40,9 +40,7 @@ RECENT_IDS = 4  # of the last entries, which find their place in a rewritten fil
 
 
 class Budget:
-    """How many bytes may still be `decoded` and `read`, of all transcripts; of one at most `of_one` are decoded."""
-
-    __slots__ = ("decoded", "of_one", "read")
+    """Bytes that may still be `decoded` and `read`, of all transcripts; of one at most `of_one` are decoded."""
 
     def __init__(self, decoded: int = PROMPT_BYTES, read: int = SKIPPED_BYTES) -> None:
         self.decoded = decoded
@@ -64,11 +62,6 @@ class NewEntries:
     `is_first_sight` that there was no cursor; `bytes_read` how much was read; `unreadable` how many records could not
     be decoded.
     """
-
-    __slots__ = (
-        "bytes_read", "cursor", "entries", "is_first_sight", "is_partial", "lowest", "runtime", "session", "title",
-        "titled", "unreadable",
-    )  # fmt: skip
 
     def __init__(self, session: Session, runtime: Runtime) -> None:
         self.session = session
@@ -121,7 +114,7 @@ def read_changed(
 
 def read_own(own: OwnSession, cursor: Cursor | None, now: float, oldest: float) -> NewEntries:
     """Return the new entries of the own transcript. Raises OSError."""
-    with _Opened(own.path) as descriptor:
+    with Opened(own.path) as descriptor:
         new = NewEntries(Session("", own.path), own.runtime)
         _Reader(new, descriptor, Budget()).read(cursor, now, oldest, FIRST_SIGHT_BYTES)
         return new
@@ -129,7 +122,7 @@ def read_own(own: OwnSession, cursor: Cursor | None, now: float, oldest: float) 
 
 def entries_back_to(runtime: Runtime, path: str, oldest: float) -> list[Entry]:
     """Return the last entries of a transcript, back to the time `oldest`, within BACK_BYTES. Raises OSError."""
-    with _Opened(path) as descriptor:
+    with Opened(path) as descriptor:
         reader = _Reader(NewEntries(Session("", path), runtime), descriptor, Budget(read=BACK_BYTES))
         end = last_line_end(descriptor, 0, os.fstat(descriptor).st_size, SKIPPED_BYTES)
         return reader.read_back(0, end or 0, oldest)
@@ -140,7 +133,7 @@ def cursors_at_end(changed: list[Changed], now: float, deadline: Deadline) -> di
     cursors: dict[str, Cursor] = {}
 
     def take(one: Changed) -> None:
-        with _Opened(one[0].path) as descriptor:
+        with Opened(one[0].path) as descriptor:
             status = os.fstat(descriptor)
             end = last_line_end(descriptor, 0, status.st_size, SKIPPED_BYTES)
             if end is not None:
@@ -156,7 +149,7 @@ def read_other_titles(new: NewEntries) -> None:
     if new.lowest or end <= BRIEF_OWNER_BYTES:  # else all of it was read, but some owners were not searched for
         end = new.lowest
     if new.entries and new.titled < end:
-        with _Opened(new.session.path) as descriptor:
+        with Opened(new.session.path) as descriptor:
             owner = TitleOwner(new.runtime.session_id_of(new.session.path), descriptor)
             reader = TranscriptReader(new.runtime, first_line(descriptor), owner=owner)
             reader.take_titles(descriptor, new.titled, end)
@@ -174,24 +167,10 @@ def kept_title(title: tuple[int, str]) -> tuple[int, str]:
     return rank, for_people(beginning(text, longest + SECRET_CHARACTERS))[:longest]
 
 
-class _Opened:
-    """A descriptor of a regular file, closed at the end of the block. Raises OSError."""
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-
-    def __enter__(self) -> int:
-        self._descriptor = open_regular(self._path)
-        return self._descriptor
-
-    def __exit__(self, *_: object) -> None:
-        os.close(self._descriptor)
-
-
 def _read_session(
     new: NewEntries, cursor: Cursor | None, now: float, oldest: float, first_sight: int, budget: Budget
 ) -> bool:
-    with _Opened(new.session.path) as descriptor:
+    with Opened(new.session.path) as descriptor:
         reader = _Reader(new, descriptor, budget)
         reader.read(cursor, now, oldest, first_sight)
         if new.entries and new.cursor:

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from ..settings.compiled import stamp
 from ..settings.homes import PROMPT_INDEX
-from ..system.files import open_regular, os, read_at
+from ..system.files import Opened, read_at
 from ..system.json import decode
 from ..text.format import shorten
 
@@ -110,22 +110,19 @@ def relevant(directory: str, prompt: str, max_characters: int, session: Prompted
     if max_characters < len(INTRODUCTION) + SHORTEST:
         return nothing
     try:
-        descriptor = open_regular(f"{directory}/{PROMPT_INDEX}")
+        with Opened(f"{directory}/{PROMPT_INDEX}") as descriptor:
+            head = read_at(descriptor, 0, TEXTS_AT)
+            if not head.startswith(MAGIC):
+                if head.startswith(MAGIC[:-1]):  # of another version: the next memories rewrite it
+                    return nothing
+                raise ValueError(f"{directory}/{PROMPT_INDEX}: not an index of memories")
+            found = _found(descriptor, head, prompt[:PROMPT_CHARACTERS], session)
+            # A rule may exclude what is in it: the next look at the memories rewrites it.
+            if not found or not _is_current(made_of(descriptor)["settings"]):
+                return nothing
+            return _composed(found, max_characters)
     except FileNotFoundError:
         return nothing
-    try:
-        head = read_at(descriptor, 0, TEXTS_AT)
-        if not head.startswith(MAGIC):
-            if head.startswith(MAGIC[:-1]):  # of another version: the next memories rewrite it
-                return nothing
-            raise ValueError(f"{directory}/{PROMPT_INDEX}: not an index of memories")
-        found = _found(descriptor, head, prompt[:PROMPT_CHARACTERS], session)
-        # A rule may exclude what is in it: the next look at the memories rewrites it.
-        if not found or not _is_current(made_of(descriptor)["settings"]):
-            return nothing
-        return _composed(found, max_characters)
-    finally:
-        os.close(descriptor)
 
 
 def made_of(descriptor: int) -> dict[str, Any]:

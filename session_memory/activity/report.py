@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..system.files import is_file, open_regular, os
+from ..system.files import Opened, is_file, os
 from ..text.format import one_line, shorten
 from ..text.paths import relative, resolved
 from ..text.sanitize import for_people
@@ -38,11 +38,6 @@ class SessionSummary:
     none), `edited_files` are the distinct paths in their order, relative to the first working directory if below it,
     the times are in seconds since the epoch (None if no entry has one).
     """
-
-    __slots__ = (
-        "commands", "edited_files", "files_read", "first_request", "first_timestamp", "last_assistant_text",
-        "last_timestamp", "messages",
-    )  # fmt: skip
 
     def __init__(self) -> None:
         self.first_request = ""
@@ -107,11 +102,6 @@ class Report:
 
     `entries` are those that may be reported. `runtime` is '' if it is this session's. What it did up to `since`, in
     seconds since the epoch, was forgotten."""
-
-    __slots__ = (
-        "entries", "is_partial", "last_active", "may_quote", "name", "place", "runtime", "since", "summary", "title",
-        "with_text",
-    )  # fmt: skip
 
     def __init__(
         self, name: str, summary: SessionSummary, *, last_active: float, place: tuple[str, str] = ("", ""),
@@ -311,8 +301,7 @@ def count_visible(unread: Sequence[Session], cursors: Mapping[str, Cursor], sett
 def _from_head(session: Session, runtime: Runtime, by_name: bool) -> list[tuple[Session, str, str]]:
     """Return the session with its directory and title from the beginning of its transcript, and from all of it if a
     rule may name it; [] if that is too long to search. Raises OSError."""
-    descriptor = open_regular(session.path)
-    try:
+    with Opened(session.path) as descriptor:
         size = os.fstat(descriptor).st_size
         if by_name and size > MOST_SEARCHED_BYTES:
             return []
@@ -322,5 +311,3 @@ def _from_head(session: Session, runtime: Runtime, by_name: bool) -> list[tuple[
             reader.take_titles(descriptor, 0, size)
         head = TranscriptHead(runtime, descriptor, owner)
         return [(session, for_people(head.cwd), head.best_title(max(reader.title, (FIRST_PROMPT_RANK, "")))[1])]
-    finally:
-        os.close(descriptor)

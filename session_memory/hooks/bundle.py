@@ -7,9 +7,8 @@ into directories, and opens, checks and reads a file. The entries in `hooks/` lo
     in HEAD_BYTES: the interpreter's magic number, as a .pyc does, then (code of bundle_finder, contents), marshalled
     the codes of each group of modules, marshalled as one tuple, of which only the groups are read that are imported
 
-It is not loaded by an interpreter with another magic number, nor where it is cut off, and none of its modules where the
-source has another size or mtime than the one that it was made from: then the source is loaded, as all of them are in a
-plugin or a checkout.
+An interpreter with another magic number does not load it, nor if it is cut off. A module whose source has another size
+or mtime by now is loaded from its source, as all of them are in a plugin or a checkout.
 """
 
 from __future__ import annotations
@@ -32,8 +31,8 @@ if TYPE_CHECKING:
 FILE = "prompt.bundle"  # in the program's directory; the entries know the name and HEAD_BYTES too
 HEAD_BYTES = 16 * 1024
 _PACKAGE = "session_memory"
-# What prompts load, each with what it imports at its head and no group before it has: together what every one of them
-# does, and what nearly each does that has something to tell. What several of these import comes before them, singly.
+# Modules that prompts load, each with its imports that no group before it has: in one group those of every prompt, in
+# another those of nearly each prompt with news. Before them, singly, stand modules that several of these import.
 _RUNTIMES = ("pi", "codex", "qwen", "copilot", "opencode", "gemini")
 _GROUPS = (
     (

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     # Name, whether it is a package, path of the source below the root, its size, its mtime in ns.
     BundledModule = tuple[str, bool, str, int, int]
-    # Where in the bundle the codes of some modules lie, how long that is, and the modules.
+    # The offset and length of the codes of some modules in the bundle, and the modules.
     BundledGroup = tuple[int, int, tuple[BundledModule, ...]]
     # The groups, and of C modules of the standard library the name, the directory and the file.
     Contents = tuple[tuple[BundledGroup, ...], tuple[tuple[str, str, str], ...]]
@@ -30,12 +30,12 @@ if TYPE_CHECKING:
 class BundleFinder:
     """Finds the modules of a bundle, as a member of `sys.meta_path`.
 
-    What is loaded together is one group: where the first of them is asked for, all of them run, each behind those that
-    it imports, so that `importlib` is not asked for the rest: it takes as long for a module as to run it. A module
-    whose source is no longer the one that it was made from is loaded from that.
+    Modules that are loaded together form a group: with the first of them all run, each after its imports, so that
+    `importlib` does not search for the rest, which takes as long for a module as to run it. A module whose source has
+    changed is loaded from that.
 
-    C modules are where they were when the bundle was made, if this interpreter looks there at all: looking for the two
-    that prompts need takes 0.03 x of a bare interpreter.
+    C modules are loaded from their place at the time that the bundle was made, if it is in `sys.path`: searching for
+    the two that prompts need takes 0.03 x of a bare interpreter.
     """
 
     def __init__(self, bundle: FileIO, root: str, contents: Contents) -> None:

@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
 
 class DeliveryState(NamedTuple):
-    """The update that was `delivered` last, None if there was none or nothing is known of it; and the text that is
-    `waiting`, '' for none. `is_withheld` says that the text of the delivered one may hold what is hidden by now."""
+    """The update that was `delivered` last, None if unknown; and the text that is `waiting`, '' for none. `is_withheld`
+    says that the delivered text may contain something hidden by now."""
 
     delivered: Delivered | None
     waiting: str
@@ -34,7 +34,7 @@ class DeliveryState(NamedTuple):
 
 
 def delivery_state(one: FoundSession, environ: Mapping[str, str]) -> DeliveryState:
-    """The state of the session `one`. Raises ConfigError, OSError."""
+    """Return the state of the session `one`. Raises ConfigError, OSError."""
     runtime, path = one.runtime, one.session.path
     context = Context(
         {"session_id": one.id, "transcript_path": path},
@@ -50,7 +50,7 @@ def delivery_state(one: FoundSession, environ: Mapping[str, str]) -> DeliverySta
 
 
 def state_in_group(group: Group, session_id: str) -> DeliveryState | None:
-    """The state of a session of a host's group; None where it has no name there, so that it is told nothing. Raises
+    """Return the state of a session of a host's group; None if it has no name there, so that it gets no updates. Raises
     ConfigError, OutsideGroupError, OSError."""
     if not os.path.isdir(group.memory_home.sessions_dir):
         return None

@@ -1,4 +1,4 @@
-"""The start of upkeep: with a session's start and end, in a process of its own, unless it ran a short time ago."""
+"""Start of upkeep with a session's start and end, in a process of its own, unless it ran a short time ago."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def is_due(home: Home, now: float) -> bool:
 
 
 def keep_out_of_git(place: str) -> None:
-    """Write a `.gitignore` with `*` into a place of ours that has none: it may lie in a work tree, now or later."""
+    """Write a `.gitignore` with `*` into a directory of this program that has none: it may be in a worktree."""
     path = place + "/.gitignore"
     try:
         if os.stat(place, follow_symlinks=False).st_mode & 0o170000 != 0o040000 or is_file(path):

@@ -155,6 +155,20 @@ def open_regular(path: str) -> int:
     return descriptor
 
 
+class Opened:
+    """A descriptor of a regular file, closed at the end of a `with` block. Raises OSError."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def __enter__(self) -> int:
+        self._descriptor = open_regular(self._path)
+        return self._descriptor
+
+    def __exit__(self, *_: object) -> None:
+        os.close(self._descriptor)
+
+
 def read_at(descriptor: int, start: int, end: int) -> bytes:
     """Return the bytes of `[start, end)`, fewer if the file ends earlier."""
     blocks = []

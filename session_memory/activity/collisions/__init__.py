@@ -29,8 +29,6 @@ class Known:
     sub-agents are read at first sight; both times are in seconds since the epoch.
     """
 
-    __slots__ = ("heads", "now", "oldest", "own", "settled", "state", "worktree")
-
     def __init__(
         self, own: OwnSession, state: CollisionState, worktree: Worktree | None, settled: Mapping[str, float] | None,
         now: float, oldest: float,
@@ -47,8 +45,6 @@ class Known:
 class Findings:
     """The `facts` of a search, and by session the `actions` that they were made of; `open_actions` of these have no
     result yet, and of the sessions that `failed` nothing is known."""
-
-    __slots__ = ("actions", "evidence", "facts", "failed", "open_actions")
 
     def __init__(self, evidence: Evidence) -> None:
         self.evidence = evidence

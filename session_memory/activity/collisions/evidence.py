@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...runtimes.records import RESULTS, SUB_AGENTS, CallResult
-from ...system.files import is_regular, open_regular, os, read_at, read_whole, status_at
+from ...system.files import Opened, is_regular, os, read_at, read_whole, status_at
 from ...system.git import Worktree, find_worktree, head_moves, staged_as_they_are
 from ...system.json import objects_in
 from ...transcripts.lines import last_line_end, lines_forward, windows_backward
@@ -180,40 +180,31 @@ class Evidence:
 
 def _read_window(path: str, offset: int) -> bytes:
     try:
-        descriptor = open_regular(path)
+        with Opened(path) as descriptor:
+            return read_at(descriptor, offset, offset + WINDOW_BYTES)
     except OSError:
         return b""
-    try:
-        return read_at(descriptor, offset, offset + WINDOW_BYTES)
-    finally:
-        os.close(descriptor)
 
 
 def _lines_from(path: str, offset: int, wanted: bytes = b"") -> Iterator[bytes]:
     """Yield the complete lines of a transcript from `offset` on that contain `wanted`, within RESULT_BYTES."""
     try:
-        descriptor = open_regular(path)
+        with Opened(path) as descriptor:
+            size = min(os.fstat(descriptor).st_size, offset + RESULT_BYTES)
+            end = last_line_end(descriptor, offset, size, RESULT_BYTES)
+            for _, line in lines_forward(descriptor, offset, end or offset):
+                if wanted in line:
+                    yield line[:-1]
     except OSError:
         return
-    try:
-        end = last_line_end(descriptor, offset, min(os.fstat(descriptor).st_size, offset + RESULT_BYTES), RESULT_BYTES)
-        for _, line in lines_forward(descriptor, offset, end or offset):
-            if wanted in line:
-                yield line[:-1]
-    finally:
-        os.close(descriptor)
 
 
 def _lines_back(path: str, offset: int) -> Iterator[bytes]:
     """Yield the line at `offset` and those before it, the last first, within CALL_BYTES."""
     yield next(_lines_from(path, offset), b"")
     try:
-        descriptor = open_regular(path)
+        with Opened(path) as descriptor:
+            for lines in windows_backward(descriptor, 0, offset, CALL_BYTES):
+                yield from [line for _, line in reversed(lines)]
     except OSError:
         return
-    try:
-        for lines in windows_backward(descriptor, 0, offset, CALL_BYTES):
-            for _, line in reversed(lines):
-                yield line
-    finally:
-        os.close(descriptor)

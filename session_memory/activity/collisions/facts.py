@@ -32,11 +32,6 @@ class Fact:
     `now` the branch or commit checked out. `is_elsewhere` marks two machines' copies of a file.
     """
 
-    __slots__ = (
-        "before", "is_after", "is_elsewhere", "is_removed", "kind", "now", "own_kind", "own_time", "path", "session",
-        "time", "words",
-    )  # fmt: skip
-
     def __init__(
         self, kind: str, session: str, time: float, *, path: str = "", own_time: float = 0.0, own_kind: str = "",
         words: tuple[str, ...] = (), heads: tuple[str, str] = ("", ""),
