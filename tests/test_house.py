@@ -40,7 +40,7 @@ LAYERS = {room: number for number, rooms in enumerate(LOWER + UPPER) for room in
 
 # Rooms whose docstrings are in plain English: add a room once none of its docstrings begins with a clause.
 PLAIN_ROOMS = (
-    "archives", "commands", "host", "install", "memories", "patterns", "runtimes", "settings", "store",
+    "activity", "archives", "commands", "hooks", "host", "install", "memories", "patterns", "runtimes", "settings", "store",
     "system", "testing", "text", "tools", "transcripts", "upkeep", "web",
 )  # fmt: skip
 CLAUSES = {
