@@ -261,7 +261,7 @@ def test_what_is_forgotten_while_the_server_is_gone_is_forgotten_by_the_team_wit
         done = ann.run("forget", "plan", "--yes")
         assert time.monotonic() - began < 10
         assert is_asked()
-    assert done.returncode == 0
+    assert done.returncode == 1
     assert "until the next push" in done.stderr
     ann.run("config", "team.url", team.typed_url("ann"))
     assert ann.result("team", "push")["withdrawn"] == 1

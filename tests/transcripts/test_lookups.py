@@ -8,7 +8,7 @@ from store_scene import Scene
 
 from session_memory.runtimes.claude import RUNTIME as CLAUDE
 from session_memory.runtimes.pi import RUNTIME as PI
-from session_memory.store.sqlite import schema
+from session_memory.store.sqlite import corruption, schema
 from session_memory.transcripts.lookups import is_lookup
 
 QUERY = '"kyoto flights"'
@@ -173,7 +173,7 @@ def test_a_store_that_kept_lookups_loses_them_when_it_is_opened(tmp_path, monkey
     scene = Scene(tmp_path)
     scene.store.close()
     scene.database.unlink()
-    monkeypatch.setattr(schema, "MIGRATIONS", schema.MIGRATIONS[:1])
+    monkeypatch.setattr(corruption, "MIGRATIONS", schema.MIGRATIONS[:1])
     monkeypatch.setattr("session_memory.transcripts.lookups.is_lookup", lambda *of: False)
     scene.store = scene.open()
     search = {"command": f"session-memory search {QUERY}"}
