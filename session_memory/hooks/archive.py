@@ -47,7 +47,7 @@ def archive_when_written(context: Context) -> None:
     if host_of(context.home.root) not in ("", context.home.root):
         return
     if context.session:
-        forget_memories(context.cursor_file, context.session)
+        context.deadline.attempt("memories", forget_memories, context.cursor_file, context.session)
     runtime = context.runtime
     runtime.refresh(context.config_dir)  # at once: Gemini's next start may delete a chat
     wait_until_quiet(context.own_path)
