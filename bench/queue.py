@@ -137,7 +137,7 @@ def _work_off(path: str, log: str, kept: str) -> None:
 
     work = StoredQueue(path)
     budget = TokenBudget(work.accounts, 10**9, 10**6, now)
-    queue = Queue(path, keep, budget, work, now, lease_seconds=LEASE_SECONDS, interruptions=sys.maxsize)
+    queue = Queue(keep, budget, work, now, lease_seconds=LEASE_SECONDS, interruptions=sys.maxsize)
     strategy = Slow(log, budget)
     deadline = time.monotonic() + PATIENCE_SECONDS
     while time.monotonic() < deadline:

@@ -40,7 +40,7 @@ class Machine:
             )
         )
         keep = lambda conversation, entries, id, result: []  # noqa: E731
-        return Queue(self.stored.path, keep, budget, self.work, lambda: self.stored.now), strategy
+        return Queue(keep, budget, self.work, lambda: self.stored.now), strategy
 
     def run(self, **own: Any) -> list[PartResult]:
         queue, strategy = self.queue(**own)

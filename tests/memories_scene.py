@@ -154,7 +154,7 @@ class QueueScene:
 
     def queue(self, **options: Any) -> Queue:
         budget = options.pop("budget", None) or TokenBudget(self.work.accounts, 1000, 1000, self.now)
-        return Queue(self.stored.path, self.keep, budget, self.work, self.now, **options)
+        return Queue(self.keep, budget, self.work, self.now, **options)
 
     def run(self, *strategies: Scripted, ids: tuple[str, ...] = (), **options: Any) -> list[PartResult]:
         chosen = {key: options.pop(key) for key in ("limit", "statuses", "stop") if key in options}

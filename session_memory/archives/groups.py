@@ -11,7 +11,7 @@ from ..settings.host_layout import Group, Layout
 from ..settings.privacy import Privacy
 from ..transcripts.pointers import SessionManager
 from .privacy import is_private_path, private_path, settle
-from .writer import archive_session
+from .writer import ArchiveSource, archive_session
 
 
 def open_sessions(layout: Layout, now: Callable[[], float] = time.time) -> SessionManager:
@@ -32,10 +32,8 @@ def archive_group_session(group: Group, session_id: str, now: float, title: str 
     privacy = Privacy(os.environ, group.memory_home)
     with held(group) as place:
         settle(place.conversations_dir, privacy)
-        archive = archive_session(
-            session_id, place.transcript(session_id), group.runtime, place.conversations_dir, group.settings(), now,
-            group=group.name, title=title, privacy=privacy,
-        )  # fmt: skip
+        source = ArchiveSource(session_id, place.transcript(session_id), group.runtime, group.name, title)
+        archive = archive_session(source, place.conversations_dir, group.settings(), now, privacy=privacy)
     if archive and is_private_path(archive):
         return private_path(group.conversations_dir, os.path.basename(archive))
     return archive and f"{group.conversations_dir}/{os.path.basename(archive)}"

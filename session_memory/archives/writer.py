@@ -125,8 +125,7 @@ class WrittenArchive:
 
 
 def archive_session(
-    session_id: str, transcript: str, runtime: Runtime, directory: str, settings: Settings, now: float,
-    *, group: str = "", title: str = "", name: str = "", privacy: Privacy | None = None,
+    source: ArchiveSource, directory: str, settings: Settings, now: float, *, privacy: Privacy | None = None,
     known: KnownArchives | None = None,
 ) -> str | None:  # fmt: skip
     """Archive a conversation in `directory`, or in the private folder beside it if the rules of `privacy` say so.
@@ -135,10 +134,9 @@ def archive_session(
 
     Raises OSError, LockedError.
     """
-    if not os.path.lexists(transcript):  # sessions that are not kept, or have no message yet
+    if not os.path.lexists(source.path):  # sessions that are not kept, or have no message yet
         return None
     style = ArchiveStyle(settings.assistant_name, settings.archive_message_characters, settings.archive_tools)
-    source = ArchiveSource(session_id, transcript, runtime, group, title, name)
     return write_archive(source, directory, style, now, privacy, known)
 
 

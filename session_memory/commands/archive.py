@@ -9,7 +9,7 @@ from typing import Any
 
 from ..archives.list import KnownArchives
 from ..archives.privacy import is_private_path, settle
-from ..archives.writer import archive_session
+from ..archives.writer import ArchiveSource, archive_session
 from ..errors import SessionMemoryError, WrongCallError
 from ..settings.privacy import Privacy
 from ..system.terminal import Terminal
@@ -67,10 +67,9 @@ def _archive(
     result: dict[str, Any] = {"session": one.id, "name": one.name, "archive": None}
     try:
         with terminal.working(f"{progress} {one.name}"):
-            result["archive"] = archive_session(
-                one.id, one.session.path, one.runtime, one.home.conversations_dir, one.home.settings(), time.time(),
-                name=one.session.name, privacy=privacy, known=known,
-            )  # fmt: skip
+            source = ArchiveSource(one.id, one.session.path, one.runtime, name=one.session.name)
+            directory, settings = one.home.conversations_dir, one.home.settings()
+            result["archive"] = archive_session(source, directory, settings, time.time(), privacy=privacy, known=known)
     except Exception as error:  # it is that session's, and no other's
         is_foreseen = isinstance(error, SessionMemoryError | OSError)
         result["problem"] = str(error) if is_foreseen else f"{type(error).__name__}: {error}"

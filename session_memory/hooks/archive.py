@@ -6,7 +6,7 @@ import time
 
 from ..activity.state import forget_memories
 from ..archives.privacy import settle
-from ..archives.writer import archive_session
+from ..archives.writer import ArchiveSource, archive_session
 from ..settings.homes import environment, host_of
 from ..settings.privacy import Privacy
 from ..system.detached import detach
@@ -55,14 +55,12 @@ def archive_when_written(context: Context) -> None:
     context.runtime.refresh(context.config_dir, everything=True)
     privacy = Privacy(environment(), context.home)
     settle(context.home.conversations_dir, privacy)
+    name = context.session if context.home.sessions_dir else ""
     archive_session(
-        context.session_id,
-        context.own_path,
-        context.runtime,
+        ArchiveSource(context.session_id, context.own_path, context.runtime, name=name),
         context.home.conversations_dir,
         context.settings,
         time.time(),
-        name=context.session if context.home.sessions_dir else "",
         privacy=privacy,
     )
 

@@ -17,7 +17,7 @@ from ..tools.permissions import LOOKUPS
 from .environment import EXTRAS
 from .home_changes import HomePlan
 from .homes import RUNTIME, runtime_called
-from .installation import install
+from .installation import InstallRequest, install
 from .output import show_installed, show_new, show_uninstalled
 from .templates import TEMPLATES, make_home
 from .uninstallation import uninstall
@@ -67,10 +67,10 @@ def run_install(arguments: argparse.Namespace, called_as: str = f"{NAME} install
         is_asked = not arguments.allow and not arguments.dry_run and terminal.can_ask()
         return bool(arguments.allow or (is_asked and _ask_for_rules(plans, terminal)))
 
-    done = install(
-        arguments.home, program_paths(environ), environ, terminal, runtimes=arguments.runtime,
-        dry_run=arguments.dry_run, skills_for_all=arguments.agents_skills, allow=allow, extras=arguments.extras,
-    )  # fmt: skip
+    request = InstallRequest(
+        arguments.home, arguments.runtime, arguments.extras, arguments.agents_skills, arguments.dry_run
+    )
+    done = install(request, program_paths(environ), environ, terminal, allow)
     show_installed(done, terminal, called_as)
     return 1 if done.refused or any(trial.problem for trial in done.trials) else 0
 

@@ -7,6 +7,7 @@ import os
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 from .. import NAME
 from ..errors import SessionMemoryError
@@ -60,25 +61,29 @@ class _Plans:
     refused: list[SessionMemoryError] = field(default_factory=list)
 
 
+class InstallRequest(NamedTuple):
+    """The homes and runtimes to install into, all that are found without either. `extras` go into the environment too;
+    with `skills_for_all`, skills are also put where several runtimes look; a `dry_run` changes nothing."""
+
+    homes: list[str]
+    runtimes: Collection[Runtime] = ()
+    extras: Collection[str] = ()
+    skills_for_all: bool = False
+    dry_run: bool = False
+
+
 def install(
-    homes: list[str],
+    request: InstallRequest,
     paths: ProgramPaths,
     environ: Mapping[str, str],
     terminal: Terminal,
-    *,
-    runtimes: Collection[Runtime] = (),
-    dry_run: bool,
-    skills_for_all: bool,
     allow: Callable[[list[HomePlan]], bool],
-    extras: Collection[str] = (),
 ) -> Installed:
-    """Installs into `homes` and the settings of `runtimes`; without either into all that are found; where there is
-    none, into a sample home.
-
-    A home whose settings are not in order is left out; where all are that, nothing is changed. With `skills_for_all`
-    the skills are also put where several runtimes look. `allow` is given what would be done, and says whether agents
-    may also look things up without asking; `extras` go into the environment too. Raises SessionMemoryError, OSError.
+    """Install, into a sample home if there is no other. A home whose settings are not in order is left out; if all are,
+    nothing is changed. `allow` gets what would be done, and returns whether agents may also look things up without
+    asking. Raises SessionMemoryError, OSError.
     """
+    homes, runtimes, extras, skills_for_all, dry_run = request
     source = source_dir()
     program.check_source(source)
     if environ.get(ENV_DIR):

@@ -48,13 +48,12 @@ class PartResult(NamedTuple):
 
 
 class Queue:
-    """The parts that wait in the store at `path`. `sink` writes the memories of a result and returns their ids; it is
+    """The parts that wait in the store of `work`. `sink` writes the memories of a result and returns their ids; it is
     idempotent for the same conversation (`last_message_at`), strategy and entries. `clock` returns milliseconds since
     the epoch. `homes` None means all groups."""
 
     def __init__(
         self,
-        path: str,
         sink: Sink,
         budget: TokenBudget,
         work: StoredQueue,
@@ -65,7 +64,6 @@ class Queue:
         homes: tuple[str, ...] | None = None,
         lease_seconds: float = LEASE_SECONDS,
     ) -> None:
-        self._path = path
         self._sink = sink
         self._budget = budget
         self._work = work
@@ -92,7 +90,7 @@ class Queue:
         """
         self._work.close_done(all_ids)
         left = -1 if limit is None else limit
-        with _renewing(self._path, self._owner, self._lease, self._clock):
+        with _renewing(self._work.path, self._owner, self._lease, self._clock):
             for strategy in strategies:
                 for done in self._work_off(strategy, all_ids, statuses):
                     yield done

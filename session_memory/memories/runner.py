@@ -58,7 +58,6 @@ class StrategyRun:
         )
         self.strategies: list[Strategy] = []
         self.missing: list[tuple[str, StrategyError]] = []
-        self._database = database
         for id in ids:
             try:
                 self.strategies += load_strategies([id], settings, self.budget)
@@ -75,7 +74,7 @@ class StrategyRun:
     ) -> Iterator[PartResult]:
         """Process the queue and write memories with `keep`; yield each outcome. See `Queue.work_off`."""
         queue = Queue(
-            self._database, keep, self.budget, self.work, now_milliseconds,
+            keep, self.budget, self.work, now_milliseconds,
             attempts=self.settings.attempts, homes=self.homes,
         )  # fmt: skip
         return queue.work_off(

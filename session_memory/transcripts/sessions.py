@@ -18,7 +18,7 @@ from .titles import title_by_time
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from ..runtimes import Runtime
     from ..settings.homes import Home
@@ -39,13 +39,12 @@ class FoundSession:
     """A session with its runtime and home; `modified` in seconds since the epoch, `size` in bytes.
 
     `gate` says what may be shown of it, None for a participant of the session, who may see all. `title` is the part of
-    the title that may be shown, with its rank. `former` are its former names, the latest last: the session is called by
-    that if it has no name and no other session has taken it (`taken`)."""
+    the title that may be shown, with its rank. `former` is the latest of its former names that no other session has:
+    the session is called by that if it has no name."""
 
     def __init__(
         self, session: Session, runtime: Runtime, home: Home, status: os.stat_result, began: float | None = None,
-        gate: Gate | None = None, title: Title = (USER_RANK, ""), former: Sequence[str] = (),
-        taken: Collection[str] = (),
+        gate: Gate | None = None, title: Title = (USER_RANK, ""), former: str = "",
     ) -> None:  # fmt: skip
         self.session = session
         self.runtime = runtime
@@ -55,10 +54,9 @@ class FoundSession:
         self.id = runtime.session_id_of(session.path)
         self.gate = gate
         by_time = "" if began is None else title_by_time(began)
-        free = [shortened(name, TITLE_CHARACTERS) for name in former if name not in taken]
-        put_by = free[-1] if free else ""
         given = title[1] if title[0] >= USER_RANK else ""
-        self.name = session.name or given or put_by or title[1] or by_time or session.key
+        saved_as = shortened(former, TITLE_CHARACTERS)
+        self.name = session.name or given or saved_as or title[1] or by_time or session.key
 
     @property
     def has_text(self) -> bool:
@@ -112,8 +110,9 @@ def find_sessions(
             if gate.rule.ignore or (gate.until is not None and not has_entries(runtime, session.path, gate)):
                 continue
             title = gate.shown_title(runtime, session.path, title)
-        had = former.get(home.root, {}).get(_id_of(session, runtime), ())
-        found.append(FoundSession(session, runtime, home, status, described.began, gate, title, had, taken))
+        free = [name for name in former.get(home.root, {}).get(_id_of(session, runtime), ()) if name not in taken]
+        had = free[-1] if free else ""
+        found.append(FoundSession(session, runtime, home, status, described.began, gate, title, had))
     return sorted(found, key=lambda one: -one.modified)
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from ..archives.list import KnownArchives
 from ..archives.privacy import private_folder_if_there, settle
-from ..archives.writer import archive_session
+from ..archives.writer import ArchiveSource, archive_session
 from ..errors import SessionMemoryError
 from ..runtimes import Runtime, all_runtimes
 from ..runtimes.detection import runtime_of
@@ -72,11 +72,11 @@ def write_due(
             names = _names(location, environ)
         try:
             runtime = _runtime(one.transcript)
-            path = runtime and archive_session(
-                one.session_id, one.transcript, runtime, home.conversations_dir, settings, time.time(),
-                name=names.get(one.session_id, ""), privacy=privacy, known=known,
-            )  # fmt: skip
-            written += bool(path)
+            if runtime:
+                source = ArchiveSource(one.session_id, one.transcript, runtime, name=names.get(one.session_id, ""))
+                directory = home.conversations_dir
+                path = archive_session(source, directory, settings, time.time(), privacy=privacy, known=known)
+                written += bool(path)
         except (SessionMemoryError, OSError) as error:
             problems.append(f"{one.transcript}: it could not be archived: {error}")
         if is_over():

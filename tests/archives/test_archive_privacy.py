@@ -12,7 +12,7 @@ from records import NamedHome, append, exchange
 from session_memory.archives import writer
 from session_memory.archives.list import KnownArchives, list_archives
 from session_memory.archives.privacy import PRIVATE_FOLDER, facts_without_text, visible_archives
-from session_memory.archives.writer import archive_session
+from session_memory.archives.writer import ArchiveSource, archive_session
 from session_memory.runtimes import runtime
 from session_memory.settings.homes import Home, home_at
 from session_memory.settings.privacy import Privacy
@@ -47,8 +47,8 @@ class Scene:
     def archive(self) -> list[str | None]:
         return [
             archive_session(
-                self.named.session_id(name), str(path), runtime("agent-sdk"), str(self.folder), self.home.settings(),
-                ARCHIVED, name=name, privacy=self.privacy,
+                ArchiveSource(self.named.session_id(name), str(path), runtime("agent-sdk"), name=name),
+                str(self.folder), self.home.settings(), ARCHIVED, privacy=self.privacy,
             )
             for name, path in self.transcripts.items()
         ]  # fmt: skip

@@ -13,7 +13,7 @@ from install_machine import MINE, REPOSITORY, Machine, agent_home, tree, used_ma
 from session_memory.errors import SessionMemoryError
 from session_memory.install import home_changes
 from session_memory.install.file_changes import CannotWriteError, FileChange
-from session_memory.install.installation import install
+from session_memory.install.installation import InstallRequest, install
 from session_memory.install.program import locked
 from session_memory.settings.program import ProgramPaths
 from session_memory.system.terminal import Terminal
@@ -149,11 +149,9 @@ def _install_until(breaks_at: int, machine: Machine, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(home_changes.FileChange, "make", make)
     paths = ProgramPaths(machine.program_dir, machine.home / ".local" / "bin")
+    terminal = Terminal(machine.environ)
     with pytest.raises(CannotWriteError):
-        install(
-            [str(machine.claude)], paths, machine.environ, Terminal(machine.environ),
-            dry_run=False, skills_for_all=False, allow=lambda plans: False,
-        )  # fmt: skip
+        install(InstallRequest([str(machine.claude)]), paths, machine.environ, terminal, lambda plans: False)
 
 
 def test_a_settings_file_that_changes_under_our_hands_is_not_overwritten(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from records import assistant, exchange, user
 from store_scene import MONDAY, Scene, StoreUser, trip
 
-from session_memory.archives.writer import archive_session
+from session_memory.archives.writer import ArchiveSource, archive_session
 from session_memory.runtimes import runtime
 from session_memory.settings.homes import person_home
 from session_memory.store.sqlite.conversations import rebuild_conversations
@@ -104,7 +104,9 @@ class TestCorruption:
         folder = machine.home / ".session-memory" / "conversations"
         settings = person_home({"HOME": str(machine.home)}).settings()
         agent = runtime("agent-sdk")
-        assert archive_session("one", str(path), agent, str(folder), settings, MONDAY, title="Blossom tour")
+        assert archive_session(
+            ArchiveSource("one", str(path), agent, title="Blossom tour"), str(folder), settings, MONDAY
+        )
         machine.session("two", user("hello"))
         machine.run("ingest")
         titles = {talk["title"] for talk in machine.result("conversations")["conversations"]}

@@ -366,7 +366,7 @@ ALLOWED = {
     "store/rules.py": "makes the gate",
     "tools/group_backend.py": "makes the gate",
     "upkeep/costs.py": "tokens and dollars of what the store may tell of",
-    "web/call_detail.py": "a call that the store may tell of",
+    "web/dialogue.py": "a call that the store may tell of",
 }
 
 

@@ -59,6 +59,7 @@ class StoredQueue:
     exclude anything waits as long as they do. Methods raise DatabaseError."""
 
     def __init__(self, path: str, rules: StoreRules | None = None) -> None:
+        self.path = path
         self._database = QueueDatabase(path)
         self._exclusions = Exclusions(self._database.connection, rules)
         self.accounts = TokenAccounts(self._database)
