@@ -184,7 +184,8 @@ def _settings_at(one: Runtime, settings_dir: str, environ: Mapping[str, str]) ->
 
 
 def _is_agent_home(root: str) -> bool:
-    return any(os.path.isdir(os.path.join(root, name, RUNTIME.SESSIONS_FOLDER)) for name in SEED_MEMORY_DIRS)
+    folders = {one.SESSIONS_FOLDER for one in all_runtimes() if one.SESSIONS_FOLDER}
+    return any(os.path.isdir(os.path.join(root, name, folder)) for name in SEED_MEMORY_DIRS for folder in folders)
 
 
 def _agent(root: str, environ: Mapping[str, str]) -> Target:

@@ -59,6 +59,13 @@ def test_a_directory_that_is_no_home_is_refused_with_what_would_be_one(machine: 
     assert ".session-memory/sessions/" in done.stderr
 
 
+def test_a_home_of_pi_is_registered_by_its_directory(machine: Machine) -> None:
+    agent = machine.home / "agent"
+    (agent / ".session-memory" / "pi-sessions" / "main").mkdir(parents=True)
+    assert machine.install("--home", str(agent)).returncode == 0
+    assert str(agent) in json.loads((machine.program_dir / "installed.json").read_text())["homes"]
+
+
 def test_a_hook_whose_program_is_gone_lets_the_prompt_through(machine: Machine) -> None:
     machine.install()
     command = machine.hook_command()

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from clients.pi import CUSTOM_TYPE, EXTENSION, INTRODUCTION, REPOSITORY, Pi, activity, records, told_in
-from records import PiSession
+from records import PiSession, register
 
 from session_memory import __version__
 
@@ -134,6 +134,7 @@ class TestPlainUser:
 class TestNamedSessions:
     @pytest.mark.parametrize("memory_dir", [".session-memory", ".volute", ".mind"])
     def test_the_sessions_of_an_agent_home_hear_of_each_other_by_name(self, pi: Pi, memory_dir: str) -> None:
+        register(pi.project, pi.home)
         sessions_dir = pi.project / memory_dir / "pi-sessions"
         pi.run("how do I deploy this?", "--session-dir", str(sessions_dir / "discord"))
         second = pi.run("what is left to do?", "--session-dir", str(sessions_dir / "main"))
@@ -143,9 +144,10 @@ class TestNamedSessions:
         (own,) = (sessions_dir / "main").glob("*.jsonl")
         assert len(told_in(own)) == 1
         assert (pi.state_dir(pi.project) / "cursors" / "main.json").is_file()
-        assert not pi.state_dir().exists()
+        assert not (pi.state_dir() / "cursors").exists()
 
     def test_a_session_directory_may_be_given_relative_to_where_pi_starts(self, pi: Pi) -> None:
+        register(pi.project, pi.home)
         pi.run("how do I deploy this?", "--session-dir", ".mind/pi-sessions/discord")
         assert len(pi.run("what is left to do?", "--session-dir", ".mind/pi-sessions/main").told) == 1
 

@@ -11,6 +11,7 @@ import pytest
 from clients.npm import NpmPlace
 from clients.pi import PACKAGE, Pi, records
 from fakes.fake_llm import FakeLLM
+from records import register
 
 from session_memory.archives.format import facts_in, messages_in
 from session_memory.store.sqlite.engine import SqliteStore
@@ -120,6 +121,7 @@ def test_an_automatic_compaction_keeps_the_conversation(pi: Pi) -> None:
 
 
 def test_an_agent_home_keeps_the_conversation_of_a_named_session_itself(pi: Pi) -> None:
+    register(pi.project, pi.home)
     sessions_dir = pi.project / ".session-memory" / "pi-sessions" / "main"
     with pi.rpc("--session-dir", str(sessions_dir)) as rpc:
         rpc.prompt("plan the garden")
