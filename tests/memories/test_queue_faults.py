@@ -156,7 +156,7 @@ class TestCrashes:
             return time.time_ns() // 1_000_000
 
         budget = TokenBudget(work.accounts, 1, 1, clock)
-        queue = Queue(stored.path, lambda *_: [], budget, work, clock, lease_seconds=1.0)
+        queue = Queue(lambda *_: [], budget, work, clock, lease_seconds=1.0)
         [done] = queue.work_off([Scripted("scripted", wait)], ("scripted",))
         assert done.status == "archived"
         work.close()

@@ -64,7 +64,7 @@ class Machine:
         self.strategy = SummaryStrategy(values, self.budget)
         self.keeper = MemoryWriter(self.stored.path, lambda home: str(root / "memories"))
         self.keeper.attach([self.strategy], str(root / "strategies"))
-        self.queue = Queue(self.stored.path, self.keeper, self.budget, self.work, lambda: self.stored.now)
+        self.queue = Queue(self.keeper, self.budget, self.work, lambda: self.stored.now)
 
     def run(self) -> list[PartResult]:
         return list(self.queue.work_off([self.strategy], ("summary",)))
