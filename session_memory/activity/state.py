@@ -189,11 +189,12 @@ def is_whole(cursor: Cursor) -> bool:
         and isinstance(ids, list)
         and all(type(one) is int for one in ids)
         and _is_time(seen)
+        and _is_time(cursor.get("began") or 0)
         and isinstance(unread, list)
         and all(map(_is_part, unread))
         and isinstance(title, list)
         and [type(part) for part in title] == [int, str]
-        and all(isinstance(cursor.get(name, ""), str) for name in ("first", "directory", "git", "branch"))
+        and all(isinstance(cursor.get(name, ""), str) for name in ("first", "start", "directory", "git", "branch"))
     )
 
 

@@ -105,7 +105,7 @@ def _make(
         since = own.deadline.attempt(own.path, forked_before, own.path, own.runtime, oldest, now)
     if since is not None:
         cursors = _cursors_from(since, changed, now, own.deadline)
-        changed = [pair for pair in changed if pair[1].st_mtime > since]
+        changed = [pair for pair in changed if pair[1].st_mtime >= since]
     read_on = {own.key, *[session.key for session, _ in changed]}
     cursors = {key: cursor for key, cursor in cursors.items() if key not in read_on or is_whole(cursor)}
     text, moved = _report(own, changed, observed, cursors, settings, now, limit - len(introduction))
@@ -190,7 +190,8 @@ def _cursors_from(since: float, changed: list[Changed], now: float, deadline: De
     """Return cursors in place of lost ones: new is what the sessions wrote since the time `since`."""
     from .new_entries import cursors_at_end
 
-    seen = int(since * 1000) / 1000  # in whole milliseconds, as transcripts have their times
+    # In whole milliseconds, as transcripts have their times. Files written within one tick of the clock have one time.
+    seen = int(since * 1000) / 1000
     lost: Cursors = {session.key: {"offset": 0, "tail": 0, "seen": seen} for session, _ in changed}
-    reported = [(session, status) for session, status in changed if status.st_mtime <= since]
+    reported = [(session, status) for session, status in changed if status.st_mtime < since]
     return {**lost, **cursors_at_end(reported, now, deadline)}
