@@ -125,7 +125,7 @@ class StoreUser:
     def __init__(self, home: Path) -> None:
         self.home = home
         self.projects = home / ".claude" / "projects"
-        self.projects.mkdir(parents=True)
+        self.projects.mkdir(parents=True, exist_ok=True)
         self.database = home / ".session-memory" / "store" / "memory.db"
         self.queue = home / ".session-memory" / "store" / "memory.db.queue"
 

@@ -6,7 +6,7 @@ import argparse
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..archives.list import list_archives
 from ..archives.privacy import private_path
@@ -29,6 +29,9 @@ from .arguments import NO_LIMIT, OnlyForPeopleError, add_common, point_in_time
 from .nearest import check_names
 from .opened_store import OpenStore, with_store
 from .output import brief, moment
+
+if TYPE_CHECKING:
+    from ..store.rules import ReadRules
 
 SUMMARY = "delete sessions from store, memories and archives, for good"
 SHOWN = 10
@@ -81,7 +84,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _forget(opened: OpenStore, arguments: argparse.Namespace) -> int:
     project = os.path.abspath(os.path.expanduser(arguments.project)) if arguments.project else ""
     now = forgotten.now()
-    if forget_journal.is_pending(opened.location):
+    if forgotten.is_unfinished(opened.location.database):
         opened.note("an earlier forget was not finished: finishing it")
         for problem in forget_journal.finish(opened.location, opened.store, os.environ, opened.note):
             opened.note(problem)
@@ -163,9 +166,8 @@ def _chosen(opened: OpenStore, session: str, project: str, before: int | None, n
         for state in opened.store.file_states(home).values()
     }
     rules = location.rules.read()
-
     every = opened.store.all_conversations(location.homes)
-    named = _named(opened, every, files, session) if session else None
+    named = _named(opened, every, files, rules, session) if session else None
     wanted = [
         one for one in every
         if (named is None or one.session_id == named)
@@ -200,11 +202,11 @@ def _chosen(opened: OpenStore, session: str, project: str, before: int | None, n
 
 
 def _named(
-    opened: OpenStore, every: Iterable[Conversation], files: Mapping[tuple[str, str], FileState], session: str
-) -> str:
+    opened: OpenStore, every: Iterable[Conversation], files: Mapping[tuple[str, str], FileState], rules: ReadRules,
+    session: str,
+) -> str:  # fmt: skip
     """Return the id of the one session that an id, its beginning, a title or a name means; '' if there is none. Raises
     ForgetError if several go by it."""
-    rules = opened.location.rules.read()
     by_id: dict[str, Conversation] = {}
     by_name: dict[str, Conversation] = {}
     for one in every:
@@ -280,7 +282,8 @@ def _archives(archives: Archives, until: dict[tuple[str, str], int]) -> Iterator
 
 def _preview(opened: OpenStore, chosen: Chosen) -> None:
     terminal = opened.terminal
-    sessions = list({one.session_id: one for one in _shown(opened, chosen.conversations)}.values())
+    seen = _visible(opened, chosen)
+    sessions = list({one.session_id: one for one in seen.conversations}.values())
     more = len({one.session_id for one in chosen.conversations}) - len(sessions[-SHOWN:])
     terminal.line(terminal.paint("bold", "This would be deleted, for good:"))
     for one in sessions[-SHOWN:]:
@@ -288,7 +291,7 @@ def _preview(opened: OpenStore, chosen: Chosen) -> None:
     if more:
         terminal.line(f"  and {more} more")
     terminal.line(f"  {_amounts(chosen)}")
-    _report_transcripts(opened, _visible(opened, chosen).transcripts, "stay: only you can delete them")
+    _report_transcripts(opened, seen.transcripts, "stay: only you can delete them")
 
 
 def _amounts(chosen: Chosen) -> str:
@@ -303,7 +306,7 @@ def _amounts(chosen: Chosen) -> str:
 
 def _report(opened: OpenStore, chosen: Chosen, unfinished: list[str]) -> None:
     terminal = opened.terminal
-    terminal.line(f"Forgotten: {_amounts(chosen)}.")
+    terminal.line(f"{'Forgotten only in part' if unfinished else 'Forgotten'}: {_amounts(chosen)}.")
     for problem in unfinished:
         opened.note(f"{problem}; the next upkeep, ingest or forget tries again")
     seen = _visible(opened, chosen)

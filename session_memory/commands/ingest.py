@@ -9,7 +9,7 @@ import os
 import time
 
 from ..errors import SessionMemoryError, WrongCallError
-from ..settings.homes import FORGETTING
+from ..settings.forgotten import is_unfinished
 from ..store.ingest.sources import FOREIGN
 from ..store.location import find_location
 from ..store.sqlite.unchanged import unchanged_files
@@ -51,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not (arguments.file or arguments.dir or arguments.reimport or arguments.json):
         location = find_location(arguments.home, os.environ)
         files = unchanged_files(location, now_milliseconds())
-        if files and not os.path.lexists(location.database + FORGETTING):
+        if files and not is_unfinished(location.database):
             Terminal(os.environ).line(_nothing_new(files))
             return 0
     from .opened_store import with_store

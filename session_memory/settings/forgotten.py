@@ -7,9 +7,9 @@ if there is such a file.
 
 from __future__ import annotations
 
-from ..system.files import read_whole, write_atomically
+from ..system.files import read_whole, status_at, write_atomically
 from ..system.json import decode, encode
-from .homes import FORGOTTEN
+from .homes import FORGETTING, FORGOTTEN
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,6 +35,11 @@ def directory_tombstone(home: str, directory: str, before: int) -> Tombstone:
 def path_of(database: str) -> str:
     """Return the path of the file that says what was forgotten of a database."""
     return database + FORGOTTEN
+
+
+def is_unfinished(database: str) -> bool:
+    """Check if steps of a forget are left: see upkeep.forget_journal."""
+    return status_at(database + FORGETTING, follow_symlinks=False) is not None
 
 
 def read(database: str) -> list[Tombstone]:

@@ -41,6 +41,10 @@ class JournalError(SessionMemoryError):
     """The journal cannot be read."""
 
 
+class StepError(SessionMemoryError):
+    """A step could not be done."""
+
+
 def begin(location: StoreLocation, steps: Steps) -> None:
     """Write steps (see `Forgetting`) into the journal, before any is done. Raises OSError, SessionMemoryError."""
     path = location.database + FORGETTING
@@ -51,15 +55,10 @@ def begin(location: StoreLocation, steps: Steps) -> None:
         os.close(held)
 
 
-def is_pending(location: StoreLocation) -> bool:
-    """Check if steps are left."""
-    return os.path.lexists(location.database + FORGETTING)
-
-
 def finish(location: StoreLocation, store: SqliteStore, environ: Mapping[str, str], note: Note) -> list[str]:
     """Do the steps that are left, and return the problem of each that failed and stays in the journal. Raises OSError,
     SessionMemoryError if the journal cannot be read or written."""
-    if not is_pending(location):
+    if not forgotten.is_unfinished(location.database):
         return []
     path = location.database + FORGETTING
     held = lock(f"{path}.lock", LOCK_SECONDS)
@@ -131,18 +130,18 @@ class Forgetting:
         """Write archives of sessions that went on once more, each as (path, session id, transcript): neither text nor
         file name keeps what is forgotten."""
         gone = []
+        due = []
         for path, session, transcript in archives:
-            if not os.path.isfile(transcript):
+            if os.path.isfile(transcript):
+                self.archives([path])
+                due.append(DueArchive(session, transcript))
+            elif os.path.lexists(path):
                 gone.append(path)
-                continue
-            self.archives([path])
-            _, problems = write_due(
-                iter([DueArchive(session, transcript)]), self._location, self._environ, lambda: False
-            )
-            if problems:
-                raise JournalError("\n".join(problems))
+        _, problems = write_due(iter(due), self._location, self._environ, lambda: False)
         if gone:
-            raise JournalError(f"the transcripts of these are gone, so delete them by hand: {', '.join(gone)}")
+            problems.append(f"the transcripts of these are gone, so delete them by hand: {', '.join(gone)}")
+        if problems:
+            raise StepError("; ".join(problems))
 
     def conversations(self, chosen: list[list[Any]]) -> None:
         """Delete conversations, each as (id, group, session id), from the store."""
@@ -159,12 +158,8 @@ class Forgetting:
         """Delete the ids and names of sessions, by group, from the cursors of those that were told of them."""
         for group, names in by_group.items():
             home = self._location.home
-            with (
-                suppress(FileNotFoundError),
-                (  # a group without transcripts
-                    held_home(Layout(home.root).group(group)) if group else nullcontext(home)
-                ) as own,
-            ):
+            held = held_home(Layout(home.root).group(group)) if group else nullcontext(home)
+            with suppress(FileNotFoundError), held as own:  # there is none for a group without transcripts
                 folder = os.path.dirname(own.cursor_file("x"))
                 for name in names_in(folder):
                     if name.endswith(".json"):
@@ -184,9 +179,9 @@ class Forgetting:
             for group in {one[0] for one in until}:
                 forget_in_graph(self._location, group, {session: at for home, session, at in until if home == group})
         except SessionMemoryError as error:
-            raise (
-                error if settings.get("url") else JournalError(f"{error}; rm -r {embedded} deletes all of it")
-            ) from error
+            if settings.get("url"):
+                raise
+            raise StepError(f"{error}; rm -r {embedded} deletes the whole graph") from error
 
     def team(self, given: dict[str, Any]) -> None:
         """Delete `sessions`, each as (group, id), and `memories`, by group, from the team that the home has joined."""

@@ -239,17 +239,39 @@ def test_an_agent_is_shown_no_excluded_session(person: Person) -> None:
     assert (OLD in done.stdout.replace(f"{OLD}.jsonl", ""), person.hits("cherimoya")) == (False, 0)
 
 
-def test_a_part_of_a_session_is_gone_from_its_archive_and_from_the_archive_s_name(person: Person) -> None:
+@pytest.fixture
+def resumed(person: Person) -> Path:
+    """The transcript of a session that went on days later, and is stored and archived."""
     cwd = str(person.work)
     late = [user("what about quince?", at=MONDAY + 2 * DAY, cwd=cwd), assistant("Good.", at=MONDAY + 2 * DAY, cwd=cwd)]
-    append(next(person.projects.rglob(f"{OLD}.jsonl")), *[{**one, "sessionId": OLD} for one in late])
+    path = next(person.projects.rglob(f"{OLD}.jsonl"))
+    append(path, *[{**one, "sessionId": OLD} for one in late])
     person.run("ingest")
     person.run("archive", "--all")
+    return path
+
+
+@pytest.mark.usefixtures("resumed")
+def test_a_part_of_a_session_is_gone_from_its_archive_and_from_the_archive_s_name(person: Person) -> None:
     assert [path for path in person.home.rglob("*cherimoya*.md")]
     assert person.run("forget", "--before", "2026-09-22", "--yes").returncode == 0
     assert person.holds("cherimoya") == []
     assert [path for path in person.home.rglob("*cherimoya*.md")] == []
     assert len([name for name in person.holds("quince") if name.endswith(".md")]) == 1
+
+
+def test_an_archive_whose_transcript_is_gone_is_named_until_the_person_deleted_it(
+    person: Person, resumed: Path
+) -> None:
+    resumed.unlink()
+    done = person.run("forget", "--before", "2026-09-22", "--yes")
+    [archive] = person.home.rglob("*cherimoya*.md")
+    assert (done.returncode, archive.name in done.stderr) == (1, True), done.stderr
+    assert (done.stdout.count("Forgotten only in part"), person.hits("cherimoya")) == (1, 0)
+    assert archive.name in person.run("ingest").stderr
+    archive.unlink()
+    done = person.run("ingest")
+    assert (done.returncode, archive.name in done.stderr, person.holds("cherimoya")) == (0, False, [])
 
 
 def test_what_cannot_be_deleted_is_reported_and_the_next_run_finishes_it(person: Person) -> None:

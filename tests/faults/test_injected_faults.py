@@ -1,7 +1,7 @@
 """A write that fails, at any place of the home: nothing is lost, nothing is half-written, and the error is clear.
 
 The C library's calls fail (`inject.c`), so that SQLite's writes fail too. Each command runs once with a failing call and
-then once more; with `--all` each of its calls fails in turn, else a sample of them.
+then once more, for a random sample of its calls: 6 for each error, 60 with `--all`.
 """
 
 from __future__ import annotations
@@ -22,10 +22,9 @@ import pytest
 from hooks_scene import PlainUser, run, told
 from records import append, exchange
 from share import some
-from store_scene import COMMAND, MONDAY, StoreUser, trip
+from store_scene import MONDAY, StoreUser, trip
 
 SOURCE = Path(__file__).parent / "inject.c"
-ROOT = Path(__file__).resolve().parents[2]
 SAMPLE = 6  # calls that fail, for each error; 60 with --all
 SECRET = "the aubergine plan"
 
@@ -46,30 +45,19 @@ class Work(NamedTuple):
     at every moment."""
 
     set_up: Callable[[Path], object]
-    run: Callable[[Path, dict[str, str]], subprocess.CompletedProcess[bytes]]
+    run: Callable[[Path, dict[str, str]], subprocess.CompletedProcess[str]]
     result: Callable[[Path], object]
     whole: str
 
 
-def command(*words: str) -> Callable[[Path, dict[str, str]], subprocess.CompletedProcess[bytes]]:
-    def run(home: Path, fault: dict[str, str]) -> subprocess.CompletedProcess[bytes]:
-        environment = {**StoreUserAt(home).environment, **fault}
-        return subprocess.run(
-            [sys.executable, "-c", COMMAND, *words], cwd=home, env=environment, capture_output=True,
-            stdin=subprocess.DEVNULL, timeout=60, check=False,
-        )  # fmt: skip
-
-    return run
+def command(*words: str) -> Callable[[Path, dict[str, str]], subprocess.CompletedProcess[str]]:
+    return lambda home, fault: StoreUser(home).run_process(*words, cwd=home, **fault)
 
 
-class StoreUserAt(StoreUser):
-    """A user whose home is there already."""
-
-    def __init__(self, home: Path) -> None:
-        self.home = home
-        self.projects = home / ".claude" / "projects"
-        self.database = home / ".session-memory" / "store" / "memory.db"
-        self.queue = home / ".session-memory" / "store" / "memory.db.queue"
+def copied(template: Path, home: Path) -> None:
+    """Put a home back as it was."""
+    shutil.rmtree(home)
+    shutil.copytree(template, home, symlinks=True)
 
 
 def sessions(home: Path) -> StoreUser:
@@ -93,7 +81,7 @@ def stored(home: Path) -> StoreUser:
 
 def texts(home: Path) -> object:
     """What the store, which has to be whole, has of each session."""
-    database = StoreUserAt(home).database
+    database = StoreUser(home).database
     with closing(sqlite3.connect(f"file:{database}?mode=ro", uri=True)) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchone() == ("ok",)
         return sorted(connection.execute("SELECT session_id, role, text FROM entries"))
@@ -121,7 +109,7 @@ def nowhere(home: Path) -> object:
 
 def let_time_pass(home: Path) -> None:
     """Let leases end, and what failed be due again."""
-    queue = StoreUserAt(home).queue
+    queue = StoreUser(home).queue
     if queue.exists():
         with closing(sqlite3.connect(queue, isolation_level=None)) as connection:
             if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'memory_work'").fetchone():
@@ -164,11 +152,7 @@ class Trial:
         self.after = files(work.whole)(self.home)
         self.expected = work.result(self.home)
 
-    def put_back(self) -> None:
-        shutil.rmtree(self.home)
-        shutil.copytree(self.template, self.home, symlinks=True)
-
-    def run(self, at: int, number: int) -> subprocess.CompletedProcess[bytes]:
+    def run(self, at: int, number: int) -> subprocess.CompletedProcess[str]:
         fault = {
             "LD_PRELOAD": str(self.injector), "FAULT_BELOW": str(self.home / ".session-memory"), "FAULT_AT": str(at),
             "FAULT_ERRNO": str(number), **({} if at else {"FAULT_LOG": str(self.log)}),
@@ -177,11 +161,11 @@ class Trial:
 
     def problems(self, at: int, number: int, where: str) -> list[str]:
         """What is wrong after this fault, and after another run."""
-        self.put_back()
+        copied(self.template, self.home)
         done = self.run(at, number)
         found = []
-        if b"Traceback" in done.stderr or done.returncode not in (0, 1, 2):
-            found.append(f"exit {done.returncode}: {done.stderr.decode()[-300:]}")
+        if "Traceback" in done.stderr or done.returncode not in (0, 1, 2):
+            found.append(f"exit {done.returncode}: {done.stderr[-300:]}")
         for name, text in files(self.work.whole)(self.home).items():
             if text not in (self.before.get(name), self.after.get(name)):
                 found.append(f"half-written: {name}: {text[-100:]!r}")
@@ -190,7 +174,7 @@ class Trial:
         result = self.work.result(self.home)
         if result != self.expected:
             found.append(
-                f"after another run ({again.returncode}: {(again.stdout + again.stderr).decode()[-400:]}): {result!r:.300}"
+                f"after another run ({again.returncode}: {(again.stdout + again.stderr)[-400:]}): {result!r:.300}"
             )
         return [f"{where}: {problem}" for problem in found]
 
@@ -216,10 +200,6 @@ class Hooks:
         self.fault = {"LD_PRELOAD": str(injector), "FAULT_BELOW": str(self.user.place)}
         shutil.copytree(self.user.root, self.template, symlinks=True)
 
-    def put_back(self) -> None:
-        shutil.rmtree(self.user.root)
-        shutil.copytree(self.template, self.user.root, symlinks=True)
-
     def prompt(self, **fault: str) -> str:
         """What a prompt is told."""
         out = run(self.user.event(), self.user.root, **fault)
@@ -244,7 +224,7 @@ def test_a_write_that_fails_costs_no_update_and_breaks_no_prompt(injector: Path,
     assert len(calls) > 3
     lost = []
     for at, number, where in faults(calls, some(60, SAMPLE)):
-        hooks.put_back()
+        copied(hooks.template, hooks.user.root)
         texts = [hooks.prompt(**hooks.fault, FAULT_AT=str(at), FAULT_ERRNO=str(number)), hooks.prompt()]
         if not any("tamarind" in text for text in texts) or hooks.prompt():
             lost.append(f"{where}: {texts}")
@@ -260,7 +240,7 @@ def test_a_write_that_fails_leaves_no_half_archive(injector: Path, tmp_path: Pat
     calls = log.read_text().splitlines()
     wrong = []
     for at, number, where in faults(calls, some(60, SAMPLE)):
-        hooks.put_back()
+        copied(hooks.template, hooks.user.root)
         hooks.compacts(**hooks.fault, FAULT_AT=str(at), FAULT_ERRNO=str(number))
         half = [text for text in hooks.archives() if "It is kept." not in text]
         hooks.compacts()

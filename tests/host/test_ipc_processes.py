@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from select import select
 from typing import Any
 
 import pytest
@@ -186,16 +187,18 @@ class TestForwarding:
         )  # fmt: skip
         assert server.stdin is not None
         assert server.stdout is not None
-        for number, (name, arguments) in enumerate([("clear_session", {"name": "Japan"}), ("list_sessions", {})]):
-            params = {"name": name, "arguments": arguments}
-            server.stdin.write(json.dumps({"id": number, "method": "tools/call", "params": params}).encode() + b"\n")
-        server.stdin.close()
+        answers: list[str] = []
         deadline = time.monotonic() + GENEROUS_SECONDS
-        while server.poll() is None:
-            assert time.monotonic() < deadline, "the server got no answers"
-            box.answer()
-            time.sleep(0.01)
-        answers = [json.loads(line)["result"]["content"][0]["text"] for line in server.stdout]
+        for name, arguments in [("clear_session", {"name": "Japan"}), ("list_sessions", {})]:
+            params = {"name": name, "arguments": arguments}
+            server.stdin.write(json.dumps({"id": name, "method": "tools/call", "params": params}).encode() + b"\n")
+            server.stdin.flush()
+            while not select([server.stdout], [], [], 0.01)[0]:
+                assert time.monotonic() < deadline, "the server got no answers"
+                box.answer()
+            answers.append(json.loads(server.stdout.readline())["result"]["content"][0]["text"])
+        server.stdin.close()
+        assert server.wait(GENEROUS_SECONDS) == 0
         server.stdout.close()
         assert answers[0].startswith("Done: this conversation is kept as 'Japan' (id 1)")
         assert '- "Japan" (id 1)' in answers[1]

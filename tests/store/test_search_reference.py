@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import NamedTuple
 
 import pytest
@@ -200,7 +199,7 @@ def queries(pytestconfig: pytest.Config) -> int:
 
 
 @pytest.mark.timeout(3600)
-def test_search_finds_what_a_brute_force_search_finds(scene: Scene, queries: int, tmp_path: Path) -> None:
+def test_search_finds_what_a_brute_force_search_finds(scene: Scene, queries: int) -> None:
     seed = random.randrange(1 << 32)
     chance = random.Random(seed)
     story = Story(scene, chance)
