@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..system.files import os, read_at
+from ..system.json import objects_in
 from . import all_runtimes
 
 TYPE_CHECKING = False
@@ -31,7 +32,7 @@ def runtime_of(descriptor: int) -> Runtime | None:
         # The beginning of a line may lie in the block before: what is quoted and not escaped is a key all the same.
         found = _runtime_in(b"{" + read_at(descriptor, start - _OVERLAP_BYTES, start + _BLOCK_BYTES))
         start += _BLOCK_BYTES
-    return found
+    return found or _owner_of_records(head)
 
 
 def unusual_form(head: bytes) -> str:
@@ -50,6 +51,17 @@ def _runtime_in(content: bytes) -> Runtime | None:
         for runtime in runtimes:
             if runtime.records.recognises(line.lstrip(b"\0")):
                 return runtime
+    return None
+
+
+def _owner_of_records(content: bytes) -> Runtime | None:
+    """Return the runtime of the first whole record that tells, in a file that another program has rewritten."""
+    runtimes = all_runtimes()
+    for line in content.split(b"\n"):
+        for record in objects_in(line):
+            for runtime in runtimes:
+                if runtime.records.owns(record):
+                    return runtime
     return None
 
 

@@ -128,8 +128,15 @@ class Records:
     TITLE_MARKS: tuple[bytes, ...] = ()
     """Bytes of which each line with a title has one, and few others do; none if no line ever has a title."""
 
+    BEGINNINGS: tuple[bytes, ...]
+    """How lines begin as the runtime writes them. A line that another program has rewritten begins otherwise."""
+
     def recognises(self, line: bytes) -> bool:
         """Tell whether a line (perhaps cut off) at the beginning of a transcript shows that it is this runtime's."""
+        raise NotImplementedError
+
+    def owns(self, record: Record) -> bool:
+        """Tell the same of a record in a file that another program has rewritten, with other white space or order."""
         raise NotImplementedError
 
     def open_transcript(self, first_line: bytes) -> Branch | None:
@@ -138,6 +145,10 @@ class Records:
 
     def prefilter(self, line: bytes, wanted: int) -> bool:
         """Return False only for a line that surely holds nothing `wanted`: it need not be decoded."""
+        return not line.startswith(self.BEGINNINGS) or self.may_hold(line, wanted)
+
+    def may_hold(self, line: bytes, wanted: int) -> bool:
+        """Return the same for a line that begins as the runtime writes them."""
         return True
 
     def results_in(self, line: bytes, decode: Decode) -> list[CallResult] | None:

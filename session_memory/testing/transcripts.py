@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import random
 import re
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -11,6 +16,7 @@ from ..activity.acknowledgement import delivered, resolve_delivery, with_last
 from ..activity.changes import OwnSession
 from ..activity.state import LAST
 from ..host.recovery import recover
+from ..runtimes.detection import runtime_of
 from ..runtimes.records import (
     CALLS,
     INJECTED,
@@ -31,9 +37,9 @@ from ..system.json import decode_line
 from ..text.timestamps import epoch_seconds
 from ..transcripts.entries import Entry
 from ..transcripts.gate import describe
-from ..transcripts.lines import lines_forward
+from ..transcripts.lines import first_line, lines_forward
 from ..transcripts.log import last_entries, render
-from ..transcripts.reader import TranscriptHead, TranscriptReader
+from ..transcripts.reader import TitleOwner, TranscriptHead, TranscriptReader
 from ..transcripts.usage import ModelUsage
 from .fixture import BEFORE_COMPACTION, BEGAN, CONVERSATION, FIRST_TURN, FORK, TITLE, UNSAID, Fixture, said
 
@@ -112,6 +118,64 @@ class TestEntries:
     def test_a_log_of_it_can_be_read(self, fixture: Fixture) -> None:
         log = render(*last_entries(fixture.runtime, str(fixture.path()), 50, None))
         assert log.index("How do I deploy this?") < log.index("make deploy") < log.index("You are welcome.")
+
+
+def shuffled(record: Any) -> Any:
+    """Return a record with the keys of each object in another order."""
+    if isinstance(record, dict):
+        keys = random.Random(len(record)).sample(sorted(record), len(record))
+        return {key: shuffled(record[key]) for key in keys}
+    return [shuffled(one) for one in record] if isinstance(record, list) else record
+
+
+REWRITTEN = {
+    "spaced": json.dumps,
+    "compact": partial(json.dumps, separators=(",", ":"), ensure_ascii=False),
+    "sorted": partial(json.dumps, separators=(",", ":"), sort_keys=True),
+    "sorted and spaced": partial(json.dumps, sort_keys=True),
+    "reversed": lambda record: json.dumps(dict(reversed(record.items())), separators=(",", ":")),
+    "shuffled": lambda record: json.dumps(shuffled(record), separators=(",", ":")),
+    "widely spaced": lambda record: " " + json.dumps(record, separators=(" , ", " : ")) + " ",
+}
+
+
+class TestRewritten:
+    """A transcript that another program has rewritten, as `jq` does, reads the same (issue 28, E7)."""
+
+    @pytest.mark.parametrize("rewrite", REWRITTEN.values(), ids=list(REWRITTEN))
+    @pytest.mark.parametrize("name", ["conversation.jsonl", "fork.jsonl"])
+    def test_another_order_of_keys_and_other_white_space_change_nothing(
+        self, fixture: Fixture, tmp_path: Path, name: str, rewrite: Callable[[Any], str]
+    ) -> None:
+        path = tmp_path / Path(fixture.own["file_name"]).name
+        path.write_text("".join(rewrite(record) + "\n" for record in fixture.records(name)))
+        assert self.told_by(fixture, path) == self.told_by(fixture, fixture.path(name))
+
+    def told_by(self, fixture: Fixture, path: Path) -> list[object]:
+        """Return what every way of reading a transcript tells, but for offsets."""
+        with fixture.opened(path) as (reader, descriptor):
+            found = runtime_of(descriptor)
+            whole = list(reader.conversation(descriptor))
+            backward = list(TranscriptReader(fixture.runtime, first_line(descriptor)).from_end(descriptor))
+            lines = [line for _, line in lines_forward(descriptor, 0, 1 << 40)]
+            size = path.stat().st_size
+            stored = Extractor(fixture.runtime, descriptor, "").read(0, size, size)
+            owner = TitleOwner(fixture.own["session_id"], descriptor)
+            title = TranscriptHead(fixture.runtime, descriptor, owner).title
+        records = fixture.runtime.records
+        events = [
+            [event for record in decode_line(line)[0] for event in records.events(record, 0, wanted)]
+            for wanted in (RESULTS, INJECTED, LINKS, TURNS, USAGE)
+            for line in lines
+            if records.prefilter(line, wanted)
+        ]
+        outcomes = [
+            (entry.text, [(tool.argument, tool.ended and tool.ended.outcome) for tool in entry.tools])
+            for entry in stored.entries
+        ]
+        for entry in filter(None, [*whole, *backward]):
+            entry.offset = 0
+        return [found, whole, backward, [one for one in events if one], outcomes, stored.title, stored.cwd, title]
 
 
 class TestResults:

@@ -51,7 +51,8 @@ class TitleOwner:
         if session_id not in ("", self._session_id) and is_id(self._session_id):
             return False
         if within and within not in self._found:
-            self._found[within] = holds_bytes(self._descriptor, within, self._searched)
+            spaced = within.replace(b'":"', b'": "')  # as another program writes it
+            self._found[within] = any(holds_bytes(self._descriptor, one, self._searched) for one in (within, spaced))
         return self._found.get(within, True)
 
 

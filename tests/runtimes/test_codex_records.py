@@ -46,6 +46,34 @@ def test_what_an_image_stands_between_was_not_typed() -> None:
     assert found.text == "Look at this.\n\n[image]"
 
 
+@pytest.mark.parametrize(
+    "heading", ["# Review findings", "# Files mentioned by the user", "# Context from my IDE setup:"]
+)
+@pytest.mark.parametrize("before", ["", "\n", "\r\n  "])
+def test_what_an_editor_puts_before_a_request_was_not_typed(heading: str, before: str) -> None:
+    text = f"{before}{heading}:\n\n## a.py: src/a.py\n\n## My request for Codex:\nFix the login.\n"
+    record = {"type": "response_item", "payload": message("user", "input_text", text)}
+    found = CODEX.entry(record, 0)
+    assert found is not None
+    assert found.text == "Fix the login."
+
+
+def test_a_rewritten_rollout_tells_the_directory_of_each_turn_in_either_direction(tmp_path: Path) -> None:
+    path = tmp_path / "rollout.jsonl"
+    records = [{"timestamp": "2026-11-20T10:00:00.000Z", "type": "session_meta", "payload": {"cwd": "/srv/0"}}]
+    for number in (1, 2, 3):
+        records.append({**records[0], "type": "turn_context", "payload": {"cwd": f"/srv/{number}"}})
+        payload = message("user", "input_text", f"Turn {number}.")
+        records.append({**records[0], "type": "response_item", "payload": payload})
+    path.write_text("".join(json.dumps(record, sort_keys=True) + "\n" for record in records))
+    with path.open("rb") as file:
+        assert runtime_of(file.fileno()) is runtime("codex")
+        reader = TranscriptReader(runtime("codex"), first_line(file.fileno()))
+        backward = [entry.cwd for entry in list(reader.from_end(file.fileno()))]
+        forward = [entry.cwd for entry in reader.conversation(file.fileno()) if entry]
+    assert forward == backward[::-1] == ["/srv/1", "/srv/2", "/srv/3"]
+
+
 def message(role: str, kind: str, text: str) -> dict[str, Any]:
     return {"type": "message", "id": None, "role": role, "content": [{"type": kind, "text": text}]}
 

@@ -18,6 +18,7 @@ from session_memory.testing.transcripts import (
     TestFilters,
     TestForks,
     TestResults,
+    TestRewritten,
     TestTitles,
     TestTurns,
     TestUsage,
@@ -25,7 +26,7 @@ from session_memory.testing.transcripts import (
 
 __all__ = [
     "TestDamage", "TestDelivery", "TestEntries", "TestFilters", "TestForks", "TestHooks", "TestInstall", "TestResults",
-    "TestSessions", "TestTitles", "TestTurns", "TestUsage",
+    "TestRewritten", "TestSessions", "TestTitles", "TestTurns", "TestUsage",
 ]  # fmt: skip
 FIXTURES = Path(__file__).parent / "fixtures"
 

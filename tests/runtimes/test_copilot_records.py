@@ -47,8 +47,12 @@ def test_a_session_that_goes_on_in_another_directory_is_known_to_in_either_direc
         *copilot_exchange("third", "yes"),
     )
     directories = ["/srv/one"] * 2 + ["/srv/two"] * 2 + ["/srv/three"] * 2
-    assert [entry.cwd for entry in entries(path)] == directories
-    assert [entry.cwd for entry in entries(path, backward=True)] == directories
+    rewritten = tmp_path / "rewritten.jsonl"
+    records = [json.loads(line) for line in path.read_bytes().splitlines()]
+    rewritten.write_text("".join(json.dumps(record, sort_keys=True) + "\n" for record in records))
+    for file in (path, rewritten):
+        assert [entry.cwd for entry in entries(file)] == directories
+        assert [entry.cwd for entry in entries(file, backward=True)] == directories
 
 
 @pytest.mark.parametrize(

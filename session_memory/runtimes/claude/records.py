@@ -68,19 +68,28 @@ _ARGUMENTS = (
 )  # fmt: skip
 
 
+# Keys of Qwen Code, Gemini and Copilot, also in files that another program has rewritten.
+_KEYS_OF_OTHERS = (b'"provenance":', b'"parts":[', b'"parts": [', b'"projectHash":', b'"parentId":')
+
+
 class ClaudeRecords(Records):
     """A transcript is no tree, every record counts."""
 
     TITLE_MARKS = (b'"custom-title"', b'"ai-title"', b'"summary"')
+    BEGINNINGS = (b'{"parentUuid":"', b'{"parentUuid":n', b'{"type":"')
 
     def recognises(self, line: bytes) -> bool:
         if not line.startswith(b"{") or line.startswith(b'","data":{', line.find(b'"', 9)):  # as in Copilot
             return False
-        if b'"provenance":"' in line or b'","parts":[' in line or b'"projectHash":"' in line:  # as in Qwen Code, Gemini
+        if any(key in line for key in _KEYS_OF_OTHERS):
             return False
         return any(key in line for key in (b'"parentUuid":', b'"sessionId":"', b'"leafUuid":"'))
 
-    def prefilter(self, line: bytes, wanted: int) -> bool:
+    def owns(self, record: Record) -> bool:
+        is_another = "projectHash" in record or "provenance" in record or "parts" in as_object(record.get("message"))
+        return not is_another and any(key in record for key in ("parentUuid", "sessionId", "leafUuid"))
+
+    def may_hold(self, line: bytes, wanted: int) -> bool:
         return bool(
             (wanted & RESULTS and b'"tool_result"' in line and b'"type":"user"' in line)
             or (wanted & MESSAGES and _may_say(line, wanted & CALLS))

@@ -59,7 +59,7 @@ def typed_text(content: object) -> str:
         kind = block.get("type") if isinstance(block, dict) else None
         text = as_string(block.get("text")) if kind in ("text", "input_text") else ""
         if text:
-            _, mark, request = text.partition(_REQUEST) if text.startswith("# ") else ("", "", "")
+            _, mark, request = text.partition(_REQUEST) if text.lstrip().startswith("# ") else ("", "", "")
             text = request if mark else text
             parts.append("" if text.lstrip().startswith(_WRAPPERS) else text.strip())
         elif kind in ("image", "local_image", "input_image"):

@@ -57,6 +57,8 @@ class CodexRecords(Records):
     """A rollout is no tree, and what was cancelled stays in it: each message goes on from what stands before it. Names
     lie in an index beside the rollouts."""
 
+    BEGINNINGS = (b'{"timestamp":"', b'{"type":"', b'{"id":"')
+
     def recognises(self, line: bytes) -> bool:
         head = line[:HEAD_BYTES]
         if head.startswith(b'{"id":"') and b'","timestamp":"' in head[:60] and b'","instructions":' in head:
@@ -72,7 +74,11 @@ class CodexRecords(Records):
         payload = header.get("payload") if header.get("type") == "session_meta" else header
         return CodexRollout(as_object(payload), header)
 
-    def prefilter(self, line: bytes, wanted: int) -> bool:
+    def owns(self, record: Record) -> bool:
+        is_first = "instructions" in record and "timestamp" in record
+        return is_first or (record.get("type") in ("session_meta", "response_item") and "payload" in record)
+
+    def may_hold(self, line: bytes, wanted: int) -> bool:
         return bool(
             (wanted & RESULTS and _may_bring_results(line))
             or (wanted & MESSAGES and _may_say(line, wanted & CALLS))
@@ -190,13 +196,15 @@ class CodexRollout(Branch):
         self._without_turn: list[Entry] = []
 
     def holds(self, line: bytes) -> bool:
-        is_old = line.startswith(b'{"type":"message"') and b"<environment_context>" in line
-        if is_old or line.find(b'"type":"turn_context"', 0, HEAD_BYTES) > 0:
+        is_rewritten = not line.startswith(CodexRecords.BEGINNINGS)
+        is_old = (is_rewritten or line.startswith(b'{"type":"message"')) and b"<environment_context>" in line
+        if is_old or line.find(b'"turn_context"', 0, len(line) if is_rewritten else HEAD_BYTES) > 0:
             for record in objects_in(line):
                 directory = _directory_of(record)
-                for entry in self._without_turn if directory else ():
-                    entry.cwd = directory
-            self._without_turn = []
+                if directory:
+                    for entry in self._without_turn:
+                        entry.cwd = directory
+                    self._without_turn = []
         return not self.is_of_subagent
 
     def note(self, record: Record) -> None:

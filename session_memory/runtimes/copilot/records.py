@@ -38,6 +38,7 @@ _START = b'{"type":"'
 # A record behind another one on the same line, a whole one or one that was torn.
 _GLUED = (b'}{"type":"', b'{"type":"user.message"', b'{"type":"assistant.message"')
 _MOVES = ("session.resume", "session.context_changed")  # after these the session may be in another directory
+_TELLS_DIRECTORY = tuple(_START + kind.encode() + b'"' for kind in ("session.start", *_MOVES))
 _SAID = (b"user.message", b"assistant.message", b"session.compaction_complete", b"tool.user_requested")
 _KINDS = {
     "edit": "edit", "create": "edit", "str_replace_editor": "edit", "view": "read", "bash": "command",
@@ -52,6 +53,8 @@ _PUT_IN = ("skill-", "agent-", "system", "hook", "jit-", "instruction")  # how t
 class CopilotRecords(Records):
     """Decodes events, among which are those of sub-agents."""
 
+    BEGINNINGS = (_START,)
+
     def recognises(self, line: bytes) -> bool:
         return line.startswith(_START) and line.startswith(b'","data":{', line.find(b'"', len(_START)))
 
@@ -59,7 +62,10 @@ class CopilotRecords(Records):
         header = next(iter(objects_in(first_line)), {})
         return CopilotSession(header if header.get("type") == "session.start" else {})
 
-    def prefilter(self, line: bytes, wanted: int) -> bool:
+    def owns(self, record: Record) -> bool:
+        return "data" in record and "parentId" in record and isinstance(record.get("type"), str)
+
+    def may_hold(self, line: bytes, wanted: int) -> bool:
         return bool(
             (wanted & RESULTS and b'"tool.execution_complete"' in line)
             or (wanted & MESSAGES and _may_say(line, wanted & CALLS))
@@ -136,14 +142,16 @@ class CopilotSession(Branch):
     def holds(self, line: bytes) -> bool:
         if self._before_move is None:
             self._before_move = []
-        if line.startswith(b'{"type":"session.start"'):
-            self._before_move = None  # this is the first line: what is read from here on is read forward
-        elif line.startswith((b'{"type":"session.resume"', b'{"type":"session.context_changed"')):
+        is_rewritten = not line.startswith(_START)
+        if line.startswith(_TELLS_DIRECTORY) or (is_rewritten and b'"session.' in line):
             for record in objects_in(line):
                 directory = _directory_of(record)
-                for entry in self._before_move if directory else ():
-                    entry.cwd = directory
-            self._before_move = []
+                if record.get("type") == "session.start":
+                    self._before_move = None  # this is the first line: what is read from here on is read forward
+                elif directory:
+                    for entry in self._before_move or ():
+                        entry.cwd = directory
+                    self._before_move = []
         return True
 
     def note(self, record: Record) -> None:

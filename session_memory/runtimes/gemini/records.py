@@ -59,6 +59,7 @@ class GeminiRecords(Records):
     """Decodes messages; cancelled ones stay in the log, and each message continues the one before it."""
 
     TITLE_MARKS = (b'"summary"',)
+    BEGINNINGS = (b'{"id":', b'{"$set":', b'{"$rewindTo":', b'{"sessionId":', b'{"type": "mirrored"')
 
     def recognises(self, line: bytes) -> bool:
         return line.startswith(b'{"sessionId":') and b'"projectHash":' in line
@@ -67,7 +68,10 @@ class GeminiRecords(Records):
         header = next(iter(objects_in(first_line)), {})
         return GeminiChat(header if "sessionId" in header else {})
 
-    def prefilter(self, line: bytes, wanted: int) -> bool:
+    def owns(self, record: Record) -> bool:
+        return "sessionId" in record and "projectHash" in record
+
+    def may_hold(self, line: bytes, wanted: int) -> bool:
         return bool(
             (wanted & RESULTS and b'"toolCalls":' in line)
             or (wanted & MESSAGES and _may_say(line, wanted & CALLS))
@@ -304,4 +308,6 @@ def _texts(content: object) -> list[str]:
 
 def _id_in(line: bytes) -> bytes:
     """Return the id with which a line begins; empty for none."""
-    return line[6:].partition(b'"')[2].partition(b'"')[0] if line.startswith(b'{"id":') else b""
+    if line.startswith(GeminiRecords.BEGINNINGS):
+        return line[6:].partition(b'"')[2].partition(b'"')[0] if line.startswith(b'{"id":') else b""
+    return as_string(next(iter(objects_in(line)), {}).get("id")).encode()

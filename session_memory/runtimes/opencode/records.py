@@ -50,6 +50,7 @@ class OpenCodeRecords(Records):
     """A message comes part by part; behind them it says whether the model's turn ends there."""
 
     TITLE_MARKS = (b'"title"',)
+    BEGINNINGS = (b'{"type": "',)
 
     def recognises(self, line: bytes) -> bool:
         return line.startswith((_SESSION, b'{"type": "part", "id": "prt_'))
@@ -57,7 +58,10 @@ class OpenCodeRecords(Records):
     def open_transcript(self, first_line: bytes) -> MirroredSession:
         return MirroredSession(next(iter(objects_in(first_line)), {}))
 
-    def prefilter(self, line: bytes, wanted: int) -> bool:
+    def owns(self, record: Record) -> bool:
+        return record.get("type") == "opencode_session"
+
+    def may_hold(self, line: bytes, wanted: int) -> bool:
         return bool(
             (wanted & RESULTS and _TOOL in line)
             or (wanted & MESSAGES and _may_say(line, wanted & CALLS))

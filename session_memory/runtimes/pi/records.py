@@ -51,16 +51,20 @@ class PiRecords(Records):
     """A session file is a tree, of which one branch is alive."""
 
     TITLE_MARKS = (b'"session_info"',)
+    BEGINNINGS = (b'{"type":"',)
 
     def recognises(self, line: bytes) -> bool:
-        return b'"session"' in line and (_first_record(line) or {}).get("type") == "session"
+        return b'"session"' in line and self.owns(_first_record(line) or {})
 
     def open_transcript(self, first_line: bytes) -> PiBranch | None:
         """Return the live branch; None for a file without a header, which is read as it stands."""
         header = _first_record(first_line)
         return PiBranch(header) if header is not None and header.get("type") == "session" else None
 
-    def prefilter(self, line: bytes, wanted: int) -> bool:
+    def owns(self, record: Record) -> bool:
+        return record.get("type") == "session"
+
+    def may_hold(self, line: bytes, wanted: int) -> bool:
         return bool(
             (wanted & RESULTS and (b'"toolResult"' in line or b'"bashExecution"' in line))
             or (wanted & MESSAGES and _may_say(line, wanted & CALLS))

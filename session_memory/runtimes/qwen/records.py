@@ -46,11 +46,15 @@ class QwenRecords(Records):
     """A chat is no tree, every record counts."""
 
     TITLE_MARKS = (b'"custom_title"',)
+    BEGINNINGS = (b'{"uuid":"',)
 
     def recognises(self, line: bytes) -> bool:
         return line.startswith(b'{"uuid":"') and (b'"provenance":"' in line or b'","parts":[' in line)
 
-    def prefilter(self, line: bytes, wanted: int) -> bool:
+    def owns(self, record: Record) -> bool:
+        return "uuid" in record and ("provenance" in record or "parts" in as_object(record.get("message")))
+
+    def may_hold(self, line: bytes, wanted: int) -> bool:
         return bool(
             (wanted & RESULTS and b'"functionResponse"' in line)
             or (wanted & MESSAGES and _may_say(line, wanted & CALLS))
