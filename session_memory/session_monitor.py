@@ -12,10 +12,14 @@ from typing import TYPE_CHECKING
 
 from .activity.changes import Observation, OwnSession
 from .activity.report import SessionSummary, summarize
+from .activity.state import LOCK_WAIT_SECONDS, KnownState
 from .activity.updates import open_update
+from .archives import writer
+from .archives.privacy import settle
 from .runtimes import claude, pi, runtime
 from .settings.homes import SEED_MEMORY_DIRS, Home, home_at, person_home
 from .settings.privacy import Privacy
+from .system.files import NotAFileError, is_file, lock
 from .transcripts import log as transcript_log
 from .transcripts.entries import Entry, Session, ToolUse
 from .transcripts.gate import Family, describe
@@ -29,12 +33,13 @@ if TYPE_CHECKING:
     AnyPath = str | os.PathLike[str]
 
 __all__ = [
-    "Entry", "EntryList", "SessionSummary", "ToolUse", "encode_cwd", "get_session_updates", "parse_jsonl_entries",
-    "read_session_log", "resolve_agent_sdk_jsonl", "resolve_pi_jsonl", "summarize_entries",
+    "Entry", "EntryList", "SessionSummary", "ToolUse", "archive_session", "encode_cwd", "get_session_updates",
+    "parse_jsonl_entries", "read_session_log", "resolve_agent_sdk_jsonl", "resolve_pi_jsonl", "summarize_entries",
 ]  # fmt: skip
 
 MAX_CHARACTERS = 500
 NO_LOG = "No session log found."
+_SEARCHES = ("grep", "glob")  # the seed counts them as reads; an update does not
 
 
 class EntryList(list[Entry]):
@@ -55,9 +60,11 @@ def get_session_updates(
 
     The text begins with `[Session Activity]` and has at most 500 characters; nothing is reported twice.
     `jsonl_resolver` returns the transcript of a session, None if there is none yet; if it raises, only that session is
-    skipped. Raises LockedError if another process holds the cursors for long, OSError if the cursor file cannot be
-    read or written.
+    skipped. A corrupt cursor file is deleted: the sessions are reported as at first sight. Raises LockedError if
+    another process holds the cursors for long, OSError if the cursor file cannot be read or written.
     """
+    cursor_path = os.path.realpath(cursor_file)
+    _delete_if_corrupt(cursor_path)
     sessions = []
     for name in runtime(format).session_names(str(sessions_dir)):
         try:
@@ -67,25 +74,55 @@ def get_session_updates(
         if path is not None:
             sessions.append(Session(name, os.fspath(path), name))
     home = _home_of(os.path.abspath(sessions_dir))
-    own = OwnSession(current_session, runtime(format), os.path.abspath(cursor_file), home=home)
+    own = OwnSession(current_session, runtime(format), cursor_path, home=home)
     settings = home.settings()
     observed = Observation(own, sessions, settings)
     with open_update(own, observed, settings=settings, now=time.time(), limit=MAX_CHARACTERS) as update:
         return update.text
 
 
-def read_session_log(*, jsonl_path: AnyPath, format: str, lines: int = 50) -> str:
+def _delete_if_corrupt(cursor_file: str) -> None:
+    """Delete a cursor file that cannot be read. Raises NotAFileError for a directory and the like, LockedError."""
+    held = lock(cursor_file + ".lock", LOCK_WAIT_SECONDS)
+    try:
+        if KnownState(cursor_file).was_corrupt:
+            if not is_file(cursor_file):
+                raise NotAFileError(f"not a regular file: {cursor_file}")
+            os.unlink(cursor_file)
+    finally:
+        os.close(held)
+
+
+def read_session_log(*, jsonl_path: AnyPath | None, format: str, lines: int = 50) -> str:
     """Return the last `lines` entries of a transcript as a log for people and agents, as far as the rules of the
     settings permit; '' if they exclude the session, NO_LOG if there is no transcript. Raises OSError if it cannot be
     read."""
-    path = os.path.abspath(jsonl_path)
-    try:
-        described = describe(runtime(format), path, with_all_titles=True)
-        gate = Family(Privacy(os.environ), runtime(format), path).gate(path, described)
-        entries, unreadable = transcript_log.last_entries(runtime(format), path, lines, gate)
-    except FileNotFoundError:
+    path = os.path.abspath(jsonl_path) if jsonl_path else ""
+    if not os.path.lexists(path):
         return NO_LOG
+    described = describe(runtime(format), path, with_all_titles=True)
+    gate = Family(Privacy(os.environ), runtime(format), path).gate(path, described)
+    entries, unreadable = transcript_log.last_entries(runtime(format), path, lines, gate)
     return transcript_log.render(entries, unreadable)
+
+
+def archive_session(
+    *, jsonl_path: AnyPath | None, conversations_dir: AnyPath, format: str, title: str = ""
+) -> Path | None:  # fmt: skip
+    """Write or update the Markdown archive of a transcript in `conversations_dir`; return its path, None if there is no
+    transcript or no message in it. `title` is a person's title for the conversation, '' for the transcript's own.
+
+    The person's settings hold: if they exclude any of it, the archive lies in `.private-conversations/` beside that
+    directory. Raises OSError, LockedError.
+    """
+    path = os.path.abspath(jsonl_path) if jsonl_path else ""
+    directory = os.path.abspath(conversations_dir)
+    home = person_home(os.environ)
+    privacy = Privacy(os.environ, home)
+    settle(directory, privacy)
+    source = writer.ArchiveSource(runtime(format).session_id_of(path), path, runtime(format), title=title)
+    written = writer.archive_session(source, directory, home.settings(), time.time(), privacy=privacy)
+    return Path(written) if written else None
 
 
 def _home_of(sessions_dir: str) -> Home:
@@ -113,8 +150,16 @@ def parse_jsonl_entries(lines: Iterable[str | bytes], format: str) -> EntryList:
 
 
 def summarize_entries(entries: Iterable[Entry]) -> SessionSummary | None:
-    """Return a summary of the entries; None if there are none."""
-    return summarize(entries)
+    """Return a summary of the entries, in which searches count as reads; None if there are none."""
+    return summarize(_with_searches_as_reads(entry) for entry in entries)
+
+
+def _with_searches_as_reads(entry: Entry) -> Entry:
+    tools = [
+        ToolUse(tool.name, tool.argument, "read", tool.call_id) if tool.name.lower() in _SEARCHES else tool
+        for tool in entry.tools
+    ]
+    return Entry(**{**{name: getattr(entry, name) for name in Entry.__slots__}, "tools": tuple(tools)})
 
 
 def encode_cwd(cwd: AnyPath) -> str:
@@ -123,13 +168,12 @@ def encode_cwd(cwd: AnyPath) -> str:
 
 
 def resolve_agent_sdk_jsonl(sessions_dir: AnyPath, session_name: str, cwd: AnyPath) -> Path | None:
-    """Return the transcript of the session that `<sessions_dir>/<session_name>.json` points to; None if there is none
-    yet."""
+    """Return the transcript of the session that `<sessions_dir>/<session_name>.json` points to, which may not exist
+    yet; None if that file does not exist or has no valid id."""
     session_id = claude.named_session_id(os.fspath(sessions_dir), session_name)
     if not session_id:
         return None
-    path = Path(claude.RUNTIME.transcript_path(claude.RUNTIME.config_dir(os.environ), os.fspath(cwd), session_id))
-    return path if path.is_file() else None
+    return Path(claude.RUNTIME.transcript_path(claude.RUNTIME.config_dir(os.environ), os.fspath(cwd), session_id))
 
 
 def resolve_pi_jsonl(sessions_dir: AnyPath, session_name: str) -> Path | None:

@@ -50,6 +50,11 @@ class SessionSummary:
         self.last_timestamp: float | None = None
 
     @property
+    def first_user_text(self) -> str:
+        """The name of `first_request` in programs that import `session_monitor`."""
+        return self.first_request
+
+    @property
     def is_empty(self) -> bool:
         """Check if there is nothing to report but the number of messages."""
         said = self.first_request or self.last_assistant_text

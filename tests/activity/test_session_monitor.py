@@ -126,42 +126,49 @@ def test_an_offset_in_the_middle_of_a_line_reads_that_line_whole(home, ask, tmp_
     assert '"second"' in ask()
 
 
-@pytest.mark.parametrize(
-    "content", ["{", "[]", '{"main": {"discord": 7}}', '{"main": []}', "\x00\x00", '{"main": {"d": {"offset": "x"}}}']
-)
-def test_a_corrupt_cursor_file_is_set_aside_and_nothing_old_is_told(home, ask, tmp_path, content):
+CORRUPT = ["{", "[]", '{"main": {"discord": 7}}', '{"main": []}', "\x00\x00", '{"main": {"d": {"offset": "x"}}}']
+
+
+@pytest.mark.parametrize("content", CORRUPT)
+def test_a_corrupt_state_is_renamed_and_nothing_old_is_told(home, tmp_path, content):
     path = home.session("discord", *exchange("old", "one"))
-    (tmp_path / "cursors.json").write_text(content)
-    assert ask() is None
-    assert (tmp_path / "cursors.json.corrupt").read_text() == content
+    sessions = [Session("discord", str(path), "discord")]
+    (tmp_path / "c.json").write_text(content)
+    assert told_to_main(sessions, tmp_path) is None
+    assert (tmp_path / "c.json.corrupt").read_text() == content
     append(path, *exchange("fresh", "two"))
-    assert '"fresh"' in ask()
+    assert '"fresh"' in told_to_main(sessions, tmp_path)
 
 
-def test_a_corrupt_cursor_file_costs_nothing_of_what_happened_since_it_was_written(home, ask, tmp_path):
+def test_a_corrupt_state_costs_nothing_of_what_happened_since_it_was_written(home, tmp_path):
     paths = [home.session(name, *exchange(f"old {name}", "one")) for name in ("discord", "email")]
-    ask()
-    (tmp_path / "cursors.json").write_text("{")
+    sessions = [Session(name, str(path), name) for name, path in zip(("discord", "email"), paths)]
+    told_to_main(sessions, tmp_path)
+    (tmp_path / "c.json").write_text("{")
     time.sleep(0.02)  # more than the grain of the file system's clock
     append(paths[0], *exchange("fresh", "two"))
-    assert ask() == '[Session Activity]\n- discord (just now, 2 messages): "fresh"; last: "two"'
-    assert ask() is None
+    told = told_to_main(sessions, tmp_path)
+    assert told == '[Session Activity]\n- discord (just now, 2 messages): "fresh"; last: "two"'
+    assert told_to_main(sessions, tmp_path) is None
     append(paths[1], *exchange("later", "three"))
-    assert ask() == '[Session Activity]\n- email (just now, 2 messages): "later"; last: "three"'
+    told = told_to_main(sessions, tmp_path)
+    assert told == '[Session Activity]\n- email (just now, 2 messages): "later"; last: "three"'
 
 
-def test_what_does_not_fit_after_a_corrupt_cursor_file_is_told_next(home, ask, tmp_path):
-    paths = [home.session(f"session-{number}", *exchange("old", "one")) for number in range(12)]
-    ask()
-    ask()
-    (tmp_path / "cursors.json").write_text("{")
+def test_what_does_not_fit_after_a_corrupt_state_is_told_next(home, tmp_path):
+    names = [f"session-{number}" for number in range(12)]
+    paths = [home.session(name, *exchange("old", "one")) for name in names]
+    sessions = [Session(name, str(path), name) for name, path in zip(names, paths)]
+    told_to_main(sessions, tmp_path)
+    told_to_main(sessions, tmp_path)
+    (tmp_path / "c.json").write_text("{")
     time.sleep(0.02)
     for number, path in enumerate(paths):
         append(path, *exchange(f"fresh {number}", "two"))
-    told = "".join(ask() for _ in range(2))
+    told = "".join(told_to_main(sessions, tmp_path) for _ in range(2))
     assert [f'"fresh {number}"' in told for number in range(12)] == [True] * 12
     assert "old" not in told
-    assert ask() is None
+    assert told_to_main(sessions, tmp_path) is None
 
 
 def test_the_log_of_a_transcript_that_is_not_there_says_so(tmp_path):
@@ -386,9 +393,9 @@ class TestResolvers:
         monkeypatch.setenv("CLAUDE_CONFIG_DIR", str(tmp_path / "claude"))
         (tmp_path / "sessions").mkdir()
         (tmp_path / "sessions" / "discord.json").write_text('{"sessionId": "abc-1"}')
-        assert resolve_agent_sdk_jsonl(tmp_path / "sessions", "discord", "/srv/agent") is None
-        path = write(tmp_path / "claude/projects/-srv-agent/abc-1.jsonl")
+        path = tmp_path / "claude/projects/-srv-agent/abc-1.jsonl"
         assert resolve_agent_sdk_jsonl(tmp_path / "sessions", "discord", "/srv/agent") == path
+        assert resolve_agent_sdk_jsonl(tmp_path / "sessions", "email", "/srv/agent") is None
 
     @pytest.mark.parametrize("content", ["{}", "{", "[]", '{"sessionId": "../../etc/passwd"}', '{"sessionId": 7}'])
     def test_a_pointer_that_points_nowhere_safe_resolves_to_nothing(self, tmp_path, content):
