@@ -12,7 +12,7 @@ from records import assistant, exchange, lines, record, user
 from store_scene import EVERYTHING, Scene
 
 from session_memory.activity.update_text import HEADER
-from session_memory.store.search import search as search_module
+from session_memory.store.search import postings as postings_module
 from session_memory.store.values import Filter, Hit, Hits
 
 START = 1_780_000_000
@@ -150,6 +150,16 @@ def test_a_word_with_a_minus_must_not_be_there(scene):
     assert set(found(scene, 'jaguar -"car dealer"')) == {"a", "b"}
     assert found(scene, "-car") == []
     assert found(scene, "e-mail jaguar -zoo -car") == []
+
+
+def test_where_only_what_is_unwanted_has_all_of_a_word_its_parts_are_looked_for(scene):
+    sessions(scene, a="edit package.json of the car dealer", b="a package", c="nothing")
+    assert found(scene, 'package.json -"car dealer"') == ["b"]
+
+
+def test_a_text_of_nothing_but_minuses_is_found_as_it_stands(scene):
+    sessions(scene, a='we search for -"green door" -"blue window"', b="a green door", c="a blue window")
+    assert found(scene, '-"green door" -"blue window"') == ["a"]
 
 
 def test_what_is_written_as_one_word_belongs_together(scene):
@@ -297,7 +307,7 @@ def test_common_words_beside_a_rare_one_are_counted_in_old_conversations_too(sce
 def test_a_search_for_a_phrase_says_how_many_older_entries_were_not_read_for_it(scene, monkeypatch):
     sessions(scene, old="plum jam in the cellar", **{f"s{number}": f"jam {number}, and a plum" for number in range(6)})
     assert (found(scene, '"plum jam"'), search(scene, '"plum jam"').unchecked) == (["old"], 0)
-    monkeypatch.setattr(search_module, "MOST_CHECKED", 4)
+    monkeypatch.setattr(postings_module, "MOST_CHECKED", 4)
     hits = search(scene, '"plum jam"')
     assert len(hits) > 1, "none of those that were read has it, and its words are looked for"
     assert hits.notice.startswith("3 older entries may fit the quoted phrase and were not read for it")

@@ -17,7 +17,18 @@ from ...text.characters import plain
 from ..values import Filter, Hit, Hits
 from .dates import NamedTime, closeness, times_in
 from .index import ConversationRange, SearchIndex
-from .postings import WHOLE, QueryPostings, both, either, has, postings_of, postings_of_literal, scope_of
+from .postings import (
+    CHECKED_CHARACTERS,
+    WHOLE,
+    QueryPostings,
+    both,
+    either,
+    has,
+    in_sequence,
+    postings_of,
+    postings_of_literal,
+    scope_of,
+)
 from .query import LONGEST, Part, Query, contains, literal_spans, occurrences, parse, relaxed
 from .ranking import (
     AT_THE_TIME,
@@ -35,15 +46,8 @@ from .snippet import Span, excerpts, snippet
 MOST_CONVERSATIONS = 50  # whose items are ranked: reading those of more changes nothing
 EACH = 3  # items of each that are read to rank them
 MOST_READ = 100
-AT_ONCE = 2000  # items whose texts are read for phrases
-ENOUGH = 200  # items that have them: no older ones are read
-# Phrases are checked in the texts of items with all their words, the newest MOST_CHECKED: 1 to 40 ms a query.
-# Positions in the index would find them in 0.1 to 7 ms, but the store would grow by 0.25 (real texts) to 0.66 (invented
-# ones) bytes a byte of text, each store would have to be indexed again at 10 MB of text a second, and a team's posting
-# lists have no positions either.
-MOST_CHECKED = 20_000  # short ones take half a second
+ENOUGH = 200  # items that have a phrase: no older ones are read
 READ_CHARACTERS = 1500
-CHECKED_CHARACTERS = 100_000
 BYTES_A_TERM = 6
 TOOL_SHARE = 0.9  # the weight of a message against the same words in a command
 FEW = 5  # conversations: if fewer are found, up to EACH of their entries are shown
@@ -57,7 +61,7 @@ def search(index: SearchIndex, query: str, wanted: Filter, *, now: float | None 
     times = times_in(text, time.time() if now is None else now)
     with index.snapshot():
         scope = scope_of(index, wanted)
-        if asked.parts:
+        if asked.parts or asked.verbatim:
             found = postings_of(index, asked, scope, wanted, whole)
         else:
             found = postings_of_literal(index, text, scope, wanted)
@@ -128,26 +132,8 @@ class Candidates:
         allowed = reduce(both, sorted(required, key=len)) if required else reduce(either, [[], *found.postings])
         phrases = [part.terms for part in found.parts if part.is_phrase]
         if phrases or self._asked.unwanted_phrases:
-            allowed = self._checked(allowed, phrases)
+            allowed, self._unchecked = in_sequence(self._index, allowed, phrases, self._asked.unwanted_phrases, ENOUGH)
         return either(allowed, sorted(self._verbatim))
-
-    def _checked(self, candidates: list[int], phrases: list[tuple[str, ...]]) -> list[int]:
-        """Return the candidates whose text has the phrases and no unwanted one. The newest are read first, AT_ONCE of
-        them, and older ones until enough fit, of MOST_CHECKED in all."""
-        kept: list[int] = []
-        newest = candidates[: -MOST_CHECKED - 1 : -1]
-        for at in range(0, len(newest), AT_ONCE):
-            for item, head in self._index.text_starts(newest[at : at + AT_ONCE], CHECKED_CHARACTERS).items():
-                terms = self._terms.of(head.text)
-                if all(contains(terms, phrase) for phrase in phrases) and not any(
-                    contains(terms, phrase) for phrase in self._asked.unwanted_phrases
-                ):
-                    kept.append(item)
-            if len(kept) >= ENOUGH:
-                break
-        else:
-            self._unchecked = len(candidates) - len(newest)
-        return sorted(kept)
 
     def _conversations(self) -> dict[int, float]:
         """Return the best conversations, by their first items, with the score that each adds to its best item."""
