@@ -21,6 +21,10 @@ pass: 12
 passed: 12, failed: 0
 PASS: TestRefreshToken2
 --- PASS: TestX (28.8s)
+--- PASS: FuzzToken/seed#0 (0.00s)
+    --- PASS: TestLogin/9f8a7b6c5d4e (0.00s)
+PASS: login wrong password with key2
+const cases = ['password2', 'wrong password', 'Token-v2', 'expired key 3'];
     --- PASS: TestLogin/with_password2 (0.00s)
 PASS: tests/login-1.sh 3 - password2 is asked for
 "pass": true, "fail": false

@@ -21,6 +21,7 @@ VERSIONS = {
     "@github/copilot": "1.0.102",
     "@google/gemini-cli": "0.61.0",
     "opencode-ai": "1.18.33",
+    "jest": "29.7.0",
 }
 PERSON = Path.home()  # where npm has its settings: HOME is another once tests run
 NpmPlace = Callable[[str], Path]

@@ -285,7 +285,7 @@ def _rest_of_line(text: str, start: int, end: int, is_phrase: bool) -> tuple[int
         if text.startswith(("\\n", '\\"', " #", " //"), stop):
             break
         stop += 1
-    rest = text[start:stop].strip()
+    rest = text[start:stop].strip().rstrip("\\")
     words = rest.split()
     if len(words) == 1 and rest[-1] not in ",;{([":
         return start + len(rest), "line"

@@ -218,14 +218,14 @@ def _is_password(content: str, value: AssignedValue) -> bool:
 
 
 def _is_pass(content: str, value: AssignedValue) -> bool:
-    """Check that `pass` is short for a password here: test runners print PASS: and the name of a test."""
+    """Check that `pass` is short for a password here: test runners print PASS:, the path of a test and its time."""
     if value.qualifier or value.form == "flag":
         return True
     if value.form == "env":
         return not NUMBER.fullmatch(content)
     if value.quote:
         return looks_like_password(content, True)
-    return looks_random(content, STRICT)
+    return not {" ", "/"} & set(content) and looks_random(content, STRICT)
 
 
 def is_pair_of_words(content: str) -> bool:
