@@ -10,8 +10,8 @@ from ..memories.runner import settings_of
 from ..store.sqlite.queue_file import UnreadableQueueError
 from ..text.format import counted, enumerated
 from ..text.sanitize import for_prompt
-from ..upkeep.costs import BY, CostSum, SessionFiles, expenses, is_within, of_memories, sums_of
-from .arguments import NO_LIMIT, add_common, filter_of
+from ..upkeep.costs import BY, CostSum, SessionFiles, expenses, of_memories, sums_of
+from .arguments import add_common, filter_of
 from .nearest import check_names
 from .opened_store import OpenStore, refresh, with_store
 from .output import brief
@@ -39,14 +39,13 @@ def _show(opened: OpenStore, arguments: argparse.Namespace) -> int:
     refresh(opened)
     wanted = filter_of(arguments, opened.location)
     prices = all_prices(settings_of(opened.location).prices)
-    conversations = opened.store.conversations(wanted._replace(since=None, until=None, limit=NO_LIMIT))
-    if not conversations:
+    sessions = SessionFiles(opened.location.watched, opened.store, wanted)
+    if not sessions.conversations:
         check_names(opened, wanted)
-    sessions = SessionFiles(opened.location.watched, conversations)
-    files = sessions.written_since(wanted.since)
+    files = sessions.recent
     size = sum(file.size for file, _ in files)
     with shown_of(opened.terminal, lambda: (len(files), size)) as advance:
-        found = (one for one in expenses(files, prices, advance) if is_within(one, wanted))
+        found = (one for one in expenses(files, prices, advance) if sessions.shows(one))
         total, [rows] = sums_of(found, arguments.by)
     is_of_all = wanted.homes is None and not (wanted.project or wanted.directories or wanted.session)
     memories = []

@@ -108,6 +108,12 @@ class Branch:
     is_of_subagent = False
     """Whether none of it counts, since it is a sub-agent's."""
 
+    copied_until: float | None = None
+    """The time before which all of it was copied from the session that it is a fork of, if nothing else tells that."""
+
+    copies_keep_ids = True
+    """Whether the ids of answers are those that they had in the other session."""
+
     of_session = ""
     """The id of the session that the sub-agent belongs to, if nothing but this tells it."""
 
@@ -117,6 +123,10 @@ class Branch:
 
     def note(self, record: Record) -> None:
         """Take from a record that is no entry what it says of those behind it. To be given all of them, in order."""
+
+    def is_copied(self, time: float | None) -> bool:
+        """Tell whether what was written at that time was copied."""
+        return self.copied_until is not None and (time or 0.0) < self.copied_until
 
     def complete(self, entry: Entry) -> None:
         """Add to an entry what the transcript says once for many of them. Read backward, that may follow later."""

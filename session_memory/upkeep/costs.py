@@ -33,8 +33,10 @@ from ..transcripts.usage import ModelUsage
 
 if TYPE_CHECKING:
     from ..memories.budget import Prices
+    from ..store.sqlite.engine import SqliteStore
 
 
+EVERY = 10**9  # conversations
 _Answer = tuple[Runtime, ModelUsage, int | None]  # with its time in milliseconds since the epoch
 
 # The price of writing tokens to a cache, as a multiple of reading them uncached.
@@ -51,10 +53,19 @@ class Expense(NamedTuple):
 
 
 class SessionFiles:
-    """The transcripts of `conversations` among the `watched` files, the oldest name first, so that a fork follows its
-    origin; also of their sub-agents in shared folders. `missing` counts the sessions without a transcript."""
+    """The transcripts of the conversations that fit a filter, whatever their time, and those that they may be forks of;
+    the oldest name first, so that a fork follows its origin. Also of their sub-agents in shared folders. `missing`
+    counts the sessions without a transcript."""
 
-    def __init__(self, watched: Sequence[SourceDirectory], conversations: Sequence[Conversation]) -> None:
+    def __init__(self, watched: Sequence[SourceDirectory], store: SqliteStore, filter: Filter) -> None:
+        self._filter = filter
+        at_any_time = filter._replace(since=None, until=None, limit=EVERY)
+        self.conversations = conversations = store.conversations(at_any_time)
+        self._shown = {(one.home, one.source_file) for one in conversations}
+        if conversations and (filter.session or filter.project or filter.directories):
+            runtimes = {one.runtime for one in conversations}
+            every = store.conversations(at_any_time._replace(session="", project="", directories=()))
+            conversations = [one for one in every if one.runtime in runtimes]
         wanted = {(one.home, one.source_file): one for one in conversations}
         found: dict[tuple[str, str], SourceFile] = {}
         others: list[SourceFile] = []
@@ -68,14 +79,25 @@ class SessionFiles:
                         found.setdefault(key, file)
                     else:
                         others.append(file)
-        self.missing = len(wanted) - len(found)
+        self.missing = len(self._shown - found.keys())
         both = [(file, wanted[key]) for key, file in found.items()]
         both += _sub_agents_of(sessions, others) if sessions else []
         self.files = sorted(both, key=lambda one: os.path.basename(one[0].key))
 
-    def written_since(self, moment: int | None) -> list[tuple[SourceFile, Conversation]]:
-        """Return the files that may contain answers since that time, each with a conversation of its session."""
-        return [one for one in self.files if moment is None or one[0].modified >= moment]
+    @property
+    def recent(self) -> list[tuple[SourceFile, Conversation]]:
+        """Return the files that may contain answers of the queried time, each with a conversation of its session."""
+        since = self._filter.since
+        return [one for one in self.files if since is None or one[0].modified >= since]
+
+    def shows(self, expense: Expense) -> bool:
+        """Return whether an answer is of the queried sessions and time."""
+        if (expense.session.home, expense.session.source_file) not in self._shown:
+            return False
+        at, since, until = expense.at, self._filter.since, self._filter.until
+        if since is None and until is None:
+            return True
+        return at is not None and (since or 0) <= at and (until is None or at <= until)
 
 
 class KnownAnswers:
@@ -202,6 +224,7 @@ def _answers_in(runtime: Runtime, descriptor: int) -> Iterator[_Answer]:
     """Yield the answers in one file. Of several records of one answer, the one with the most tokens counts: earlier
     ones may have been written while it was streaming."""
     records = runtime.records
+    branch = records.open_transcript(first_line(descriptor))
     model, total = "", None
     answers: dict[object, tuple[ModelUsage, int | None]] = {}
     for offset, line in lines_forward(descriptor, 0, os.fstat(descriptor).st_size):
@@ -217,6 +240,10 @@ def _answers_in(runtime: Runtime, descriptor: int) -> Iterator[_Answer]:
                 continue
             total = usage.running_total
             at = records.time(record)
+            if branch is not None and at is not None and branch.is_copied(at):
+                if not branch.copies_keep_ids:  # nothing tells which answer of the other session it is
+                    continue
+                usage = usage._replace(is_copy=True)
             key = usage.id or (offset, number)
             first = answers.get(key)
             if first is None or usage.tokens > first[0].tokens:
@@ -253,14 +280,6 @@ class CostSum:
             self.unpriced.add(usage.model)
         else:
             self.dollars = (self.dollars or 0.0) + expense.dollars
-
-
-def is_within(expense: Expense, wanted: Filter) -> bool:
-    """Return whether an answer is within the queried time."""
-    if wanted.since is None and wanted.until is None:
-        return True
-    at = expense.at
-    return at is not None and (wanted.since or 0) <= at and (wanted.until is None or at <= wanted.until)
 
 
 def sums_of(found: Iterable[Expense], *by: str) -> tuple[CostSum, list[list[CostSum]]]:

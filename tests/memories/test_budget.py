@@ -227,10 +227,32 @@ class TestTokens:
 
 
 class TestPrices:
-    def test_the_longest_name_that_fits_holds(self):
-        prices = {"claude-opus-4": {"input": 15.0, "output": 75.0}, "claude-opus-4-5": {"input": 5.0, "output": 25.0}}
-        assert cost(Usage(1_000_000, 0, 0, "claude-opus-4-5-20251101"), prices) == 5.0
-        assert cost(Usage(0, 1_000_000, 0, "claude-opus-4-1"), prices) == 75.0
+    @pytest.mark.parametrize(
+        "model",
+        [
+            "claude-opus-4-5", "claude-opus-4-5-20251101", "claude-opus-4-5@20251101", "claude-opus-4-5-20251101[1m]",
+            "anthropic.claude-opus-4-5-20251101-v1:0", "us.anthropic.claude-opus-4-5-20251101-v1:0",
+            "arn:aws:bedrock:eu-west-1:1:inference-profile/eu.anthropic.claude-opus-4-5-20251101-v1:0",
+            "global.anthropic.claude-opus-4-5-v1", "anthropic/claude-opus-4.5", "anthropic/claude-opus-4.5:thinking",
+            "openrouter/anthropic/claude-opus-4.5", "bedrock/us.anthropic.claude-opus-4-5-20251101-v1:0",
+            "vertex_ai/claude-opus-4-5@20251101", "claude-opus-4-5-latest",
+        ],
+    )  # fmt: skip
+    def test_a_model_is_known_by_the_names_that_providers_give_it(self, model):
+        assert cost(Usage(1_000_000, 0, 0, model), all_prices({})) == 5.0
+
+    @pytest.mark.parametrize(("model", "dollars"), [("openai/gpt-5", 1.25), ("models/gemini-2.5-pro", 1.25),
+        ("gpt-5-2025-08-07", 1.25), ("gpt-5-mini-2025-08-07", 0.25), ("anthropic/claude-3.5-haiku", 0.8)])  # fmt: skip
+    def test_so_are_those_of_other_makers(self, model, dollars):
+        assert cost(Usage(1_000_000, 0, 0, model), all_prices({})) == dollars
+
+    @pytest.mark.parametrize(
+        "model",
+        ["gpt-5.4", "gpt-5.5", "gpt-5-ultra", "claude-opus-4-9", "claude-opus-50", "gpt-50", "openai/gpt-5:free",
+         "arn:aws:bedrock:eu-west-1:1:application-inference-profile/abc", "gemini-2.5-pro-exp", "", "claude-"],
+    )  # fmt: skip
+    def test_a_model_that_only_begins_as_one_of_the_table_has_no_price(self, model):
+        assert cost(Usage(1_000_000, 0, 0, model), all_prices({})) is None
 
     def test_ones_own_prices_come_first_and_unknown_models_have_none(self):
         prices = all_prices({"claude-haiku-4-5": {"input": 9.0}})

@@ -183,6 +183,8 @@ class CodexRollout(Branch):
     """A rollout. That of a sub-agent holds nothing that counts. A session may go on in another directory: each turn
     names its own, and stands before what was said in it."""
 
+    copies_keep_ids = False
+
     def __init__(self, header: Record, line: Record) -> None:
         source = header.get("source")
         is_own_work = isinstance(source, dict) and ("subagent" in source or "internal" in source)
@@ -192,7 +194,7 @@ class CodexRollout(Branch):
         # Before lines had ordinals, a fork began with a copy of what was said, written at once.
         is_copied = bool(header.get("forked_from_id")) and "history_base" not in header
         self._began = epoch_seconds(line.get("timestamp"))
-        self._copied_until = self._began + 1.0 if is_copied and self._began is not None else None
+        self.copied_until = self._began + 1.0 if is_copied and self._began is not None else None
         self._without_turn: list[Entry] = []
 
     def holds(self, line: bytes) -> bool:
@@ -222,7 +224,7 @@ class CodexRollout(Branch):
         if not entry.cwd:
             entry.cwd = self._directory
             self._without_turn.append(entry)
-        entry.is_copy = self._copied_until is not None and (entry.timestamp or 0.0) < self._copied_until
+        entry.is_copy = self.is_copied(entry.timestamp)
 
 
 def _of_item(item: Record, payload: Record, record: Record, offset: int, wanted: int) -> list[Event]:

@@ -135,7 +135,7 @@ class CopilotSession(Branch):
 
     def __init__(self, start: Record) -> None:
         data = start.get("data")
-        self._began = epoch_seconds(data.get("startTime")) if isinstance(data, dict) else None
+        self.copied_until = epoch_seconds(data.get("startTime")) if isinstance(data, dict) else None
         self._directory = _directory_of(start)
         self._before_move: list[Entry] | None = None
 
@@ -162,7 +162,7 @@ class CopilotSession(Branch):
         """Add the directory, and whether it was copied. Read backward, the directory is that of the session's start
         until what moved it is reached."""
         entry.cwd = self._directory
-        entry.is_copy = self._began is not None and (entry.timestamp or self._began) < self._began
+        entry.is_copy = entry.timestamp is not None and self.is_copied(entry.timestamp)
         if self._before_move is not None:
             self._before_move.append(entry)
 

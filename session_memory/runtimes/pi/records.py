@@ -129,7 +129,7 @@ class PiBranch(Branch):
         self._is_tree = isinstance(version, int) and version > 1
         self._cwd = as_string(header.get("cwd"))
         is_fork = bool(header.get("parentSession") or header.get("branchedFrom"))
-        self._forked_at = epoch_seconds(header.get("timestamp")) if is_fork else None
+        self.copied_until = epoch_seconds(header.get("timestamp")) if is_fork else None
         self._is_leaf_known = False
         self._next_id: str | None = None
         self._is_removed: dict[str, bool] = {}
@@ -166,7 +166,7 @@ class PiBranch(Branch):
     def complete(self, entry: Entry) -> None:
         """Add the directory, and what the header of a fork tells: what is older than the fork was copied."""
         entry.cwd = self._cwd
-        entry.is_copy = self._forked_at is not None and (entry.timestamp or 0.0) < self._forked_at
+        entry.is_copy = self.is_copied(entry.timestamp)
 
     def _take_edit(self, record: Record) -> None:
         """Note what an edit took out. Of several edits of a record the last holds, which is met first."""

@@ -10,14 +10,13 @@ from ...store.sqlite.queue_file import UnreadableQueueError
 from ...store.values import Filter
 from ...text.sanitize import for_people
 from ...text.timestamps import local_time
-from ...upkeep.costs import BY, CostSum, KnownAnswers, SessionFiles, expenses, is_within, of_memories, sums_of
+from ...upkeep.costs import BY, CostSum, KnownAnswers, SessionFiles, expenses, of_memories, sums_of
 from ..choices import period, places
 from ..labels import project_of
 from ..page_request import PageRequest
 
 SHOWN = 12
 DEFAULT_PERIOD = "7d"
-EVERYTHING = 10**9
 DAY_SECONDS = 86_400
 _ANSWERS = KnownAnswers()  # for all requests: a gigabyte of transcripts takes seconds to read
 
@@ -46,12 +45,10 @@ def counted(request: PageRequest) -> dict[str, Any]:
     _, since = period(request, DEFAULT_PERIOD)
     prices = all_prices(settings_of(request.location).prices)
     directories = places(request).directories
-    wanted = Filter(request.location.homes, directories=directories, limit=EVERYTHING)
-    sessions = SessionFiles(request.location.watched, request.store.conversations(wanted))
-    files = sessions.written_since(since)
-    wanted = wanted._replace(since=since)
-    answers = request.while_wanted(expenses(files, prices, lambda *_: None, _ANSWERS))
-    total, sums = sums_of((one for one in answers if is_within(one, wanted)), *BY)
+    wanted = Filter(request.location.homes, directories=directories, since=since)
+    sessions = SessionFiles(request.location.watched, request.store, wanted)
+    answers = request.while_wanted(expenses(sessions.recent, prices, lambda *_: None, _ANSWERS))
+    total, sums = sums_of(filter(sessions.shows, answers), *BY)
     by = dict(zip(BY, sums))
     memories, fault = [], ""
     try:
