@@ -43,9 +43,9 @@ class HostDatabase:
         """Open a transaction that holds the write lock from its beginning."""
         return writing(self.connection)
 
-    def version(self) -> int:
-        """Return a number that changes when another connection changes the database."""
-        return int(self.connection.pragma("data_version"))
+    def version(self) -> tuple[int, int]:
+        """Return numbers that change when the database does: by another connection, or by this one."""
+        return int(self.connection.pragma("data_version")), self.connection.total_changes()
 
     # Groups
 
@@ -297,6 +297,10 @@ class HostDatabase:
             folder, folder,
         )  # fmt: skip
         return [Task._make(row) for row in rows]
+
+    def due_tasks(self, now: str) -> list[Task]:
+        """Return the active tasks that are due."""
+        return [task for task in self.tasks() if task.status == "active" and task.next_run and task.next_run <= now]
 
     def add_task(self, task: Task) -> None:
         """Add a task."""

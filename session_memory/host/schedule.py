@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import uuid
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from ..errors import SessionMemoryError, WrongCallError
 from ..text.format import shorten
@@ -23,6 +23,7 @@ SHORTEST_INTERVAL_MILLISECONDS = 1000
 LONGEST_INTERVAL_MILLISECONDS = 10 * 366 * 24 * 3600 * 1000
 _LATEST = 253_402_214_400  # the last day of 9999: times are compared as texts
 _VALUE_CHARACTERS = 60
+_LONGEST_FOLD_SECONDS = 2 * 3600  # that clocks are set back
 
 
 class ScheduleError(WrongCallError):
@@ -108,13 +109,13 @@ class Schedule:
 
         Runs missed while no host ran are made up once. A task with an unfinished run is not started again.
         """
-        ended = []
+        ended: list[str] = []
+        now = self._now()
+        if not self._database.due_tasks(iso_time(now)):  # an idle host begins no transaction
+            return ended
         with self._database.transaction():
-            now = self._now()
-            for task in self.tasks():
-                if task.status != ACTIVE or task.next_run is None or task.next_run > iso_time(now):
-                    continue
-                due = epoch_seconds(task.next_run) or now
+            for task in self._database.due_tasks(iso_time(now)):
+                due = epoch_seconds(task.next_run or "") or now
                 try:
                     following = next_time(task.schedule_type, task.schedule_value, now, due)
                 except ScheduleError as error:
@@ -184,21 +185,32 @@ def next_time(schedule_type: str, value: str, now: float, before: float | None =
 def _next_of_cron(expression: str, now: float) -> float:
     from croniter import CroniterBadDateError, croniter
 
+    """Return the next time of a cron expression. When clocks are set back, a fixed time comes once and one with `*` for
+    the minute or the hour every time, as in cron; a time that clocks skip comes an hour later."""
     shown = f"the cron expression {_shown(expression)}"
+    is_by_real_time = expression == "@hourly" or any(field.startswith("*") for field in expression.split()[:2])
     if len(expression.split()) != 5 and not expression.startswith("@"):  # croniter also takes seconds and years
         raise ScheduleError(
             f"{shown} does not have the five fields minute, hour, day, month, weekday", "such as 0 8 * * 1-5"
         )
     try:
-        times = croniter(expression, datetime.fromtimestamp(now))
-        due = now
-        while due <= now:  # when clocks are set back, an hour comes twice
-            due = times.get_next(datetime).timestamp()
+        around = [
+            datetime.fromtimestamp(now + seconds) for seconds in (-_LONGEST_FOLD_SECONDS, 0, _LONGEST_FOLD_SECONDS)
+        ]
+        is_shifted = around[2] - around[0] != timedelta(seconds=2 * _LONGEST_FOLD_SECONDS)
+        times = croniter(expression, around[0 if is_shifted else 1])
+        found = now
+        earliest = float("inf")
+        while found <= now:
+            local = times.get_next(datetime)
+            found, again = local.timestamp(), local.replace(fold=1).timestamp()
+            if found < again and is_by_real_time and again > now:
+                earliest = min(earliest, again)
+        return min(earliest, found)
     except CroniterBadDateError:
         raise ScheduleError(f"{shown} has no next time", "choose a day that exists") from None
     except (ValueError, KeyError, OverflowError) as error:
         raise ScheduleError(f"{shown}: {shorten(str(error), 2 * _VALUE_CHARACTERS)}", "such as 0 8 * * 1-5") from None
-    return due
 
 
 def _checked(task: Task) -> Task:

@@ -36,9 +36,9 @@ from .overview import chat_rows
 from .values import LOCAL, ChatReply
 from .worker import Worker
 
-POLL_SECONDS = 0.05
-CLOCK_SECONDS = 1.0
+POLL_SECONDS, IDLE_SECONDS = 0.05, 0.5  # while agents run, and without one
 REQUEST_SECONDS = 0.2
+CLOCK_SECONDS = 1.0
 FIRST_UPKEEP_SECONDS, UPKEEP_POLL_SECONDS = 3.0, 30.0  # not while the host starts
 AGAIN_SECONDS, LONGEST_PAUSE_SECONDS = 5.0, 300.0
 LAST_TURN_SECONDS = 20.0
@@ -63,7 +63,7 @@ class Host:
         self._channels: list[Channel] = [
             UnixSocket(layout.socket, chats), *channels_in(layout.root + "/channels", chats),
         ]  # fmt: skip
-        self._is_new = asyncio.Event()
+        self._is_new, self._is_answered = asyncio.Event(), asyncio.Event()
         self._workers: dict[str, tuple[Worker, asyncio.Task[None]]] = {}
         self._waiting: dict[str, None] = {}
         self._not_before: dict[str, float] = {}
@@ -116,9 +116,10 @@ class Host:
 
     def _wake(self) -> None:
         self._is_new.set()
+        self._is_answered.set()
 
     async def _start_tasks(self) -> None:
-        """Start the due tasks; wake the host for prompts whose delay is over."""
+        """Start the due tasks; wake the host for prompts and replies whose delay is over."""
         while True:
             for ended in self._ledger.schedule.start_due():
                 self._log.fault(ended)
@@ -126,14 +127,14 @@ class Host:
             await asyncio.sleep(CLOCK_SECONDS)
 
     async def _watch(self) -> None:
-        """Wake the host when another program has changed the database."""
-        version = -1
+        """Wake the host when this or another program has changed the database."""
+        version = (-1, -1)
         while True:
             now = self._ledger.database.version()
             if now != version:
                 version = now
                 self._wake()
-            await asyncio.sleep(POLL_SECONDS)
+            await self._pause(POLL_SECONDS, IDLE_SECONDS)
 
     async def _dispatch(self) -> None:
         """Give every group with work a worker, as many at once as the settings allow."""
@@ -208,10 +209,11 @@ class Host:
         """Send replies to their chats, in order within each chat."""
         while True:
             held_up: set[str] = set()
+            await self._is_answered.wait()
+            self._is_answered.clear()
             for reply in self._ledger.undelivered():
                 if reply.jid not in held_up and not await self._sent(reply):
                     held_up.add(reply.jid)
-            await asyncio.sleep(POLL_SECONDS if self._workers else REQUEST_SECONDS)  # nobody replies without one
 
     async def _sent(self, reply: ChatReply) -> bool:
         """Send a reply and return whether its chat has it. Local chats always do: they read the database."""
@@ -260,4 +262,8 @@ class Host:
                     answered = await asyncio.to_thread(ipc.answer_requests, self._layout, group.folder, backend)
                     if answered:
                         self._write_snapshots(group.folder)
-            await asyncio.sleep(REQUEST_SECONDS)
+            await self._pause(REQUEST_SECONDS, CLOCK_SECONDS)
+
+    async def _pause(self, seconds: float, idle_seconds: float) -> None:
+        """Wait before a loop looks again: longer while no agent runs."""
+        await asyncio.sleep(seconds if self._workers else idle_seconds)

@@ -364,3 +364,21 @@ class TestIsolation:
             assert Path(directory).stat().st_mode & 0o077 == 0, directory
             ours = [name for name in files if not name.endswith(".txt")]
             assert [name for name in ours if Path(directory, name).lstat().st_mode & 0o077] == [], (directory, names)
+
+
+@pytest.mark.cost
+@pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="needs the kernel's count of processor time")
+def test_an_idle_host_of_seven_groups_takes_three_thousandths_of_a_processor(host: HostMachine) -> None:
+    host.init(*[f"idle-{number}" for number in range(7)])
+    host.stop()
+    host.start()
+    assert host.child is not None
+    threads = Path(f"/proc/{host.child.pid}/task")
+
+    def used() -> float:
+        return sum(int((thread / "schedstat").read_text().split()[0]) for thread in threads.iterdir()) / 1e9
+
+    time.sleep(10)
+    before = used()
+    time.sleep(30)
+    assert (used() - before) / 30 <= 0.003

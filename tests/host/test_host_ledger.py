@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import socket
+import time
+from datetime import datetime
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -155,6 +158,39 @@ class TestSchedule:
     def test_what_says_no_time_is_refused(self, kind: str, value: str) -> None:
         with pytest.raises(ScheduleError):
             next_time(kind, value, NOON)
+
+    @pytest.mark.parametrize(
+        ("expression", "in_23_hours", "in_25_hours"),
+        [
+            ("*/15 * * * *", 92, 100),
+            ("*/5 * * * *", 23 * 12, 25 * 12),
+            ("0 * * * *", 23, 25),
+            ("@hourly", 23, 25),
+            ("30 2 * * *", 1, 1),
+            ("0,30 2,3 * * 0", 2, 4),
+            ("0 12 * * *", 1, 1),
+            ("@daily", 1, 1),
+        ],
+    )
+    @pytest.mark.parametrize("zone", ["Europe/Berlin", "America/New_York"])
+    def test_the_days_on_which_clocks_are_set_have_all_their_runs(
+        self, monkeypatch: pytest.MonkeyPatch, zone: str, expression: str, in_23_hours: int, in_25_hours: int
+    ) -> None:
+        monkeypatch.setenv("TZ", zone)
+        time.tzset()
+        try:
+            days = [("2026-03-29", "2026-10-25"), ("2026-03-08", "2026-11-01")][zone.startswith("America")]
+            for day, hours, runs in zip(days, (23, 25), (in_23_hours, in_25_hours)):
+                begin = datetime.fromisoformat(day).timestamp()
+                found, due = [], begin - 1
+                while (due := next_time("cron", expression, due) or 0.0) < begin + hours * 3600:
+                    found.append(due)
+                assert len(found) == runs
+                if expression == "*/15 * * * *":
+                    assert {later - earlier for earlier, later in pairwise(found)} == {900}
+        finally:
+            monkeypatch.undo()
+            time.tzset()
 
     @given(st.integers(1000, 10**8), st.floats(0, 10**8))
     def test_an_interval_keeps_its_pace_and_is_never_due_in_the_past(self, milliseconds: int, late: float) -> None:
