@@ -20,7 +20,7 @@ from .runtimes import runtime
 from .settings.homes import home_at, named_home
 from .settings.program import program_paths
 from .text.names import is_name
-from .tools.permissions import SERVERS, lookup_rules
+from .tools.permissions import HOME_COMMAND, SERVERS, lookup_rules
 
 if TYPE_CHECKING:
     from claude_agent_sdk import HookCallback
@@ -39,7 +39,7 @@ def lookup_options(home: str | os.PathLike[str]) -> dict[str, Any]:
     server = {"command": str(paths.launcher), "args": ["mcp", "--home", os.path.abspath(home)]}
     return {
         "mcp_servers": {SERVERS[0]: server},
-        "allowed_tools": lookup_rules(_CLAUDE, paths, conversations_dir),
+        "allowed_tools": lookup_rules(_CLAUDE, (HOME_COMMAND, paths.command), conversations_dir),
     }
 
 

@@ -166,7 +166,7 @@ def _plan_hooks(
         return
     hooks = [_naming_home(hook, target) for hook in install.wanted_hooks(declared, made_from.python, app)]
     own_rules = [] if before is None else _own_rules(before, path, record)
-    rules = lookup_rules(target.runtime, made_from.paths, _archives(target))
+    rules = lookup_rules(target.runtime, (made_from.paths.command,), _archives(target))
     rules = rules if allow or own_rules else []
     stripped = None if before is None else _stripped(before, path, is_ours, own_rules)
     theirs = set() if stripped is None else set(settings_file.read(stripped, str(path)).rules)

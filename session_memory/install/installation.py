@@ -202,7 +202,7 @@ def _plan(
     target: Target, made_from: InstalledPaths, ledger: InstallLedger, skills_for_all: bool, is_allowed: bool
 ) -> HomePlan:
     if target.kind == "template":
-        return plan_template(target.root, ledger.homes[target.root].template, made_from, ledger)
+        return plan_template(target.root, ledger.homes[target.root].template, made_from.source, ledger)
     return plan_install(target, made_from, ledger, for_all=skills_for_all, allow=is_allowed)
 
 

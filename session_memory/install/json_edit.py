@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from ..errors import SessionMemoryError
 
-_INDENT_UNIT = "  "  # where a text has no indentation to go by
-_DEEPEST = 200
+_INDENT_UNIT = "  "  # of a text without any indentation
 _DECODER = json.JSONDecoder()
-_SCALAR_STARTS = '"-0123456789tfn'  # json.JSONDecoder also takes NaN and Infinity
+_SPACE = re.compile(r"[ \t\r\n]*")
+# The beginning of a text: the space before the first child of the root, and what is between a key and its value.
+_BEGINNING = re.compile(r'\s*[{\[](?P<space>\s*)(?:"(?:[^"\\]|\\.)*"\s*:(?P<gap>\s*)|[^}\]\s])?', re.DOTALL)
 
 
 class StrictJsonError(SessionMemoryError):
@@ -23,197 +26,160 @@ class StrictJsonError(SessionMemoryError):
         self.column = at - (text.rfind("\n", 0, at) + 1) + 1
 
 
-@dataclass
-class JsonNode:
-    """The value that stands at `text[start:end]`. Children are the items of an array, or the values of an object, whose
-    keys are in `keys` and begin at `key_starts`."""
+@dataclass(frozen=True)
+class JsonChild:
+    """A child of a container, which begins at `start`: an item of an array, or a member of an object with its `key`.
+    Its value stands from `value_start` to `end`."""
 
-    value: Any
     start: int
+    value_start: int
     end: int
-    children: list[JsonNode] = field(default_factory=list)
-    keys: list[str] = field(default_factory=list)
-    key_starts: list[int] = field(default_factory=list)
-
-    def get(self, key: str) -> JsonNode | None:
-        """The member `key` of an object; None if it has none, or this is no object."""
-        return self.children[self.keys.index(key)] if key in self.keys else None
-
-    def child_start(self, index: int) -> int:
-        """The offset at which the child begins, its key included."""
-        return self.key_starts[index] if self.keys else self.children[index].start
+    value: Any
+    key: str | None = None
 
 
-def parse(text: str) -> JsonNode:
-    """The value of a text in the JSON of RFC 8259, with no key twice in an object. Raises StrictJsonError."""
-    if text.startswith("\ufeff"):
-        raise StrictJsonError("it begins with a byte order mark", text, 0)
-    node = _value(text, _skip(text, 0), 0)
-    end = _skip(text, node.end)
-    if end < len(text):
-        raise _unexpected(text, end, "the end of the file")
-    return node
+def parse(text: str) -> Any:
+    """Return the value of a text in the JSON of RFC 8259, with no key twice in an object. Raises StrictJsonError."""
+    is_lax = False
 
+    def members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        nonlocal is_lax
+        found = dict(pairs)
+        is_lax = is_lax or len(found) < len(pairs)
+        return found
 
-def _value(text: str, at: int, depth: int) -> JsonNode:
-    if depth > _DEEPEST:
-        raise StrictJsonError("it is nested too deeply", text, at)
-    character = text[at : at + 1]
-    if character == "{":
-        return _object(text, at, depth)
-    if character == "[":
-        return _array(text, at, depth)
-    if character and character in _SCALAR_STARTS and not text.startswith("-I", at):
-        return _scalar(text, at)
-    raise _unexpected(text, at, "a value")
+    def constant(name: str) -> None:
+        nonlocal is_lax
+        is_lax = True
 
-
-def _object(text: str, start: int, depth: int) -> JsonNode:
-    node = JsonNode({}, start, start)
-    at = _skip(text, start + 1)
-    while text[at : at + 1] != "}":
-        if node.children:
-            at = _after_comma(text, at, "}")
-        if text[at : at + 1] != '"':
-            raise _unexpected(text, at, "a key in double quotes")
-        key = _scalar(text, at)
-        if key.value in node.value:
-            raise StrictJsonError(f"the key {json.dumps(key.value)} stands there twice", text, at)
-        colon = _skip(text, key.end)
-        if text[colon : colon + 1] != ":":
-            raise _unexpected(text, colon, "a colon")
-        child = _value(text, _skip(text, colon + 1), depth + 1)
-        node.keys.append(key.value)
-        node.key_starts.append(key.start)
-        node.children.append(child)
-        node.value[key.value] = child.value
-        at = _skip(text, child.end)
-    node.end = at + 1
-    return node
-
-
-def _array(text: str, start: int, depth: int) -> JsonNode:
-    node = JsonNode([], start, start)
-    at = _skip(text, start + 1)
-    while text[at : at + 1] != "]":
-        if node.children:
-            at = _after_comma(text, at, "]")
-        child = _value(text, at, depth + 1)
-        node.children.append(child)
-        node.value.append(child.value)
-        at = _skip(text, child.end)
-    node.end = at + 1
-    return node
-
-
-def _after_comma(text: str, at: int, closing: str) -> int:
-    if text[at : at + 1] != ",":
-        raise _unexpected(text, at, f"a comma or {closing}")
-    behind = _skip(text, at + 1)
-    if text[behind : behind + 1] == closing:
-        raise StrictJsonError(f"a comma stands before {closing}", text, at)
-    return behind
-
-
-def _scalar(text: str, start: int) -> JsonNode:
     try:
-        value, end = _DECODER.raw_decode(text, start)
+        value = json.loads(text, object_pairs_hook=members, parse_constant=constant)
+        if is_lax:
+            _refuse_lax(text, _space_end(text, 0))
+        return value
     except json.JSONDecodeError as error:
-        if text[start] != '"':
-            raise _unexpected(text, start, "a value") from None
-        raise StrictJsonError(error.msg[0].lower() + error.msg[1:], text, min(error.pos, len(text))) from None
+        is_comment = text.startswith(("//", "/*", "#"), error.pos)
+        message = error.msg[:1].lower() + error.msg[1:] + (" (JSON has no comments)" if is_comment else "")
+        raise StrictJsonError(message, text, error.pos) from None
+    except RecursionError:
+        raise StrictJsonError("it is nested too deeply", text, 0) from None
     except ValueError:  # Python's own limit of digits
-        raise StrictJsonError("a number has too many digits", text, start) from None
-    return JsonNode(value, start, end)
+        raise StrictJsonError("a number has too many digits", text, 0) from None
 
 
-def _skip(text: str, at: int) -> int:
-    """The next position that is no white space."""
-    while at < len(text) and text[at] in " \t\r\n":
-        at += 1
+def _refuse_lax(text: str, at: int) -> None:
+    """Find in the value at `at` what Python reads although it is no JSON, and raise StrictJsonError."""
+    if text.startswith(("NaN", "Infinity", "-Infinity"), at):
+        raise StrictJsonError("JSON has neither NaN nor Infinity", text, at)
+    keys: set[str] = set()
+    for child in children(text, at) if text[at] in "{[" else ():
+        if child.key is not None and child.key in keys:
+            raise StrictJsonError(f"the key {json.dumps(child.key)} is there twice", text, child.start)
+        keys.add(child.key or "")
+        _refuse_lax(text, child.value_start)
+
+
+def children(text: str, start: int) -> Iterator[JsonChild]:
+    """Yield the children of the container that begins at `start` of a valid text."""
+    at = _space_end(text, start + 1)
+    while text[at] not in "}]":
+        begin, key = at, None
+        if text[start] == "{":
+            key, at = _DECODER.raw_decode(text, at)
+            at = _space_end(text, _space_end(text, at) + 1)
+        value, end = _DECODER.raw_decode(text, at)
+        yield JsonChild(begin, at, end, value, key)
+        at = _space_end(text, end)
+        if text[at] == ",":
+            at = _space_end(text, at + 1)
+
+
+def position(text: str, way: Sequence[str | int]) -> int:
+    """Return the offset of the value that keys and indexes lead to."""
+    at = _space_end(text, 0)
+    for step in way:
+        found = [child.value_start for child in children(text, at) if isinstance(step, int) or child.key == step]
+        at = found[step if isinstance(step, int) else 0]
     return at
 
 
-def _unexpected(text: str, at: int, expected: str) -> StrictJsonError:
-    if at >= len(text):
-        found = "the end of the file" if text.strip() else "an empty file"
-    elif text.startswith(("//", "/*", "#"), at):
-        found = "a comment"
-    else:
-        found = json.dumps(text[at], ensure_ascii=False)
-    return StrictJsonError(f"expected {expected}, found {found}", text, at)
+def edited(text: str, value: Any) -> str:
+    """Return `text` as the text of `value`, in which all that is equal keeps its bytes. Of a list, remove or replace
+    items in one edit, and append in another: items that moved are written anew."""
+    start = _space_end(text, 0)
+    old, end = _DECODER.raw_decode(text, start)
+    root = JsonChild(start, start, end, old)
+    return text if old == value else text[:start] + _Edit(text).written(root, value) + text[end:]
 
 
-class JsonStyle:
-    """The layout of a text: its line ending, its indentation, and what follows a comma or a colon."""
+class _Edit:
+    """An edit of a text in its layout: its line ending, its indentation, and the space after a comma or a colon."""
 
-    def __init__(self, text: str, root: JsonNode) -> None:
-        self.newline = "\r\n" if "\r\n" in text else "\n"
-        between = text[root.start + 1 : root.child_start(0)] if root.children else "\n" + _INDENT_UNIT
-        self.is_multiline = "\n" in between
-        self.unit = between.rpartition("\n")[2] if self.is_multiline else ""
-        # `"key": value` or `"key":value`, as the first member of the text has it.
-        first_value = text[: root.children[0].start] if root.keys else ": "
-        self.gap = "" if first_value.endswith(":") else " "
+    def __init__(self, text: str) -> None:
+        found = _BEGINNING.match(text)
+        is_empty = found is None or found.end() == found.end("space")
+        space = "\n" + _INDENT_UNIT if found is None or is_empty else found["space"]
+        self._text = text
+        self._newline = "\r\n" if "\r\n" in text else "\n"
+        self._is_multiline = "\n" in space
+        self._unit = space.rpartition("\n")[2] if self._is_multiline else ""
+        self._gap = "" if found and found["gap"] == "" else " "
 
-    def render(self, value: Any, indent: str, is_multiline: bool) -> str:
-        """`value` as text whose lines after the first are indented by `indent` and more."""
+    def written(self, place: JsonChild, value: Any) -> str:
+        """Return the text of `value` in the place of the one that is there."""
+        text, start, end, old = self._text, place.value_start, place.end, place.value
+        if old == value:
+            return text[start:end]
+        there = list(children(text, start)) if isinstance(old, dict | list) else []
+        kept: dict[int, Any] = {}  # new values by the index of the child that they replace
+        added: list[tuple[str | None, Any]] = []
+        if isinstance(old, dict) and isinstance(value, dict):
+            kept = {index: value[child.key] for index, child in enumerate(there) if child.key in value}
+            added = [(key, one) for key, one in value.items() if key not in old]
+        elif isinstance(old, list) and isinstance(value, list):
+            kept = _aligned(old, value)
+            added = [(None, one) for one in value[len(kept) :]]
+        if not kept:
+            is_multiline = "\n" in text[start:end] or (self._is_multiline and not there)
+            return self._rendered(value, _indent_at(text, start), is_multiline)
+        parts = [text[start : there[0].start]]
+        for index, one in kept.items():
+            child = there[index]
+            between = text[there[index - 1].end : child.start] if len(parts) > 1 else ""
+            parts.append(between + text[child.start : child.value_start])
+            parts.append(self.written(child, one))
+        last_space = text[there[-2].end if len(there) > 1 else start + 1 : there[-1].start].rpartition(",")[2]
+        is_multiline = "\n" in last_space
+        space, indent = (last_space, last_space.rpartition("\n")[2]) if is_multiline else (self._gap, "")
+        for key, one in added:
+            name = "" if key is None else f"{json.dumps(key, ensure_ascii=False)}:{self._gap}"
+            parts.append(f",{space}{name}{self._rendered(one, indent, is_multiline)}")
+        return "".join(parts) + text[there[-1].end : end]
+
+    def _rendered(self, value: Any, indent: str, is_multiline: bool) -> str:
+        """Return a new value as text whose lines after the first are indented by `indent` and more."""
         if not is_multiline:
-            return json.dumps(value, ensure_ascii=False, separators=("," + self.gap, ":" + self.gap))
-        text = json.dumps(value, ensure_ascii=False, indent=self.unit, separators=(",", ":" + (self.gap or " ")))
-        return text.replace("\n", self.newline + indent)
+            return json.dumps(value, ensure_ascii=False, separators=("," + self._gap, ":" + self._gap))
+        text = json.dumps(value, ensure_ascii=False, indent=self._unit, separators=(",", ":" + (self._gap or " ")))
+        return text.replace("\n", self._newline + indent)
 
 
-def replaced(text: str, style: JsonStyle, node: JsonNode, value: Any) -> str:
-    """`text` with `value` in the place of `node`."""
-    is_multiline = "\n" in text[node.start : node.end] or (style.is_multiline and not node.children)
-    return text[: node.start] + style.render(value, _indent_at(text, node.start), is_multiline) + text[node.end :]
+def _aligned(old: list[Any], new: list[Any]) -> dict[int, Any]:
+    """Return which items of `old` stay, with the item of `new` that each becomes: the first of `new`, in order."""
+    found: dict[int, Any] = {}
+    for index, one in enumerate(old):
+        if len(found) < len(new) and (one == new[len(found)] or len(old) - index <= len(new) - len(found)):
+            found[index] = new[len(found)]
+    return found
 
 
-def appended(text: str, style: JsonStyle, container: JsonNode, value: Any, key: str | None = None) -> str:
-    """`text` with `value` as the last child of `container`: of an object under `key`, of an array without one."""
-    if not container.children:
-        return _filled(text, style, container, value, key)
-    last = container.children[-1]
-    last_start = container.child_start(len(container.children) - 1)
-    before = text[:last_start]
-    space = before[len(before.rstrip(" \t\r\n")) :]
-    is_multiline = "\n" in space
-    if not is_multiline:
-        space = style.gap
-    child = _member(key, style) + style.render(value, space.rpartition("\n")[2], is_multiline)
-    return text[: last.end] + "," + space + child + text[last.end :]
-
-
-def removed(text: str, container: JsonNode, index: int) -> str:
-    """`text` without a child of `container`, and without the comma that goes with it."""
-    children = container.children
-    if len(children) == 1:
-        return text[: container.start + 1] + text[container.end - 1 :]
-    if index == 0:
-        return text[: container.child_start(0)] + text[container.child_start(1) :]
-    return text[: children[index - 1].end] + text[children[index].end :]
-
-
-def _filled(text: str, style: JsonStyle, container: JsonNode, value: Any, key: str | None) -> str:
-    """`text` with `value` as the only child of the empty `container`."""
-    opening, closing = text[container.start], text[container.end - 1]
-    outer = _indent_at(text, container.start)
-    if style.is_multiline:
-        inner = outer + style.unit
-        child = _member(key, style) + style.render(value, inner, True)
-        inside = f"{style.newline}{inner}{child}{style.newline}{outer}"
-    else:
-        inside = _member(key, style) + style.render(value, outer, False)
-    return text[: container.start] + opening + inside + closing + text[container.end :]
-
-
-def _member(key: str | None, style: JsonStyle) -> str:
-    return "" if key is None else f"{json.dumps(key, ensure_ascii=False)}:{style.gap}"
+def _space_end(text: str, at: int) -> int:
+    """Return the next position that is no white space."""
+    found = _SPACE.match(text, at)
+    return found.end() if found else at
 
 
 def _indent_at(text: str, at: int) -> str:
-    """The white space that the line of position `at` begins with."""
+    """Return the white space that the line of position `at` begins with."""
     start = text.rfind("\n", 0, at) + 1
-    line = text[start:at]
-    return line[: len(line) - len(line.lstrip(" \t"))]
+    return text[start : min(at, _space_end(text, start))]

@@ -20,7 +20,7 @@ from ..text.timestamps import epoch_seconds, iso_time
 from . import program
 from .environment import Environment
 from .file_changes import FileChange, checksum, read_if_there, write_in_place
-from .home_changes import HomePlan, InstalledPaths, make_install, plan_skills
+from .home_changes import HomePlan, make_install
 from .homes import RUNTIME, Target
 from .ledger import HomeRecord, InstallLedger, read_ledger
 
@@ -29,18 +29,17 @@ _BASE = "_base"
 
 @dataclass(frozen=True)
 class Template:
-    """The parts of a home beside the files of its overlay: `skills`, the directory over `skills/`, and `start`, the
-    command that talks to the agent; `extras` are what its agent needs of install.environment.EXTRAS."""
+    """A template beside its files: `start` is the command that talks to the agent; `extras` are what its agent needs of
+    install.environment.EXTRAS."""
 
-    skills: str
     start: str
     extras: tuple[str, ...] = ()
 
 
 # By the name that the table of runtimes has for the one that the agent runs on.
 TEMPLATES = {
-    "agent-sdk": Template(".claude", "./agent.py", ("sdk",)),
-    "pi": Template(".agents", "./agent"),
+    "agent-sdk": Template("./agent.py", ("sdk",)),
+    "pi": Template("./agent"),
 }
 # The files that make an agent this one and no other: copied once, then its user's.
 IDENTITY = ("AGENTS.md", "CLAUDE.md", f"{MEMORY_DIR}/config.yaml")
@@ -81,7 +80,7 @@ def make_home(
     ledger = read_ledger(paths.ledger_file)
     if not force:
         _check_root(root, template, ledger)
-    plan = plan_template(root, template, InstalledPaths(source, str(paths.python), paths), ledger)
+    plan = plan_template(root, template, source, ledger)
     for change in plan.changes:
         change.check()
     if dry_run:
@@ -90,7 +89,7 @@ def make_home(
         ledger = read_ledger(paths.ledger_file)  # as it is now: another install may have been at work until now
         program.note_directories(made_for_us, ledger)
         environment = program.ensure_program(paths, source, terminal, TEMPLATES[template].extras).environment
-        plan = plan_template(root, template, InstalledPaths(source, environment.python, paths), ledger)
+        plan = plan_template(root, template, source, ledger)
         _make(plan, template, ledger)
     return NewHome(root, template, plan, paths, environment)
 
@@ -104,16 +103,14 @@ def templated_home(path: str, ledger: InstallLedger, environ: Mapping[str, str])
     return Target("template", root, f"{root}/{RUNTIME.install.HOME_FOLDER}", root, "", home_at(root, environ))
 
 
-def plan_template(root: str, template: str, made_from: InstalledPaths, ledger: InstallLedger) -> HomePlan:
+def plan_template(root: str, template: str, source: Path, ledger: InstallLedger) -> HomePlan:
     """Plan the changes that bring a home up to its template. Raises CannotWriteError."""
     record = ledger.homes.get(root)
     known = record.files if record else {}
     settings = Path(root, RUNTIME.install.HOME_FOLDER, RUNTIME.install.SETTINGS_FILE)
     content = read_if_there(settings)
     plan = HomePlan(root, FileChange(settings, content, content))
-    skills = Path(root, TEMPLATES[template].skills, "skills")
-    plan_skills(plan, skills, made_from, known, os.path.relpath(home_at(root, {}).conversations_dir, root))
-    for name, path in _files(made_from.source, template):
+    for name, path in _files(source, template):
         at, content = Path(root, name), path.read_bytes()
         mode = 0o755 if content.startswith(b"#!") else 0o644
         if name not in IDENTITY:

@@ -36,12 +36,14 @@ def read_document(path: str) -> Document:
     try:
         nodes = _Nodes(yaml)
         node = yaml.compose(text, _loader(yaml))
-        values = nodes.value(node) if node else {}
+        values = nodes.value(node) if node else None
     except yaml.YAMLError as error:
         mark, at = getattr(error, "problem_mark", None), getattr(error, "position", None)
         line = mark.line + 1 if mark else None if at is None else text.count("\n", 0, at) + 1
         where = f"{path}:{line}" if line else path
         raise ConfigError(f"{where}: {getattr(error, 'problem', None) or error}") from error
+    if values is None:
+        return Document({}, {})
     if not isinstance(values, dict):
         raise ConfigError(f"{path}: it should be keys and values, such as `scope: all`")
     return Document(values, nodes.lines)

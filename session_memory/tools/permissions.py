@@ -8,24 +8,26 @@ from .. import NAME
 from .definitions import SEARCH_GRAPH, SEARCH_TEAM, TOOLS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from ..runtimes import Runtime
-    from ..settings.program import ProgramPaths
 
 # The subcommands that the skills teach and that change nothing but data derived from transcripts.
 LOOKUPS = (
     "search", "show", "conversations", "sessions", "read", "errors", "patterns", "memories search", "memories show"
 )  # fmt: skip
+HOME_COMMAND = "scripts/session-memory"  # as the skills of a home that was made from a template call it
 # The name of the tool server in templates and manual setups, and its name in the plugin.
 SERVERS = ("sessions", f"plugin_{NAME}_sessions")
 
 
-def lookup_rules(runtime: Runtime, paths: ProgramPaths, conversations_dir: str) -> list[str]:
-    """Return the runtime's rules that allow these commands of an installed program, these tools, and reading the
-    archives in `conversations_dir`; [] if it has no such rules."""
+def lookup_rules(runtime: Runtime, programs: Iterable[str], conversations_dir: str) -> list[str]:
+    """Return the runtime's rules that allow these commands of `programs`, each as skills call it, these tools, and
+    reading the archives in `conversations_dir`; [] if it has no such rules."""
     rules = runtime.install
     if not rules.COMMAND_RULE:
         return []
-    commands = [f"{paths.command} {name}" for name in LOOKUPS]
+    commands = [f"{program} {name}" for program in programs for name in LOOKUPS]
     tools = [tool.name for tool in (*TOOLS, SEARCH_GRAPH, SEARCH_TEAM) if tool.is_read_only]
     return [
         *(rules.COMMAND_RULE.format(command=command) for command in commands),

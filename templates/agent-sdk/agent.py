@@ -49,10 +49,11 @@ try:
         start_upkeep,
     )
 except ImportError as error:
-    # The environment of session-memory has both.
+    # The environment of session-memory has both, if it was asked for the SDK.
     if PYTHON.exists() and Path(sys.prefix).resolve() != PYTHON.parent.parent.resolve():
         os.execv(PYTHON, [str(PYTHON), *sys.argv])
-    sys.exit(f"agent: {error.name} is not installed; where a package index can be reached: session-memory install")
+    how = "session-memory install --with sdk, or pip install 'session-memory[sdk]'"
+    sys.exit(f"agent: {error.name} is not installed; where a package index can be reached: {how}")
 
 
 class AgentError(Exception):

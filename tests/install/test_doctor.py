@@ -68,10 +68,10 @@ def test_a_hook_that_is_not_in_the_settings(machine: Machine) -> None:
 
 
 def test_settings_that_cannot_be_parsed(machine: Machine) -> None:
-    machine.settings.write_text('{\n  "a": 1,\n}')
+    machine.settings.write_text('{\n  "a" 1\n}')
     code, wrong = machine.doctor()
     assert code == 1
-    assert list(wrong) == [f"{machine.settings}:2:9: a comma stands before }}"]
+    assert list(wrong) == [f"{machine.settings}:2:7: expecting ':' delimiter"]
 
 
 @pytest.mark.sample(1)

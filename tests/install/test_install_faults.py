@@ -26,16 +26,16 @@ def machine(tmp_path: Path) -> Machine:
 
 def test_a_settings_file_that_cannot_be_parsed_keeps_its_home_untouched_and_no_other(machine: Machine) -> None:
     agent = agent_home(machine.home / "agent")
-    (agent / ".claude" / "settings.json").write_text('{\n  "a": 1,\n}\n')
+    (agent / ".claude" / "settings.json").write_text('{\n  "a" 1\n}\n')
     before = tree(machine.home)
     done = machine.install("--home", str(agent))
     assert done.returncode == 1
-    assert f"{agent}/.claude/settings.json:2:9: a comma stands before }}" in done.stderr
+    assert f"{agent}/.claude/settings.json:2:7: expecting ':' delimiter" in done.stderr
     assert "Traceback" not in done.stderr
     assert tree(machine.home) == before
     done = machine.install("--home", str(machine.claude), "--home", str(agent), "--json")
     [refused] = json.loads(done.stdout)["refused"]
-    assert (done.returncode, "a comma stands before }" in refused["error"]) == (1, True)
+    assert (done.returncode, "expecting ':' delimiter" in refused["error"]) == (1, True)
     assert tree(agent) == {name[6:]: value for name, value in before.items() if name.startswith("agent/")}
     machine.hook_command()
 

@@ -101,11 +101,11 @@ def test_a_dry_run_shows_the_change_of_each_and_makes_none(machine: Machine) -> 
 
 def test_settings_that_cannot_be_parsed_are_refused_and_the_others_go_on(machine: Machine) -> None:
     broken = machine.home / ".codex/hooks.json"
-    broken.write_text('{"hooks": {},}')
+    broken.write_text('{"hooks" {}}')
     done = machine.install()
     assert done.returncode == 1
-    assert f"Not installed: {broken}:1:13: a comma stands before }}".replace(str(machine.home), "~") in done.stdout
-    assert broken.read_text() == '{"hooks": {},}'
+    assert f"Not installed: {broken}:1:10: expecting ':' delimiter".replace(str(machine.home), "~") in done.stdout
+    assert broken.read_text() == '{"hooks" {}}'
     machine.hook_command(machine.home / ".qwen/settings.json")
     machine.hook_command()
 

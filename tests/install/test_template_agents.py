@@ -20,10 +20,12 @@ from clients.pi import Pi, records
 from clients.pi import activity as pi_activity
 from fakes.fake_anthropic import FakeAnthropic
 from fakes.fake_llm import FakeLLM
-from install_machine import AGENTS, PYTHON, TEMPLATES, Machine, new_home, prepared_machine
+from install_machine import AGENTS, PYTHON, REPOSITORY, TEMPLATES, Machine, new_home, prepared_machine
 from records import PiSession
 
-RUN_SECONDS = 60
+from session_memory.install.environment import EXTRAS
+
+RUN_SECONDS = 120
 
 
 @pytest.fixture
@@ -166,11 +168,35 @@ def test_a_copy_of_an_agent_on_pi_names_itself_as_the_home(machine: Machine, tmp
         session = PiSession(cwd=str(root))
         session.user(text)
         session.write(root / f".session-memory/pi-sessions/{root.name}")
-    list_sessions = list_command(copy / ".agents/skills/sessions/SKILL.md")
-    path = path_with(tmp_path / "bin", pi=f"env -C / {list_sessions}")
+    list_sessions = list_command(copy / ".claude/skills/sessions/SKILL.md")
+    path = path_with(tmp_path / "bin", pi=list_sessions)
     done = machine.run(str(copy / "agent"), "--session", "main", PATH=path)
     assert (done.returncode, done.stderr) == (0, "")
     assert [line.split()[0] for line in done.stdout.splitlines()] == ["anna-copy"]
+
+
+@pytest.fixture
+def copied_template(sdk_agent: Agent) -> Agent:
+    """An agent whose home nothing but `cp -r` made, of the repository's templates."""
+    home = sdk_agent.home.with_name("bella")
+    subprocess.run(["cp", "-r", str(REPOSITORY / "templates/_base"), str(home)], check=True)
+    subprocess.run(["cp", "-r", f"{REPOSITORY}/templates/agent-sdk/.", str(home)], check=True)
+    return Agent(home, sdk_agent.environment)
+
+
+def test_a_template_copied_by_hand_is_an_agent_with_skills(copied_template: Agent, api: FakeAnthropic) -> None:
+    agent = copied_template
+    agent.say("--session", "discord", "who is there?")
+    skill = agent.home / ".claude/skills/sessions/SKILL.md"
+    commands = [list_command(skill), "scripts/session-memory read discord --lines 20"]
+    api.replies = [{"tools": [{"name": "Bash", "input": {"command": one}} for one in commands]}, "I have looked."]
+    assert agent.say("what goes on?") == "I have looked.\n"
+    listed, read = [b for b in api.prompts()[-1].messages[-1]["content"] if b.get("type") == "tool_result"]
+    assert ("discord" in json.dumps(listed["content"]), "who is there?" in json.dumps(read["content"])) == (True, True)
+    assert [one.get("is_error", False) for one in (listed, read)] == [False, False]
+    assert [line.split(" (")[0] for line in activity(api.prompts()[-2])] == ["- discord"]
+    assert "- recall: Search what was said" in json.dumps(api.prompts()[-1].body)
+    assert (agent.home / ".session-memory/state/cursors/main.json").exists()
 
 
 @pytest.mark.slow
@@ -271,8 +297,10 @@ def test_an_agent_on_the_sdk_says_what_it_misses(machine: Machine) -> None:
     done = machine.run(PYTHON, "-I", str(home / "agent.py"), "hello")
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr == (
-        "agent: claude_agent_sdk is not installed; where a package index can be reached: session-memory install\n"
+        "agent: claude_agent_sdk is not installed; where a package index can be reached: "
+        "session-memory install --with sdk, or pip install 'session-memory[sdk]'\n"
     )
+    assert "claude-agent-sdk" in EXTRAS["sdk"]
 
 
 def test_an_agent_on_pi_says_what_it_misses(machine: Machine, tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import pytest
 from install_machine import AGENTS, REPOSITORY, TEMPLATES, Machine, new, new_home, prepared_machine, tree
 
 from session_memory.settings.keys import sample
+from session_memory.tools.permissions import HOME_COMMAND
 
 
 @pytest.fixture
@@ -22,18 +23,26 @@ def names(directory: Path) -> list[str]:
     return sorted(str(path.relative_to(directory)) for path in directory.rglob("*") if not path.is_dir())
 
 
-SKILLS = ["recall/SKILL.md", "sessions/SKILL.md"]
+SKILLS = [".claude/skills/recall/SKILL.md", ".claude/skills/sessions/SKILL.md", "scripts/session-memory"]
 
 
 def test_a_home_holds_its_template_and_the_skills(machine: Machine) -> None:
     home = new_home(machine, "agent-sdk")
-    skills = [f".claude/skills/{name}" for name in SKILLS]
-    assert names(home) == sorted([".session-memory/config.yaml", "AGENTS.md", "CLAUDE.md", "agent.py", *skills])
+    assert names(home) == sorted([".session-memory/config.yaml", "AGENTS.md", "CLAUDE.md", "agent.py", *SKILLS])
     assert os.access(home / "agent.py", os.X_OK)
     home = new_home(machine, "pi", "bert")
-    skills = [f".agents/skills/{name}" for name in SKILLS]
-    assert names(home) == sorted([".session-memory/config.yaml", "AGENTS.md", "agent", *skills])
+    assert names(home) == sorted([".session-memory/config.yaml", "AGENTS.md", "agent", *SKILLS])
     assert os.access(home / "agent", os.X_OK)
+    assert os.access(home / "scripts/session-memory", os.X_OK)
+
+
+@pytest.mark.parametrize("name", ["recall", "sessions"])
+def test_the_skills_of_templates_are_ours_with_the_command_of_the_home(name: str) -> None:
+    skill = (REPOSITORY / "skills" / name / "SKILL.md").read_text()
+    skill = skill.replace('"${CLAUDE_PLUGIN_ROOT}/scripts/memory.py"', HOME_COMMAND)
+    skill = skill.replace('"${SESSION_MEMORY_DIR:-$HOME/.session-memory}/conversations"', "conversations")
+    assert (REPOSITORY / "templates/_base/.claude/skills" / name / "SKILL.md").read_text() == skill
+    assert "CLAUDE_PLUGIN_ROOT" not in skill
 
 
 def test_the_configuration_of_a_new_home_documents_every_key() -> None:
@@ -86,7 +95,7 @@ def test_an_agent_changes_its_runtime_only_when_told(machine: Machine) -> None:
     assert new(machine, "anna", "--template", "pi", "--force").returncode == 0
     assert (home / "agent").is_file()
     assert not (home / "agent.py").exists()
-    assert not (home / ".claude/skills/recall/SKILL.md").exists()
+    assert (home / ".claude/skills/recall/SKILL.md").is_file()
 
 
 def test_a_dry_run_makes_nothing(machine: Machine) -> None:
@@ -108,11 +117,11 @@ def test_the_result_comes_as_json(machine: Machine) -> None:
 def test_an_install_renews_the_homes_and_puts_no_hooks_in_them(machine: Machine) -> None:
     homes = [new_home(machine, "agent-sdk"), new_home(machine, "pi", "bert")]
     (homes[0] / "agent.py").unlink()
-    (homes[1] / ".agents/skills/recall/SKILL.md").unlink()
+    (homes[1] / ".claude/skills/recall/SKILL.md").unlink()
     result = machine.installed()
     assert [home["kind"] for home in result["homes"]] == ["template", "template"]
     assert (homes[0] / "agent.py").is_file()
-    assert (homes[1] / ".agents/skills/recall/SKILL.md").is_file()
+    assert (homes[1] / ".claude/skills/recall/SKILL.md").is_file()
     assert not list(machine.home.rglob("settings.json"))
 
 

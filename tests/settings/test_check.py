@@ -128,6 +128,11 @@ class TestWrongKeys:
         found = settings(config)
         assert (found.faults, found.has_rules, found.scope) == ([], False, "project")
 
+    @pytest.mark.parametrize("text", ["null", "~  # nothing yet", "---\nnull\n"])
+    def test_a_file_that_says_null_sets_nothing(self, config: Path, text: str) -> None:
+        config.write_text(text)
+        assert (settings(config).faults, settings(config).has_rules) == ([], False)
+
     def test_a_section_that_stands_there_twice_is_read_as_one(self, config: Path) -> None:
         config.write_text("sessions:\n  a: {ignore: true}\nscope: all\nsessions:\n  b: {ignore: true}\n")
         assert hidden(settings(config), "a", "b", "c") == ["a", "b"]

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import itertools
+import json
 import re
+import time
+from datetime import date, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from page_scene import ServedPage
@@ -59,6 +63,98 @@ def test_the_numbers_are_those_of_the_command_costs(machine: StoreUser) -> None:
         assert "No price is known of rye-1" in text
         assert "Bake &lt;b&gt;bread&lt;/b&gt;" in text
         assert f'href="{page.root}/session/a"' in text
+
+
+def rows_of(text: str, by: str) -> dict[str, tuple[int, int, int, int, str]]:
+    """The rows of a table on the page: tokens read, written, from and into a cache, and dollars, by the first cell."""
+    found = re.search(rf'aria-label="By {by}".*?</section>', text, re.DOTALL)
+    rows = re.findall(r"<tr><td>(?:<a [^>]*>)?(.*?)(?:</a>)?</td>(.*?)</tr>", found[0] if found else "")
+    return {
+        name: (*[int(one.replace(",", "")) for one in re.findall(r'title="([\d,]+)"', rest)],
+               (re.findall(r'class="number">([\d.,]+)</td>', rest) or ["-"])[0])
+        for name, rest in rows
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin"])
+def test_every_sum_on_the_page_is_that_of_the_command(machine: StoreUser, zone: str) -> None:
+    now = time.time()
+    recent = [answer(f"r{hours}", now - hours * 3600, cost=hours + 1) for hours in range(0, 240, 5)]
+    usage = {"input_tokens": 3, "output_tokens": 5, "cache_read_input_tokens": 7, "cache_creation_input_tokens": 11}
+    cached = assistant("Done.", at=now - 60, message_id="c", message={"model": "claude-opus-5", "usage": usage})
+    machine.session("b", *exchange("Sell", "Sold", at=now - 250 * 3600, cwd="/srv/rolls"), *recent, cached)
+    machine.run("ingest")
+    with ServedPage(machine, TZ=zone) as page:
+        for since in ("today", "7d", "30d", "all"):
+            text = page.view(f"/costs/counted?since={since}").text
+            for by in ("day", "model", "project", "session"):
+                words = [] if since == "all" else ["--since", since]
+                done = machine.run_process("costs", "--json", "--limit", "99", "--by", by, *words, TZ=zone)
+                told = {
+                    row[by].rpartition("/")[2]: (
+                        row["input_tokens"], row["output_tokens"], row["cache_read_tokens"],
+                        row["cache_written_tokens"], "-" if row["dollars"] is None else f"{row['dollars']:,.2f}",
+                    )
+                    for row in json.loads(done.stdout)["rows"]
+                }  # fmt: skip
+                shown = rows_of(text, by)
+                if by == "session":  # which the page names by its title
+                    assert sorted(shown.values()) == sorted(told.values()), since
+                else:
+                    assert shown == told, (since, by)
+
+
+def chart_of(text: str) -> dict[str, float]:
+    found = re.search(r'<svg class="chart bars".*?</svg>', text, re.DOTALL)
+    return (
+        {name: float(value) for name, value in re.findall(r"<title>([\d-]+): ([\d.]+)</title>", found[0])}
+        if found
+        else {}
+    )
+
+
+def moment(text: str, zone: str) -> float:
+    return datetime.fromisoformat(text).replace(tzinfo=ZoneInfo(zone)).timestamp()
+
+
+def test_a_day_of_23_or_25_hours_is_one_bar(machine: StoreUser) -> None:
+    zone = "Europe/Berlin"
+    days = [date(2026, 3, 28) + timedelta(number) for number in range(4)]  # the clocks went forward on the 29th
+    days += [date(2026, 10, 24) + timedelta(number) for number in range(4)]  # and back on the 25th of October
+    for hour in ("00:30", "23:30"):
+        for index, day in enumerate(days):
+            answers = answer(f"{hour}{day}", moment(f"{day}T{hour}", zone), cost=1_000_000 * (index + 1))
+            machine.session(f"{hour}-{index}".replace(":", ""), user("Bake", at=MONDAY - 10**7), answers)
+    machine.run("ingest")
+    with ServedPage(machine, TZ=zone) as page:
+        chart = chart_of(page.view("/costs/counted?since=all").text)
+    assert {day: dollars for day, dollars in chart.items() if dollars} == {
+        **{day.isoformat(): 10.0 * (index + 1) for index, day in enumerate(days)}, "2026-09-21": 5.0,
+    }  # fmt: skip
+    first = date(2026, 3, 28)
+    assert list(chart) == [(first + timedelta(number)).isoformat() for number in range(len(chart))]
+    assert list(chart)[-1] == datetime.now(ZoneInfo(zone)).date().isoformat()
+
+
+@pytest.mark.parametrize(
+    ("at", "unit", "first"),
+    [("1970-01-01T12:00:00+00:00", "year", "1970"), ("2024-02-03T12:00:00+00:00", "month", "2024-02"),
+     ("0001-01-02T12:00:00+00:00", "day", "2026-09-21"), ("1000-01-02T12:00:00+00:00", "year", "")],
+)  # fmt: skip
+def test_a_record_of_long_ago_makes_no_thousand_bars(machine: StoreUser, at: str, unit: str, first: str) -> None:
+    old = answer("old", MONDAY)
+    old["timestamp"] = at.replace("+00:00", ".000Z")
+    machine.session("old", user("Bake", at=MONDAY), old)
+    machine.run("ingest")
+    assert json.loads(machine.run_process("costs", "--json").stdout)["total"]["dollars"] == 10.0
+    with ServedPage(machine) as page:
+        answered = page.view("/costs/counted?since=all")
+    assert answered.status == 200
+    chart = chart_of(answered.text)
+    assert f'<h2 class="grow">Dollars by {unit}</h2>' in answered.text
+    assert len(chart) <= 400
+    assert first in ("", next(iter(chart)))
+    assert "<b>$10.00</b>" in answered.text
 
 
 def test_what_an_answer_costs_that_comes_later_is_added(machine: StoreUser) -> None:

@@ -7,6 +7,7 @@ import time
 from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
+from zoneinfo import ZoneInfo
 
 import pytest
 from hypothesis import given
@@ -109,6 +110,19 @@ def test_a_title_has_room_in_the_evening_too(user: StoreUser) -> None:
         left, room = float(found[1]), float(found[2])
         assert (left, room) == (86, 14)
         assert left + float(bar[1]) / 100 * room == pytest.approx(23.5 / 24 * 100, abs=0.1)
+
+
+def test_the_scale_of_a_day_of_23_hours_is_that_of_its_bars(tmp_path: Path) -> None:
+    user, zone = StoreUser(tmp_path), ZoneInfo("Europe/Berlin")
+    noon = datetime(2026, 3, 29, 12, tzinfo=zone).timestamp()
+    user.session("noon", *exchange("Bake", "Baked.", at=noon))
+    user.run("ingest")
+    with ServedPage(user, TZ=str(zone)) as page:
+        text = page.until("Bake", "/timeline?day=2026-03-29").text
+    lanes = text.partition('id="main"')[2]
+    at = {name: float(left) for left, name in re.findall(r'<svg x="([\d.]+)%" y="0".*?>(\d+:00)</text>', lanes)}
+    assert at["12:00"] == pytest.approx(11 / 23 * 100, abs=0.01)
+    assert at["21:00"] == pytest.approx(20 / 23 * 100, abs=0.01)
 
 
 def test_a_day_without_conversations_says_so(user: StoreUser) -> None:

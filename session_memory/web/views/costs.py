@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import date, timedelta
 from typing import Any, NamedTuple
 
 from ...memories.budget import all_prices
@@ -9,7 +10,6 @@ from ...memories.runner import settings_of
 from ...store.sqlite.queue_file import UnreadableQueueError
 from ...store.values import Filter
 from ...text.sanitize import for_people
-from ...text.timestamps import local_time
 from ...upkeep.costs import BY, CostSum, KnownAnswers, SessionFiles, expenses, of_memories, sums_of
 from ..choices import period, places
 from ..labels import project_of
@@ -17,7 +17,8 @@ from ..page_request import PageRequest
 
 SHOWN = 12
 DEFAULT_PERIOD = "7d"
-DAY_SECONDS = 86_400
+UNITS = ((366, "day", 10), (3660, "month", 7), (10**9, "year", 4))  # for so many days, and the length of its name
+MOST_BARS = 400
 _ANSWERS = KnownAnswers()  # for all requests: a gigabyte of transcripts takes seconds to read
 
 
@@ -41,7 +42,8 @@ def values(request: PageRequest) -> dict[str, Any]:
 
 
 def counted(request: PageRequest) -> dict[str, Any]:
-    """Return the costs of the chosen period and project; `days` has a pair for every day, for a chart."""
+    """Return the costs of the chosen period and project; `chart` has a pair for every day, `unit` its name;
+    over more than a year, for every month or year."""
     _, since = period(request, DEFAULT_PERIOD)
     prices = all_prices(settings_of(request.location).prices)
     directories = places(request).directories
@@ -50,6 +52,7 @@ def counted(request: PageRequest) -> dict[str, Any]:
     answers = request.while_wanted(expenses(sessions.recent, prices, lambda *_: None, _ANSWERS))
     total, sums = sums_of(filter(sessions.shows, answers), *BY)
     by = dict(zip(BY, sums))
+    unit, chart = _chart(by["day"], request.now)
     memories, fault = [], ""
     try:
         if request.location.homes is None and not directories:
@@ -58,7 +61,8 @@ def counted(request: PageRequest) -> dict[str, Any]:
         fault = f"{error}; {error.hint}"
     return {
         "total": _shown(total, "all"),
-        "days": _every_day(by["day"], request.now),
+        "unit": unit,
+        "chart": chart,
         "tables": [
             ("Model", [_shown(one, for_people(one.name)) for one in by["model"]]),
             ("Project", _by_project(by["project"])),
@@ -86,17 +90,26 @@ def _by_project(sums: list[CostSum]) -> list[ShownSum]:
     return sorted(found.values(), key=lambda one: -(one.dollars or 0.0))[:SHOWN]
 
 
-def _every_day(by_day: list[CostSum], now: float) -> list[tuple[str, float]]:
-    """Return the dollars of each day from the first one to today."""
-    dollars = {one.name: one.dollars or 0.0 for one in by_day if one.name}
-    if not dollars:
-        return []
-    days = []
-    at = now
-    while local_time(at)[:10] >= min(dollars):
-        days.append(local_time(at)[:10])
-        at -= DAY_SECONDS
-    return [(day, dollars.get(day, 0.0)) for day in reversed(days)]
+def _chart(by_day: list[CostSum], now: float) -> tuple[str, list[tuple[str, float]]]:
+    """Return day, month or year, and the dollars of each from the first one to today: at most the last MOST_BARS."""
+    dollars = {day: one.dollars or 0.0 for one in by_day if (day := _date_of(one.name))}
+    today = date.fromtimestamp(now)
+    days = (today - min(dollars, default=today)).days
+    unit, length = next((unit, length) for most, unit, length in UNITS if days <= most)
+    found: dict[str, float] = {}
+    for before in range(days, -1, -1) if dollars else ():
+        day = today - timedelta(before)
+        found.setdefault(day.isoformat()[:length], 0.0)
+        found[day.isoformat()[:length]] += dollars.get(day, 0.0)
+    return unit, list(found.items())[-MOST_BARS:]
+
+
+def _date_of(name: str) -> date | None:
+    """Return the date of a day; None for answers without a time, or of a year that has fewer than four digits."""
+    try:
+        return date.fromisoformat(name)
+    except ValueError:
+        return None
 
 
 def _shown(one: CostSum, name: str, id: str = "") -> ShownSum:

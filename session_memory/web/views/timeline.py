@@ -158,7 +158,9 @@ def _bars(found: Sequence[Conversation], begin: float, end: float, span: str) ->
 def _ticks(span: str, begin: float, end: float) -> list[Tick]:
     """Return a tick for each third hour of a day, each day of a week, or each second day of a month."""
     if span == "day":
-        return [Tick(hour / 24 * 100, f"{hour}:00") for hour in range(0, 24, 3)]
+        year, month, day, *_ = time.localtime(begin)
+        hours = {hour: time.mktime((year, month, day, hour, 0, 0, 0, 0, -1)) for hour in range(0, 24, 3)}
+        return [Tick(round((at - begin) / (end - begin) * 100, 2), f"{hour}:00") for hour, at in hours.items()]
     days = SPANS[span]
     shown = []
     for number in range(0, days, 1 if span == "week" else 2):
