@@ -11,13 +11,15 @@ import apsw
 import pytest
 from store_scene import EVERYTHING, START, Scene, StoreUser, put, said, state, tool, trip
 
-from session_memory.store.sqlite import corruption, schema
+from session_memory.store.sqlite import schema
 from session_memory.store.sqlite.conversations import rebuild_conversations
 from session_memory.store.sqlite.engine import SqliteStore
+from session_memory.store.sqlite.queue import StoredQueue
 from session_memory.store.values import ToolOutcome
 from session_memory.system.sqlite import CorruptDatabaseError, Database
 
 ROOT = Path(__file__).resolve().parents[2]
+FIXTURES = ROOT / "tests" / "fixtures" / "store"
 LONG = "Please look into why the deployment of the billing service fails since yesterday evening. " * 3
 FAILED = ToolOutcome("error", f"Error: {LONG}"[:300], 900, 9)
 VIEWS = ("sessions", "conversations", "entries", "tool_uses")
@@ -241,32 +243,6 @@ def test_no_file_gets_the_id_of_one_that_was_deleted_nor_a_store_that_of_another
     assert len(set(ids)) == 2
 
 
-def test_a_store_whose_file_ids_were_used_again_is_migrated_with_all_that_is_in_it(scene, monkeypatch):
-    scene.store.close()
-    scene.database.unlink()
-    now = schema._schema()
-    monkeypatch.setattr(
-        schema, "_schema", lambda: now.replace("PRIMARY KEY AUTOINCREMENT,\n    home", "PRIMARY KEY,\n    home")
-    )
-    monkeypatch.setattr(
-        corruption, "MIGRATIONS", [one for one in schema.MIGRATIONS if one is not schema.identify_files]
-    )
-    scene.store = scene.open()
-    fill(scene)
-    tables = ("memory_file_states", *schema.VIEWS)
-    before = [read(scene, f"SELECT * FROM {table}") for table in tables]
-    newest = max(id for (id,) in read(scene, "SELECT id FROM memory_file_states"))
-    scene.store.close()
-    monkeypatch.undo()
-    scene.store = scene.open()
-    assert [read(scene, f"SELECT * FROM {table}") for table in tables] == before
-    assert schema.differences(scene.store.connection) == []
-    assert schema.complete(scene.store.connection, "") == []
-    put(scene, None, state("new"), said("a zebra"))
-    scene.store.forget("", "-srv-agent/new.jsonl")
-    assert put(scene, None, state("newer"), said("a zebra")).id == newest + 2
-
-
 def test_a_store_whose_pages_are_damaged_is_corrupt(scene):
     put(scene, None, state(), *[said(f"{LONG}{number}") for number in range(2000)])
     scene.store.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -279,17 +255,48 @@ def test_a_store_whose_pages_are_damaged_is_corrupt(scene):
         list(store.entries(1))
 
 
-def test_a_store_from_before_rules_gets_the_tables_of_what_they_exclude(scene):
-    put(scene, None, state("a"), said("a zebra"))
-    views = [read(scene, f"SELECT * FROM {view}") for view in schema.VIEWS]
+@pytest.fixture
+def of_0_2_0(scene: Scene) -> Scene:
+    """A store as 0.1.0 and 0.2.0 made it: of `trip`, and of a session and its fork."""
     scene.store.close()
-    with closing(sqlite3.connect(scene.database)) as connection, connection:
-        for view in schema.VIEWS:
-            connection.execute(f"DROP VIEW {view}")
-        for table in ("memory_excluded_files", "memory_excluded_items", "memory_rules"):
-            connection.execute(f"DROP TABLE {table}")
-        connection.execute("ALTER TABLE memory_tool_uses DROP COLUMN cwd")
-        connection.execute("DELETE FROM migrations WHERE name = 'add_exclusions'")
+    for path in scene.database.parent.iterdir():
+        path.unlink()
+    with closing(sqlite3.connect(scene.database)) as connection:
+        connection.executescript((FIXTURES / "0.2.0.sql").read_text())
     scene.store = scene.open()
-    assert schema.differences(scene.store.connection) == []
-    assert [read(scene, f"SELECT * FROM {view}") for view in schema.VIEWS] == views
+    return scene
+
+
+def test_a_store_of_0_2_0_is_migrated_with_all_that_is_in_it(of_0_2_0):
+    scene = of_0_2_0
+    assert scene.texts() == [
+        "plan a trip to <b>Japan</b>", "Gladly. The cherry blossom is in April.", "Bash npm test", "The tests fail.",
+        "never mind", "As you like.", "paint the boat green", "It is green.", "and the oars", "They are white.",
+        "paint the boat green", "It is green.", "another colour", "Blue, then.", "later, the sail", "It is red.",
+    ]  # fmt: skip
+    assert sorted((one.id, one.status) for one in scene.conversations()) == [
+        (1, "archived"), (2, "skipped"), (3, "skipped"), (4, "skipped"),
+    ]  # fmt: skip
+    assert [hit.conversation.session_id[-1] for hit in scene.store.search("boat", EVERYTHING)] == ["2"]
+    with closing(StoredQueue(str(scene.database))) as queue:
+        assert queue.waiting("summary", 1 << 62, None, ("archived",)) == []
+        assert queue.accounts.of_day(1_790_003_600_000) == 780
+
+
+def test_a_store_of_0_2_0_is_as_one_that_is_made_now_and_goes_on(of_0_2_0, tmp_path):
+    scene = of_0_2_0
+    assert (schema.differences(scene.store.connection), schema.complete(scene.store.connection, "")) == ([], [])
+    with closing(Scene(tmp_path / "new").store) as new:
+        for sql in (
+            'SELECT s.type, s.name, c.name, c.type, c."notnull", c.pk FROM sqlite_schema AS s, '
+            "pragma_table_info(s.name) AS c WHERE s.type = 'table' ORDER BY 2, 3",
+            "SELECT type, name, CASE WHEN type = 'view' THEN sql END FROM sqlite_schema ORDER BY 1, 2",
+        ):
+            assert read(scene, sql) == new.connection.execute(sql).fetchall()
+    known = scene.store.file_states("")["-srv-agent/5e55a0f1-0000-4000-8000-000000000003.jsonl"]
+    grown = put(scene, known, known, said("a zebra", 200_000), said("a lion", 200_000))
+    assert (grown.id, grown.next_ordinal) == (3, 6)
+    assert put(scene, None, state("new"), said("an owl")).id == 4
+    scene.store.forget("", "-srv-agent/new.jsonl")
+    assert put(scene, None, state("newer"), said("an owl")).id == 5, "no id is used again"
+    assert {hit.entry.text for hit in scene.store.search("zebra owl", EVERYTHING)} == {"a zebra", "an owl"}

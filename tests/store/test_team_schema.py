@@ -21,10 +21,11 @@ from session_memory.store.postgres.schema import add_member, lets_everybody_in, 
 from session_memory.store.values import Filter
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "team"
+# Of the commits of 0.2.0: that of its version, the next one, and the last before version 2. 0.1.0 had no team.
 VERSIONS = {
-    "by session": ["by_session"],
+    "0.2.0": ["by_session"],
     "with memories": ["by_session", "memories"],
-    "0.2.0": ["by_segment", "memories"],
+    "by segment": ["by_segment", "memories"],
 }
 CATALOG = (
     "SELECT table_name, column_name, data_type, is_nullable, is_identity FROM information_schema.columns "
@@ -118,7 +119,7 @@ def shared_by_ann(url: str, *, by_segment: bool) -> None:
 def test_a_database_of_version_1_becomes_one_as_it_is_made_now_with_what_was_shared(database, version):
     with database() as url, database() as fresh:
         made_by_version_1(url, *VERSIONS[version])
-        shared_by_ann(of("ann", url), by_segment=version == "0.2.0")
+        shared_by_ann(of("ann", url), by_segment=version == "by segment")
         with pytest.raises(TeamError, match="has to be migrated") as raised:
             TeamStore(of("ann", url))
         assert "team init URL" in raised.value.hint
@@ -137,8 +138,8 @@ def test_a_database_of_version_1_becomes_one_as_it_is_made_now_with_what_was_sha
 
 def test_after_a_migration_nobody_may_do_more_than_before_and_who_never_joined_nothing(database):
     with database() as url, database() as other:
-        made_by_version_1(url, *VERSIONS["0.2.0"])
-        made_by_version_1(other, *VERSIONS["0.2.0"])
+        made_by_version_1(url, *VERSIONS["by segment"])
+        made_by_version_1(other, *VERSIONS["by segment"])
         shared_by_ann(of("ann", url), by_segment=True)
         for name in ("bob", "cleo"):
             rows(of(name, url), "INSERT INTO machine (name, joined_at) VALUES ('desk', 0)")
