@@ -30,6 +30,7 @@ LOG_BYTES = 64 * 1024
 MESSAGE_CHARACTERS = 1000
 MOST_LINES = 20  # of one event
 MOST_EVENT_CHARACTERS = 64  # of the name of an event
+MOST_SESSIONS = 50  # that missed a deadline
 TOO_MANY = 3  # in a row: one alone is a busy machine
 MISSED_NOTICE = "hooks took longer than 1 s, so that agents heard only a part: `session-memory doctor` says which"
 _LATEST_BYTES = 16 * 1024  # of the log, searched for the same line
@@ -91,7 +92,7 @@ def note_deadline(home: Home, session: str, event_name: str, late: list[str]) ->
     count = missed.setdefault(session, {}).pop(event_name, (0, ""))[0]
     if late:
         missed[session][event_name] = (count + 1, late[-1])
-    missed = {key: events for key, events in missed.items() if events}
+    missed = dict([(key, events) for key, events in missed.items() if events][-MOST_SESSIONS:])
     if missed and missed != before:
         write_atomically(path, encode(missed).encode())
     elif not missed:

@@ -329,21 +329,25 @@ def lock(path: str, wait_seconds: float) -> int:
 
     from ..errors import LockedError
 
-    try:
-        descriptor = open_own(path, os.O_RDWR)
-    except PermissionError:
-        os.chmod(path.rpartition("/")[0], 0o700)  # a directory that this program made
-        descriptor = open_own(path, os.O_RDWR)
     deadline = monotonic() + wait_seconds
-    while not _try_lock(descriptor):
-        if monotonic() > deadline:
-            os.close(descriptor)
-            raise LockedError(f"{path}: held by another process for {wait_seconds} s")
-        sleep(0.005)
-    return descriptor
+    while True:
+        try:
+            descriptor = open_own(path, os.O_RDWR)
+        except PermissionError:
+            os.chmod(path.rpartition("/")[0], 0o700)  # a directory that this program made
+            descriptor = open_own(path, os.O_RDWR)
+        while not try_lock(descriptor):
+            if monotonic() > deadline:
+                os.close(descriptor)
+                raise LockedError(f"{path}: held by another process for {wait_seconds} s")
+            sleep(0.005)
+        if os.fstat(descriptor).st_nlink:  # else upkeep has deleted it
+            return descriptor
+        os.close(descriptor)
 
 
-def _try_lock(descriptor: int) -> bool:
+def try_lock(descriptor: int) -> bool:
+    """Lock an open file without waiting; return False if another process holds its lock."""
     try:
         try:
             import fcntl

@@ -1,6 +1,6 @@
-"""Upkeep's deletion of obsolete files: temporary files of killed processes after an hour, and the state of a session's
-prompts (cursors and the files beside them) after 90 days without a change. If that session continues after all, its
-next update is that of a new session."""
+"""Upkeep's deletion of obsolete files: temporary files of killed processes after an hour; the state of a session's
+prompts (cursors and the files beside them) and the index of a project after 90 days without a change. If that session
+continues after all, its next update is that of a new session; an index is made again."""
 
 from __future__ import annotations
 
@@ -19,14 +19,15 @@ from ..settings.homes import private_beside
 from ..settings.privacy import Privacy
 from ..store.location import StoreLocation
 from ..store.refresh import PATIENCE_SECONDS, Note
-from ..system.files import is_regular
+from ..system.files import is_regular, try_lock
 from ..system.sqlite import CorruptDatabaseError, Patience
 
 UNFINISHED_SECONDS = 3600.0
 CURSOR_SECONDS = 90 * 86_400.0
 _NAME = re.compile(r".\.\d+(-\d+)?\.tmp$")  # as files.write_atomically names them: with the process id
 _ARCHIVE = re.compile(r"^\..+\.tmp$")  # as archives.writer names them, only among archives
-_CURSORS = re.compile(r"(?<!\.lock)$")  # a process waiting for a lock has its file open
+_STATE = re.compile(r"(?<!\.lock)$")
+_LOCK = re.compile(r"\.lock$")
 
 
 class _Leftovers(NamedTuple):
@@ -49,7 +50,8 @@ def remove_leftovers(location: StoreLocation) -> None:
 
 def _leftovers(location: StoreLocation) -> Iterator[_Leftovers]:
     yield _Leftovers(location.home.state_dir, _NAME)
-    yield _Leftovers(os.path.dirname(location.home.cursor_file("x")), _CURSORS, CURSOR_SECONDS)
+    for state in (os.path.dirname(location.home.cursor_file("x")), os.path.dirname(location.home.project_index("/"))):
+        yield from (_Leftovers(state, _STATE, CURSOR_SECONDS), _Leftovers(state, _LOCK, CURSOR_SECONDS))
     for memories in [folder_of(location, group) for group in groups_of(location)]:
         yield from (_Leftovers(memories, _NAME), _Leftovers(private_beside(memories), _NAME))
     for archives in location.archives:
@@ -70,7 +72,24 @@ def _remove(name: str, directory: int | None, until: float) -> None:
     with suppress(OSError):
         status = os.stat(name, dir_fd=directory, follow_symlinks=False)
         if is_regular(status) and status.st_mtime < until:
+            if _LOCK.search(name):
+                _remove_lock(name, directory)
+            else:
+                os.unlink(name, dir_fd=directory)
+
+
+def _remove_lock(name: str, directory: int | None) -> None:
+    """Delete a lock file that nobody holds, if what it is for is gone. Raises OSError. A process that waits for it
+    notices (see files.lock)."""
+    with suppress(FileNotFoundError):
+        os.stat(name.removesuffix(".lock"), dir_fd=directory, follow_symlinks=False)
+        return
+    descriptor = os.open(name, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0), dir_fd=directory)
+    try:
+        if try_lock(descriptor):
             os.unlink(name, dir_fd=directory)
+    finally:
+        os.close(descriptor)
 
 
 def follow_rules(location: StoreLocation, environ: Mapping[str, str], note: Note) -> None:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import math
+import random
 import time
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
+from typing import Any
 
+import psycopg
 import pytest
+from share import some
 from store_scene import EVERYTHING, Scene, put, said, state, tool
-from team_scene import Member, Team, memory
+from team_scene import AS_IT_IS, PROJECT, Member, Team, memory
 
 from session_memory.store.postgres.activity import machines_of, recent_sessions
 from session_memory.store.postgres.connection import TeamError, connect
@@ -16,6 +21,7 @@ from session_memory.store.postgres.engine import TeamStore
 from session_memory.store.postgres.memories import TeamMemories, push_memories
 from session_memory.store.postgres.push import TeamPush
 from session_memory.store.sqlite.memory_index import MemoryFilter
+from session_memory.store.values import Filter
 
 LARGEST, SMALLEST = 2**63 - 1, -(2**63)
 BAD = [
@@ -36,6 +42,7 @@ BAD = [
     "UPDATE conversation SET last_number = -7",
     f"UPDATE item SET at = {LARGEST}, byte_offset = {LARGEST}, result_size = {SMALLEST}, result_lines = {SMALLEST}",
     "DELETE FROM item",
+    f"UPDATE session SET next_number = {-(2**31)}",
     "DELETE FROM conversation",
     f"UPDATE machine SET pushed_at = {LARGEST}, joined_at = {SMALLEST}",
     "DELETE FROM memory_posting; INSERT INTO memory_posting SELECT 'harbour', number, 'NaN' FROM memory "
@@ -61,16 +68,32 @@ BAD += [
 ]
 
 
+def share(team: Team, scene: Scene, member: str) -> None:
+    """Share a session and a memory."""
+    team.push(scene, member, shared_as=lambda file, _: AS_IT_IS if file.session_id == member else None)
+    with closing(TeamPush(team.url(member), "laptop")) as pushing:
+        pushing.note_machine("1", pushed=True)
+        push_memories(pushing, [memory(f"{member} decides on the harbour", member)], ())
+
+
 @pytest.fixture
-def shared(team: Team, tmp_path: Path) -> Team:
+def sessions(tmp_path: Path) -> Scene:
+    scene = Scene(tmp_path / "sessions")
+    for member in ("ann", "bob"):
+        entries = (
+            said(f"{member} plans the harbour", tools=(tool(f"ls {member}"),)),
+            said(f"and a quay by {member}", 1),
+        )
+        times = {"first_entry_timestamp": entries[0].timestamp, "last_entry_timestamp": entries[1].timestamp}
+        put(scene, None, state(member, **times), *entries)
+    return scene
+
+
+@pytest.fixture
+def shared(team: Team, sessions: Scene) -> Team:
     """Ann and Bob share a session and a memory each."""
     for member in ("ann", "bob"):
-        scene = Scene(tmp_path / member)
-        put(scene, None, state(member), said(f"{member} plans the harbour", tools=(tool("ls"),)), said("and a quay", 1))
-        team.push(scene, member)
-        with closing(TeamPush(team.url(member), "laptop")) as pushing:
-            pushing.note_machine("1", pushed=True)
-            push_memories(pushing, [memory(f"{member} decides on the harbour", member)], ())
+        share(team, sessions, member)
     return team
 
 
@@ -124,10 +147,7 @@ def test_control_characters_in_what_a_member_shares_reach_no_terminal(shared: Te
         ("memories", "--team"), ("memories", "search", "harbour", "--team"),
     ):  # fmt: skip
         for options in ((), ("--json",)):
-            done = cleo.run(*words, *options)
-            assert "ann@" in done.stdout or words[0] == "memories", (words, done)
-            odd = {character for character in done.stdout if not character.isprintable()} - {"\n"}
-            assert (odd, "\\u001b" in done.stdout, done.stderr) == (set(), False, ""), (words, options)
+            assert "ann@" in check_printed(cleo, *words, *options) or words[0] == "memories", (words, options)
 
 
 def test_a_table_that_a_member_keeps_locked_is_said_soon(shared: Team) -> None:
@@ -141,3 +161,134 @@ def test_a_table_that_a_member_keeps_locked_is_said_soon(shared: Team) -> None:
             store.search("harbour", EVERYTHING)
         assert time.monotonic() - began < 4
         assert "try again" in raised.value.hint
+
+
+def odd_value(chance: random.Random, kind: str) -> object:
+    """Return a value that a column of this type may take and that no program of ours writes."""
+    if kind in ("bigint", "integer"):
+        bits = 64 if kind == "bigint" else 32
+        most = (1 << (bits - 1)) - 1
+        return chance.choice((0, -1, most, -most - 1, most // 3, chance.getrandbits(20), None))
+    if kind == "real":
+        return chance.choice((0.0, -1.0, 1e38, math.nan, math.inf, -math.inf))
+    if kind == "bytea":
+        return chance.randbytes(chance.choice((0, 1, 7, 8, 9, 16, 800)))
+    if kind == "ARRAY":
+        return chance.choice(("{}", "{NULL}", "{-1,2147483647}", "{{1},{2}}", '{"\x1b]0;owned\x07"}', "[5:6]={1,2}"))
+    signs = "".join([chr(chance.choice((chance.randrange(1, 160), 0x202E, 0x2066, 0xFFFE, 0xE0041))) for _ in range(9)])
+    return chance.choice(
+        (
+            signs,
+            signs,
+            "",
+            "\x1b]0;owned\x07",
+            "\r\nharbour\n\n",
+            "\x9b31m",
+            "harbour " * 90_000,
+            "'; --",
+            "{}",
+            "-1",
+            None,
+        )
+    )
+
+
+def change(connection: psycopg.Connection[tuple[Any, ...]], table: str, column: str, value: object) -> None:
+    """Put a value into the rows of a member. Memories are not changed, but replaced."""
+    if not table.startswith("memory"):
+        connection.execute(f"UPDATE {table} SET {column} = %s", (value,))  # type: ignore[arg-type]
+        return
+    cursor = connection.execute(f"DELETE FROM {table} RETURNING *")  # type: ignore[arg-type]
+    names = [one.name for one in cursor.description or ()]
+    for row in cursor.fetchall():
+        given = {**dict(zip(names, row)), column: value}
+        given = {
+            name: one for name, one in given.items() if (table, name) not in (("memory", "number"), ("memory", "owner"))
+        }
+        made = connection.execute(
+            f"INSERT INTO {table} ({', '.join(given)}) VALUES ({', '.join(['%s'] * len(given))}) RETURNING *",  # type: ignore[arg-type]
+            list(given.values()),
+        ).fetchall()
+        if table == "memory":
+            connection.execute("INSERT INTO memory_posting VALUES ('harbour', %s, 1)", (made[0][0],))
+
+
+@pytest.mark.timeout(1800)
+def test_random_odd_rows_of_a_member_cost_that_member_s_rows_at_most(
+    team: Team, sessions: Scene, tmp_path: Path
+) -> None:
+    seed = random.randrange(1 << 32)
+    chance = random.Random(seed)
+    columns = team.rows(
+        "SELECT table_name, column_name, data_type FROM information_schema.columns "
+        "WHERE table_schema = 'session_memory' AND table_name != 'schema_version' ORDER BY 1, 2"
+    )
+    cleo = Member(tmp_path / "cleo")
+    cleo.joins(team, "cleo")
+    share(team, sessions, "bob")
+    for _ in range(some(300, 8)):
+        team.rows(OF_ANN)
+        share(team, sessions, "ann")
+        done: list[object] = []
+        for table, column, kind in chance.choices(columns, k=chance.randint(1, 12)):
+            value = odd_value(chance, kind)
+            with suppress(psycopg.Error), closing(connect(team.url("ann"))) as connection, connection.transaction():
+                change(connection, table, column, value)
+                done.append((table, column, value))
+        try:
+            check_what_cleo_reads(team, cleo)
+        except BaseException:
+            print(f"seed {seed}: {done}"[:5000])
+            raise
+
+
+OF_ANN = """
+    DELETE FROM item USING session AS s WHERE s.id = session AND owner = 'ann';
+    DELETE FROM conversation USING session AS s WHERE s.id = session AND owner = 'ann';
+    DELETE FROM posting USING segment AS s WHERE s.id = segment AND owner = 'ann';
+    DELETE FROM memory_posting USING memory AS m WHERE m.number = memory AND owner = 'ann';
+    DELETE FROM session WHERE owner = 'ann';
+    DELETE FROM segment WHERE owner = 'ann';
+    DELETE FROM memory WHERE owner = 'ann';
+    DELETE FROM machine WHERE owner = 'ann';
+"""
+
+
+def check_what_cleo_reads(team: Team, cleo: Member) -> None:
+    """Check that Bob's rows are found everywhere, and that nothing that is printed is more than text."""
+    with closing(TeamStore(team.url("cleo"))) as store:
+        of_bob = {one.id for one in store.conversations(EVERYTHING) if one.who.startswith("bob@")}
+        for query in ("harbour", '"plans the harbour"', "bob -zeppelin", "plans quay ls"):
+            for wanted in (
+                EVERYTHING,
+                Filter(project="srv"),
+                Filter(role="user"),
+                Filter(since=0),
+                Filter(session="bob"),
+            ):
+                assert of_bob <= {hit.conversation.id for hit in store.search(query, wanted)}, (query, wanted)
+        for one in store.conversations(EVERYTHING):
+            texts = [entry.text for entry in store.entries(one.id)]
+            assert one.id not in of_bob or len(texts) == 3
+        assert len(of_bob) == 1
+        assert "bob@laptop" in {one.who for one in machines_of(store)}
+        memories = TeamMemories(store)
+        for found in (memories.search("harbour", MemoryFilter()), memories.memories(MemoryFilter())):
+            assert "bob decides on the harbour" in {one.title for one in found}
+        shown = str(max(of_bob))
+    with closing(TeamPush(team.url("cleo"), "desk")) as pushing:
+        assert "bob" in {one.session_id for one in recent_sessions(pushing, [PROJECT])}
+    for words in (
+        ("conversations", "--team"), ("search", "--team", "harbour"), ("show", shown, "--team"), ("team", "status"),
+        ("memories", "--team"), ("memories", "search", "harbour", "--team"),
+    ):  # fmt: skip
+        for options in ((), ("--json",)):
+            check_printed(cleo, *words, *options)
+
+
+def check_printed(member: Member, *words: str) -> str:
+    """Return what a command prints: a text without control characters, and no error."""
+    done = member.run(*words)
+    odd = {character for character in done.stdout if not character.isprintable()} - {"\n"}
+    assert (done.returncode, odd, "\\u001b" in done.stdout, done.stderr) == (0, set(), False, ""), (words, done.stderr)
+    return done.stdout

@@ -40,7 +40,7 @@ def recent_sessions(team: TeamPush, projects: Iterable[str]) -> list[RecentSessi
         "SELECT s.id, s.owner || '@' || s.machine, s.project, s.session_id, s.title, s.branch FROM session AS s "
         f"{_PROJECTS} ORDER BY s.pushed_at DESC LIMIT {MOST_SESSIONS}"
     )
-    of_sessions = f"i.session = ANY(%s) AND i.number >= s.next_number - {LAST_ITEMS}"
+    of_sessions = f"i.session = ANY(%s) AND i.number >= s.next_number::bigint - {LAST_ITEMS}"
     last = f"{ITEMS} WHERE {of_sessions} ORDER BY i.session, i.number"
     with explained(team.url, team.connection):
         cursor = team.connection.cursor(binary=True)

@@ -1,0 +1,99 @@
+"""Nothing grows without limit: what many short sessions leave in the home beside store, archives and memories."""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+from hooks_scene import PlainUser
+from own_process import plain_environment
+from records import assistant, new_id, user, write
+from share import some
+from store_scene import Scene, put, said, state
+
+from session_memory.store.location import find_location
+from session_memory.system.files import lock
+from session_memory.upkeep.leftover_files import CURSOR_SECONDS, remove_leftovers
+
+CONTENT = ("store", "conversations", "memories")
+FILES, KILOBYTES = 20, 300  # in the end, however many sessions there were
+OF_A_SESSION = 4, 12  # files and KiB, while it may continue
+WAL_KILOBYTES = 8 * 1024
+
+
+def left(home: Path) -> Iterator[Path]:
+    for folder, folders, names in os.walk(home / ".session-memory"):
+        folders[:] = [name for name in folders if name not in CONTENT]
+        yield from (Path(folder, name) for name in names)
+
+
+def test_short_sessions_leave_nothing_for_good(tmp_path: Path) -> None:
+    person = PlainUser(tmp_path)
+    person.config("upkeep: false\n")
+    count = some(2000, 40)
+    for number in range(count):
+        work = tmp_path / "work" / f"task-{number}"
+        work.mkdir(parents=True)
+        person.session_id = new_id()
+        project = "-" + str(work)[1:].replace("/", "-")
+        path = person.config_dir / "projects" / project / f"{person.session_id}.jsonl"
+        write(path, user(f"task {number}", cwd=str(work)), assistant("Done."))
+        event = {"cwd": str(work), "transcript_path": str(path)}
+        person.run("session_start", hook_event_name="SessionStart", source="startup", **event)
+        person.run(**event)
+        person.run(hook_event_name=f"Odd{number}" * 100_000, **event)
+        person.run("session_end", hook_event_name="SessionEnd", **event)
+    files = list(left(tmp_path))
+    each, kilobytes = OF_A_SESSION
+    assert len(files) <= count * each + FILES
+    assert sum(path.stat().st_size for path in files) <= 1024 * (count * kilobytes + KILOBYTES)
+    then = time.time() - CURSOR_SECONDS - 3600
+    for path in files:
+        os.utime(path, (then, then))
+    remove_leftovers(find_location(None, plain_environment(tmp_path)))
+    files = list(left(tmp_path))
+    assert len(files) <= FILES, sorted(str(path) for path in files)[:50]
+    assert sum(path.stat().st_size for path in files) <= 1024 * KILOBYTES
+    assert person.run(**event) is not None
+
+
+def test_a_lock_file_goes_unless_it_is_held_or_its_state_is_there(tmp_path: Path) -> None:
+    cursors = tmp_path / ".session-memory" / "state" / "cursors"
+    cursors.mkdir(parents=True)
+    held = lock(str(cursors / "held.json.lock"), 0)
+    for name in ("old.json.lock", "here.json.lock", "new.json.lock", "here.json"):
+        (cursors / name).write_text("")
+    then = time.time() - CURSOR_SECONDS - 3600
+    for name in ("held.json.lock", "old.json.lock", "here.json.lock"):
+        os.utime(cursors / name, (then, then))
+    remove_leftovers(find_location(None, plain_environment(tmp_path)))
+    assert sorted(path.name for path in cursors.iterdir()) == [
+        "held.json.lock", "here.json", "here.json.lock", "new.json.lock",
+    ]  # fmt: skip
+    os.close(held)
+
+
+def test_the_log_of_many_small_pushes_stays_small(tmp_path: Path) -> None:
+    scene = Scene(tmp_path)
+    known = None
+    with closing(scene.store):
+        for push in range(some(2000, 200)):
+            entries = [said(f"entry {push} {number} " + "word " * 50, push * 30 + number) for number in range(20)]
+            known = put(scene, known, known or state(), *entries)
+            sizes = [path.stat().st_size for path in scene.database.parent.iterdir() if path.name.endswith("-wal")]
+            assert max(sizes) <= 1024 * WAL_KILOBYTES, (push, sizes)
+
+
+def test_missed_deadlines_of_many_sessions_are_counted_for_the_latest(tmp_path: Path) -> None:
+    from session_memory.hooks.log import MOST_SESSIONS, missed_file, note_deadline
+    from session_memory.settings.homes import person_home
+
+    home = person_home(plain_environment(tmp_path))
+    for number in range(200):
+        note_deadline(home, f"s{number}", "UserPromptSubmit", ["all of it"])
+    missed = json.loads(Path(missed_file(home)).read_text())
+    assert list(missed) == [f"s{number}" for number in range(200 - MOST_SESSIONS, 200)]
