@@ -5,8 +5,8 @@ from __future__ import annotations
 import gc
 import os
 import posix
+import random
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import closing
@@ -26,7 +26,8 @@ from fakes.fake_anthropic import FakeAnthropic
 from fakes.fake_llm import FakeLLM
 from hooks_scene import PlainUser
 from host_scene import Clock, Echo, HostMachine
-from install_machine import NOBODY_LISTENS, PYTHON, Machine, copy_repository
+from hypothesis import HealthCheck, settings
+from install_machine import NOBODY_LISTENS, Machine, copy_repository, make_bare_environment
 from memories_scene import MemoryDirectory
 
 from session_memory.archives.groups import open_sessions
@@ -51,7 +52,7 @@ HOME = tempfile.mkdtemp(prefix="session-memory-tests-home-")
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--all", action="store_true", help="run everything, also tests marked slow, cost or client")
     parser.addoption("--clients", action="store_true", help="also test with the clients from npm")
-    parser.addoption("--fuzz", action="store_true", help="try all odd values, which takes minutes")
+    parser.addoption("--fuzz", action="store_true", help="try all odd values, and others each time")
     parser.addoption("--queries", type=int, default=0, help="how many random searches to check (200; 1,000 with --all)")
     parser.addoption(
         "--histories", type=int, default=0, help="how many random histories of teams to try (3; 10 with --all)"
@@ -61,6 +62,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Give the process that runs tests an empty HOME, but the caches of the person who runs them."""
     share.is_all = config.getoption("--all")
+    slow = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+    settings.register_profile(
+        "tests", deadline=None, derandomize=not config.getoption("--fuzz"), suppress_health_check=slow
+    )
+    settings.load_profile("tests")
     if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
         return  # it only starts those that run tests
     os.environ.setdefault("XDG_CACHE_HOME", os.path.expanduser("~/.cache"))
@@ -103,6 +109,13 @@ def beyond_samples(items: list[pytest.Item]) -> set[pytest.Item]:
         kept = {at * len(found) // number for at in range(number)}
         gone |= {item for at, item in enumerate(found) if at not in kept}
     return gone
+
+
+@pytest.fixture(autouse=True)
+def same_chances(request: pytest.FixtureRequest) -> None:
+    """Give a test the same random numbers in every run, but with `--fuzz`."""
+    if not request.config.getoption("--fuzz"):
+        random.seed(request.node.nodeid)
 
 
 @pytest.fixture(autouse=True)
@@ -171,7 +184,7 @@ def claude(bare_claude: Claude) -> Claude:
 @pytest.fixture
 def plugin(tmp_path: Path, bare_claude: Claude) -> ClaudePlugin:
     """Claude Code, with a `python3` on the PATH that has no packages, and no index from which it could get some."""
-    subprocess.run([PYTHON, "-I", "-m", "venv", "--without-pip", tmp_path / "bare"], check=True)
+    make_bare_environment(tmp_path / "bare")
     bare_claude.environment["PATH"] = f"{tmp_path}/bare/bin:{bare_claude.environment['PATH']}"
     bare_claude.environment.update(PIP_INDEX_URL=NOBODY_LISTENS, PIP_RETRIES="0", PIP_CONFIG_FILE="/dev/null")
     plugin = ClaudePlugin(bare_claude, copy_repository(tmp_path / "copy"))

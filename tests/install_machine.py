@@ -103,7 +103,7 @@ class Machine:
     def has_environment(self) -> Machine:
         """Puts a private environment there, as an install with a package index leaves it, but for the packages."""
         env = self.program_dir / "env"
-        subprocess.run([PYTHON, "-I", "-m", "venv", "--without-pip", str(env)], check=True)
+        make_bare_environment(env)
         pins = hashlib.sha256((self.source / "requirements.lock").read_bytes()).hexdigest()
         record = {
             "pins": pins,
@@ -147,6 +147,19 @@ class Machine:
         )  # fmt: skip
         assert (done.returncode, done.stderr) == (0, "")
         return str(json.loads(done.stdout)["hookSpecificOutput"]["additionalContext"]) if done.stdout else ""
+
+
+def make_bare_environment(env: Path) -> None:
+    """Make a virtual environment without any package: a copy of one that is made once for all tests of a process."""
+    shutil.copytree(_bare_environment(), env, symlinks=True)
+
+
+@functools.cache
+def _bare_environment() -> Path:
+    directory = Path(tempfile.mkdtemp(prefix="session-memory-tests-"))
+    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    subprocess.run([PYTHON, "-I", "-m", "venv", "--without-pip", str(directory / "env")], check=True)
+    return directory / "env"
 
 
 @functools.cache

@@ -8,8 +8,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 TESTS = Path(__file__).resolve().parent
 SOURCE = """
 import time
@@ -29,18 +27,24 @@ def run(directory: Path, *words: str) -> str:
     (directory / "test_sums.py").write_text(SOURCE)
     (directory / "conftest.py").write_text('pytest_plugins = ["progress"]\n')
     environ = {"PATH": os.defpath, "HOME": str(directory), "PYTHONPATH": f"{TESTS}{os.pathsep}{TESTS.parent}"}
-    command = [sys.executable, "-m", "pytest", "-q", "--rootdir", str(directory), *words]
-    done = subprocess.run(command, cwd=directory, env=environ, capture_output=True, text=True, timeout=120, check=False)
+    environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "xdist", "--rootdir", str(directory), *words]
+    done = subprocess.run(command, cwd=directory, env=environ, capture_output=True, text=True, check=False)
     assert done.returncode == 1, done.stdout + done.stderr
     return done.stdout
 
 
-@pytest.mark.parametrize("processes", [[], ["-n", "2"]], ids=["alone", "by two processes"])
-def test_it_says_its_size_its_duration_and_every_failure_as_it_happens(tmp_path: Path, processes: list[str]) -> None:
-    said = run(tmp_path, *processes)
-    by = ", by 2 processes" if processes else ""
-    assert f"3 tests in 1 file{by}: about " in said
+def test_it_says_its_size_its_duration_and_every_failure_as_it_happens(tmp_path: Path) -> None:
+    said = run(tmp_path, "-n", "2")
+    assert "3 tests in 1 file, by 2 processes: about " in said
     assert "(a guess for 3 that were not run here yet)" in said
+    assert_failure_is_told(said)
+    said = run(tmp_path)
+    assert "3 tests in 1 file: about " in said
+    assert "a guess" not in said
+    assert_failure_is_told(said)
+
+
+def assert_failure_is_told(said: str) -> None:
     failed = r"^FAILED test_sums.py::test_two \(call, [\d.]+ s\): AssertionError: the sum is wrong$"
     assert re.search(failed, said.partition("= FAILURES =")[0], re.MULTILINE)
-    assert "a guess" not in run(tmp_path, *processes)

@@ -362,7 +362,7 @@ class TestFilters:
         number = number_of_thanks(fixture) - 1
         path = tmp_path / "t.jsonl"
         for torn in [line for line in lines[:number] if len(line) > 1]:
-            for cut in range(1, len(torn), max(1, len(torn) // 40)):
+            for cut in range(1, len(torn), max(1, len(torn) // 15)):
                 glued = torn[:cut] + lines[number]
                 path.write_bytes(b"\n".join([first, *lines[:number], glued, *lines[number + 1 :]]) + b"\n")
                 for with_tools in (True, False):

@@ -1,7 +1,7 @@
 """A write that fails, at any place of the home: nothing is lost, nothing is half-written, and the error is clear.
 
 The C library's calls fail (`inject.c`), so that SQLite's writes fail too. Each command runs once with a failing call and
-then once more, for a random sample of its calls: 6 for each error, 60 with `--all`.
+then once more, for a random sample of its calls: 6 for each error, 15 with `--all`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from share import some
 from store_scene import MONDAY, StoreUser, trip
 
 SOURCE = Path(__file__).parent / "inject.c"
-SAMPLE = 6  # calls that fail, for each error; 60 with --all
+SAMPLE = 6  # calls that fail, for each error; 15 with --all
 SECRET = "the aubergine plan"
 
 
@@ -185,7 +185,7 @@ class Trial:
 def test_a_write_that_fails_loses_nothing(name: str, injector: Path, tmp_path: Path) -> None:
     trial = Trial(WORKS[name], tmp_path, injector)
     assert len(trial.calls) > 3
-    chosen = faults(trial.calls, some(60, SAMPLE))
+    chosen = faults(trial.calls, some(15, SAMPLE))
     found = [problem for fault in chosen for problem in trial.problems(*fault)]
     assert not found, "\n".join([f"{len(found)} problems", *found[:20]])
 
@@ -223,7 +223,7 @@ def test_a_write_that_fails_costs_no_update_and_breaks_no_prompt(injector: Path,
     calls = log.read_text().splitlines()
     assert len(calls) > 3
     lost = []
-    for at, number, where in faults(calls, some(60, SAMPLE)):
+    for at, number, where in faults(calls, some(15, SAMPLE)):
         copied(hooks.template, hooks.user.root)
         texts = [hooks.prompt(**hooks.fault, FAULT_AT=str(at), FAULT_ERRNO=str(number)), hooks.prompt()]
         if not any("tamarind" in text for text in texts) or hooks.prompt():
@@ -239,7 +239,7 @@ def test_a_write_that_fails_leaves_no_half_archive(injector: Path, tmp_path: Pat
     [whole] = hooks.archives()
     calls = log.read_text().splitlines()
     wrong = []
-    for at, number, where in faults(calls, some(60, SAMPLE)):
+    for at, number, where in faults(calls, some(15, SAMPLE)):
         copied(hooks.template, hooks.user.root)
         hooks.compacts(**hooks.fault, FAULT_AT=str(at), FAULT_ERRNO=str(number))
         half = [text for text in hooks.archives() if "It is kept." not in text]

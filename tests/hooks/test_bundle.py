@@ -25,8 +25,10 @@ class Program:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.bundle = root / "prompt.bundle"
+
+    def build(self) -> None:
         for part in ("session_memory", "hooks"):
-            shutil.copytree(ROOT / part, root / part, ignore=shutil.ignore_patterns("__pycache__"))
+            shutil.copytree(ROOT / part, self.root / part, ignore=shutil.ignore_patterns("__pycache__"))
         self._say(OTHER_WORDS)
         self.make_bundle()
         self._say(WORDS)
@@ -53,8 +55,16 @@ class Program:
         self.touch("transcripts/entries.py", 1_700_000_000)
 
 
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Program:
+    program = Program(tmp_path_factory.mktemp("built") / "app")
+    program.build()
+    return program
+
+
 @pytest.fixture
-def program(tmp_path: Path) -> Program:
+def program(tmp_path: Path, built: Program) -> Program:
+    shutil.copytree(built.root, tmp_path / "app")
     return Program(tmp_path / "app")
 
 

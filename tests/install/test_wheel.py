@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from clients.claude import Claude
-from install_machine import PYTHON, REPOSITORY, Machine, agent_home, copy_repository, tree
+from install_machine import PYTHON, REPOSITORY, Machine, agent_home, copy_repository, make_bare_environment, tree
 from skills_scene import check_all, commands_in, link_packages, make_past, run_in_claude, skill_texts
 
 from session_memory import __version__
@@ -30,17 +30,15 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return built
 
 
-@pytest.fixture
-def command(wheel: Path, tmp_path: Path) -> str:
+@pytest.fixture(scope="module")
+def command(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> str:
     """The command that `pip install` of the wheel puts on the PATH of an environment, which has nothing else."""
-    venv = tmp_path / "venv"
-    subprocess.run([PYTHON, "-I", "-m", "venv", "--without-pip", venv], check=True)
+    venv = tmp_path_factory.mktemp("command") / "venv"
+    make_bare_environment(venv)
     pips = ([python, "-m", "pip", "--python", f"{venv}/bin/python"] for python in (sys.executable, PYTHON))
     for pip in pips:
-        if (
-            subprocess.run([*pip, "install", "-q", "--no-deps", "--no-index", wheel], capture_output=True).returncode
-            == 0
-        ):
+        install = [*pip, "install", "-q", "--no-deps", "--no-index", "--no-compile", wheel]
+        if subprocess.run(install, capture_output=True).returncode == 0:
             return f"{venv}/bin/session-memory"
     pytest.skip("there is no pip of version 22.3 or newer here")
 

@@ -199,18 +199,17 @@ def test_what_has_no_words_is_found_as_it_stands(scene):
     assert marked(hit) == ["🎉"]
 
 
-@pytest.mark.parametrize(
-    "query",
-    [
-        "", " ", '"', '""', "'", "-", "--", "*", "AND", "NOT x", "a AND b", "NEAR(a b)", "{text}: x", "x^2", "(((", "col:x",
-        "a\x00b", "\ud83d", "\udc00 x", "🎉" * 50, "x " * 5000, "x" * 10_000, '"' * 10_000, "- " * 5000, "'; DROP TABLE x",
-        '-"', '"a" OR "b', "京", "。", "\u0301", "\u202e", "-\"\u0301\"", "ัั", '"京" -都',
-    ],
-)  # fmt: skip
-def test_any_text_is_a_query(scene, query):
+ODD_QUERIES = [
+    "", " ", '"', '""', "'", "-", "--", "*", "AND", "NOT x", "a AND b", "NEAR(a b)", "{text}: x", "x^2", "(((", "col:x",
+    "a\x00b", "\ud83d", "\udc00 x", "🎉" * 50, "x " * 5000, "x" * 10_000, '"' * 10_000, "- " * 5000, "'; DROP TABLE x",
+    '-"', '"a" OR "b', "京", "。", "\u0301", "\u202e", "-\"\u0301\"", "ัั", '"京" -都',
+]  # fmt: skip
+
+
+def test_any_text_is_a_query(scene):
     sessions(scene, a="a text with x and b, 京都 too", b="another")
-    for hit in search(scene, query):
-        assert hit.conversation.session_id in ("a", "b")
+    for query in ODD_QUERIES:
+        assert {hit.conversation.session_id for hit in search(scene, query)} <= {"a", "b"}
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -19,7 +19,7 @@ from clients.claude import REPOSITORY, Claude
 from fakes.fake_anthropic import FakeAnthropic
 from fakes.loopback import Request
 from host_scene import GroupDir, ingested
-from install_machine import copy_repository
+from install_machine import copy_repository, make_bare_environment
 from records import NamedHome, exchange, write
 
 from session_memory.tools import TOOLS, GroupBackend, sdk_server
@@ -238,7 +238,7 @@ class TestClaudeCode:
     def test_a_plugin_brings_the_server_which_any_python_runs(
         self, user: Claude, api: FakeAnthropic, tmp_path: Path
     ) -> None:
-        subprocess.run([sys.executable, "-I", "-m", "venv", "--without-pip", tmp_path / "bare"], check=True)
+        make_bare_environment(tmp_path / "bare")
         user.environment["PATH"] = f"{tmp_path}/bare/bin:{user.environment['PATH']}"
         copy = copy_repository(tmp_path / "copy")
         tool = "mcp__plugin_session-memory_sessions__list_sessions"

@@ -15,6 +15,7 @@ from records import user
 from tools_scene import FakeBackend, Home, some_sessions
 
 from session_memory.errors import LockedError, SessionMemoryError
+from session_memory.text.moments import milliseconds_at
 from session_memory.tools import TOOLS, HomeBackend, ToolResult, call
 from session_memory.tools.host_tools import tools_of_group
 from session_memory.tools.results import RESULT_CHARACTERS
@@ -75,7 +76,10 @@ class TestDefinitions:
         arguments = data.draw(st.dictionaries(keys, values) | values)
         answer = FakeBackend(fails=SessionMemoryError("reached")).ask_with(tool.name, arguments)
         is_given = {} if arguments is None else arguments
-        assert (answer.text == "reached") == Draft202012Validator(tool.schema).is_valid(is_given)
+        is_valid = Draft202012Validator(tool.schema).is_valid(is_given) and all(
+            milliseconds_at(is_given[name]) is not None for name in ("since", "until") if name in is_given
+        )
+        assert (answer.text == "reached") == is_valid
 
     def test_the_documentation_lists_them_with_their_arguments(self) -> None:
         text = (REPOSITORY / "docs" / "use" / "tools.md").read_text()

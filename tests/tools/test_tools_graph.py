@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -54,18 +56,17 @@ def settings(api: FakeOpenAI, root: Path, strategies: str = "extractive, graphit
 
 
 class Person:
-    """A person who has a graph of what was said in the sessions `one` and `two`."""
+    """A person who has settings."""
 
     def __init__(self, root: Path, api: FakeOpenAI) -> None:
         self.home = root
+        self.api = api
         self.config = root / ".session-memory" / "config.yaml"
-        self.config.parent.mkdir()
+        self.config.parent.mkdir(exist_ok=True)
         self.config.write_text(settings(api, root))
-        location = find_location(str(root), {"HOME": str(root)})
-        self.machine = Machine(root, api, Path(location.database))
-        self.machine.stored.add("Ada uses Redis for sessions.", "> Noted.", name="one")
-        self.machine.stored.add("Eve uses Redis too.", "> Noted.", name="two")
-        self.machine.run()
+
+    def machine(self) -> Machine:
+        return Machine(self.home, self.api, Path(find_location(str(self.home), {"HOME": str(self.home)}).database))
 
     @property
     def backend(self) -> HomeBackend:
@@ -79,11 +80,26 @@ class Person:
         return call(self.backend, "search_graph", {"query": "Who uses Redis?", **arguments})
 
 
+@pytest.fixture(scope="module")
+def homes(tmp_path_factory: pytest.TempPathFactory, server: FakeOpenAI) -> tuple[Path, Path]:
+    """A home with a graph of what was said in the sessions `one` and `two`, and a copy of it."""
+    root = tmp_path_factory.mktemp("graph")
+    (root / "home").mkdir()
+    with closing(Person(root / "home", server).machine()) as machine:
+        machine.stored.add("Ada uses Redis for sessions.", "> Noted.", name="one")
+        machine.stored.add("Eve uses Redis too.", "> Noted.", name="two")
+        machine.run()
+    shutil.copytree(root / "home", root / "kept")
+    return root / "home", root / "kept"
+
+
 @pytest.fixture
-def person(tmp_path: Path, api: FakeOpenAI) -> Iterator[Person]:
-    person = Person(tmp_path, api)
-    yield person
-    person.machine.close()
+def person(homes: tuple[Path, Path], api: FakeOpenAI) -> Person:
+    """A person who has this graph, as it was made."""
+    home, kept = homes
+    shutil.rmtree(home)
+    shutil.copytree(kept, home)
+    return Person(home, api)
 
 
 class TestPerson:
@@ -100,8 +116,9 @@ class TestPerson:
         assert "There may be more: ask for a higher limit" in told
 
     def test_what_nobody_said_is_not_known(self, person: Person) -> None:
-        person.machine.in_graph("", lambda graph: graph.forget("one", person.machine.stored.now))
-        person.machine.in_graph("", lambda graph: graph.forget("two", person.machine.stored.now))
+        with closing(person.machine()) as machine:
+            for name in ("one", "two"):
+                machine.in_graph("", lambda graph, name=name: graph.forget(name, machine.stored.now))
         told = person.ask()
         assert (told.is_error, told.text.startswith("The graph has no facts about that.")) == (False, True)
 
@@ -185,13 +202,10 @@ class TestGroups:
             host.layout, group, host.sessions, administration=administration
         )  # fmt: skip
 
-    @pytest.mark.sample(2)
-    @pytest.mark.parametrize(("group", "expected"), [("family", ["Ada"]), ("work", ["Eve"]), ("main", ["Ada", "Eve"])])
-    def test_a_group_is_told_of_its_own_graph_and_main_of_all(
-        self, host: GroupDir, group: str, expected: list[str]
-    ) -> None:
-        told = call(self.backend(host, group), "search_graph", {"query": "Who uses Redis?"}).text
-        assert [name for name in ("Ada", "Eve") if f"{name} uses Redis" in told] == expected
+    def test_a_group_is_told_of_its_own_graph_and_main_of_all(self, host: GroupDir) -> None:
+        for group, expected in (("family", ["Ada"]), ("work", ["Eve"]), ("main", ["Ada", "Eve"])):
+            told = call(self.backend(host, group), "search_graph", {"query": "Who uses Redis?"}).text
+            assert [name for name in ("Ada", "Eve") if f"{name} uses Redis" in told] == expected
 
     def test_a_group_without_a_database_asks_by_its_request_files(self, host: GroupDir) -> None:
         box = Box(host, "family")
