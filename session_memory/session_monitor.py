@@ -100,8 +100,9 @@ def read_session_log(*, jsonl_path: AnyPath | None, format: str, lines: int = 50
     path = os.path.abspath(jsonl_path) if jsonl_path else ""
     if not os.path.lexists(path):
         return NO_LOG
-    described = describe(runtime(format), path, with_all_titles=True)
-    gate = Family(Privacy(os.environ), runtime(format), path).gate(path, described)
+    privacy = Privacy(os.environ)
+    described = describe(runtime(format), path, privacy)
+    gate = Family(privacy, runtime(format), path).gate(path, described)
     entries, unreadable = transcript_log.last_entries(runtime(format), path, lines, gate)
     return transcript_log.render(entries, unreadable)
 

@@ -188,7 +188,7 @@ class _Judged:
     """A transcript as the gate sees it before it is archived. Raises OSError."""
 
     def __init__(self, source: ArchiveSource, privacy: Privacy) -> None:
-        described = describe(source.runtime, source.path, with_all_titles=True)
+        described = describe(source.runtime, source.path, privacy)
         path = os.path.abspath(source.path)
         self._source = source
         self._privacy = privacy

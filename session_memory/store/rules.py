@@ -54,7 +54,7 @@ class ReadRules:
         privacy = self._privacy(file.home)
         known = (file.home, file.file_path.partition("/")[0], *self.names(file))
         family = Family(privacy, runtime, path, {path: [name for name in known if name]})
-        return family.gate(path, describe(runtime, path, with_all_titles=privacy.has_name_rules(file.cwd)))
+        return family.gate(path, describe(runtime, path, privacy))
 
     def rule_for_directory(self, file: RuleSubject, directory: str) -> Rule:
         """Return the rule for the part of a session in a directory."""

@@ -142,12 +142,12 @@ class GroupBackend(StoreBackend):
     def _gate(self, group: Group, path: str, session: ListedSession) -> tuple[Gate, Described]:
         """Return what may be told of a session of a group whose transcript lies at `path`, and what that says. Raises
         OSError."""
-        described = describe(group.runtime, path, with_all_titles=True)
+        privacy = self._privacy(group)
+        described = describe(group.runtime, path, privacy)
         described.start = group.root
         history = self._sessions.get_history(group.name)
         names = [entry.name for entry in history if entry.session_id == session.session_id]
-        family = Family(self._privacy(group), group.runtime, path, {path: names})
-        return family.gate(path, described), described
+        return Family(privacy, group.runtime, path, {path: names}).gate(path, described), described
 
     @contextmanager
     def _transcript(self, group: Group, session_id: str) -> Iterator[str]:

@@ -65,18 +65,18 @@ class Described:
         self.is_compacted = is_compacted
 
 
-def describe(runtime: Runtime, path: str, *, with_all_titles: bool = False) -> Described:
+def describe(runtime: Runtime, path: str, rules: Rules | None = None) -> Described:
     """Return what the end and the beginning of a transcript tell of its session; its first prompt if it has no title.
-    What lies between them is looked through for titles if a rule may name one of them. Raises OSError."""
+    What lies between them is looked through for titles if one of `rules` may name them. Raises OSError."""
     descriptor = open_regular(path)
     try:
         owner = TitleOwner(runtime.session_id_of(path), descriptor)
         reader = TranscriptReader(runtime, first_line(descriptor), owner=owner)
         for _ in reader.from_end(descriptor, HEAD_BYTES):
             pass
-        if with_all_titles:
-            reader.take_titles(descriptor, 0, os.fstat(descriptor).st_size)
         head = TranscriptHead(runtime, descriptor, owner)
+        if rules is not None and rules.has_name_rules(head.cwd):
+            reader.take_titles(descriptor, 0, os.fstat(descriptor).st_size)
     finally:
         os.close(descriptor)
     given = runtime.given_name(path)
@@ -248,7 +248,7 @@ class Family:
         if path not in self._rule_by_path:
             described = self._described.get(path)
             try:
-                described = described or describe(self._runtime, path, with_all_titles=self._rules.has_name_rules())
+                described = described or describe(self._runtime, path, self._rules)
             except (OSError, ValueError):
                 described = Described()
             names = (*self._names.get(path, ()), described.title, self._runtime.session_id_of(path))

@@ -51,8 +51,9 @@ class TitleOwner:
         if session_id not in ("", self._session_id) and is_id(self._session_id):
             return False
         if within and within not in self._found:
-            spaced = within.replace(b'":"', b'": "')  # as another program writes it
-            self._found[within] = any(holds_bytes(self._descriptor, one, self._searched) for one in (within, spaced))
+            is_spaced = holds_bytes(self._descriptor, b'": "', HEAD_BYTES)  # as another program writes it
+            wanted = within.replace(b'":"', b'": "') if is_spaced else within
+            self._found[within] = holds_bytes(self._descriptor, wanted, self._searched)
         return self._found.get(within, True)
 
 

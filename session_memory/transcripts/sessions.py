@@ -142,7 +142,7 @@ class _Families:
         if session.name and privacy.is_open(home.root):
             return Described()
         try:
-            described = describe(runtime, session.path, with_all_titles=privacy.has_name_rules(home.root))
+            described = describe(runtime, session.path, privacy)
         except Exception:  # whatever it is, is told where the session is asked for
             return Described() if privacy.is_open(home.root) else None
         self.of(session, runtime, home).note(session.path, described)
