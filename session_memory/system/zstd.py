@@ -11,11 +11,14 @@ from .files import os
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-_BLOCK_BYTES = 64 * 1024  # of compressed data; text becomes about ten times as long
+MOST_BYTES = 256 * 1024 * 1024  # that a file may hold decompressed
+_BLOCK_BYTES = 64 * 1024
+# Compressed data that is decompressed at once: four bytes may become 128 KB, these 32 MB.
+_STEP_BYTES = 1024
 
 
 class DamagedFileError(SessionMemoryError):
-    """A compressed file is cut off, or is none."""
+    """A compressed file is cut off, is none, or holds more than MOST_BYTES."""
 
 
 class NoLibraryError(SessionMemoryError):
@@ -28,21 +31,29 @@ def can_decompress() -> bool:
 
 
 def decompressed(descriptor: int) -> Iterator[bytes]:
-    """Yield the decompressed content of a file, from its current position. Raises DamagedFileError if it is truncated,
-    ImportError without a library."""
+    """Yield the decompressed content of a file, from its current position, in parts of at most 32 MB. Raises
+    DamagedFileError if it is truncated or holds more than MOST_BYTES, ImportError without a library."""
     library = _library()
     if library is None:
         raise ImportError("no library for zstd")
     begin, error_type = library
     stream = begin()
-    for block in blocks(descriptor):
+    left = MOST_BYTES
+    for block in blocks(descriptor, _STEP_BYTES):
         while block:
             if stream.eof:
                 stream = begin()
             try:
-                yield stream.decompress(block)
+                content = stream.decompress(block)
             except error_type as error:
                 raise DamagedFileError(f"damaged: {error}") from error
+            left -= len(content)
+            if left < 0:
+                megabytes = MOST_BYTES // 1024 // 1024
+                raise DamagedFileError(
+                    f"it holds more than {megabytes} MB: if it is a transcript, unpack it with unzstd"
+                )
+            yield content
             block = stream.unused_data if stream.eof else b""
     if not stream.eof:
         raise DamagedFileError("damaged: it ends in the middle")
@@ -64,9 +75,9 @@ def decompressed_file(descriptor: int) -> int:
         return os.dup(file.fileno())
 
 
-def blocks(descriptor: int) -> Iterator[bytes]:
-    """Yield the content of a file in blocks, from its current position."""
-    while block := os.read(descriptor, _BLOCK_BYTES):
+def blocks(descriptor: int, size: int = _BLOCK_BYTES) -> Iterator[bytes]:
+    """Yield the content of a file in blocks of `size` bytes, from its current position."""
+    while block := os.read(descriptor, size):
         yield block
 
 

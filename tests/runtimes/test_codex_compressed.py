@@ -3,9 +3,12 @@ read, written to archives of ours, forgotten."""
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import shutil
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -116,6 +119,45 @@ def test_a_damaged_one_costs_itself_and_is_told(person: CodexUser) -> None:
         packed.write_bytes(content)
     assert person.run("ingest").returncode == 0
     assert len(person.stored()) == 8
+
+
+@pytest.fixture(scope="module")
+def bomb() -> bytes:
+    """94 KB that become 2.9 GB (issue 28, D5b)."""
+    packed = io.BytesIO()
+    zeros = bytes(16 * 1024 * 1024)
+    with zstandard.ZstdCompressor().stream_writer(packed, closefd=False) as writer:
+        for _ in range(2_900_000_000 // len(zeros)):
+            writer.write(zeros)
+    assert len(packed.getvalue()) < 100_000
+    return packed.getvalue()
+
+
+def test_a_bomb_costs_itself_and_is_told(person: CodexUser, bomb: bytes, tmp_path: Path) -> None:
+    person.compressed(person.said("one", "first"))
+    packed = person.compressed(person.said("lost", "gone"))
+    packed.write_bytes(bomb)
+    done = person.run("ingest")
+    assert (done.returncode, person.stored()) == (1, ["one", "first"])
+    assert "zst: it holds more than 256 MB" in " ".join(done.stdout.split())
+    done = person.run("ingest", "--file", shutil.copy(packed, tmp_path / packed.name))
+    assert (done.returncode, person.stored()) == (1, ["one", "first"])
+    assert "it holds more than 256 MB" in " ".join(done.stdout.split())
+    assert len(person.copied()) == 1
+    assert str(packed) in person.result("health-check", code=1)["unread"]
+
+
+def test_a_bomb_takes_little_memory(bomb: bytes, tmp_path: Path) -> None:
+    (tmp_path / "bomb.zst").write_bytes(bomb)
+    code = (
+        "import os, resource, sys\nfrom session_memory.system.zstd import DamagedFileError, decompressed\n"
+        "sizes = []\ntry:\n    for part in decompressed(os.open(sys.argv[1], os.O_RDONLY)): sizes.append(len(part))\n"
+        "except DamagedFileError: print(sum(sizes), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "bomb.zst")], capture_output=True, text=True)
+    total, kilobytes = map(int, done.stdout.split())
+    assert total <= 256 * 1024 * 1024
+    assert kilobytes < 160 * 1024
 
 
 def test_what_is_forgotten_is_in_no_copy_either(person: CodexUser) -> None:
