@@ -138,8 +138,9 @@ class Records:
     TITLE_MARKS: tuple[bytes, ...] = ()
     """Bytes of which each line with a title has one, and few others do; none if no line ever has a title."""
 
-    BEGINNINGS: tuple[bytes, ...]
-    """How lines begin as the runtime writes them. A line that another program has rewritten begins otherwise."""
+    BEGINNINGS: tuple[bytes, ...] = ()
+    """How lines begin as the runtime writes them. Any other line, such as one that another program has rewritten, is
+    decoded."""
 
     def recognises(self, line: bytes) -> bool:
         """Tell whether a line (perhaps cut off) at the beginning of a transcript shows that it is this runtime's."""

@@ -9,6 +9,7 @@ import os
 import subprocess
 
 from .git import USUAL_BRANCHES, HeadMove, Worktree, find_worktree, head_moves, head_of, is_commit
+from .git_objects import QUIET
 
 SECONDS = 5.0  # for one question; a slower one is not answered
 MOST_COMMITS = 200  # of those that touch a branch's files are compared with it
@@ -16,7 +17,6 @@ _COMMAND = (
     "git", "--no-pager", "--no-replace-objects", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null",
     "-c", "diff.external=", "-c", "diff.renames=false",
 )  # fmt: skip
-_QUIET = {"GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
 
 
 class GitUnavailableError(Exception):
@@ -128,7 +128,7 @@ def ask_git(git_dir: str, *arguments: str, given: str = "", is_failure_fine: boo
     try:
         done = subprocess.run(
             [*_COMMAND, f"--git-dir={git_dir}", *arguments], input=given.encode("utf-8", "surrogateescape"),
-            env={**environment, **_QUIET}, capture_output=True, timeout=SECONDS, check=False,
+            env={**environment, **QUIET}, capture_output=True, timeout=SECONDS, check=False,
         )  # fmt: skip
     except (OSError, subprocess.SubprocessError) as error:
         raise GitUnavailableError(str(error)) from error

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import os
+import posix
+import shutil
 from pathlib import Path
 from random import Random
 
 import pytest
 from git_scene import git, repository
 
+from session_memory.system import files
 from session_memory.system.git_objects import GitObjects
 
 NAMES = ("readme", "src/app.py", "src/ui/main.ts", "docs/a b/größe.md", "bin/run")
@@ -75,6 +78,44 @@ def test_of_a_repository_with_longer_names_it_is_what_git_says(root: Path) -> No
         commit = git(other, "rev-parse", "HEAD")
         assert GitObjects(f"{other}/.git").at(commit, "app") == git(other, "rev-parse", "HEAD:app")
         git(other, "repack", "-q", "-a", "-d")
+
+
+@pytest.mark.parametrize("packs", [3, 300])
+def test_the_work_done_does_not_grow_with_the_number_of_packs(
+    root: Path, monkeypatch: pytest.MonkeyPatch, packs: int
+) -> None:
+    """Not a file of the repository is opened here, and one process answers every question (issue 28, C8)."""
+    git(root, "repack", "-q", "-a", "-d")
+    folder = root / ".git/objects/pack"
+    (index,) = folder.glob("*.idx")
+    for number in range(packs):
+        for ending in (".idx", ".pack"):
+            shutil.copyfile(index.with_suffix(ending), folder / f"pack-{number:040x}{ending}")
+    opened: list[str] = []
+    started: list[object] = []
+    spawn = posix.posix_spawnp
+    monkeypatch.setattr(files.os, "open", lambda path, *more: opened.append(path) or os.open(path, *more))
+    monkeypatch.setattr(files.os, "posix_spawnp", lambda *of, **more: started.append(of) or spawn(*of, **more))
+    objects = GitObjects(str(root / ".git"))
+    commits = git(root, "rev-list", "--max-count=12", "HEAD").split()
+    assert all(objects.at(commit, name) for commit in commits for name in ("readme", "src/app.py"))
+    assert (opened, len(started)) == ([], 1)
+
+
+def test_no_process_is_left_behind(root: Path) -> None:
+    objects = GitObjects(str(root / ".git"))
+    assert objects.at(git(root, "rev-parse", "HEAD"), "readme") == git_blob(root)
+    process = objects._process
+    del objects
+    with pytest.raises(ProcessLookupError):
+        os.kill(process, 0)
+
+
+def test_without_git_nothing_is_told(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    commit = git(root, "rev-parse", "HEAD")
+    monkeypatch.setitem(files.os.environ, b"PATH", b"/nowhere")
+    monkeypatch.setenv("PATH", "/nowhere")
+    assert GitObjects(str(root / ".git")).at(commit, "readme") is None
 
 
 def test_what_is_damaged_or_not_there_cannot_be_told(root: Path) -> None:
