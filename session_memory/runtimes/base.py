@@ -132,8 +132,8 @@ class Runtime:
         """Return the folders of all projects; without folders for projects, the youngest transcripts of all."""
         raise NotImplementedError
 
-    def folders_below(self, config_dir: str, directory: str) -> list[str]:
-        """Return the folders that may hold the transcripts of sessions that were started in `directory` or below it.
+    def folders_below(self, config_dir: str, *directories: str) -> list[str]:
+        """Return the folders that may hold the transcripts of sessions that were started in `directories` or below.
 
         Their names do not tell for certain: `/srv/app-old` may be named as `/srv/app/old`."""
         return list(self.all_folders(config_dir))
@@ -328,11 +328,10 @@ class ProjectFolders(Runtime):
             if not name.startswith("."):
                 yield f"{root}/{name}{self.INNER}"
 
-    def folders_below(self, config_dir: str, directory: str) -> list[str]:
-        root, name = self.transcripts_dir(config_dir), self.folder_name(directory)
-        inside = self.name_inside(name)
-        names = [one for one in names_in(root) if one == name or one.startswith(inside)]
-        return [f"{root}/{one}{self.INNER}" for one in names]
+    def folders_below(self, config_dir: str, *directories: str) -> list[str]:
+        root, names = self.transcripts_dir(config_dir), {self.folder_name(one) for one in directories}
+        inside = tuple([self.name_inside(name) for name in names])
+        return [f"{root}/{one}{self.INNER}" for one in names_in(root) if one in names or one.startswith(inside)]
 
     def sessions_in(self, folder: str, is_elsewhere: bool = False, worktree: str = "") -> list[Session]:
         return [

@@ -73,16 +73,23 @@ class HeadMove:
         return (before, after) if separator and head == "checkout" else None
 
 
-def find_worktree(directory: str, user_dir: str = "") -> Worktree | None:
+def find_worktree(
+    directory: str, user_dir: str = "", known: dict[str, Worktree | None] | None = None
+) -> Worktree | None:  # fmt: skip
     """Return the worktree that a directory (an absolute path) is in; None if there is none, or if the repository is at
-    the person's home directory `user_dir` or above: that is not about the projects below it."""
+    the person's home directory `user_dir` or above: that is not about the projects below it. For many directories,
+    `known` keeps what was found at each on the way up."""
     directory, user_dir = real_path(directory).rstrip("/"), real_path(user_dir) if user_dir else ""
+    known = {} if known is None else known
+    seen, found = [], None
     while directory and directory != user_dir and not user_dir.startswith(directory + "/"):
-        found = _worktree_at(directory)
-        if found is not None:
-            return found
+        seen.append(directory)
+        found = known[directory] if directory in known else _worktree_at(directory)
+        if found is not None or directory in known:
+            break
         directory = directory.rpartition("/")[0]
-    return None
+    known.update(dict.fromkeys(seen, found))
+    return found
 
 
 def worktrees_of(common_dir: str) -> list[Worktree]:

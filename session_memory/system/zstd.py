@@ -13,8 +13,7 @@ if TYPE_CHECKING:
 
 MOST_BYTES = 256 * 1024 * 1024  # that a file may hold decompressed
 _BLOCK_BYTES = 64 * 1024
-# Compressed data that is decompressed at once: four bytes may become 128 KB, these 32 MB.
-_STEP_BYTES = 1024
+_STEP_BYTES = 256  # of compressed data that become at most 8 MB at once: four bytes may become 128 KB
 
 
 class DamagedFileError(SessionMemoryError):
@@ -31,7 +30,7 @@ def can_decompress() -> bool:
 
 
 def decompressed(descriptor: int) -> Iterator[bytes]:
-    """Yield the decompressed content of a file, from its current position, in parts of at most 32 MB. Raises
+    """Yield the decompressed content of a file, from its current position, in parts of at most 8 MB. Raises
     DamagedFileError if it is truncated or holds more than MOST_BYTES, ImportError without a library."""
     library = _library()
     if library is None:

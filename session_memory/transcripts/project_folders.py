@@ -86,6 +86,7 @@ class _Search:
         self._user_dir = user_dir
         self._own = find_worktree(start, user_dir) if start.startswith("/") else None
         self._worktrees: dict[str, Worktree | None] = {}
+        self._worktrees_above: dict[str, Worktree | None] = {}
         self.common_dir = self._own.common_dir if self._own else ""
         self._before = before
         self._known = before.get("directories") or {}
@@ -114,7 +115,7 @@ class _Search:
         if self._own is None and runtime.HAS_PROJECT_FOLDERS:
             return [(runtime.project_dir(config_dir, self._start), "")]
         found = self._known_before(runtime)
-        for folder in {folder: None for root in roots for folder in runtime.folders_below(config_dir, root)}:
+        for folder in runtime.folders_below(config_dir, *roots):
             directory = self._directory_of_folder(runtime, folder)
             if isinstance(directory, str) and directory:
                 worktree = self._worktree_name(directory)
@@ -136,7 +137,7 @@ class _Search:
         if own is None:
             return "" if directory == self._start else None
         if directory not in self._worktrees:
-            self._worktrees[directory] = find_worktree(directory, self._user_dir)
+            self._worktrees[directory] = find_worktree(directory, self._user_dir, self._worktrees_above)
         worktree = self._worktrees[directory]
         if worktree is None or worktree.common_dir != own.common_dir:
             return None

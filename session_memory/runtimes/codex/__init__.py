@@ -83,7 +83,7 @@ class Codex(CopiedSessions):
     def all_folders(self, config_dir: str) -> Iterator[str]:
         return self._youngest(self.transcripts_dir(config_dir))
 
-    def folders_below(self, config_dir: str, directory: str) -> list[str]:
+    def folders_below(self, config_dir: str, *directories: str) -> list[str]:
         """Return the youngest rollouts, and the youngest copies, of any directory: only their content tells it."""
         return [*self.all_folders(config_dir), *self._youngest(self.copies_dir(config_dir))]
 

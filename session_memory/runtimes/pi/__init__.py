@@ -58,8 +58,8 @@ class Pi(ProjectFolders):
     def name_inside(self, name: str) -> str:
         return name[: -len("--")] + "-"
 
-    def folders_below(self, config_dir: str, directory: str) -> list[str]:
-        return super().folders_below(config_dir, directory.rstrip("/"))
+    def folders_below(self, config_dir: str, *directories: str) -> list[str]:
+        return super().folders_below(config_dir, *[one.rstrip("/") for one in directories])
 
     def sessions_in(self, folder: str, is_elsewhere: bool = False, worktree: str = "") -> list[Session]:
         return [
