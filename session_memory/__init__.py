@@ -10,3 +10,18 @@ Three things to know first:
 
 NAME = "session-memory"  # of the command
 __version__ = "0.2.1"
+
+
+def _of_one_version(package: str) -> str:
+    """Return the path of the package without the link `app`, which an upgrade turns to the directory of another
+    version: modules that are imported after that are of the version of those before."""
+    root, _, name = package.rpartition("/")
+    try:
+        from posix import readlink
+
+        return f"{root.rpartition('/')[0]}/{readlink(root)}/{name}"
+    except (ImportError, OSError):
+        return package
+
+
+__path__ = [_of_one_version(path) for path in __path__]

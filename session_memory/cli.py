@@ -22,6 +22,8 @@ COMMANDS = (
     "forget", "costs", "patterns", "errors", "filter", "deliveries", "page", "graph", "archive", "config", "team",
     "host", "mcp", "new", "install", "uninstall", "completion",
 )  # fmt: skip
+_WITHOUT_END = ("host", "page", "watch")
+_LONG_RUNNING = (*_WITHOUT_END, "mcp", "process")
 # Short and former names, each with the words that it stands for.
 ALIASES = {"status": ("doctor", "status"), "health-check": ("doctor", "store"), "told": ("deliveries",)}
 
@@ -68,6 +70,12 @@ def _run(words: list[str]) -> int:
         parser.error(f"unrecognized arguments: {' '.join(unknown)}{f' (did you mean {meant}?)' if meant else ''}")
     if name == "completion":
         arguments.parser = parser_of_all()
+    if name in _LONG_RUNNING:
+        from .settings.program import load_all_modules, stay_with_version
+
+        stay_with_version()
+        if name in _WITHOUT_END:
+            load_all_modules()
     return int(_module(name).run(arguments))
 
 

@@ -7,7 +7,8 @@ import type { Socket } from "node:net";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 
-const HERE = dirname(fileURLToPath(import.meta.url));
+// By the link `app`, if an install made it: an upgrade turns that, and the directory of this version goes some time later.
+const HERE = dirname(fileURLToPath(import.meta.url)).replace(/([\\/]app)-[0-9a-f]{12}(?=[\\/]hooks[\\/]pi$)/, "$1");
 const DEADLINE_MS = 2000;
 const MOST_CHARACTERS = 64 * 1024;
 const STAMPED = ["hooks/pi_prompt.py", "package.json", "session_memory/__init__.py", "session_memory/hooks/main.py"];

@@ -10,9 +10,9 @@ from _frozen_importlib_external import ExtensionFileLoader
 from marshal import loads
 
 try:
-    from posix import stat
+    from posix import readlink, stat
 except ImportError:
-    from nt import stat  # type: ignore[attr-defined,no-redef,unused-ignore]
+    from nt import readlink, stat  # type: ignore[attr-defined,no-redef,unused-ignore]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -111,6 +111,10 @@ class BundleFinder:
 def use(bundle: FileIO, root: str, contents: Contents) -> None:
     """Load modules from `bundle` from now on, if it is whole."""
     if is_whole(bundle, contents[0]):
+        try:  # modules that are imported later are of this version too: see session_memory/__init__.py
+            root = f"{root.rpartition('/')[0]}/{readlink(root)}"
+        except OSError:
+            pass
         sys.meta_path.insert(0, BundleFinder(bundle, root, contents))
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import SessionMemoryError
+from ..settings.program import is_in_use
 
 
 class ChangedMeanwhileError(SessionMemoryError):
@@ -150,10 +151,11 @@ def replace_directory(built: Path, at: Path) -> None:
 
 
 def remove_replaced(at: Path) -> None:
-    """Removes the directories that `at` led to before, and those that were built but never put in place."""
+    """Remove the directories that `at` led to before, unless a process still runs from one, and those that were built
+    but never put in place."""
     current = os.readlink(at) if at.is_symlink() else ""
     for path in at.parent.glob(f"{at.name}-*"):
-        if path.name != current:
+        if path.name != current and not is_in_use(str(path)):
             shutil.rmtree(path, ignore_errors=True)
 
 

@@ -189,20 +189,21 @@ def _run_bundle(app: Path, python: str, call: str) -> bool:
 
 
 def launcher_text(python: str, app: Path) -> str:
-    """The script that is the command `session-memory`. It sets `sys.path` itself: importing `site` takes longer. Where
-    its interpreter is gone it runs with another, so that `doctor` can say so."""
+    """The script that is the command `session-memory`. It sets `sys.path` itself: importing `site` takes longer. The
+    packages are those that the link `env` leads to as it starts. Where its interpreter is gone it runs with another, so
+    that `doctor` can say so."""
     start = "from session_memory.cli import main; sys.exit(main())"
     if os.name == "nt":
         code = f"import sys; sys.path.insert(0, sys.argv.pop(1)); del sys.argv[0]; {start}"
         return f'@"{python}" -I -c "{code}" "{app}" "%~f0" %*\r\n'
     prefix = os.path.dirname(os.path.dirname(python))  # without `site` Python does not know of its environment
-    paths = "sys.path[:0] = [sys.argv.pop(1), sys.argv.pop(1) % sys.version_info[:2]]; del sys.argv[0]"
+    paths = "sys.path[:0] = [sys.argv.pop(1), realpath(sys.argv.pop(1) % sys.version_info[:2])]; del sys.argv[0]"
     return _LAUNCHER.format(
         name=NAME,
         python=shlex.quote(python),
         app=shlex.quote(str(app)),
         packages=shlex.quote(f"{prefix.replace('%', '%%')}/lib/python%d.%d/site-packages"),
-        code=shlex.quote(f"import sys; {paths}; {start}"),
+        code=shlex.quote(f"import sys; from os.path import realpath; {paths}; {start}"),
     )
 
 

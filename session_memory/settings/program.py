@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import shlex
+import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from pkgutil import walk_packages
 
 import session_memory
 from session_memory import NAME
@@ -119,6 +123,50 @@ def package_dir() -> Path:
 def shared_data_dir(environ: Mapping[str, str]) -> str:
     """Return the directory for the environment of plugins in runtimes that keep none for a plugin's data."""
     return f"{person_home(environ).memory_dir}/{SHARED_FOLDER}"
+
+
+def stay_with_version() -> None:
+    """Keep the directories that this process imports from until it ends, whatever upgrades come: for one that runs
+    long."""
+    package = session_memory.__path__[0]
+    packages = [path for path in sys.path if path.endswith("/site-packages") and "/env-" in path]
+    for path in [os.path.dirname(package), *(path.rpartition("/lib/")[0] for path in packages)]:
+        with suppress(OSError):  # not every file system has locks
+            _lock(os.open(path, os.O_RDONLY), is_shared=True)
+
+
+def load_all_modules() -> None:
+    """Load the modules of a version that a later one may overwrite in its place, as `pip install` does."""
+    package = session_memory.__path__[0]
+    for module in walk_packages([package], f"{session_memory.__name__}.") if "/app-" not in package else ():
+        with suppress(ImportError):  # of a package that is not installed
+            importlib.import_module(module.name)
+
+
+def is_in_use(path: str) -> bool:
+    """Check if a process stays with the version in the directory `path`."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except OSError:
+        return False
+    try:
+        _lock(descriptor, is_shared=False)
+        return False
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    finally:
+        os.close(descriptor)
+
+
+def _lock(descriptor: int, *, is_shared: bool) -> None:
+    """Lock a directory, if this system can: shared, or for this process alone. Raises OSError."""
+    try:
+        import fcntl
+    except ImportError:  # Windows keeps files that are open
+        return
+    fcntl.flock(descriptor, (fcntl.LOCK_SH if is_shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
 
 
 def add_all_packages(environ: Mapping[str, str]) -> None:

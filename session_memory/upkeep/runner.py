@@ -19,7 +19,7 @@ from ..hooks.log import HookLog
 from ..hooks.upkeep_start import is_due, lock_file
 from ..runtimes import all_runtimes
 from ..settings.homes import ENV_GUARD
-from ..settings.program import add_all_packages
+from ..settings.program import add_all_packages, stay_with_version
 from ..store.location import NoStoreError, StoreLocation, find_location
 from ..store.sqlite.engine import SqliteStore
 from ..system.files import lock
@@ -57,6 +57,7 @@ class _SpentError(Exception):
 def main(words: list[str]) -> None:
     """Run upkeep for the home whose path is the argument. Errors go to the home's log."""
     _lower_priority()
+    stay_with_version()
     for runtime in all_runtimes():  # a child process belongs to no session
         for name in runtime.install.hook_variables("", ""):
             os.environ.pop(name, None)

@@ -39,6 +39,8 @@ def page_environment(access: Access) -> Environment:
     made.globals.update(
         root=access.root, form_token=access.form_token, link=lambda *parts, **query: link(access.root, *parts, **query)
     )
+    for name in made.list_templates():  # an upgrade may replace the files; all take 0.15 s
+        made.get_template(name)
     return made
 
 
