@@ -36,16 +36,20 @@ def run(arguments: argparse.Namespace) -> int:
     terminal = Terminal(os.environ, is_json=arguments.json)
     if arguments.include_private and is_started_by_agent(os.environ):
         raise OnlyForPeopleError("--include-private")
-    listed = known_sessions(arguments, os.environ, with_private=arguments.include_private)
+    most = arguments.limit + 1
+    listed = known_sessions(arguments, os.environ, with_private=arguments.include_private, most=most)
     show_sessions(listed[: arguments.limit], terminal, is_cut=len(listed) > arguments.limit)
     return 0
 
 
 def known_sessions(
-    arguments: argparse.Namespace, environ: Mapping[str, str], *, with_private: bool
+    arguments: argparse.Namespace, environ: Mapping[str, str], *, with_private: bool, most: int | None = None
 ) -> list[FoundSession]:
-    """Return the sessions that `--home` and `--all` ask for, the latest first. Raises SessionMemoryError, OSError."""
-    return find_sessions(arguments.home, arguments.all, environ, with_private=with_private, former_names=former_names)
+    """Return the sessions that `--home` and `--all` ask for, the latest first, `most` of them. Raises
+    SessionMemoryError, OSError."""
+    return find_sessions(
+        arguments.home, arguments.all, environ, with_private=with_private, most=most, former_names=former_names
+    )
 
 
 def is_own(one: FoundSession, environ: Mapping[str, str]) -> bool:

@@ -9,6 +9,7 @@ from ..runtimes import all_runtimes
 from ..settings import homes
 from ..settings.privacy import Privacy
 from ..settings.registry import agent_home
+from ..system.files import status_at
 from ..text.sanitize import shortened
 from .gate import TITLE_CHARACTERS, Described, Family, Unruled, describe
 from .log import has_entries, last_entries
@@ -71,11 +72,12 @@ class FoundSession:
 
 def find_sessions(
     path: str | None, all_projects: bool, environ: Mapping[str, str], *, own_id: str = "", with_private: bool = False,
-    since: float = 0, former_names: Callable[[Home], Mapping[str, Sequence[str]]] | None = None,
+    since: float = 0, most: int | None = None,
+    former_names: Callable[[Home], Mapping[str, Sequence[str]]] | None = None,
 ) -> list[FoundSession]:  # fmt: skip
     """Return the sessions of the home `path`, else of the current one: an agent home's, the project's, or all.
 
-    The latest come first. Excluded sessions are omitted unless a person asks `with_private`, and so are those that
+    The latest come first, and with `most` no others are read. Excluded sessions are omitted unless a person asks `with_private`, and so are those that
     wrote nothing `since` (seconds since the epoch). The session with `own_id`, or the one that the environment names,
     is the caller's, which may see all of itself. `former_names` returns the former names of a home's sessions, by id;
     saved sessions are found by them. Raises UnknownSessionError if there is no home with sessions.
@@ -90,19 +92,28 @@ def find_sessions(
         session.path: (session.name or session.key, *former.get(home.root, {}).get(_id_of(session, runtime), ()))
         for session, runtime, home in candidates
     }
+    statuses = [(status_at(one[0].path, follow_symlinks=False), one) for one in candidates]
+    latest = [(status, one) for status, one in statuses if status is not None and status.st_mtime >= since]
+    latest.sort(key=lambda pair: -pair[0].st_mtime)
     families = _Families(environ, names, with_private=with_private)
+    found: list[FoundSession] = []
+    for at in range(0, len(latest), most or len(latest)):
+        if most is None or len(found) < most:
+            found += _shown(latest[at : at + (most or len(latest))], families, own_id, environ, taken, former)
+    return found[:most]
+
+
+def _shown(
+    latest: list[tuple[os.stat_result, Candidate]], families: _Families, own_id: str, environ: Mapping[str, str],
+    taken: set[str], former: Mapping[str, Mapping[str, Sequence[str]]],
+) -> Iterator[FoundSession]:  # fmt: skip
+    """Yield the sessions that may be shown. All are described first: one may be a fork of another."""
     present = []
-    for session, runtime, home in candidates:
-        try:
-            status = os.stat(session.path, follow_symlinks=False)
-        except OSError:
-            continue
-        if status.st_mtime >= since:
-            sees_all = _id_of(session, runtime) in (own_id, environ.get(runtime.OWN_ID_VARIABLE))
-            described = families.described(session, runtime, home)
-            if described is not None and not described.is_of_subagent:
-                present.append((session, runtime, home, status, described, sees_all))
-    found = []
+    for status, (session, runtime, home) in latest:
+        sees_all = _id_of(session, runtime) in (own_id, environ.get(runtime.OWN_ID_VARIABLE))
+        described = families.described(session, runtime, home)
+        if described is not None and not described.is_of_subagent:
+            present.append((session, runtime, home, status, described, sees_all))
     for session, runtime, home, status, described, sees_all in present:
         gate = None if sees_all else families.of(session, runtime, home).gate(session.path, described)
         title: Title = described.rank, described.title
@@ -112,8 +123,7 @@ def find_sessions(
             title = gate.shown_title(runtime, session.path, title)
         free = [name for name in former.get(home.root, {}).get(_id_of(session, runtime), ()) if name not in taken]
         had = free[-1] if free else ""
-        found.append(FoundSession(session, runtime, home, status, described.began, gate, title, had))
-    return sorted(found, key=lambda one: -one.modified)
+        yield FoundSession(session, runtime, home, status, described.began, gate, title, had)
 
 
 class _Families:

@@ -17,7 +17,7 @@ from session_memory.runtimes.pi import RUNTIME as PI
 from session_memory.system.deadline import DeadlineError
 from session_memory.system.files import os as plain_os
 from session_memory.system.json import sealed, unsealed
-from session_memory.transcripts import project_folders
+from session_memory.transcripts import project_folders, sessions
 from session_memory.transcripts.sessions import find_sessions
 
 
@@ -160,6 +160,29 @@ class TestForReaders:
         environ = {"HOME": str(person.root), "SESSION_MEMORY_HOME": str(person.app / "src")}
         found = find_sessions(None, False, environ)
         assert sorted(one.name for one in found) == ["in a worktree", "in the main one"]
+
+    def test_of_thousands_of_sessions_only_the_latest_that_may_be_shown_are_read(self, person, monkeypatch):
+        paths = [person.session(person.app, f"number {number}") for number in range(12)]
+        for number, path in enumerate(paths):
+            os.utime(path, (time.time() - number * 60,) * 2)
+        (person.root / ".session-memory").mkdir(exist_ok=True)
+        (person.root / ".session-memory" / "config.yaml").write_text(
+            f"sessions: {{{paths[1].stem}: {{ignore: true}}}}\n"
+        )
+        read, describe = [], sessions.describe
+
+        def noted(runtime, path, **options):
+            read.append(path)
+            return describe(runtime, path, **options)
+
+        monkeypatch.setattr(sessions, "describe", noted)
+        environ = {"HOME": str(person.root), "SESSION_MEMORY_HOME": str(person.app)}
+        found = find_sessions(None, False, environ, most=3)
+        assert [one.name for one in found] == ["number 0", "number 2", "number 3"]
+        assert len(read) == 6
+        everything = find_sessions(None, False, environ)
+        assert [one.name for one in everything[:3]] == [one.name for one in found]
+        assert len(everything) == 11
 
 
 def test_folders_of_pi_are_found_below_a_directory(tmp_path):
