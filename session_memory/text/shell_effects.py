@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 EDIT, REMOVE, GIT = "edit", "remove", "git"
 MOVED = ("mv",)
 _DEEPEST = 2  # of `sh -c` in `sh -c`
+_LONGEST_PATH = 4096  # no system has longer ones
 _KEYWORDS = frozenset(("!", "{", "}", "do", "done", "elif", "else", "fi", "if", "then", "until", "while"))
 _RUNNERS = frozenset(("command", "doas", "env", "exec", "nice", "nohup", "sudo", "time"))
 _TESTS = frozenset(("[", "[[", "cmp", "diff", "egrep", "false", "grep", "rg", "test"))
@@ -115,9 +116,13 @@ def _program(words: list[Word]) -> tuple[str, list[Word]]:
 def _changed(words: list[Word], cwd: str) -> str:
     """Return the directory that `cd` enters; '' if unknown."""
     plain = [word for word in words if word.text not in ("-L", "-P", "--")]
-    if len(plain) != 1 or not plain[0].is_sure or plain[0].text.startswith("-"):
-        return ""
-    return resolved(plain[0].text, cwd)
+    return "" if len(plain) != 1 or plain[0].text.startswith("-") else _below(cwd, plain[0])
+
+
+def _below(cwd: str, word: Word) -> str:
+    """Return the directory that a word names, seen from `cwd`; '' if unknown."""
+    path = resolved(word.text, cwd) if word.is_sure else ""
+    return path if len(path) <= _LONGEST_PATH else ""
 
 
 def _operands(program: str, words: list[Word]) -> tuple[list[Word], dict[str, Word | None]]:
@@ -230,7 +235,7 @@ def _git(words: list[Word], cwd: str) -> Iterator[ShellEffect]:
             return
         if text == "-C":
             at += 1
-            cwd = resolved(words[at].text, cwd) if at < len(words) and words[at].is_sure else ""
+            cwd = _below(cwd, words[at]) if at < len(words) else ""
         elif text in _GIT_WITH_VALUE:
             at += 1
         at += 1

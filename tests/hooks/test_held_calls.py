@@ -173,3 +173,36 @@ def test_with_tell_no_command_is_answered(project):
     project.edited()
     assert answer(project, "Bash", "git stash") == {}
     assert "permissionDecision" not in answer(project, "Edit", app(project))
+
+
+ABSURD = {
+    "directories": "cd a && " * 30_000,
+    "absolute directories": "cd a/b/c/d/e && " * 30_000,
+    "subshells": "(" * 100_000 + ":" + ")" * 100_000 + "; ",
+    "shells": "sh -c 'sh -c \"git status\"'; " * 20_000,
+    "assignments": "A=1 " * 100_000,
+    "options": "git " + "-C a " * 40_000 + "status; ",
+    "redirections": "> a " * 100_000 + "; ",
+    "here-documents": "cat " + "<<A " * 40_000 + "\n" + "A\n" * 40_000,
+    "paths": "rm " + "../" * 200 * 1_000 + "x; ",
+    "operands": "mv " + "x " * 100_000 + "d/; ",
+    "parts": "rm " + "/a" * 20_000 + "; ",
+}
+
+
+@pytest.mark.parametrize("name", ABSURD)
+def test_an_absurd_command_is_judged_or_its_user_asked_within_the_time_of_the_runtime(project, name):
+    project.edited()
+    started = time.monotonic()
+    asked = reason(project, "Bash", ABSURD[name] + f"cd {project.directory} && git stash")
+    assert time.monotonic() - started < 5
+    assert "reaches app, which discord edited" in asked or "could not be checked in time" in asked
+
+
+@pytest.mark.parametrize("setting", ["tell", "ask"])
+def test_an_edit_of_a_path_of_20_000_parts_is_let_through_within_the_time_of_the_runtime(project, setting):
+    project.user.config(f"collisions: {setting}\n")
+    started = time.monotonic()
+    assert answer(project, "Edit", "/a" * 20_000) == {}
+    assert answer(project, "Edit", str(project.directory) + "/../a" * 20_000) == {}
+    assert time.monotonic() - started < 5
