@@ -19,7 +19,7 @@ from .hooks.tool_call import is_answered
 from .runtimes import runtime
 from .settings.homes import home_at, named_home
 from .settings.program import program_paths
-from .text.names import is_name
+from .text.paths import is_name
 from .tools.permissions import HOME_COMMAND, SERVERS, lookup_rules
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ import argparse
 import os
 
 from ..errors import SessionMemoryError
-from ..text.moments import EXAMPLES, milliseconds_at
+from ..text.timestamps import EXAMPLES, milliseconds_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

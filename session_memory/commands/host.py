@@ -20,7 +20,7 @@ from ..settings.host_layout import Layout
 from ..settings.registry import register_host
 from ..system.sqlite import DatabaseError
 from ..system.terminal import Terminal
-from ..text.characters import plain
+from ..text.sanitize import plain
 from . import host_groups, host_tasks
 from .arguments import not_negative
 from .host_groups import add_group_arguments

@@ -13,8 +13,8 @@ from ..host.group_files import add_group, prepare_host
 from ..host.overview import GroupState, group_states, strangers
 from ..settings.host_layout import MAIN, Layout
 from ..system.terminal import Terminal
-from ..text.characters import plain
 from ..text.format import counted
+from ..text.sanitize import plain
 from ..text.timestamps import age, epoch_seconds
 from .host_tasks import ledger_of, local_time, short
 

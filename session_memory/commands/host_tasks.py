@@ -13,8 +13,8 @@ from ..host.schedule import LONGEST_INTERVAL_MILLISECONDS, SHORTEST_INTERVAL_MIL
 from ..host.values import Task
 from ..settings.host_layout import Layout
 from ..system.terminal import Terminal
-from ..text.characters import plain
 from ..text.format import one_line, shorten
+from ..text.sanitize import plain
 from ..text.timestamps import epoch_seconds
 
 PROMPT_CHARACTERS = 60

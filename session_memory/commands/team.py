@@ -23,7 +23,7 @@ from ..system.git import find_worktree, worktrees_of
 from ..system.pgpass import address_of, keep_password
 from ..system.terminal import Terminal
 from ..text.format import counted, one_line
-from ..text.names import is_name
+from ..text.paths import is_name
 from ..text.sanitize import for_people
 from ..upkeep.team import (
     drop_state,

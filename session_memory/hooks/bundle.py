@@ -39,7 +39,7 @@ _GROUPS = (
         "hooks.main", "hooks.prompt", "runtimes.claude", "settings.compiled",
         "transcripts.projects",
     ),
-    ("text.paths",), ("activity.state",), ("activity.actions",), ("activity.call_log",), ("hooks.tool_call",),
+    ("activity.state",), ("activity.actions",), ("activity.call_log",), ("hooks.tool_call",),
     ("transcripts.lines",), ("transcripts.mirror",),
     *[(f"runtimes.{name}",) for name in _RUNTIMES],
     ("activity.updates",),

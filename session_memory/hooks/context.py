@@ -7,7 +7,7 @@ from ..runtimes import runtimes_here
 from ..settings.homes import ENV_HOME, ENV_SESSION, Home, environment, homes_above, person_home, runtime_home
 from ..system.deadline import Deadline
 from ..system.files import is_directory
-from ..text.names import is_name
+from ..text.paths import is_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

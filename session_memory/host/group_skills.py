@@ -14,7 +14,7 @@ from ..settings.host_layout import Group, Layout
 from ..system.confined_files import TooLargeError, directory_below, pinned_descriptor, read_inside, write_inside
 from ..system.files import is_regular
 from ..system.json import decode
-from ..text.names import is_name
+from ..text.paths import is_name
 
 SKILL = "SKILL.md"
 FILE_BYTES = 1024 * 1024

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from ..system.confined_files import TooLargeError, directory_below, read_inside, write_inside
 from ..system.files import NotAFileError, is_regular, names_in
 from ..system.json import decode
-from ..text.names import is_name
+from ..text.paths import is_name
 from ..text.sanitize import for_prompt
 from ..tools.call import ToolResult, call
 from ..tools.host_tools import tools_for

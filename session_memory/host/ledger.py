@@ -16,8 +16,8 @@ from html import escape
 
 from ..archives.format import TASK_INTRODUCTION
 from ..errors import SessionMemoryError, WrongCallError
-from ..text.characters import plain
 from ..text.format import one_line, shorten
+from ..text.sanitize import plain
 from ..text.timestamps import iso_time
 from .database import HostDatabase
 from .schedule import ACTIVE, PAUSED, Schedule, storable

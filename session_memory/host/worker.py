@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from ..archives.groups import archive_group_session
 from ..errors import SessionMemoryError
 from ..text.format import counted, one_line
-from ..text.names import is_name
+from ..text.paths import is_name
 from ..text.sanitize import for_people, shortened
 from ..text.timestamps import epoch_seconds
 from .agent import Agent, Event, PromptTaken, RuntimeStopped, SessionStarted, TurnEnded

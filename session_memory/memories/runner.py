@@ -13,7 +13,7 @@ from ..settings.sections import MemorySettings, memory_settings
 from ..store.location import StoreLocation
 from ..store.rules import StoreRules
 from ..store.sqlite.queue import ConversationPart, StoredQueue
-from ..text.names import is_name
+from ..text.paths import is_name
 from ..text.timestamps import now_milliseconds
 from .budget import ConversationBudgetError, Prices, TokenBudget, all_prices, cost
 from .folders import home_of, strategies_directory

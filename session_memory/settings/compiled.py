@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from ..system.files import os, read_whole
 from ..system.json import unsealed
-from ..text.names import is_id
+from ..text.paths import is_id
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

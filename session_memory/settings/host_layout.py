@@ -21,7 +21,7 @@ from ..errors import WrongCallError
 from ..runtimes import Runtime, runtime
 from ..system.confined_files import OutsideGroupError, open_inside
 from ..system.files import make_private_dir
-from ..text.names import is_name
+from ..text.paths import is_name
 from .compiled import Settings
 from .homes import MEMORY_DIR, Home, home_at
 

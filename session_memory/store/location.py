@@ -14,7 +14,7 @@ from ..settings.homes import ENV_DIR
 from ..settings.registry import agent_home, is_registered_host, unregistered_home
 from ..settings.sections import store_settings
 from ..system.files import path_text
-from ..text.names import is_name
+from ..text.paths import is_name
 from .ingest.sources import SourceDirectory
 
 TYPE_CHECKING = False

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..text.moments import EXAMPLES, milliseconds_at
 from ..text.sanitize import for_prompt
+from ..text.timestamps import EXAMPLES, milliseconds_at
 from . import results
 from .backend import RefusedError, SearchLimits, team_conversation
 from .choice import chosen, chosen_here

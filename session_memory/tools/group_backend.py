@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from ..settings.host_layout import GLOBAL, MAIN
 from ..settings.privacy import Privacy
 from ..system.confined_files import OutsideGroupError, directory_below, pinned
-from ..text.names import is_name
+from ..text.paths import is_name
 from ..text.timestamps import epoch_seconds
 from ..transcripts.gate import Family, Gate, describe
 from ..transcripts.log import has_entries, last_entries

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from ..errors import SessionMemoryError
 from ..system.files import is_file, open_regular
 from ..system.sqlite import connect_migrated, open_file, writing
-from ..text.names import is_name
+from ..text.paths import is_name
 from ..text.sanitize import shortened
 from ..text.timestamps import iso_time
 from .reader import TranscriptHead

@@ -9,7 +9,7 @@ from ..runtimes.records import CALLS, MESSAGES, RESULTS, SUB_AGENTS, CallResult,
 from ..runtimes.records import Title as FoundTitle
 from ..system.files import os, read_at
 from ..system.json import decode_line
-from ..text.names import is_id
+from ..text.paths import is_id
 from .entries import Entry
 from .lines import head_lines, holds_bytes, is_whole, last_line_end, lines_forward, windows_backward
 from .titles import is_request, subject

@@ -77,10 +77,11 @@ def find_sessions(
 ) -> list[FoundSession]:  # fmt: skip
     """Return the sessions of the home `path`, else of the current one: an agent home's, the project's, or all.
 
-    The latest come first, and with `most` no others are read. Excluded sessions are omitted unless a person asks `with_private`, and so are those that
-    wrote nothing `since` (seconds since the epoch). The session with `own_id`, or the one that the environment names,
-    is the caller's, which may see all of itself. `former_names` returns the former names of a home's sessions, by id;
-    saved sessions are found by them. Raises UnknownSessionError if there is no home with sessions.
+    The latest come first, and with `most` no others are read. Excluded sessions are omitted unless a person asks
+    `with_private`, and so are those that wrote nothing `since` (seconds since the epoch). The session with `own_id`, or
+    the one that the environment names, is the caller's, which may see all of itself. `former_names` returns the former
+    names of a home's sessions, by id; saved sessions are found by them. Raises UnknownSessionError if there is no home
+    with sessions.
     """
     former: dict[str, Mapping[str, Sequence[str]]] = {}
     candidates = list(_candidates(path, all_projects, environ))

@@ -10,8 +10,8 @@ from typing import NamedTuple
 from ..store.postgres.connection import TeamError
 from ..store.postgres.engine import TeamStore
 from ..store.sqlite.tool_uses import work_places
-from ..text.moments import milliseconds_at
 from ..text.sanitize import for_people
+from ..text.timestamps import milliseconds_at
 from ..upkeep.team import joined_team, team_of
 from ..upkeep.team import project_of as shared_project
 from .labels import project_of, shown_runtime

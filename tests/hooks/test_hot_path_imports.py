@@ -23,7 +23,7 @@ EVERY_PROMPT = {
     "session_memory", "session_memory.activity", "session_memory.hooks", "session_memory.settings", "session_memory.system",
     "session_memory.text", "session_memory.transcripts", "session_memory.activity.changes", "session_memory.transcripts.entries",
     "session_memory.errors", "session_memory.system.json", "session_memory.system.deadline", "session_memory.system.files", "session_memory.settings.homes",
-    "session_memory.hooks.context", "session_memory.hooks.main", "session_memory.hooks.prompt", "session_memory.text.names", "session_memory.runtimes", "session_memory.runtimes.base",
+    "session_memory.hooks.context", "session_memory.hooks.main", "session_memory.hooks.prompt", "session_memory.text.paths", "session_memory.runtimes", "session_memory.runtimes.base",
     "session_memory.runtimes.claude",
     "session_memory.settings.compiled", "session_memory.transcripts.projects",
 }  # fmt: skip
@@ -31,9 +31,9 @@ EVERY_PROMPT = {
 SOMETHING_NEW = {
     "fcntl", "session_memory.activity.state", "session_memory.activity.delivery", "session_memory.activity.updates",
     "session_memory.runtimes.records", "session_memory.runtimes.claude.records", "session_memory.text.timestamps",
-    "session_memory.transcripts.reader", "session_memory.transcripts.titles", "session_memory.transcripts.cursor", "session_memory.activity.new_entries", "session_memory.text.sanitize", "session_memory.text.characters",
+    "session_memory.transcripts.reader", "session_memory.transcripts.titles", "session_memory.transcripts.cursor", "session_memory.activity.new_entries", "session_memory.text.sanitize",
     "session_memory.text.secrets", "session_memory.text.secrets.rules",
-    "session_memory.activity.forks", "session_memory.activity.report", "session_memory.transcripts.lines", "session_memory.activity.update_text", "session_memory.text.format", "session_memory.text.paths",
+    "session_memory.activity.forks", "session_memory.activity.report", "session_memory.transcripts.lines", "session_memory.activity.update_text", "session_memory.text.format",
     "session_memory.activity.acknowledgement",
 }  # fmt: skip
 # What a project is has to be found out once, and again where a directory changed.
@@ -45,7 +45,7 @@ NEW_PROJECT = {
 # A tool call with nothing new pays for these beside what every prompt does.
 EVERY_CALL = {
     "session_memory.activity.state", "session_memory.activity.call_collisions", "session_memory.activity.call_log",
-    "session_memory.activity.actions", "session_memory.hooks.tool_call", "session_memory.text.paths",
+    "session_memory.activity.actions", "session_memory.hooks.tool_call",
 }  # fmt: skip
 
 

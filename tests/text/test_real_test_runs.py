@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from clients.npm import PERSON, NpmPlace, node_at
 
-from session_memory.text.characters import plain
+from session_memory.text.sanitize import plain
 from session_memory.text.secrets import redact
 
 PYTHON = """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 import unicodedata
 
 import pytest
@@ -11,10 +12,9 @@ from hypothesis import strategies as st
 from share import some
 from text_scene import PIECES, samples
 
-from session_memory.text.characters import plain
 from session_memory.text.format import counted, one_line, shorten
-from session_memory.text.sanitize import all_for_prompt, for_people, for_prompt, for_storage
-from session_memory.text.timestamps import age, epoch_seconds, iso_time
+from session_memory.text.sanitize import all_for_prompt, for_people, for_prompt, for_storage, plain
+from session_memory.text.timestamps import age, epoch_seconds, iso_time, local_iso_time, local_time, milliseconds_at
 
 SECRETS = [sample.text for sample in samples(3)]
 
@@ -178,3 +178,32 @@ def test_times_are_written_so_that_their_texts_sort_as_they_do():
     texts = [iso_time(seconds) for seconds in times]
     assert sorted(texts) == texts
     assert [epoch_seconds(text) for text in texts] == times
+
+
+@pytest.mark.parametrize(
+    ("now", "today", "yesterday", "local"),
+    [
+        ("2026-03-29T20:00:00Z", "2026-03-28T23:00:00Z", "2026-03-27T23:00:00Z", "2026-03-29 22:00:00+02:00"),
+        ("2026-03-30T20:00:00Z", "2026-03-29T22:00:00Z", "2026-03-28T23:00:00Z", "2026-03-30 22:00:00+02:00"),
+        ("2026-10-25T20:00:00Z", "2026-10-24T22:00:00Z", "2026-10-23T22:00:00Z", "2026-10-25 21:00:00+01:00"),
+        ("2026-10-26T20:00:00Z", "2026-10-25T23:00:00Z", "2026-10-24T22:00:00Z", "2026-10-26 21:00:00+01:00"),
+        ("2026-10-25T00:30:00Z", "2026-10-24T22:00:00Z", "2026-10-23T22:00:00Z", "2026-10-25 02:30:00+02:00"),
+        ("2026-10-25T01:30:00Z", "2026-10-24T22:00:00Z", "2026-10-23T22:00:00Z", "2026-10-25 02:30:00+01:00"),
+    ],
+)
+def test_days_of_23_and_25_hours_begin_at_midnight(berlin, now, today, yesterday, local):
+    seconds = epoch_seconds(now)
+    assert milliseconds_at("today", seconds) == epoch_seconds(today) * 1000
+    assert milliseconds_at("yesterday", seconds) == epoch_seconds(yesterday) * 1000
+    assert milliseconds_at(local[:10], seconds) == epoch_seconds(today) * 1000
+    assert local_iso_time(seconds) == local
+    assert local_time(seconds) == local[:16]
+
+
+@pytest.fixture
+def berlin(monkeypatch):
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Protocol
 
 from ...errors import SessionMemoryError
-from ...text.names import is_name
+from ...text.paths import is_name
 from ..ledger import EmptyMessageError, Ledger, UnknownGroupError
 from ..log import HostLog
 from ..values import ChatReply

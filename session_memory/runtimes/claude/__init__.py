@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...system.files import is_directory, is_file, names_in, os, path_text, read_each, read_whole, real_path
 from ...system.json import as_string, decode
-from ...text.names import is_name
+from ...text.paths import is_name
 from ...transcripts.entries import Session
 from ..base import ProjectFolders
 

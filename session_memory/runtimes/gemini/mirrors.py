@@ -14,7 +14,7 @@ from time import time_ns
 
 from ...system.files import make_private_dir, names_in, open_regular, os, path_stamp, read_at, read_whole
 from ...system.json import as_string, decode, encode, objects_in
-from ...text.names import is_name
+from ...text.paths import is_name
 from ...transcripts.cursor import RACY_NANOSECONDS, id_checksum
 from ...transcripts.mirror import Mirror, keep_state, read_state, update_mirrors
 from .projects import CHATS, folder_name, project_root

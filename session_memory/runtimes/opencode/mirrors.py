@@ -11,7 +11,7 @@ from __future__ import annotations
 from time import time_ns
 
 from ...system.files import is_file, names_in, os, status_at
-from ...text.names import is_name
+from ...text.paths import is_name
 from ...transcripts.cursor import RACY_NANOSECONDS
 from ...transcripts.lines import lines_forward
 from ...transcripts.mirror import Mirror, keep_state, read_state, update_mirrors

@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ...runtimes import Runtime
 from ...runtimes.records import CallResult
 from ...system.quick_json import decode_line
-from ...text.names import is_id
+from ...text.paths import is_id
 from ...text.sanitize import beginning, for_people
 from ...transcripts.entries import Entry
 from ...transcripts.lines import first_line, lines_forward

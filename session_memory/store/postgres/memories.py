@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
 from zlib import crc32
 
-from ...text.characters import plain
+from ...text.sanitize import plain
 from ..search.query import LONGEST, parse, whole_expression
 from ..search.ranking import idf
 from ..search.terms import Terms

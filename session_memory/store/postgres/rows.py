@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from ...text.characters import plain
 from ...text.format import one_line, shorten
+from ...text.sanitize import plain
 from ...transcripts.titles import subject
 from ..values import ITEM_BITS, Conversation, Filter, StoredEntry, project_patterns
 

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ...text.characters import plain
+from ...text.sanitize import plain
 from ..search.index import ConversationRange, ConversationTable, Scope, TextStart
 from ..search.ranking import length_norms
 from ..search.terms import Terms

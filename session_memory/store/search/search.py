@@ -13,7 +13,7 @@ from functools import reduce
 from heapq import nlargest
 from itertools import pairwise
 
-from ...text.characters import plain
+from ...text.sanitize import plain
 from ..values import Filter, Hit, Hits
 from .dates import NamedTime, closeness, times_in
 from .index import ConversationRange, SearchIndex
