@@ -14,7 +14,7 @@ from session_memory.activity import prompt_memories
 from session_memory.memories import library
 from session_memory.memories.budget import TokenBudget
 from session_memory.memories.queue import PartResult, Queue
-from session_memory.memories.strategy import Memory, MemoryResult
+from session_memory.memories.strategy import KnownMemory, Memory, MemoryResult
 from session_memory.memories.writer import MemoryWriter
 from session_memory.store.sqlite.memory_index import IndexedMemory, MemoryFilter, MemoryIndex
 from session_memory.store.sqlite.queue import StoredQueue
@@ -40,15 +40,25 @@ class MemoryDirectory:
         self.database = str(root / "store" / "memory.db")
         self.index = MemoryIndex(self.database)
         self.untrusted: set[str] = set()
-        self.writer = MemoryWriter(
-            self.database, lambda home: str(root / home / "memories"), lambda one: one.session_id in self.untrusted
+        self._root = root
+
+    def writer(self) -> MemoryWriter:
+        """The writer of a run."""
+        directory = self._root
+        return MemoryWriter(
+            self.database, lambda home: str(directory / home / "memories"), lambda one: one.session_id in self.untrusted
         )
+
+    def known(self, of: Conversation, text: str, limit: int) -> list[KnownMemory]:
+        with self.writer() as writer:
+            return writer.known(of, text, limit)
 
     def close(self) -> None:
         self.index.close()
 
     def keep(self, *memories: Memory, of: Conversation | None = None, strategy: str = "summary") -> list[str]:
-        return self.writer(of or conversation(), (), strategy, MemoryResult(memories))
+        with self.writer() as writer:
+            return writer(of or conversation(), (), strategy, MemoryResult(memories))
 
     def library(self, home: str = "") -> library.Library:
         return library.Library(str(self.directory), self.index, home)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 
 from ..errors import LockedError
@@ -21,12 +21,14 @@ from ..text.sanitize import for_storage
 from . import forgotten, pages, prompt_index
 from .folders import folder_of, groups_of
 from .format import EPISODE, restored, struck
-from .page_changes import PageChanges
+from .page_changes import KnownMemories, PageChanges
 from .pages import EditedMeanwhileError, Page
+from .similarity import wording
 from .strategy import StrategyError
 
 LOCK_WAIT_SECONDS = 30.0
 ATTEMPTS = 5
+KNOWN_SHARE = 0.5  # of a memory's words must occur in a text that it matches
 _UNSETTLED = "unsettled"  # in place of a stamp: read the page again next time
 
 
@@ -38,10 +40,14 @@ class Library:
         self.directory = directory
         self.home = home
         self._index = index
+        # As last read or written here, so that many calls of `keep` read each page and the index once.
+        self._stamps: dict[str, str] = {}
+        self._known: KnownMemories | None = None
 
     def keep(self, memories: Iterable[tuple[IndexedMemory, tuple[str, ...]]]) -> list[str]:
         """Add memories, each with the ids of the memories that it supersedes. Return the ids under which they are
-        stored. An existing memory changes nothing; a forgotten one is left out."""
+        stored. An existing memory changes nothing; a forgotten one is left out. Many calls cost little: `refresh` once
+        after the last one."""
         wanted = list(memories)
         return self._changed(lambda: self._keep(wanted))
 
@@ -50,45 +56,88 @@ class Library:
         deletion can be undone for a day; without it, earlier deletions cannot be undone any more either."""
         wanted = set(ids)
         self._changed(lambda: self._forget(wanted, can_undo=can_undo))
+        self.refresh()
 
     def take_back(self, ids: Collection[str] = ()) -> list[str]:
         """Restore memories forgotten within a day: those with these ids, else the last ones. Return their ids; they
         supersede the same memories again."""
-        return self._changed(lambda: self._take_back(ids))
+        back = self._changed(lambda: self._take_back(ids))
+        self.refresh()
+        return back
 
     def refresh(self, wait_seconds: float = LOCK_WAIT_SECONDS) -> None:
-        """Update the index from the pages. Wait at most `wait_seconds` for the lock."""
-        if not os.path.isdir(self.directory) and not self._index.pages(self.home):
-            return  # no memories yet: do not create the directory
+        """Update the index and that of prompts from the pages, and forget what a person removed from these. Move
+        memories between private and open pages as the rules require. Wait at most `wait_seconds` for the lock."""
+        if not self._is_there():
+            return
         with self._locked(wait_seconds):
-            self._refresh()
+            forgotten.read_undo(self.directory)  # deletes expired undo entries
+            self._read_changed()
+            placed = self._index.placed(self.home)
+            try:
+                misplaced = [one for one in placed if one.is_misplaced]
+                if misplaced:
+                    pages.move_misplaced(self.directory, misplaced)
+                    self._read_changed()
+                    placed = self._index.placed(self.home)
+            finally:
+                prompt_index.renew(self.directory, self._index, self.home, [one.id for one in placed if one.is_told])
 
-    def current(self, kind: str, *, is_untrusted: bool) -> list[IndexedMemory]:
-        """Return the current memories of a kind, from the index."""
-        return self._index.memories(MemoryFilter((self.home,), (kind,), is_untrusted))
+    def known(self, text: str, limit: int, *, is_untrusted: bool) -> list[IndexedMemory]:
+        """Return at most `limit` current memories of strategies most of whose words occur in `text`, best first."""
+        if not self._is_there():
+            return []
+        with self._locked():
+            self._read_changed()
+        said = wording(text)
+        words = said.words | said.values
+        known = self._all()
+        hidden = {one.id for one in self._index.placed(self.home) if one.is_hidden}
+        scored = []
+        for memory in known.current():
+            own = known.wording(memory).words
+            share = len(own & words) / len(own) if own else 0.0
+            if share >= KNOWN_SHARE and memory.is_untrusted == is_untrusted and memory.is_marked:
+                scored.append((share, memory))
+        scored.sort(key=lambda pair: -pair[0])
+        return [memory for _, memory in scored if memory.id not in hidden][:limit]
+
+    def _is_there(self) -> bool:
+        """Check if there have been memories: without any, do not create the directory."""
+        return os.path.isdir(self.directory) or bool(self._index.pages(self.home))
+
+    def _all(self) -> KnownMemories:
+        if self._known is None:
+            every = MemoryFilter((self.home,), with_superseded=True, with_excluded=True)
+            self._known = KnownMemories(self._index.memories(every))
+        return self._known
 
     def _changed(self, change: Callable[[], list[str]]) -> list[str]:
         with self._locked():
             for _ in range(ATTEMPTS):
-                self._refresh()
+                self._read_changed()
                 try:
-                    ids = change()
+                    return change()
                 except EditedMeanwhileError:
                     continue
-                self._refresh()
-                return ids
         message = f"{self.directory}: its pages keep changing"
         raise StrategyError(message, "close the editor that has them open, or retry later", is_temporary=True)
 
     def _keep(self, wanted: list[tuple[IndexedMemory, tuple[str, ...]]]) -> list[str]:
-        changes = PageChanges(self.directory, self._index, self.home)
+        known, self._known = self._all(), None  # read again if this fails
+        changes = PageChanges(self.directory, self._index, self.home, known)
         tombstones = forgotten.read(self.directory)
         ids = []
         for memory, replaces in wanted:
             if any(one.covers(memory) for one in tombstones):
                 continue
             ids.append(changes.take(memory, replaces))
-        changes.write()
+        stamps, changed = changes.write()
+        changed = self._indexable(changed)
+        self._index.put(self.home, dict.fromkeys(stamps, _UNSETTLED), changed)
+        self._stamps |= stamps
+        known.settle(changed)
+        self._known = known
         return list(dict.fromkeys(ids))
 
     def _forget(self, ids: set[str], *, can_undo: bool) -> list[str]:
@@ -134,46 +183,31 @@ class Library:
         forgotten.write_undo(self.directory, [one for one in known if one not in chosen])
         return [one.id for one in chosen]
 
-    def _refresh(self) -> None:
-        """Read the changed pages, forget the memories that a person removed, and move memories between private and open
-        pages as the rules require."""
-        forgotten.read_undo(self.directory)  # deletes expired undo entries
-        self._read_changed()
-        placed = self._index.placed(self.home)
-        try:
-            misplaced = [one for one in placed if one.is_misplaced]
-            if misplaced:
-                pages.move_misplaced(self.directory, misplaced)
-                self._read_changed()
-                placed = self._index.placed(self.home)
-        finally:
-            self._renew_prompt_index([one.id for one in placed if one.is_told])
-
-    def _renew_prompt_index(self, told: list[str]) -> None:
-        settings = self._index.settings()
-        if not prompt_index.is_current(self.directory, told, settings):
-            memories = self._index.memories(MemoryFilter((self.home,), is_untrusted=False))
-            prompt_index.write(self.directory, memories, settings)
-
     def _read_changed(self) -> None:
-        known = self._index.pages(self.home)
+        known = self._index.pages(self.home) | self._stamps
         there = pages.find(self.directory)
         changed = [path for path, (stamp, _) in there.items() if known.get(path) != stamp]
         gone = [path for path in known if path not in there]
-        if changed or gone or self._index.ids(self.home, only_missing=True):
+        if changed or gone or (self._known is None and self._index.missing(self.home)):
+            self._known = None
+            for path in gone:
+                self._stamps.pop(path, None)
             read = {path: pages.read(self.directory, path) for path in changed}
             had_open = not all(map(pages.is_private_path, known))
             is_empty = not there or (had_open and all(map(pages.is_private_path, there)))
             self._take_in({*changed, *gone}, read, is_empty=is_empty)
+            self._stamps |= {path: page.stamp for path, page in read.items()}
 
     def _take_in(self, changed: set[str], read: dict[str, Page], *, is_empty: bool) -> None:
         """Update the index from changed pages. A memory that is on no page is forgotten once its page is settled,
         unless no page is left: then the directory was moved or is not mounted."""
-        known = self._index.memories(MemoryFilter((self.home,), with_superseded=True, with_excluded=True))
+        of_pages = MemoryFilter((self.home,), with_superseded=True, with_excluded=True, paths=tuple(changed))
+        known = {(one.path, one.id): one for one in self._index.memories(of_pages)}
         missing = {one.id: one for one in self._index.missing(self.home)}
-        before = {one.id: one for one in known if one.path in changed and one.is_marked} | missing
-        here = {memory.id for page in read.values() for memory in page.memories}
-        here.update(one.id for one in known if one.path not in changed)
+        before = {one.id: one for one in known.values() if one.is_marked} | missing
+        found = {path: page.memories for path, page in read.items()}
+        here = {memory.id for memories in found.values() for memory in memories}
+        here.update(id for id, path in self._index.places(self.home) if path not in changed)
         lost = [one for id, one in before.items() if id not in here]
         waiting = [] if is_empty else [one for one in lost if not self._is_settled(one.path, read)]
         settled = [one for one in lost if one not in waiting]
@@ -181,10 +215,17 @@ class Library:
             forgotten.add(self.directory, settled)
         stamped: dict[str, tuple[str, list[IndexedMemory]]] = {path: ("", []) for path in changed}
         for path, page in read.items():
-            found = [memory._replace(home=self.home) for memory in _without_secrets(page.memories)]
-            stamped[path] = (page.stamp if page.is_settled else _UNSETTLED, found)
+            stamped[path] = (page.stamp if page.is_settled else _UNSETTLED, self._indexable(found[path], known))
         self._index.replace(self.home, stamped, [one.id for one in waiting])
         self._index.remove(self.home, [one.id for one in settled if one.path not in changed])
+
+    def _indexable(
+        self, memories: Iterable[IndexedMemory], known: Mapping[tuple[str, str], IndexedMemory] | None = None
+    ) -> list[IndexedMemory]:
+        """Return memories read from pages as the index has them: redacted, unless they are `known` to be, since a
+        person may have written secrets on a page."""
+        own = [memory._replace(home=self.home) for memory in memories]
+        return [one if known and known.get((one.path, one.id)) == one else _without_secrets(one) for one in own]
 
     def _is_settled(self, path: str, read: dict[str, Page]) -> bool:
         """Return whether a page, or the folder that it vanished from, was not written to lately."""
@@ -276,12 +317,6 @@ def _to_undo(found: Iterable[Page], ids: Collection[str]) -> list[forgotten.Forg
     ]
 
 
-def _without_secrets(memories: list[IndexedMemory]) -> list[IndexedMemory]:
-    """Redact memories before indexing: a person may have written secrets on a page."""
-    texts = for_storage(
-        [text for memory in memories for text in (memory.title, memory.text, memory.subject, memory.quote)]
-    )
-    return [
-        memory._replace(title=texts[at], text=texts[at + 1], subject=texts[at + 2], quote=texts[at + 3])
-        for at, memory in zip(range(0, len(texts), 4), memories)
-    ]
+def _without_secrets(memory: IndexedMemory) -> IndexedMemory:
+    title, text, subject, quote = for_storage([memory.title, memory.text, memory.subject, memory.quote])
+    return memory._replace(title=title, text=text, subject=subject, quote=quote)

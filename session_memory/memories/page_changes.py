@@ -2,29 +2,96 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TypeVar
 
-from ..store.sqlite.memory_index import IndexedMemory, MemoryFilter, MemoryIndex
+from ..store.sqlite.memory_index import IndexedMemory, MemoryIndex
 from . import pages
 from .format import EPISODE, render, source_of, struck, time_text, with_origin
 from .pages import Page
-from .similarity import contradicts, says_the_same, wording
+from .similarity import Wording, contradicts, says_the_same, wording
+
+T = TypeVar("T")
 
 WITHOUT_A_MODEL = "extractive"  # its episodes give way to those of any other strategy
+
+
+class KnownMemories:
+    """All memories of a group, superseded and excluded ones too, by id, by subject and by session: the latest first, at
+    the end those of the transaction going on."""
+
+    def __init__(self, memories: Sequence[IndexedMemory]) -> None:
+        self.by_id: dict[str, IndexedMemory] = {}
+        self._current: dict[tuple[str, str, bool], dict[str, IndexedMemory]] = {}
+        self._episodes: dict[str, dict[str, IndexedMemory]] = {}
+        self._wordings: dict[str, Wording] = {}
+        self._ranks = {memory.id: -number for number, memory in enumerate(memories)}  # as the index has them
+        for memory in memories:
+            self.add(memory)
+
+    def add(self, memory: IndexedMemory) -> None:
+        """Add a memory, or replace the one with its id, which has the same text."""
+        self.by_id[memory.id] = memory
+        current = self._current.setdefault(_about(memory), {})
+        if memory.superseded:
+            current.pop(memory.id, None)
+        else:
+            current[memory.id] = memory
+        for origin in memory.origins if memory.kind == EPISODE else ():
+            self._episodes.setdefault(origin.session, {})[memory.id] = memory
+
+    def settle(self, changed: Sequence[IndexedMemory]) -> None:
+        """Add the memories of a finished transaction, as they were read from their pages, where they belong."""
+        for memory in changed:
+            self._ranks.setdefault(memory.id, len(self._ranks))
+            self.add(memory)
+        for memory in changed:
+            self._sort(self._current, _about(memory))
+            for origin in memory.origins if memory.kind == EPISODE else ():
+                self._sort(self._episodes, origin.session)
+
+    def _sort(self, groups: dict[T, dict[str, IndexedMemory]], key: T) -> None:
+        latest = sorted(
+            groups[key].values(), key=lambda one: (one.at is not None, -(one.at or 0), -self._ranks[one.id])
+        )
+        groups[key] = {one.id: one for one in latest}
+
+    def near(self, memory: IndexedMemory) -> Iterable[IndexedMemory]:
+        """Return the current memories of the same kind about the same subject, as trusted as `memory`."""
+        return self._current.get(_about(memory), {}).values()
+
+    def episodes(self, memory: IndexedMemory) -> Iterator[IndexedMemory]:
+        """Yield the episodes of the session of an episode, as trusted as that."""
+        for one in self._episodes.get(memory.origins[0].session, {}).values():
+            if one.is_untrusted == memory.is_untrusted:
+                yield one
+
+    def current(self) -> Iterator[IndexedMemory]:
+        """Yield the current memories but for episodes."""
+        for (kind, *_), memories in self._current.items():
+            yield from memories.values() if kind != EPISODE else ()
+
+    def wording(self, memory: IndexedMemory) -> Wording:
+        """Return the wording of a known memory."""
+        if memory.id not in self._wordings:
+            self._wordings[memory.id] = wording(memory.whole_text)
+        return self._wordings[memory.id]
+
+
+def _about(memory: IndexedMemory) -> tuple[str, str, bool]:
+    return memory.kind, memory.subject.casefold(), memory.is_untrusted
 
 
 class PageChanges:
     """A transaction: the pages read for it, and the pages to write."""
 
-    def __init__(self, directory: str, index: MemoryIndex, home: str) -> None:
+    def __init__(self, directory: str, index: MemoryIndex, home: str, known: KnownMemories) -> None:
         self._directory = directory
         self._home = home
         self._index = index
+        self._known = known
         self._pages: dict[str, Page] = {}
-        self._touched: set[str] = set()
-        every = index.memories(MemoryFilter((home,), with_superseded=True, with_excluded=True))
-        self._known = {one.id: one for one in every}
-        self._wordings = {one.id: wording(one.whole_text) for one in every if not one.superseded}
+        self._changed: dict[str, dict[str, str]] = {}  # parts of pages, by path and id
 
     def take(self, memory: IndexedMemory, replaces: tuple[str, ...]) -> str:
         """Add a memory, or its origin to the memory that says the same. Return the id of the stored one."""
@@ -36,35 +103,33 @@ class PageChanges:
             others += poorer
             newer = richer or next((one for one in others if (one.at or 0) > (memory.at or 0)), None)
             memory = memory._replace(path=self._path_for(memory), superseded=newer.id if newer else "")
-            self._page(memory.path).parts.append(render(memory))
-            self._note(memory)
+            part = render(memory)
+            self._page(memory.path).parts.append(part)
+            self._note(memory, part)
             for other in others if newer is None else ():
                 self._supersede(other.id, memory)
         kept = same or memory
         for id in replaces:
-            if id in self._known and self._known[id].kind != EPISODE:
+            known = self._known.by_id.get(id)
+            if known is not None and known.kind != EPISODE:
                 self._supersede(id, kept)
         return kept.id
 
-    def write(self) -> None:
-        """Write the changed pages."""
-        for path in sorted(self._touched):
-            pages.write(self._directory, self._pages[path])
+    def write(self) -> tuple[dict[str, str], list[IndexedMemory]]:
+        """Write the changed pages. Return their stamps by path, and the changed memories as read from them."""
+        paths = sorted(self._changed)
+        stamps = {path: pages.write(self._directory, self._pages[path]) for path in paths}
+        changed = [Page(path, ["", *self._changed[path].values()], "", True) for path in paths]
+        return stamps, [memory for page in changed for memory in page.memories]
 
     def _alike(self, memory: IndexedMemory) -> tuple[IndexedMemory | None, list[IndexedMemory]]:
         """Return the memory that says the same, and the memories that contradict it."""
-        if memory.id in self._known:
-            return self._known[memory.id], []
+        if memory.id in self._known.by_id:
+            return self._known.by_id[memory.id], []
         if memory.kind == EPISODE:
             return self._made_before(memory), []
         said = wording(memory.whole_text)
-        near = [
-            (self._known[id], other)
-            for id, other in self._wordings.items()
-            if self._known[id].kind == memory.kind
-            and self._known[id].is_untrusted == memory.is_untrusted
-            and self._known[id].subject.casefold() == memory.subject.casefold()
-        ]
+        near = [(one, self._known.wording(one)) for one in self._known.near(memory)]
         same = next((known for known, other in near if says_the_same(said, other)), None)
         return same, [known for known, other in near if known.is_marked and contradicts(said, other)]
 
@@ -74,8 +139,7 @@ class PageChanges:
         if memory.origins[0].strategy != WITHOUT_A_MODEL:
             return None
         own = source_of(memory.origins[0])
-        every = (one for one in self._known.values() if one.kind == EPISODE and one.is_untrusted == memory.is_untrusted)
-        return next((one for one in every if own in map(source_of, one.origins)), None)
+        return next((one for one in self._known.episodes(memory) if own in map(source_of, one.origins)), None)
 
     def _other_episodes(self, memory: IndexedMemory) -> tuple[list[IndexedMemory], IndexedMemory | None]:
         """Return the extractive episodes of the same part of a conversation and, if `memory` is extractive, one that a
@@ -85,8 +149,8 @@ class PageChanges:
         own = memory.origins[0]
         covering = [
             (one, origin.strategy == WITHOUT_A_MODEL)
-            for one in self._known.values()
-            if one.kind == EPISODE and not one.superseded and one.is_untrusted == memory.is_untrusted
+            for one in self._known.episodes(memory)
+            if not one.superseded
             for origin in one.origins
             if (origin.session, time_text(origin.at)) == (own.session, time_text(own.at))
         ]
@@ -101,7 +165,7 @@ class PageChanges:
 
     def _supersede(self, id: str, by: IndexedMemory) -> None:
         """Mark a memory as superseded if a strategy made it, it is current, and it is as trusted as `by`."""
-        known = self._known.get(id)
+        known = self._known.by_id.get(id)
         if known is None or id == by.id or not known.is_marked or known.superseded:
             return
         if known.is_untrusted == by.is_untrusted and not by.superseded:
@@ -113,7 +177,7 @@ class PageChanges:
         at = pages.position_of(page, memory.id)
         if at is not None:
             page.parts[at] = change(page.parts[at])
-            self._note(memory)
+            self._note(memory, page.parts[at])
 
     def _path_for(self, memory: IndexedMemory) -> str:
         """Return the page for a new memory: a private one if a rule was added after its conversation was read."""
@@ -126,10 +190,6 @@ class PageChanges:
             self._pages[path] = pages.read(self._directory, path)
         return self._pages[path]
 
-    def _note(self, memory: IndexedMemory) -> None:
-        self._touched.add(memory.path)
-        self._known[memory.id] = memory
-        if memory.superseded:
-            self._wordings.pop(memory.id, None)
-        else:
-            self._wordings[memory.id] = wording(memory.whole_text)
+    def _note(self, memory: IndexedMemory, part: str) -> None:
+        self._changed.setdefault(memory.path, {})[memory.id] = part
+        self._known.add(memory)

@@ -139,9 +139,9 @@ def read(directory: str, path: str) -> Page:
     return Page(path, split(content.decode("utf-8", "surrogateescape").replace("\r\n", "\n")), stamp, is_settled)
 
 
-def write(directory: str, page: Page) -> None:
-    """Write a page, or delete it if only its generated heading is left. Raises EditedMeanwhileError if the file changed
-    since it was read, OSError."""
+def write(directory: str, page: Page) -> str:
+    """Write a page, or delete it if only its generated heading is left. Return its stamp, '' for no file. Raises
+    EditedMeanwhileError if the file changed since it was read, OSError."""
     file = file_of(directory, page.path)
     try:
         stamp = _stamp(os.stat(file, follow_symlinks=False))[0]
@@ -151,13 +151,17 @@ def write(directory: str, page: Page) -> None:
         raise EditedMeanwhileError(page.path)
     if [part.strip() for part in page.parts] == [_head(page.path).strip()]:
         _remove(file, private_beside(directory) if is_private_path(page.path) else directory)
-        return
+        return ""
     text = "\n\n".join([part.strip("\n") for part in page.parts if part.strip()]) + "\n"
     write_atomically(file, text.encode("utf-8", "surrogateescape"))
+    return _stamp(os.stat(file, follow_symlinks=False))[0]
 
 
 def position_of(page: Page, id: str) -> int | None:
     """Return the index of the part with this memory id; None if there is none."""
+    for number, part in enumerate(page.parts[1:], 1):
+        if part.partition("\n")[0].rstrip().endswith(f" ^{id}"):
+            return number
     return next((number for number, memory in enumerate(page.memories, 1) if memory.id == id), None)
 
 

@@ -134,8 +134,10 @@ def prepared(location: StoreLocation, ids: Sequence[str] = ()) -> Iterator[tuple
     ConfigError, DatabaseError.
     """
     os.environ[ENV_GUARD] = "1"
-    with opened(location.database, settings_of(location), location.homes, ids, location.rules) as work:
-        keep = memory_writer(location)
+    with (
+        opened(location.database, settings_of(location), location.homes, ids, location.rules) as work,
+        memory_writer(location) as keep,
+    ):
         keep.attach(work.strategies, strategies_directory(location))
         yield work, keep
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from ..errors import SessionMemoryError
 from ..store.location import StoreLocation
@@ -14,14 +15,12 @@ from ..store.values import ENTRY_ROLES, Conversation, Filter, StoredEntry
 from ..text.format import one_line
 from ..text.sanitize import for_storage
 from .folders import folder_of, is_untrusted
-from .format import KINDS, new_memory
+from .format import new_memory
 from .library import Library, library_of, open_index
-from .similarity import wording
 from .strategy import KnownMemory, Memory, MemoryResult, Strategy, StrategyContext
 
 BY_AGENT = "agent"  # the strategy in the origin of a memory that an agent wrote
 MOST_CONVERSATIONS = 200  # of one session, the latest first, searched for a quotation
-KNOWN_SHARE = 0.5  # of a memory's words must occur in a text that it matches
 
 
 class AgentMemoryError(SessionMemoryError):
@@ -29,8 +28,9 @@ class AgentMemoryError(SessionMemoryError):
 
 
 class MemoryWriter:
-    """The queue's sink. `directory` returns the memories directory of a group, `is_untrusted` whether a conversation's
-    memories are kept apart; `rules` tell which conversations are excluded."""
+    """The queue's sink, for one run: a context, at whose end the memories are brought up to date once. `directory`
+    returns the memories directory of a group, `is_untrusted` whether a conversation's memories are kept apart; `rules`
+    tell which conversations are excluded."""
 
     def __init__(
         self,
@@ -39,31 +39,35 @@ class MemoryWriter:
         is_untrusted: Callable[[Conversation], bool] = lambda conversation: False,
         rules: StoreRules | None = None,
     ) -> None:
-        self._database = database
+        self._open_index = partial(MemoryIndex, database, rules)
         self._directory = directory
         self._is_untrusted = is_untrusted
-        self._rules = rules
+        self._index: MemoryIndex | None = None
+        self._libraries: dict[str, Library] = {}
+
+    def __enter__(self) -> MemoryWriter:
+        return self
+
+    def __exit__(self, problem: type[BaseException] | None, *_: object) -> None:
+        if self._index is None:
+            return
+        try:
+            for library in self._libraries.values() if problem is None else ():  # else the next look at them does it
+                library.refresh()
+        finally:
+            self._index.close()
 
     def __call__(
         self, conversation: Conversation, entries: Sequence[StoredEntry], strategy: str, result: MemoryResult
     ) -> list[str]:
         """Write the memories of a result and return their ids. Idempotent. Raises SessionMemoryError, OSError."""
-        index = MemoryIndex(self._database, self._rules)
-        try:
-            library = Library(self._directory(conversation.home), index, conversation.home)
-            return keep(library, conversation, strategy, result, is_untrusted=self._is_untrusted(conversation))
-        finally:
-            index.close()
+        library = self._library(conversation.home)
+        return keep(library, conversation, strategy, result, is_untrusted=self._is_untrusted(conversation))
 
     def known(self, conversation: Conversation, text: str, limit: int) -> list[KnownMemory]:
         """Return the memories that match `text`: see `StrategyContext`."""
-        index = MemoryIndex(self._database, self._rules)
-        try:
-            library = Library(self._directory(conversation.home), index, conversation.home)
-            library.refresh()
-            return known(library, text, limit, is_untrusted=self._is_untrusted(conversation))
-        finally:
-            index.close()
+        found = self._library(conversation.home).known(text, limit, is_untrusted=self._is_untrusted(conversation))
+        return [KnownMemory(memory.id, memory.kind, memory.subject, memory.whole_text) for memory in found]
 
     def attach(self, strategies: Sequence[Strategy], directory: str) -> None:
         """Call `attach` on the strategies that have it; `directory` is for their own files."""
@@ -72,13 +76,20 @@ class MemoryWriter:
             if attach is not None:
                 attach(StrategyContext(directory, self.known, self._is_untrusted))
 
+    def _library(self, group: str) -> Library:
+        if self._index is None:
+            self._index = self._open_index()
+        if group not in self._libraries:
+            self._libraries[group] = Library(self._directory(group), self._index, group)
+        return self._libraries[group]
+
 
 def memory_writer(location: StoreLocation) -> MemoryWriter:
     """Return the writer for memories made of a store's conversations."""
     return MemoryWriter(
         location.database,
-        lambda group: folder_of(location, group),
-        lambda conversation: is_untrusted(location, conversation),
+        partial(folder_of, location),
+        partial(is_untrusted, location),
         location.rules,
     )
 
@@ -99,21 +110,6 @@ def keep(
     return library.keep([(memory, replaces) for memory, replaces in memories if memory.title])
 
 
-def known(library: Library, text: str, limit: int, *, is_untrusted: bool) -> list[KnownMemory]:
-    """Return at most `limit` current memories most of whose words occur in `text`, best first."""
-    said = wording(text)
-    words = said.words | said.values
-    scored = []
-    for kind in KINDS:
-        for memory in library.current(kind, is_untrusted=is_untrusted):
-            own = wording(memory.whole_text).words
-            share = len(own & words) / len(own) if own else 0.0
-            if share >= KNOWN_SHARE and memory.is_marked:
-                scored.append((share, memory))
-    scored.sort(key=lambda pair: -pair[0])
-    return [KnownMemory(memory.id, memory.kind, memory.subject, memory.whole_text) for _, memory in scored[:limit]]
-
-
 def remember(location: StoreLocation, session: str, kind: str, text: str, quote: str, note: Note) -> IndexedMemory:
     """Store a memory whose quotation is in the session. Return it, or the existing memory that says the same. Raises
     AgentMemoryError if rules exclude part of the session, the quotation is not in it, or the memory was forgotten;
@@ -132,6 +128,7 @@ def remember(location: StoreLocation, session: str, kind: str, text: str, quote:
             library = library_of(location, index, conversation.home)
             untrusted = is_untrusted(location, conversation)
             ids = keep(library, conversation, BY_AGENT, MemoryResult((made,)), is_untrusted=untrusted)
+            library.refresh()
             kept = [one for id in ids for one in index.beginning_with(id, (conversation.home,))]
     finally:
         store.close()

@@ -160,8 +160,8 @@ class TestUntrusted:
     ) -> None:
         memory_dir.keep(EXPIRY)
         text = "the JWT expiry of the login service is 3600 seconds"
-        assert [one.text for one in memory_dir.writer.known(conversation(), text, 5)] == [EXPIRY.title]
-        assert memory_dir.writer.known(stranger, text, 5) == []
+        assert [one.text for one in memory_dir.known(conversation(), text, 5)] == [EXPIRY.title]
+        assert memory_dir.known(stranger, text, 5) == []
 
 
 class TestPerson:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import threading
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
 import pytest
 from memories_scene import DAY, EXPIRY, FEBRUARY, MemoryDirectory, conversation, fact
 
-from session_memory.memories import forgotten, pages, prompt_index
+from session_memory.memories import forgotten, library, pages, prompt_index
 from session_memory.memories.similarity import contradicts, says_the_same, wording
-from session_memory.memories.strategy import Memory
+from session_memory.memories.strategy import Memory, MemoryResult
 from session_memory.store.sqlite.memory_index import IndexedMemory, MemoryIndex
 
 
@@ -153,6 +154,67 @@ class TestKeeping:
         assert sorted(memory_dir.content()) == ["episodes/2026-02-21.md", "facts.md", "questions.md"]
         assert len(memory_dir.all()) == 3
         assert [memory.id for memory in memory_dir.all() if memory.superseded] == [question]
+
+
+class TestWork:
+    """Work grows with what is kept, not with what is there (issue 28, D2)."""
+
+    RUN = 20
+
+    @staticmethod
+    def counted(patch: pytest.MonkeyPatch, *functions: tuple[object, str]) -> Counter[str]:
+        calls: Counter[str] = Counter()
+
+        def counting(owner: object, name: str) -> None:
+            original = getattr(owner, name)
+
+            def run(*arguments: Any, **options: Any) -> Any:
+                calls[name] += 1
+                return original(*arguments, **options)
+
+            patch.setattr(owner, name, run)
+
+        for owner, name in functions:
+            counting(owner, name)
+        return calls
+
+    def test_a_run_reads_the_index_once_and_writes_that_of_prompts_once(
+        self, memory_dir: MemoryDirectory, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        memory_dir.keep(*[fact(f"Thing {number} owns port {number}", f"s{number}") for number in range(50)])
+        memory_dir.refresh()
+        with monkeypatch.context() as patch:
+            calls = self.counted(
+                patch, (prompt_index, "write_atomically"), (pages, "read"), (library, "for_storage"),
+                (MemoryIndex, "memories"), (MemoryIndex, "placed"),
+            )  # fmt: skip
+            with memory_dir.writer() as writer:
+                for number in range(self.RUN):
+                    one = conversation(100 + number, FEBRUARY + number * DAY, session_id=f"session-{number}")
+                    writer(one, (), "summary", MemoryResult((fact(f"Service {number} is slow", f"new {number}"),)))
+                assert dict(calls) == {"memories": 1, "read": self.RUN, "for_storage": self.RUN}
+            assert (calls["memories"], calls["read"], calls["placed"], calls["write_atomically"]) == (2, self.RUN, 1, 1)
+        assert len(memory_dir.all()) == 50 + self.RUN
+
+    def test_a_page_that_is_read_again_is_redacted_where_it_changed(
+        self, memory_dir: MemoryDirectory, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        memory_dir.keep(*[fact(f"Thing {number} owns port {number}", f"s{number}") for number in range(50)])
+        memory_dir.edit("facts.md", "Thing 7 owns", "Thing 7 has")
+        memory_dir.settle()
+        calls = self.counted(monkeypatch, (library, "for_storage"))
+        memory_dir.library().refresh()
+        assert calls["for_storage"] == 1
+        assert memory_dir.found("thing 7 has port")[0] == "Thing 7 has port 7"
+
+    def test_a_page_that_someone_edits_during_a_run_is_read(self, memory_dir: MemoryDirectory) -> None:
+        with memory_dir.writer() as writer:
+            (id,) = writer(conversation(), (), "summary", MemoryResult((EXPIRY,)))
+            memory_dir.edit("facts.md", "3600 seconds", "60 minutes")
+            again = conversation(13, FEBRUARY + DAY, session_id="other")
+            said = MemoryResult((fact("The JWT expiry of the login service is 60 minutes"),))
+            assert writer(again, (), "summary", said) == [id]
+        assert memory_dir.page("facts.md").read_text().count("\n*From ") == 2
 
 
 class Killed(BaseException):

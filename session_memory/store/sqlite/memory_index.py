@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...system.sqlite import Patience, explained, fetch
@@ -115,7 +116,7 @@ class PlacedMemory(NamedTuple):
 class MemoryFilter(NamedTuple):
     """The limits of a listing or a search of memories. `homes` None means all groups, `is_untrusted` None both kinds.
     Superseded memories are omitted unless `with_superseded`, those of excluded conversations unless `with_excluded`,
-    which keeping the memories needs."""
+    which keeping the memories needs. `ids` and `paths` () mean all."""
 
     homes: tuple[str, ...] | None = None
     kinds: tuple[str, ...] = ()
@@ -123,6 +124,8 @@ class MemoryFilter(NamedTuple):
     with_superseded: bool = False
     limit: int = -1
     with_excluded: bool = False
+    ids: tuple[str, ...] = ()
+    paths: tuple[str, ...] = ()
 
 
 class MemoryIndex:
@@ -147,30 +150,46 @@ class MemoryIndex:
         """Return the stamps that the pages of a group had when they were read, by path."""
         return dict(self._rows("SELECT path, stamp FROM memory_pages WHERE home = ?", (home,)))
 
-    def ids(self, home: str, *, only_missing: bool = False) -> set[str]:
-        """Return the ids of a group's memories that a strategy made, or of these only the `missing`."""
-        condition = " AND is_missing" if only_missing else ""
-        sql = f"SELECT id FROM memories WHERE home = ? AND is_marked{condition}"
-        return {id for (id,) in self._rows(sql, (home,))}
+    def places(self, home: str) -> list[tuple[str, str]]:
+        """Return the id of each memory of a group with the path of its page."""
+        return [(id, path) for id, path in self._rows("SELECT id, path FROM memories WHERE home = ?", (home,))]
 
     def replace(self, home: str, pages: Mapping[str, Changed], kept: Iterable[str]) -> None:
         """Replace the memories of changed pages, given by stamp; the stamp '' means that a page is gone. Delete
-        memories that are on no page any more; note those with an id in `kept` as missing."""
+        memories that are on no page any more; note those with an id in `kept` as missing. Writes only what differs."""
         remembered = set(kept)
         with self._database.transaction() as connection:
             now = {memory.id for _, memories in pages.values() for memory in memories}
             for path, (stamp, memories) in pages.items():
-                sql = "SELECT number, id FROM memories WHERE home = ? AND path = ?"
-                for number, id in fetch(connection, sql, (home, path)):
-                    if id in remembered and id not in now:
-                        connection.execute("UPDATE memories SET is_missing = 1 WHERE number = ?", (number,))
-                    else:
-                        _remove(connection, number)
-                connection.execute("DELETE FROM memory_pages WHERE home = ? AND path = ?", (home, path))
-                if stamp:
-                    connection.execute("INSERT INTO memory_pages VALUES (?, ?, ?)", (home, path, stamp))
+                new: dict[str, list[IndexedMemory]] = {}
                 for memory in memories:
+                    new.setdefault(memory.id, []).append(memory)
+                sql = f"SELECT i.number, i.is_missing, {_COLUMNS} FROM memories AS i WHERE home = ? AND path = ?"
+                for number, is_missing, *row in fetch(connection, sql, (home, path)):
+                    known = _memory(row)
+                    if known.id in remembered and known.id not in now:
+                        connection.execute("UPDATE memories SET is_missing = 1 WHERE number = ?", (number,))
+                        continue
+                    there = new[known.id].pop(0) if new.get(known.id) else None
+                    if is_missing or known != there:
+                        _remove(connection, number)
+                        if there:
+                            _insert(connection, there, number)
+                _stamp(connection, home, path, stamp)
+                for memory in chain.from_iterable(new.values()):
                     _insert(connection, memory)
+
+    def put(self, home: str, stamps: Mapping[str, str], changed: Iterable[IndexedMemory]) -> None:
+        """Add or replace memories on pages that are otherwise as they were, given by their new stamps."""
+        with self._database.transaction() as connection:
+            for memory in changed:
+                sql = "SELECT max(number) FROM memories WHERE home = ? AND path = ? AND id = ?"
+                ((number,),) = fetch(connection, sql, (home, memory.path, memory.id))
+                if number is not None:
+                    _remove(connection, number)
+                _insert(connection, memory, number)
+            for path, stamp in stamps.items():
+                _stamp(connection, home, path, stamp)
 
     def remove(self, home: str, ids: Iterable[str]) -> None:
         """Remove memories of a group."""
@@ -285,7 +304,8 @@ class MemoryIndex:
     def _where(self, wanted: MemoryFilter) -> tuple[str, tuple[Any, ...]]:
         conditions = ["NOT i.is_missing"]
         values: list[Any] = []
-        for column, allowed in (("home", wanted.homes), ("kind", wanted.kinds or None)):
+        some = (("kind", wanted.kinds), ("id", wanted.ids), ("path", wanted.paths))
+        for column, allowed in (("home", wanted.homes), *[(column, chosen or None) for column, chosen in some]):
             if allowed is not None:
                 conditions.append(f"i.{column} IN ({', '.join('?' * len(allowed))})")
                 values += allowed
@@ -307,11 +327,11 @@ def _sessions_of(memories: Iterable[IndexedMemory]) -> set[UnknownSession]:
     return {(one.home, origin.session, origin.directory) for one in memories for origin in one.origins}
 
 
-def _insert(connection: Connection, memory: IndexedMemory) -> None:
+def _insert(connection: Connection, memory: IndexedMemory, number: int | None = None) -> None:
     connection.execute(
-        "INSERT INTO memories (home, path, id, kind, title, content, subject, quote, origins, superseded, "
-        "is_untrusted, is_marked, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        (*memory[:8], json.dumps(memory.origins), *memory[9:12], memory.at),
+        "INSERT INTO memories (number, home, path, id, kind, title, content, subject, quote, origins, superseded, "
+        "is_untrusted, is_marked, at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (number, *memory[:8], json.dumps(memory.origins), *memory[9:12], memory.at),
     )
     number = connection.last_insert_rowid()
     texts = [indexable(text) for text in (memory.title, memory.subject, memory.text, memory.quote)]
@@ -320,12 +340,20 @@ def _insert(connection: Connection, memory: IndexedMemory) -> None:
     )
 
 
+def _stamp(connection: Connection, home: str, path: str, stamp: str) -> None:
+    connection.execute("DELETE FROM memory_pages WHERE home = ? AND path = ?", (home, path))
+    if stamp:
+        connection.execute("INSERT INTO memory_pages VALUES (?, ?, ?)", (home, path, stamp))
+
+
 def _remove(connection: Connection, number: int) -> None:
     connection.execute("DELETE FROM memories_search WHERE rowid = ?", (number,))
     connection.execute("DELETE FROM memories WHERE number = ?", (number,))
 
 
-def _memory(row: tuple[Any, ...]) -> IndexedMemory:
-    memory = IndexedMemory(*row)
-    origins = tuple([Origin(*origin) for origin in json.loads(row[8])])
-    return memory._replace(origins=origins, is_untrusted=bool(row[10]), is_marked=bool(row[11]))
+def _memory(row: Sequence[Any]) -> IndexedMemory:
+    home, path, id, kind, title, text, subject, quote, origins, superseded, is_untrusted, is_marked = row
+    found = tuple([Origin(*origin) for origin in json.loads(origins)])
+    return IndexedMemory(
+        home, path, id, kind, title, text, subject, quote, found, superseded, bool(is_untrusted), bool(is_marked)
+    )

@@ -1,0 +1,125 @@
+"""`python -m bench.memories`: what keeping a conversation's memories costs as memories become more.
+
+A person's home with so many memories of a quarter as many sessions: a third of them episodes, the rest facts, decisions
+and so on about 40 projects. Single: the memories of one conversation, the index of prompts included. Batch: those of a
+run over many conversations, each, and the one refresh at its end. Processor time, so that other work on the machine
+counts little. Limits: at most 0.3 s and 25 ms at 8,000.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from random import Random
+from statistics import median
+
+from session_memory.memories import pages
+from session_memory.memories.format import EPISODE, KINDS, new_memory, render
+from session_memory.memories.library import open_index
+from session_memory.memories.strategy import Memory, MemoryResult
+from session_memory.memories.writer import memory_writer
+from session_memory.store.location import StoreLocation, find_location
+from session_memory.store.refresh import open_store, refresh
+from session_memory.store.sqlite.memory_index import IndexedMemory, Origin
+from session_memory.store.values import Conversation, Filter
+from tests.stored import Stored, talk
+
+SIZES = "1000,4000,8000"
+SINGLES, BATCH = 5, 50
+PROJECTS = 40
+SINGLE_LIMIT, BATCH_LIMIT = 0.3, 0.025
+WORDS = (
+    "login", "token", "cache", "queue", "worker", "redis", "schema", "index", "deploy", "rollback", "staging", "retry",
+    "timeout", "header", "cookie", "session", "migration", "column", "latency", "batch", "shard", "replica", "metric",
+    "alert", "backup", "restore", "webhook", "payload", "parser", "router",
+)  # fmt: skip
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser("python -m bench.memories", description=__doc__)
+    parser.add_argument("--sizes", default=SIZES, metavar="N,N", help=f"memories ({SIZES})")
+    parser.add_argument("--check", action="store_true", help="exit with 1 if a limit is exceeded at the last size")
+    options = parser.parse_args()
+    single = each = 0.0
+    for size in map(int, options.sizes.split(",")):
+        with tempfile.TemporaryDirectory(prefix="session-memory-bench-") as name:
+            single, each, end = measured(Path(name), size)
+        print(
+            f"{size:6,} memories: single {single:.3f} s, batch {each * 1000:.1f} ms each, its end {end:.3f} s",
+            flush=True,
+        )
+    return 1 if options.check and (single > SINGLE_LIMIT or each > BATCH_LIMIT) else 0
+
+
+def measured(root: Path, size: int) -> tuple[float, float, float]:
+    """The seconds of a single keep, of each in a batch, and of the end of the batch."""
+    location, conversations = prepared(root, size)
+    chance = Random(size)
+    singles = []
+    for _ in range(SINGLES):
+        conversation = chance.choice(conversations)
+        started = time.process_time()
+        with memory_writer(location) as writer:
+            writer(conversation, (), "extractive", _result(chance))
+        singles.append(time.process_time() - started)
+    with memory_writer(location) as writer:
+        started = time.process_time()
+        for _ in range(BATCH):
+            writer(chance.choice(conversations), (), "extractive", _result(chance))
+        kept = time.process_time()
+    return median(singles), (kept - started) / BATCH, time.process_time() - kept
+
+
+def prepared(root: Path, size: int) -> tuple[StoreLocation, list[Conversation]]:
+    """A store with conversations, their memories on pages, and the index."""
+    environ = {"HOME": str(root), "PATH": os.defpath}
+    os.environ["HOME"] = str(root)
+    location = find_location(None, environ)
+    stored = Stored(Path(location.database))
+    for number in range(size // 4):
+        stored.add(*talk(f"topic {number}"), name=f"s{number}", at=1_760_000_000_000 + number * 3_600_000, ready=False)
+    stored.close()
+    with closing(open_store(location)) as store:
+        refresh(store, location, print)
+        conversations = store.conversations(Filter(limit=size))
+    by_page: dict[str, list[str]] = {}
+    for memory in _memories(Random(size), conversations, size):
+        by_page.setdefault(pages.path_for(memory), []).append(render(memory))
+    directory = location.home.memories_dir
+    for path, parts in by_page.items():
+        page = pages.read(directory, path)
+        pages.write(directory, page._replace(parts=[*page.parts, *parts]))
+    past = time.time() - 10
+    for file in Path(directory).rglob("*.md"):
+        os.utime(file, (past, past))
+    with open_index(location, print):
+        pass
+    return location, conversations
+
+
+def _memories(chance: Random, conversations: list[Conversation], size: int) -> Iterator[IndexedMemory]:
+    for number in range(size):
+        one = conversations[number % len(conversations)]
+        origin = Origin(one.last_message_at, one.session_id, one.id, "extractive", 3, f"/srv/p{number % PROJECTS}")
+        kind = EPISODE if number % 3 == 0 else chance.choice(KINDS)
+        made = _memory(chance, kind)
+        yield new_memory(made.kind, made.title, made.text, made.subject, made.quote, origin, is_untrusted=False)
+
+
+def _memory(chance: Random, kind: str) -> Memory:
+    said = " ".join([*chance.choices(WORDS, k=12), str(chance.randrange(10**6)), f"src/m{chance.randrange(900)}.py"])
+    return Memory(kind, said, " ".join(chance.choices(WORDS, k=40)), f"p{chance.randrange(PROJECTS)}", quote=said[:60])
+
+
+def _result(chance: Random) -> MemoryResult:
+    return MemoryResult(tuple([_memory(chance, kind) for kind in (EPISODE, *chance.choices(KINDS, k=3))]))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
