@@ -105,6 +105,9 @@ class Branch:
     """The records of a transcript that count, if some do not or do not say all of themselves: in a tree of records, the
     live branch, found by reading from the end."""
 
+    may_leave_out = False
+    """Whether lines may stop counting: those of a branch that was left, and what was taken back."""
+
     is_of_subagent = False
     """Whether none of it counts, since it is a sub-agent's."""
 

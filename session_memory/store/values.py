@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from hashlib import blake2b
 from typing import NamedTuple
 from unicodedata import normalize
@@ -13,6 +13,7 @@ ITEM_BITS = 32  # an item's id is `file id << ITEM_BITS | its number in the file
 ENTRY_ROLES = ("user", "assistant")
 TOOL_ROLE = "tool"
 KINDS = ("command", "edit", "read", "other")  # of tool uses
+MOST_ORIGINS = 3  # that a notice names
 STATUSES = ("active", "ready", "processing", "archived", "skipped")
 
 
@@ -224,19 +225,24 @@ class Hit(NamedTuple):
 
 
 class Hits(list[Hit]):
-    """Search hits, the best first. `unchecked` counts older candidates for a phrase that were too many to read."""
+    """Search hits, the best first. `unchecked` counts older candidates for a phrase that were too many to read. The one
+    session that was searched copied from those with the ids `origins`, where that is found."""
 
-    def __init__(self, found: Iterable[Hit] = (), unchecked: int = 0) -> None:
+    def __init__(self, found: Iterable[Hit] = (), unchecked: int = 0, origins: Sequence[str] = ()) -> None:
         super().__init__(found)
         self.unchecked = unchecked
+        self.origins = origins
 
     @property
     def notice(self) -> str:
         """Return a notice of how far the search reached; '' for nothing."""
-        if not self.unchecked:
-            return ""
-        older = counted(self.unchecked, "older entry", "older entries")
-        return f"{older} may fit the quoted phrase and were not read for it: limit the time or the project."
+        said = []
+        if self.unchecked:
+            older = counted(self.unchecked, "older entry", "older entries")
+            said.append(f"{older} may fit the quoted phrase and were not read for it: limit the time or the project.")
+        if self.origins:
+            said.append(f"What the session copied from {', '.join(self.origins[:MOST_ORIGINS])} is found there.")
+        return " ".join(said)
 
 
 class Counts(NamedTuple):

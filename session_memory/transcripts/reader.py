@@ -129,7 +129,8 @@ class TranscriptReader:
         """Yield what `lines` hold, in their order: entries, compactions and, if asked for, the results of calls.
 
         Without tools the entries are those with text, and lines that show that they hold none are not decoded. The
-        entries in lines at the offsets `left_out` are left out, records that are glued to one lie at the next offset.
+        entries and results in lines at the offsets `left_out` are left out, records that are glued to one lie at the
+        next offset.
         """
         meaning, branch = self._meaning, self._branch
         is_left_out = self.is_of_subagent and not self._whose
@@ -140,7 +141,7 @@ class TranscriptReader:
                 continue
             results = meaning.results_in(line, self._decode) if with_results else None
             if results is not None:
-                yield from results
+                yield from results if offset not in left_out else ()
                 continue
             for index, record in enumerate(self.records(line)):
                 events = meaning.events(record, offset + index, wanted)
@@ -155,13 +156,13 @@ class TranscriptReader:
                         yield event
                     elif isinstance(event, FoundTitle):
                         self._take_title(event, event.rank >= self.title[0])
-                    elif isinstance(event, (CallResult, Compaction)):
+                    elif isinstance(event, Compaction) or (isinstance(event, CallResult) and offset not in left_out):
                         yield event
 
     def conversation(self, descriptor: int, *, with_tools: bool = True) -> Iterator[Entry | None]:
         """Yield the entries of a whole transcript that count, each id once, in file order; None for each compaction."""
         size = os.fstat(descriptor).st_size
-        left_out = self._offsets_off_branch(descriptor, size)
+        left_out = self.offsets_off_branch(descriptor, size)
         ids: set[int] = set()
         for entry in self.forward(lines_forward(descriptor, 0, size), with_tools=with_tools, left_out=left_out):
             if isinstance(entry, Entry):
@@ -199,10 +200,10 @@ class TranscriptReader:
         self.unreadable += unreadable + len(values) - len(records)
         return records
 
-    def _offsets_off_branch(self, descriptor: int, size: int) -> set[int]:
-        """Return the offsets of the lines beside the live branch."""
+    def offsets_off_branch(self, descriptor: int, size: int) -> set[int]:
+        """Return the offsets of the lines beside the branch that is live in the first `size` bytes: of a new reader."""
         branch = self._branch
-        if branch is None:
+        if branch is None or not branch.may_leave_out:
             return set()
         end = last_line_end(descriptor, 0, size, size) or 0
         last = read_at(descriptor, end, size)

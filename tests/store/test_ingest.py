@@ -8,11 +8,15 @@ import shutil
 from pathlib import Path
 
 import pytest
-from records import append, assistant, exchange, line, lines, new_id, record, tool_result, user
-from store_scene import PROJECT, Scene
+from records import PiSession, append, assistant, exchange, line, lines, new_id, record, tool_result, user
+from store_scene import EVERYTHING, PROJECT, Scene
 
+from session_memory.runtimes import runtime
 from session_memory.store.ingest.ingestion import Ingestion
 from session_memory.store.ingest.sources import SourceDirectory, SourceFile
+from session_memory.store.values import Filter
+from session_memory.transcripts.lines import first_line
+from session_memory.transcripts.reader import TranscriptReader
 
 TRANSCRIPTS = Path(__file__).resolve().parents[3] / "shared" / "transcripts"
 SECRET = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
@@ -232,6 +236,62 @@ def test_a_result_that_comes_with_a_later_run_finds_its_tool_use(scene):
     assert [item.outcome for item in scene.items(scene.conversations()[0])] == ["", "ok"]
 
 
+@pytest.mark.parametrize("batch_bytes", [1, 10_000_000])
+def test_call_ids_that_repeat_in_a_session_each_get_their_own_result(scene, batch_bytes):
+    def call(command):
+        use = assistant(("Bash", {"command": command}))
+        use["message"]["content"][0]["id"] = "call_0"
+        return use
+
+    def result(text, **fields):
+        return user([{"tool_use_id": "call_0", "type": "tool_result", "content": text, **fields}])
+
+    scene.write("a", user("go"), call("ls"), result("a"), call("sleep"), call("cat"), result("none", is_error=True))
+    scene.ingest(batch_bytes=batch_bytes)
+    scene.append("a", call("pwd"), result("/srv/agent"), call("date"))
+    scene.ingest(batch_bytes=batch_bytes)
+    scene.append("a", result("noon"))
+    scene.ingest(batch_bytes=batch_bytes)
+    tools = [(item.text, item.outcome, item.result_size) for item in scene.items(scene.conversations()[0])][1:]
+    assert tools == [
+        ("ls", "ok", 1), ("sleep", "", None), ("cat", "error", 4), ("pwd", "ok", 10), ("date", "ok", 4),
+    ]  # fmt: skip
+
+
+def test_a_search_in_a_fork_says_where_what_it_copied_is_found(scene):
+    records = exchange("plum jam", "two")
+    scene.write("a", *records)
+    scene.write("b", *records, user("another way"))
+    scene.ingest()
+    assert scene.store.search("plum", Filter(session="a")).notice == ""
+    hits = scene.store.search("plum", Filter(session="b"))
+    assert (list(hits), hits.notice) == ([], "What the session copied from a is found there.")
+    assert scene.store.search("plum", Filter()).notice == ""
+
+
+def test_of_a_tree_the_store_has_what_the_archive_has_whatever_was_stored_before(scene):
+    session = PiSession()
+    session.exchange("one", "two")
+    left = session.exchange("three", "four")
+    for change in (
+        lambda: None,
+        lambda: session.back_to(session.records[2]["id"]),
+        lambda: session.exchange("five", "six"),
+        lambda: (session.back_to(left), session.exchange("seven", "eight")),
+        lambda: session.edit(left),
+        lambda: session.exchange("nine", "ten"),
+    ):
+        change()
+        path = session.write(scene.root / "--srv-agent--")
+        scene.ingest()
+        with path.open("rb") as file:
+            reader = TranscriptReader(runtime("pi"), first_line(file.fileno()))
+            live = [entry.text for entry in reader.conversation(file.fileno()) if entry]
+        assert scene.texts() == live
+    assert live == ["one", "two", "three", "seven", "eight", "nine", "ten"]
+    assert [hit.entry.text for hit in scene.store.search("five four", EVERYTHING)] == []
+
+
 def test_secrets_are_not_written(scene):
     use = assistant(("Bash", {"command": f"curl -H 'Authorization: {SECRET}'"}))
     block = {
@@ -329,7 +389,7 @@ def test_of_two_ingestions_at_once_the_slower_one_stores_nothing_twice(scene):
 
 
 def test_files_of_other_programs_and_of_sub_agents_are_left_alone(scene):
-    (scene.file("codex")).write_text('{"type":"session_meta","payload":{"id":"x"}}\n')
+    scene.file("other").write_text('{"kind":"event","payload":{"id":"x"}}\n')
     below = scene.root / PROJECT / "a" / "subagents" / "agent-1.jsonl"
     below.parent.mkdir(parents=True)
     below.write_bytes(lines(user("deep")))
@@ -389,9 +449,9 @@ def test_groups_are_kept_apart_in_one_store(scene):
 
 @pytest.mark.skipif(not TRANSCRIPTS.exists(), reason="the real transcripts are not here")
 def test_real_transcripts_go_in_whole_piece_by_piece_and_twice_alike(scene):
-    for runtime in ("claude", "pi"):
-        for number, path in enumerate(sorted((TRANSCRIPTS / runtime).rglob("*.jsonl"))):
-            directory = scene.root / f"{runtime}-{number}"
+    for name in ("claude", "pi"):
+        for number, path in enumerate(sorted((TRANSCRIPTS / name).rglob("*.jsonl"))):
+            directory = scene.root / f"{name}-{number}"
             directory.mkdir()
             shutil.copy(path, directory)
     report = scene.ingest(batch_bytes=50_000)

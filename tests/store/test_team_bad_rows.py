@@ -63,6 +63,7 @@ def insert_memory(**columns: object) -> str:
     return f"WITH made AS (INSERT INTO memory {values} RETURNING number) SELECT number FROM made"
 
 
+BAD += [insert_memory(doubts="'{{a,NULL},{b,c}}'")]
 BAD += [
     insert_memory(term_count=count, at=at) for count, at in ((0, LARGEST), (-(2**31), SMALLEST), (2**31 - 1, "NULL"))
 ]

@@ -131,6 +131,8 @@ def _may_say(line: bytes, with_calls: int) -> bool:
 class GeminiChat(Branch):
     """A chat, from which its user may have taken back what was said from some message on."""
 
+    may_leave_out = True
+
     def __init__(self, header: Record) -> None:
         self.is_of_subagent = header.get("kind") == "subagent"
         directories = header.get("directories")

@@ -169,6 +169,8 @@ class MirroredSession(Branch):
     """A session. A message that was undone is taken back behind it, with all that followed; what of that is done again
     stands there again. That of a sub-agent holds nothing that counts."""
 
+    may_leave_out = True
+
     def __init__(self, header: Record) -> None:
         is_header = header.get("type") == "opencode_session"
         self.is_of_subagent = is_header and bool(header.get("parent"))

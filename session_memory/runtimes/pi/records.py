@@ -124,6 +124,8 @@ class PiBranch(Branch):
     soon as one follows them.
     """
 
+    may_leave_out = True
+
     def __init__(self, header: Record) -> None:
         version = header.get("version")
         self._is_tree = isinstance(version, int) and version > 1

@@ -58,24 +58,31 @@ class Extractor:
         self._first_line = first_line(descriptor)
         self._owner = TitleOwner(session_id, descriptor)
         self._session_id = session_id
-        self._entries: list[Entry] = []
-        self._ended: dict[str, ToolOutcome] = {}
+        self._off_branch: dict[int, set[int]] = {}
         self._names: dict[str, str] = {}
 
     def read(self, start: int, end: int, limit: int) -> Extract:
         """Read the records that begin in the `limit` bytes from `start` and are complete before `end`."""
-        self._entries, self._ended = [], {}
-        reader = TranscriptReader(self._runtime, self._first_line, decode_line, owner=self._owner)
+        reader = self._reader()
         stop = start + limit
-        for found in reader.forward(lines_forward(self._descriptor, start, end, stop), with_results=True):
-            if isinstance(found, Entry):
-                self._entries.append(found)
-            elif isinstance(found, CallResult):
-                self._ended[found.call_id] = outcome(found.has_failed, found.content)
+        lines = lines_forward(self._descriptor, start, end, stop)
+        found: list[Entry] = []
+        called: dict[str, int] = {}  # the latest entry with a call of an id that has no result yet
+        ended: dict[tuple[int, str], ToolOutcome] = {}
+        outcomes: list[tuple[int, ToolOutcome]] = []
+        for one in reader.forward(lines, with_results=True, left_out=self._left_out(end)):
+            if isinstance(one, Entry):
+                called.update([(tool.call_id, len(found)) for tool in one.tools])
+                found.append(one)
+            elif isinstance(one, CallResult):
+                result = outcome(one.has_failed, one.content)
+                if one.call_id in called:
+                    ended[called.pop(one.call_id), one.call_id] = result
+                else:
+                    outcomes.append((key_of(one.call_id), result))
         reached = max(start, reader.reached)
-        cwd = self._safe(next((entry.cwd for entry in self._entries if entry.cwd), ""))
-        entries = self._new_entries()
-        outcomes = [(key_of(call), ended) for call, ended in self._ended.items()]
+        cwd = self._safe(next((entry.cwd for entry in found if entry.cwd), ""))
+        entries = self._new_entries(found, ended)
         inode = os.fstat(self._descriptor).st_ino
         rank, title = reader.title
         is_last = reached < stop or reached == end
@@ -83,25 +90,38 @@ class Extractor:
             inode, end, reached, entries, outcomes, (rank, for_people(title)), cwd, reader.unreadable, is_last
         )
 
-    def _new_entries(self) -> list[NewEntry]:
+    def has_changed_before(self, reached: int, end: int) -> bool:
+        """Check if other records of the first `reached` bytes count now than did when these were all: the session went
+        back to an earlier message, or took some back."""
+        return {offset for offset in self._left_out(end) if offset < reached} != self._left_out(reached)
+
+    def _left_out(self, end: int) -> set[int]:
+        if end not in self._off_branch:
+            self._off_branch[end] = self._reader().offsets_off_branch(self._descriptor, end)
+        return self._off_branch[end]
+
+    def _reader(self) -> TranscriptReader:
+        return TranscriptReader(self._runtime, self._first_line, decode_line, owner=self._owner)
+
+    def _new_entries(self, found: list[Entry], ended: dict[tuple[int, str], ToolOutcome]) -> list[NewEntry]:
         entries = []
         message_id, message = "", 0
-        for entry in self._entries:
+        for number, entry in enumerate(found):
             if entry.message_id != message_id:
                 message_id = entry.message_id
                 message = key_of(message_id) if message_id else 0
-            entries.append(self._new_entry(entry, message))
+            outcomes = [ended.get((number, tool.call_id)) for tool in entry.tools]
+            entries.append(self._new_entry(entry, message, outcomes))
         return entries
 
-    def _new_entry(self, entry: Entry, message: int) -> NewEntry:
+    def _new_entry(self, entry: Entry, message: int, outcomes: list[ToolOutcome | None]) -> NewEntry:
         when = None if entry.timestamp is None else round(entry.timestamp * 1000)
         identity = self._home + (entry.id or f"{entry.role} {entry.text}")
         key = key_of(identity if len(entry.id) >= UNIQUE_ID_CHARACTERS else f"{identity} {when}")
         if entry.tools and not message:  # text and tool uses of one record are one message
             message = key
         tools = []
-        for number, tool in enumerate(entry.tools):
-            ended = self._ended.pop(tool.call_id, None)
+        for number, (tool, ended) in enumerate(zip(entry.tools, outcomes)):
             call = 0 if ended else key_of(tool.call_id)
             argument = for_people(beginning(tool.argument, ARGUMENT_CHARACTERS + SECRET_CHARACTERS))
             name = self._safe(tool.name)

@@ -192,6 +192,12 @@ class Ingestion:
         with _faults_of_the_file():
             state, start = begun(file, before, descriptor, status, runtime)
             extractor = Extractor(runtime, descriptor, state.session_id, self._home)
+            has_changed = before is not None and start and extractor.has_changed_before(start, status.st_size)
+        if has_changed:
+            self._flush()
+            self._store.forget(self._home, file.key)
+            before = None
+            state, start = begun(file, None, descriptor, status, runtime)
         self.report.changed += 1
         self._progress(file.path, 0)
         read_ahead = ahead.extracts(file, status.st_ino, status.st_size) if before is None else iter(())

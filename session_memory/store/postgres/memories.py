@@ -21,6 +21,7 @@ from .postings import clipped, items_of
 from .push import TeamPush
 from .rows import labels, time_in
 
+MOST_DOUBTS = 20
 MOST_HAVING = 20_000  # memories that have a term: the newest
 _K, _B = 1.2, 0.75  # of BM25, as in FTS5
 # A memory, and the conversation of the team that shows its source (0: none): the one with its message, else the last
@@ -116,7 +117,8 @@ class TeamMemories:
 
 def _memory(row: tuple[Any, ...]) -> IndexedMemory:
     home, id, kind, title, _, subject, _, at, session, message, strategy, cwd, _, who, conversation = labels(row)
-    text, quote, doubts = plain(row[4]), plain(row[6]), labels(row[12])
+    text, quote = plain(row[4]), plain(row[6])
+    doubts = [one for one in labels(row[12][:MOST_DOUBTS]) if isinstance(one, str)]  # others may have arrays in them
     origin = Origin(at, session, conversation, strategy, message, cwd)
     return IndexedMemory(home, "", id, kind, title, text, subject, quote, (origin,), doubts=tuple(doubts), who=who)
 

@@ -17,7 +17,7 @@ from ..rules import StoreRules
 from ..search.search import search
 from ..values import ITEM_BITS, Batch, Conversation, Counts, FileState, Filter, Hits, StoredEntry, UnreadFile
 from .corruption import open_database
-from .exclusions import LISTED, Exclusions, VisibilityOverrides, apply, is_behind
+from .exclusions import LISTED, Exclusions, VisibilityOverrides, apply, is_behind, item_shown
 from .rows import CONVERSATIONS, conversation_columns, conversation_of, ids_of, items_between, where
 from .search_index import KnownTables, SqliteSearchIndex
 
@@ -297,7 +297,23 @@ class SqliteStore:
         excluding = self.is_excluding()
         with explained(self.path):
             index = SqliteSearchIndex(self.connection, self._tables, excluding=excluding)
-            return search(index, query, wanted)
+            hits = search(index, query, wanted)
+        if wanted.session:
+            hits.origins = self._origins(wanted, excluding)
+        return hits
+
+    def _origins(self, wanted: Filter, excluding: bool) -> list[str]:
+        """Return the ids of other sessions from which the wanted one copied what can be found there."""
+        condition, values = where(Filter(homes=wanted.homes, session=wanted.session))
+        if excluding:
+            condition += f" AND {item_shown('s.id')} AND {item_shown('s.original')}"
+        sql = f"""
+            SELECT DISTINCT origin.session_id FROM memory_file_states AS f
+            JOIN memory_shared_items AS s ON s.id BETWEEN f.id << {ITEM_BITS} AND ((f.id + 1) << {ITEM_BITS}) - 1
+            JOIN memory_file_states AS origin ON origin.id = s.original >> {ITEM_BITS}
+            WHERE {condition} AND substr(origin.session_id, 1, length(?)) != ? ORDER BY 1
+        """
+        return [session_id for (session_id,) in self._rows(sql, (*values, wanted.session, wanted.session))]
 
     def counts(self, homes: tuple[str, ...] | None = None) -> Counts:
         """Return the sizes of the store."""

@@ -195,7 +195,7 @@ class _Rows:
         connection.executemany("INSERT INTO memory_search (rowid, text) VALUES (?, ?)", self.indexed)
         connection.executemany(
             "UPDATE memory_tool_uses SET outcome = ?, error = ?, result_size = ?, result_lines = ? "
-            "WHERE call = ? AND outcome IS NULL AND id >> ? = ?",
+            "WHERE id = (SELECT max(id) FROM memory_tool_uses WHERE call = ? AND outcome IS NULL AND id >> ? = ?)",
             [(*ended, call, ITEM_BITS, self._file_id) for call, ended in self._outcomes],
         )
 
