@@ -67,6 +67,7 @@ class WrittenArchive:
     def __init__(self, session_id: str) -> None:
         self.session_id = session_id
         self.title = ""
+        self.is_named = False  # if a person gave the title
         self.cwd = ""
         self.messages = 0
         self.first: float | None = None
@@ -146,7 +147,8 @@ def write_archive(
 ) -> str | None:  # fmt: skip
     """Write or update the archive of a session in `directory`; return its path, or None if there is no message yet.
 
-    A session has one archive. It keeps messages that a truncated or replaced transcript no longer has. `now` is in
+    A session has one archive, which is renamed with it. It keeps messages that a truncated or replaced transcript no
+    longer has. `now` is in
     seconds since the epoch. Raises OSError, and LockedError if another process writes for long.
     """
     make_private_dir(directory)
@@ -172,10 +174,11 @@ def write_archive(
         folder = directory
         if judged is not None and judged.is_private(written):
             folder = private or stack.enter_context(private_folder(directory, make=True))
-        target = path if os.path.dirname(path) == folder else _new_path(folder, written)
-        os.replace(temporary, target)
+        is_renamed = written.is_named and slug(written.title) != slug(facts.get("title", ""))
+        target = path if os.path.dirname(path) == folder and not is_renamed else _new_path(folder, written)
         if path and target != path:
-            os.unlink(path)
+            os.rename(path, target)
+        os.replace(temporary, target)
         return target if folder == directory else private_path(directory, os.path.basename(target))
     finally:
         if os.path.lexists(temporary):
@@ -293,6 +296,7 @@ def _write_messages(
     finally:
         os.close(descriptor)
     rank, title = reader.title
+    written.is_named = bool(source.title) or rank >= USER_RANK
     if rank <= FIRST_PROMPT_RANK or not title or (entries.has_forgotten and rank < USER_RANK):
         title = shorten(
             one_line(subject(prompt)), PROMPT_TITLE_CHARACTERS

@@ -1,14 +1,22 @@
-"""The sessions of a home, for the tools of its agent. Only its user can switch between them, in the program that runs
-the agent."""
+"""The sessions of a home, for the tools of its agent.
+
+A named session of an agent home is cleared and resumed by changing the id that its name points to: the program that
+runs the agent goes on with that. Any other session is switched by its user, in the program that runs it.
+"""
 
 from __future__ import annotations
 
 import os
+import time
 from typing import TYPE_CHECKING
 
 from ..archives.former_names import former_names
+from ..archives.privacy import is_private_path, settle
+from ..archives.writer import ArchiveSource, archive_session
 from ..runtimes.detection import running_session
 from ..settings.privacy import Privacy
+from ..system.files import is_file, write_atomically
+from ..system.json import encode
 from ..text.format import one_line
 from ..transcripts.sessions import UnknownSessionError, find_sessions
 from .archive_search import search_archives
@@ -67,6 +75,15 @@ class HomeBackend(StoreBackend):
     def clear(self, name: str) -> str:
         """See Backend."""
         runtime, own_id = running_session(self._environ, os.getppid())
+        self.sessions()
+        own = self._found.get(own_id)
+        if own is not None and _pointer(own):
+            kept = f"this conversation is kept as {name!r} (id {own_id}){self._keep(own, name)}"
+            os.unlink(_pointer(own))
+            return (
+                f"Done: {kept}. Finish your answer: the next message to {own.session.name!r} begins a new one, and "
+                f"resume_session with id {own_id} comes back to this one.{_in_terminal(own.runtime.install.CLEAR)}"
+            )
         if runtime is None:
             return f"{_ONLY_THE_USER} begin a new conversation in the program in which they talk to you."
         types = runtime.install
@@ -79,13 +96,30 @@ class HomeBackend(StoreBackend):
         """See Backend."""
         if session.is_active:
             raise RefusedError(f"you are in {session.name!r} already", "there is nothing to resume")
-        runtime = self._found[session.id].runtime
-        types = runtime.install
+        target, own = self._found[session.id], self._found.get(self._own_session())
+        types = target.runtime.install
+        if own is not None and _pointer(own) and not target.session.name and target.runtime is own.runtime:
+            kept = self._keep(own, save_as or "")
+            write_atomically(_pointer(own), encode({"sessionId": target.id}).encode())
+            return (
+                f"Done: the next message to {own.session.name!r} goes on with {session.name!r}. Finish your answer. "
+                f"This conversation is kept{f' as {save_as!r}' if save_as else ''} (id {own.id}){kept}."
+                f"{_in_terminal(types.RESUME.format(id=target.id))}"
+            )
         first = f"type `{types.RENAME.format(name=one_line(save_as))}`, then " if save_as else ""
         return (
             f"{_ONLY_THE_USER} {first}leave this conversation and run `{types.RESUME.format(id=session.id)}` in a "
             "terminal, in the directory that this one was started in."
         )
+
+    def _keep(self, own: FoundSession, title: str) -> str:
+        """Archive the session under a title ('' for its own); return where, in words. Raises OSError, LockedError."""
+        home, privacy = own.home, Privacy(self._environ, own.home)
+        settle(home.conversations_dir, privacy)
+        source = ArchiveSource(own.id, own.session.path, own.runtime, title=title, name=own.session.name)
+        archive = archive_session(source, home.conversations_dir, home.settings(), time.time(), privacy=privacy)
+        is_shown = archive is not None and not is_private_path(archive)
+        return f", archived in {archive}" if is_shown else ""
 
     def _own_session(self) -> str:
         return running_session(self._environ, os.getppid())[1]
@@ -95,3 +129,13 @@ class HomeBackend(StoreBackend):
         homes = {one.home.conversations_dir: one.home for one in self._found.values()}
         privacy = Privacy(self._environ, *homes.values())
         return search_archives({directory: (directory, privacy) for directory in homes}, query, limit, limits)
+
+
+def _pointer(own: FoundSession) -> str:
+    """Return the path of the file that points from a session's name to its id; '' without a name or such a file."""
+    path = f"{own.home.sessions_dir}/{own.session.name}.json"
+    return path if own.home.sessions_dir and own.session.name and is_file(path) else ""
+
+
+def _in_terminal(command: str) -> str:
+    return f" If the user talks to you in the runtime's own terminal, tell them to type `{command}`."

@@ -22,6 +22,7 @@ from pathlib import Path
 
 HOME = Path(__file__).resolve().parent
 SESSIONS = HOME / ".session-memory" / "sessions"
+SWITCHING = ("mcp__sessions__clear_session", "mcp__sessions__resume_session")
 DATA = os.environ.get("LOCALAPPDATA" if os.name == "nt" else "XDG_DATA_HOME")
 PROGRAM = Path(DATA or Path.home() / ".local" / "share", "session-memory")
 PYTHON = PROGRAM / "env" / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
@@ -71,7 +72,7 @@ def options(session: str, stderr: list[str]) -> ClaudeAgentOptions:
         setting_sources=["project"],
         permission_mode="acceptEdits",
         mcp_servers=lookups["mcp_servers"],
-        allowed_tools=["Skill", "Read", "Glob", "Grep", *lookups["allowed_tools"]],
+        allowed_tools=["Skill", "Read", "Glob", "Grep", *SWITCHING, *lookups["allowed_tools"]],
         hooks={
             "UserPromptSubmit": [HookMatcher(hooks=[session_updates_hook(HOME, session)])],
             "PreToolUse": [HookMatcher(matcher="Edit|Write|NotebookEdit", hooks=[file_collisions_hook(HOME, session)])],
@@ -82,13 +83,18 @@ def options(session: str, stderr: list[str]) -> ClaudeAgentOptions:
     )
 
 
-def remembered(session: str) -> str | None:
-    """The id under which the session goes on; None for a new one, or one whose transcript is gone."""
+def pointer(session: str) -> str | None:
+    """The id that the session's name points to; None without one. The agent's tools may clear or change it."""
     try:
-        session_id = str(json.loads((SESSIONS / f"{session}.json").read_bytes())["sessionId"])
+        return str(json.loads((SESSIONS / f"{session}.json").read_bytes())["sessionId"])
     except (OSError, ValueError, KeyError, TypeError):
         return None
-    if get_session_info(session_id, directory=str(HOME)) is None:
+
+
+def remembered(session: str) -> str | None:
+    """The id under which the session goes on; None for a new one, or one whose transcript is gone."""
+    session_id = pointer(session)
+    if session_id and get_session_info(session_id, directory=str(HOME)) is None:
         print(f"agent: the transcript of {session} is gone; it begins anew", file=sys.stderr)
         return None
     return session_id
@@ -102,13 +108,15 @@ def remember(session: str, session_id: str) -> None:
     temporary.replace(SESSIONS / f"{session}.json")
 
 
-async def say(client: ClaudeSDKClient, session: str, message: str) -> None:
-    """Sends a message, and prints the reply as it comes; on a terminal also which tools are used. Raises AgentError."""
+async def say(client: ClaudeSDKClient, session: str, message: str) -> str:
+    """Sends a message, and prints the reply as it comes; on a terminal also which tools are used. Returns the id of the
+    conversation. Raises AgentError."""
     await client.query(message)
-    is_line_open = False
+    is_line_open, session_id = False, ""
     async for event in client.receive_response():
         if isinstance(event, SystemMessage) and event.subtype == "init":
-            remember(session, event.data["session_id"])
+            session_id = event.data["session_id"]
+            remember(session, session_id)
         elif isinstance(event, StreamEvent) and not event.parent_tool_use_id:
             text = event.event.get("delta", {}).get("text", "")
             print(text, end="", flush=True)
@@ -122,18 +130,21 @@ async def say(client: ClaudeSDKClient, session: str, message: str) -> None:
                     print(f"\x1b[2m[{block.name}]\x1b[0m", flush=True)
         elif isinstance(event, ResultMessage) and event.is_error:
             raise AgentError(event.result or event.subtype)
+    return session_id
 
 
 async def converse(session: str, message: str) -> None:
     """Says one message, or without one every line that is typed. Raises AgentError."""
     stderr: list[str] = []
+    line = message or read_line(session)
     try:
-        async with ClaudeSDKClient(options(session, stderr)) as client:
-            if message:
-                return await say(client, session, message)
-            while line := read_line(session):
-                if line.strip():
-                    await say(client, session, line.strip())
+        while line:
+            async with ClaudeSDKClient(options(session, stderr)) as client:
+                session_id = pointer(session)
+                while line and pointer(session) == session_id:
+                    if line.strip():
+                        session_id = await say(client, session, line.strip())
+                    line = "" if message else read_line(session)
     except ClaudeSDKError as error:
         raise AgentError((stderr or str(error).splitlines() or ["the runtime failed"])[-1]) from error
 

@@ -136,11 +136,24 @@ class TestOneArchiveASession:
     def test_it_is_written_again_under_its_name_as_the_session_goes_on(self, tmp_path, folder):
         transcript = write(tmp_path / "t.jsonl", *travel())
         first = archive(transcript, folder)
-        append(transcript, *exchange("and Korea?", "Also nice.", at=MONDAY + 99), titled("Another title"))
+        model_s = {"type": "ai-title", "aiTitle": "Another title"}
+        append(transcript, *exchange("and Korea?", "Also nice.", at=MONDAY + 99), model_s)
         assert archive(transcript, folder) == first
         assert [text for _, text in messages(first)][-2:] == ["and Korea?", "Also nice."]
-        assert first.read_text().startswith("# Another title\n")
         assert sorted(os.listdir(folder)) == [".lock", first.name]
+
+    def test_it_is_renamed_with_the_session(self, tmp_path, folder):
+        transcript = write(tmp_path / "t.jsonl", *travel())
+        assert archive(transcript, folder).name == "2026-09-21-travel-planning.md"
+        append(transcript, *exchange("and Korea?", "Also nice.", at=MONDAY + 99), titled("Asia"))
+        renamed = archive(transcript, folder)
+        assert renamed.name == "2026-09-21-asia.md"
+        assert renamed.read_text().startswith("# Asia\n")
+        assert archive(transcript, folder, title="A person's").name == "2026-09-21-a-person-s.md"
+        write(transcript, *exchange("a rotated transcript", "goes on", at=MONDAY + 200))
+        renamed = archive(transcript, folder, title="Japan, Korea")
+        assert sorted(os.listdir(folder)) == [".lock", "2026-09-21-japan-korea.md"]
+        assert [text for _, text in messages(renamed)][-3:] == ["Also nice.", "a rotated transcript", "goes on"]
 
     def test_nothing_said_makes_no_archive(self, tmp_path, folder):
         assert archive(write(tmp_path / "t.jsonl", titled("Empty")), folder) is None

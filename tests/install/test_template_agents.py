@@ -24,6 +24,7 @@ from install_machine import AGENTS, PYTHON, REPOSITORY, TEMPLATES, Machine, new_
 from records import PiSession
 
 from session_memory.install.environment import EXTRAS
+from session_memory.tools.permissions import SERVERS
 
 RUN_SECONDS = 120
 
@@ -211,6 +212,26 @@ def test_an_agent_on_the_sdk_converses_line_by_line(sdk_agent: Agent, api: FakeA
     done = sdk_agent.run(stdin="plan the garden\n\nand water it\n")
     assert (done.returncode, done.stdout, done.stderr) == (0, "ok (1)\nok (2)\n", "")
     assert "plan the garden" in api.prompts()[1].text
+
+
+def test_an_agent_on_the_sdk_clears_and_resumes_its_session(sdk_agent: Agent, api: FakeAnthropic) -> None:
+    tool = f"mcp__{SERVERS[0]}__"
+    api.replies = [
+        "Planned.",
+        {"tools": [{"name": tool + "clear_session", "input": {"name": "Garden"}}]},
+        "Kept.",
+        "New.",
+    ]
+    done = sdk_agent.run(stdin="plan the garden\nstart over\nwho are you?\n")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "Planned.\nKept.\nNew.\n", "")
+    assert "plan the garden" not in json.dumps(api.prompts()[-1].messages)
+    assert len(list((sdk_agent.home / "conversations").glob("*-garden.md"))) == 1
+    second = sdk_agent.session_id("main")
+    api.replies = [{"tools": [{"name": tool + "resume_session", "input": {"id": "Garden"}}]}, "Back.", "Going on."]
+    assert sdk_agent.say("back to the garden") == "Back.\n"
+    assert sdk_agent.session_id("main") != second
+    assert sdk_agent.say("water it") == "Going on.\n"
+    assert "plan the garden" in json.dumps(api.prompts()[-1].messages)
 
 
 @pytest.mark.slow

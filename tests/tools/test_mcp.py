@@ -176,7 +176,7 @@ def calls(home: NamedHome) -> list[tuple[str, dict[str, Any], str]]:
         ("list_sessions", {}, f'"discord" (id {discord})'),
         ("read_session", {"name": "discord", "lines": 5}, "how do I deploy this?"),
         ("search_sessions", {"query": "submarine"}, "Nothing was found in earlier conversations"),
-        ("clear_session", {"name": "Garden"}, f"`claude --resume {home.session_id('main')}`"),
+        ("clear_session", {"name": "Garden"}, "Done: this conversation is kept as 'Garden'"),
         ("resume_session", {"id": discord}, f"run `claude --resume {discord}`"),
     ]
 

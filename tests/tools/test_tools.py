@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
-from records import user
+from records import exchange, user
 from tools_scene import FakeBackend, Home, some_sessions
 
 from session_memory.errors import LockedError, SessionMemoryError
@@ -130,17 +130,36 @@ class TestChoosing:
 
 
 class TestSwitching:
-    def test_clearing_says_what_the_user_types(self, home: Home) -> None:
-        home.session("main", user("hello"))
-        home.own = "main"
-        told = home.ask("clear_session", name="Japan\ntrip")
+    def test_a_named_session_is_cleared_kept_and_resumed(self, home: Home) -> None:
+        home.session("main", *exchange("plan the trip", "done"))
+        home.session("discord", user("hello"))
+        home.own, first = "main", home.session_id("main")
+        told = home.ask("clear_session", name="Japan trip")
+        (archive,) = (home.root / "conversations").glob("*-japan-trip.md")
+        assert "plan the trip" in archive.read_text()
         assert told == ToolResult(
-            "Nothing has changed yet, since only the user can do that. Tell them to type `/rename Japan trip`, then "
-            f"`/clear`. This conversation is kept: `claude --resume {home.session_id('main')}` in a terminal comes back "
-            "to it."
+            f"Done: this conversation is kept as 'Japan trip' (id {first}), archived in {archive}. Finish your answer: "
+            f"the next message to 'main' begins a new one, and resume_session with id {first} comes back to this one. "
+            "If the user talks to you in the runtime's own terminal, tell them to type `/clear`."
         )
+        assert not (home.sessions_dir / "main.json").exists()
+        home.session("main", user("and the taxes?"))
+        second = home.session_id("main")
+        assert f'"Japan trip" (id {first})' in home.ask("list_sessions").text
+        told = home.ask("resume_session", id="Japan trip", save_as="Taxes")
+        assert told.text.startswith("Done: the next message to 'main' goes on with 'Japan trip'. Finish your answer. ")
+        assert f"This conversation is kept as 'Taxes' (id {second}), archived in " in told.text
+        assert home.session_id("main") == first
+        assert f'"Taxes" (id {second})' in home.ask("list_sessions").text
 
-    def test_resuming_says_what_the_user_types(self, home: Home) -> None:
+    def test_a_session_that_cannot_be_archived_is_not_cleared(self, home: Home) -> None:
+        home.session("main", *exchange("plan the trip", "done"))
+        home.own, first = "main", home.session_id("main")
+        (home.root / "conversations").write_text("in the way")
+        assert home.ask("clear_session", name="Japan trip").is_error
+        assert home.session_id("main") == first
+
+    def test_resuming_a_session_that_has_a_name_says_what_the_user_types(self, home: Home) -> None:
         home.session("main", user("hello"))
         home.session("discord", user("hello"))
         home.own = "main"
