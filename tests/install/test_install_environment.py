@@ -112,7 +112,7 @@ def test_the_environment_holds_the_pinned_versions_and_nothing_else(bare_machine
 
 def test_the_installed_command_takes_in_what_there_is_and_finds_it(bare_machine: Machine) -> None:
     apsw = pytest.importorskip("apsw")
-    bare_machine.has_environment().has_claude_code()
+    bare_machine.has_environment().has_program().has_claude_code()
     bare_machine.installed()
     [packages] = (bare_machine.program_dir / "env" / "lib").glob("python*/site-packages")
     (packages / "apsw").symlink_to(Path(apsw.__file__).parent)
@@ -124,7 +124,7 @@ def test_the_installed_command_takes_in_what_there_is_and_finds_it(bare_machine:
 
 def test_the_installed_hook_of_a_session_s_start_has_what_was_said_taken_in(bare_machine: Machine) -> None:
     apsw = pytest.importorskip("apsw")
-    project_dir = bare_machine.has_environment().has_claude_code()
+    project_dir = bare_machine.has_environment().has_program().has_claude_code()
     bare_machine.installed()
     [packages] = (bare_machine.program_dir / "env" / "lib").glob("python*/site-packages")
     (packages / "apsw").symlink_to(Path(apsw.__file__).parent)

@@ -52,17 +52,14 @@ def machine_of(claude: Claude) -> Machine:
     return machine
 
 
-def test_an_install_lets_a_person_s_agent_run_what_the_skills_teach_without_asking(user: Claude) -> None:
-    machine = machine_of(user)
-    machine.installed("--home", str(user.config_dir), "--allow")
+def test_an_install_lets_a_person_s_agent_run_what_the_skills_teach_without_asking_and_nothing_else(
+    user: Claude,
+) -> None:
+    machine_of(user).installed("--home", str(user.config_dir), "--allow")
     texts = skill_texts(user.config_dir / "skills")
     check_all([one for text in texts for one in commands_in(text)], lambda commands: run_in_claude(user, commands))
     for text, name in zip(texts, SKILLS):
         assert text.partition("\n# ")[2] in shown_by_skill(user, name)
-
-
-def test_the_rules_allow_what_only_reads_and_nothing_else(user: Claude) -> None:
-    machine_of(user).installed("--home", str(user.config_dir), "--allow")
     program = user.home / ".local/share/session-memory"
     command = str(program / "bin/session-memory")
     refused = [
@@ -76,12 +73,6 @@ def test_the_rules_allow_what_only_reads_and_nothing_else(user: Claude) -> None:
     assert not (user.project / "made").exists()
 
 
-def test_without_the_rules_claude_code_asks(user: Claude) -> None:
-    machine_of(user).installed("--home", str(user.config_dir))
-    commands = commands_in(skill_texts(user.config_dir / "skills")[0])
-    assert "This command requires approval" in run_in_claude(user, commands[:1])[0]
-
-
 def offered(claude: Claude, command: str) -> str:
     """For which commands Claude Code offers not to ask again, where an agent runs one."""
     claude.api.reset()
@@ -92,23 +83,19 @@ def offered(claude: Claude, command: str) -> str:
         return "".join(terminal.text().partition("again")[2].partition("No")[0].split())
 
 
-def test_what_a_skill_runs_is_offered_to_be_allowed_by_its_own_path_alone(user: Claude) -> None:
+def test_without_the_rules_claude_code_asks_and_offers_to_allow_a_skill_s_program_by_its_own_path(user: Claude) -> None:
     """Not by that of an interpreter, with which every program would be."""
     machine_of(user).installed("--home", str(user.config_dir))
-    program = user.home / ".local/share/session-memory"
-    for text in skill_texts(user.config_dir / "skills"):
-        for command in [one for one in commands_in(text) if not one.startswith("grep")][:2]:
-            offer = offered(user, command)
-            assert f"{program}/bin/session-memory" in offer, offer
-            assert "python" not in offer
-
-
-def test_what_a_plugin_s_skill_runs_is_offered_by_its_own_path_alone(plugin: ClaudePlugin) -> None:
-    commands = [one for one in installed_plugin(plugin) if "scripts/" in one]
-    assert commands
-    for command in (commands[0], commands[-1]):
-        offer = offered(plugin.claude, command)
-        assert "scripts/memory.py" in offer, offer
+    program = f"{user.home}/.local/share/session-memory/bin/session-memory"
+    texts = [
+        [one for one in commands_in(text) if not one.startswith("grep")]
+        for text in skill_texts(user.config_dir / "skills")
+    ]
+    assert all(shlex.split(one)[0] == program for commands in texts for one in commands)
+    assert "This command requires approval" in run_in_claude(user, texts[0][:1])[0]
+    for command, *_ in texts:
+        offer = offered(user, command)
+        assert program in offer, offer
         assert "python" not in offer
 
 
@@ -147,31 +134,37 @@ def installed_plugin(plugin: ClaudePlugin) -> list[str]:
     return [one for text in texts for one in commands_in(text.partition("\n# ")[2].partition("<system-reminder>")[0])]
 
 
-def test_a_plugin_alone_searches_archives_with_a_bare_python(plugin: ClaudePlugin) -> None:
-    commands = installed_plugin(plugin)
-    check_all(commands, lambda them: run_in_claude(plugin.claude, them, *ALLOWED), has_store=False)
-
-
-def test_a_plugin_that_is_set_up_runs_all_that_its_skills_teach(plugin: ClaudePlugin) -> None:
-    commands = installed_plugin(plugin)
+def test_a_plugin_alone_searches_archives_and_runs_all_that_its_skills_teach_when_it_is_set_up(
+    plugin: ClaudePlugin,
+) -> None:
+    claude, commands = plugin.claude, installed_plugin(plugin)
+    check_all(commands, lambda them: run_in_claude(claude, them, *ALLOWED), has_store=False)
     wait_until(lambda: bool(plugin.note().get("problem")), "end of the set-up in the background")
     link_packages(plugin.data_dir / "env")
-    check_all(commands, lambda them: run_in_claude(plugin.claude, them, *ALLOWED))
+    check_all(commands, lambda them: run_in_claude(claude, them, *ALLOWED))
+
+
+def test_a_plugin_s_skills_are_offered_by_their_path_and_find_archives_where_their_person_keeps_them(
+    plugin: ClaudePlugin,
+) -> None:
+    claude, commands = plugin.claude, installed_plugin(plugin)
+    scripts = [one for one in commands if "scripts/" in one]
+    assert all("scripts/memory.py" in one for one in scripts)
+    offer = offered(claude, scripts[0])
+    assert "scripts/memory.py" in offer, offer
+    assert "python" not in offer
+    searches = [one for one in commands if one.startswith("grep")]
+    assert searches
+    (claude.home / ".session-memory").rename(claude.home / "else where")
+    claude.environment["SESSION_MEMORY_DIR"] = str(claude.home / "else where")
+    for command, said in zip(searches, run_in_claude(claude, searches, *ALLOWED)):
+        assert expected(command) in said, f"{command}\n{said}"
 
 
 def test_a_plugin_beside_an_install_runs_all_that_its_skills_teach(plugin: ClaudePlugin) -> None:
     machine_of(plugin.claude).installed("--home", str(plugin.claude.config_dir), "--allow")
     commands = installed_plugin(plugin)
     check_all(commands, lambda them: run_in_claude(plugin.claude, them, *ALLOWED))
-
-
-def test_a_plugin_s_skills_find_archives_where_its_person_keeps_them(plugin: ClaudePlugin) -> None:
-    commands = [one for one in installed_plugin(plugin) if one.startswith("grep")]
-    assert commands
-    (plugin.claude.home / ".session-memory").rename(plugin.claude.home / "else where")
-    plugin.claude.environment["SESSION_MEMORY_DIR"] = str(plugin.claude.home / "else where")
-    for command, said in zip(commands, run_in_claude(plugin.claude, commands, *ALLOWED)):
-        assert expected(command) in said, f"{command}\n{said}"
 
 
 class PiUser:
