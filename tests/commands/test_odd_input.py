@@ -79,12 +79,18 @@ ODDITIES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("environ", [{}, {"LANG": "C", "LC_ALL": "C"}, {"PYTHONIOENCODING": "ascii"}],
-                         ids=["utf8", "C", "ascii"])  # fmt: skip
-@pytest.mark.parametrize("make_odd", ODDITIES, ids=lambda one: one.__name__)
-def test_every_command_goes_on(machine, make_odd, environ):
+CASES = {
+    **{one.__name__: ([one], {}) for one in ODDITIES},
+    "all, C": (ODDITIES, {"LANG": "C", "LC_ALL": "C"}),
+    "all, ascii": (ODDITIES, {"PYTHONIOENCODING": "ascii"}),
+}
+
+
+@pytest.mark.parametrize(("oddities", "environ"), CASES.values(), ids=CASES)
+def test_every_command_goes_on(machine, oddities, environ):
     usual(machine)
-    make_odd(machine)
+    for make_odd in oddities:
+        make_odd(machine)
     for words in READERS:
         done = machine.run(*words, **environ)
         assert "Traceback" not in done.stderr, (words, done.stderr)

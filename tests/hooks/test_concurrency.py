@@ -31,7 +31,7 @@ HOOK = [sys.executable, "-I", "-S", str(REPOSITORY / "hooks" / "user_prompt_subm
 PRODUCERS = ("blue", "green", "red", "teal", "white")
 HOOKS = 50
 ROUNDS = 3
-KILLS = some(300, 60)
+KILLS = some(120, 40)
 SEED = 20261121
 # `- blue (just now, 3 messages): "prompt 12"`: from its 13th prompt on, three were told of.
 REPORT = re.compile(r'^- (\w+) \(.*?, (\d+) messages?\): "prompt (\d+)"', re.MULTILINE)

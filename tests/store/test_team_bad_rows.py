@@ -227,7 +227,7 @@ def test_random_odd_rows_of_a_member_cost_that_member_s_rows_at_most(
     cleo = Member(tmp_path / "cleo")
     cleo.joins(team, "cleo")
     share(team, sessions, "bob")
-    for _ in range(some(300, 8)):
+    for _ in range(some(60, 8)):
         team.rows(OF_ANN)
         share(team, sessions, "ann")
         done: list[object] = []

@@ -31,10 +31,10 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="th
 def write_sessions(home: Path) -> None:
     """Write sessions of every runtime, an hour and more old."""
     texts, hour_ago = Texts(7), time.time() - 3600
+    sources = {name: generated_for(7, name, "/srv/agent") for name in FORMATS}
     for number in range(SESSIONS):
-        for name in FORMATS:
-            config_dir = Path(runtime(name).config_dir({"HOME": str(home)}))
-            path = generated_for(number, name, "/srv/agent")(config_dir, 20_000, hour_ago)
+        for name, write in sources.items():
+            path = write(Path(runtime(name).config_dir({"HOME": str(home)})), 20_000, hour_ago)
             os.utime(path, (hour_ago, hour_ago))
         author = Author(texts, f"gemini-{number}", "alpha", 20_000, hour_ago)
         author.cwd = "/srv/agent"
