@@ -206,7 +206,7 @@ class CallSearch:
     def _lines(self, facts: list[Fact], others: Others, room: int) -> tuple[list[str], list[Fact]]:
         if not facts:
             return [], []
-        from .collisions.lines import lines_of, others_of
+        from .collisions.facts import lines_of, others_of
 
         worktree = self._by_worktree()[0][0]
         directory = worktree.root if worktree and worktree.root else self._own.directory
@@ -227,6 +227,6 @@ def _reported_cursors(own: OwnSession) -> Cursors:
     cursors = known.of(own.key)
     if "cursors" not in cursors.get(LAST, ()):
         return cursors
-    from .acknowledgement import as_reported
+    from .delivery import as_reported
 
     return as_reported(cursors)

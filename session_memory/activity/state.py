@@ -5,7 +5,7 @@ The file is JSON, `consuming session -> other session -> cursor`, written in one
     {"main": {"discord": {"offset": 12345, "size": 12345, "inode": 77, "mtime": ..., "head": ..., "tail": ..., ...}}}
 
 Only `offset` must be there; `transcripts/cursor` explains the rest. Among the cursors of a session stand, under names
-that no session has, LAST (see `acknowledgement`), COLLISIONS (see `collisions/working_set`; sealed with a checksum) and
+that no session has, LAST (see `delivery`), COLLISIONS (see `collisions/working_set`; sealed with a checksum) and
 MEMORIES (the ids of those that were injected since the last compaction). The first key may be STANDSTILL (see
 `changes`).
 
@@ -181,21 +181,19 @@ def are_cursors(value: object) -> bool:
 
 def is_whole(cursor: Cursor) -> bool:
     """Check every part of a cursor; one with a wrong part counts as none."""
-    numbers = [cursor.get(name, 0) for name in ("offset", "size", "inode", "mtime", "head", "tail")]
-    title, ids, seen = cursor.get("title", [0, ""]), cursor.get("ids", []), cursor.get("seen", 0)
-    unread = cursor.get("unread", [])
-    return (
-        all(type(number) is int and number >= 0 for number in numbers)
-        and isinstance(ids, list)
-        and all(type(one) is int for one in ids)
-        and _is_time(seen)
-        and _is_time(cursor.get("began") or 0)
-        and isinstance(unread, list)
-        and all(map(_is_part, unread))
-        and isinstance(title, list)
-        and [type(part) for part in title] == [int, str]
-        and all(isinstance(cursor.get(name, ""), str) for name in ("first", "start", "directory", "git", "branch"))
-    )
+    for name in ("offset", "size", "inode", "mtime", "head", "tail"):
+        number = cursor.get(name, 0)
+        if type(number) is not int or number < 0:
+            return False
+    for name in ("first", "start", "directory", "git", "branch"):
+        if not isinstance(cursor.get(name, ""), str):
+            return False
+    title, ids, unread = cursor.get("title", [0, ""]), cursor.get("ids", []), cursor.get("unread", [])
+    if not (isinstance(title, list) and isinstance(ids, list) and isinstance(unread, list)):
+        return False
+    is_dated = _is_time(cursor.get("seen", 0)) and _is_time(cursor.get("began") or 0)
+    has_kinds = [*map(type, title)] == [int, str] and {*map(type, ids)} <= {int}
+    return is_dated and has_kinds and all(map(_is_part, unread))
 
 
 def _is_part(part: object) -> bool:

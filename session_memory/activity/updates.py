@@ -1,22 +1,25 @@
 """Updates: from what changed in the other sessions to the text for this one, in one pass.
 
 Changes, entries, reports and collisions, text: each is made once and passed on. Every prompt with news loads this; what
-reads transcripts is loaded only if one changed.
+reads transcripts is loaded only if one changed. For collisions the own transcript is read on, and what is checked out
+is noted.
 """
 
 from __future__ import annotations
 
 from ..system.files import is_file
-from .changes import is_head_known, standstill
-from .delivery import Delivery
+from .changes import head_stamp, is_head_known, standstill
+from .delivery import Delivery, resolve_delivery, with_last
 from .state import COLLISIONS, LAST, MEMORIES, KnownState, StateFile, is_whole
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..settings.compiled import Settings
     from ..system.deadline import Deadline
-    from .acknowledgement import DeliveryOutcome
+    from ..transcripts.cursor import Cursor
     from .changes import Changed, Observation, OwnSession
+    from .collisions import Known
+    from .delivery import DeliveryOutcome
     from .new_entries import NewEntries
     from .report import Report
     from .state import Cursors
@@ -118,8 +121,6 @@ def _make(
     if text:
         update.text = introduction + text
         if own.path and own.runtime.SHOWS_WHAT_WAS_TOLD and own.keeps_transcript is not False:
-            from .acknowledgement import with_last
-
             before = {key: cursors[key] for key in keys if key in cursors}
             update.cursors = with_last(before, update.cursors or {}, update.text, own, now)
             # Without a transcript, nothing would show that an update was lost which was not printed yet.
@@ -132,8 +133,6 @@ def _outcome(cursors: Cursors, own: OwnSession) -> DeliveryOutcome | None:
     last = cursors.get(LAST)
     if last is None or "acknowledged" in last or not own.path:
         return None
-    from .acknowledgement import resolve_delivery
-
     return resolve_delivery(cursors, own)
 
 
@@ -159,10 +158,8 @@ def _report(
     moved: Cursors = {new.session.key: new.cursor for report, new in found if report is None}
     lines: list[str] = []
     if own.directory and _may_collide(own, cursors.get(own.key), reports):
-        from .prompt_collisions import prompt_collisions
-
         asked = (own, cursors, reports, now, oldest, limit - len(HEADER))
-        collisions = own.deadline.attempt("collisions", prompt_collisions, *asked)
+        collisions = own.deadline.attempt("collisions", _prompt_collisions, *asked)
         if collisions is not None:
             lines = collisions.lines
             moved.update(collisions.moved)
@@ -184,6 +181,82 @@ def _may_collide(own: OwnSession, cursor: Cursors | None, reports: list[tuple[Re
     if any([tool.kind in ("edit", "command") for entry in entries for tool in entry.tools]):
         return True
     return any([own.sub_agents_of(new.session) for _, new in reports])
+
+
+class PromptCollisions:
+    """Collisions for one prompt: the `lines` about them, and in `withheld` the keys of the sessions of which something
+    did not fit. `moved` are the own cursor, with what is checked out, and the state to keep."""
+
+    def __init__(self, own: OwnSession, cursor: Cursor) -> None:
+        self.moved: Cursors = {own.key: cursor}
+        self.lines: list[str] = []
+        self.withheld: set[str] = set()
+
+
+def _prompt_collisions(
+    own: OwnSession, cursors: Cursors, others: list[tuple[Report, NewEntries]], now: float, oldest: float, room: int
+) -> PromptCollisions:
+    """Return the collisions with the sessions `others`, in lines of at most `room` characters in all, each with a line
+    feed. `cursors` are those of the session; `oldest` says how far back its transcript is read at first. Raises OSError
+    if that cannot be read."""
+    before = cursors.get(own.key, {})
+    from ..system.git import find_worktree, head_of
+
+    worktree = find_worktree(own.directory, own.user_dir)
+    git_dir = worktree.git_dir if worktree else ""
+    stamp = head_stamp(git_dir) if git_dir else []  # before HEAD is read: a later move is seen next time
+    head = head_of(git_dir) if git_dir else ""
+    known_head = before.get("branch", "") if before.get("git") == git_dir else ""
+    checked_out = {"directory": own.directory, "git": git_dir, "stamp": stamp, "branch": head, "at": now}
+    found = PromptCollisions(own, {"offset": 0, **before, **checked_out})
+    if not (others or known_head) or not is_file(own.path):  # at first it has not said anything yet
+        return found
+    from .actions import actions_of, sub_agent_actions
+    from .collisions import Known
+    from .collisions.working_set import CollisionState, resolve_symlinks
+    from .new_entries import read_own
+
+    content = cursors.get(COLLISIONS, "")
+    state = CollisionState(content, before.get("at", 0.0))
+    offsets = dict(state.sub_agents)
+    new = read_own(own, before if "tail" in before else None, now, oldest)
+    actions = actions_of(new.entries)
+    actions += sub_agent_actions(own.sub_agents(), own.runtime, state.sub_agents, oldest)
+    resolve_symlinks(actions)
+    state.working_set.add(sorted(actions, key=lambda action: action.time))
+    known = Known(own, state, worktree, None, now, oldest)
+    if known_head and before.get("stamp") != stamp:
+        known.heads = (known_head, head)
+    _add_lines(known, others, found, room)
+    for _, unseen in others:
+        if unseen.session.key in found.withheld:
+            state.sub_agents.update({path: offsets.get(path, 0) for path in own.sub_agents_of(unseen.session)})
+    kept = state.content()
+    if kept != content:
+        found.moved[COLLISIONS] = kept
+    found.moved[own.key].update(new.cursor)
+    found.moved[own.key]["open"] = bool(state.open_actions)  # calls that had no result yet
+    return found
+
+
+def _add_lines(known: Known, others: list[tuple[Report, NewEntries]], found: PromptCollisions, room: int) -> None:
+    """Search, and add the lines about what was found."""
+    from .collisions import find
+
+    state = known.state
+    findings = find(known, others)
+    state.open_actions.update({key: actions for key, actions in findings.open_actions.items() if actions})
+    found.withheld = findings.failed
+    if findings.facts:
+        from .collisions.facts import lines_of, others_of
+
+        worktree = known.worktree
+        directory = worktree.root if worktree and worktree.root else known.own.directory
+        found.lines, reported = lines_of(findings.facts, others_of(others), directory, known.now, room)
+        for fact in reported:
+            state.reported.pop(fact.key, None)
+            state.reported[fact.key] = fact.own_time
+        found.withheld |= {fact.session for fact in findings.facts if fact not in reported}
 
 
 def _cursors_from(since: float, changed: list[Changed], now: float, deadline: Deadline) -> Cursors:

@@ -6,7 +6,7 @@ import argparse
 import os
 from typing import Any
 
-from ..activity.acknowledgement import kind_of_delivery
+from ..activity.delivery import kind_of_delivery
 from ..errors import WrongCallError
 from ..memories.folders import groups_of, home_of
 from ..runtimes import all_runtimes

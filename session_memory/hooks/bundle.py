@@ -45,12 +45,12 @@ _GROUPS = (
     ("activity.updates",),
     (
         "activity.forks", "activity.report", "activity.new_entries", "activity.update_text",
-        "activity.acknowledgement", "runtimes.claude.records",
+        "runtimes.claude.records",
     ),
-    ("activity.prompt_collisions", "activity.collisions"),
+    ("system.git",), ("activity.collisions",),
     *[(f"runtimes.{name}.records",) for name in _RUNTIMES],
     ("runtimes.gemini.mirrors",), ("runtimes.opencode.mirrors",), ("transcripts.project_folders",),
-    ("activity.prompt_memories",), ("activity.collisions.lines",), ("activity.collisions.git",),
+    ("activity.prompt_memories",), ("activity.collisions.git",),
     ("text.shell_effects",),
 )  # fmt: skip
 

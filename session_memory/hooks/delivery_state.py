@@ -6,7 +6,7 @@ import os
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..activity.acknowledgement import Delivered, delivered
+from ..activity.delivery import Delivered, delivered
 from ..activity.state import KnownState
 from ..activity.updates import waiting_text
 from ..settings.confined_group import held_home

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from .. import NAME
-from ..activity.acknowledgement import kind_of_delivery
+from ..activity.delivery import kind_of_delivery
 from ..hooks.bundle import FILE as BUNDLE_FILE
 from ..runtimes import all_runtimes
 from ..settings.program import ProgramPaths

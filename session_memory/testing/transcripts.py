@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from ..activity.acknowledgement import delivered, resolve_delivery, with_last
 from ..activity.changes import OwnSession
+from ..activity.delivery import delivered, resolve_delivery, with_last
 from ..activity.state import LAST
 from ..host.recovery import recover
 from ..runtimes.detection import runtime_of

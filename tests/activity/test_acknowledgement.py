@@ -26,7 +26,7 @@ from records import (
     write,
 )
 
-from session_memory.activity import acknowledgement
+from session_memory.activity import delivery
 from session_memory.activity.changes import Observation, OwnSession
 from session_memory.activity.delivery import Delivery
 from session_memory.activity.updates import open_update
@@ -246,7 +246,7 @@ def test_a_prompt_in_the_middle_of_a_turn_does_not_repeat_what_the_turn_is_still
 def test_what_is_not_found_as_far_as_the_search_goes_is_told_again_and_the_log_says_so(
     told: Told, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(acknowledgement, "MOST_BYTES", 2 << 20)
+    monkeypatch.setattr(delivery, "MOST_BYTES", 2 << 20)
     told.works()
     text = told.prompt(arrives=False, is_answered=False)
     append(told.own, *told.turn("x" * 3_000_000, "seen")[:1])

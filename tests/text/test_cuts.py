@@ -14,8 +14,7 @@ from store_scene import Scene, StoreUser
 from text_scene import fill
 
 from session_memory.activity.changes import Observation, OwnSession
-from session_memory.activity.collisions.facts import EDITED, HEAD, TAKEN, Fact
-from session_memory.activity.collisions.lines import Other, lines_of
+from session_memory.activity.collisions.facts import EDITED, HEAD, TAKEN, Fact, Other, lines_of
 from session_memory.activity.updates import open_update
 from session_memory.hooks.log import HookLog
 from session_memory.host import log as host_log

@@ -364,7 +364,6 @@ ALLOWED = {
     "activity/collisions/evidence.py": "times and outcomes of calls that report_of lets be told",
     "activity/forks.py": "ids of entries, which are only compared",
     "activity/new_entries.py": "report_of asks the gate of what it reads",
-    "activity/prompt_collisions.py": "its own session is told all",
     "activity/report.py": "asks the gate; names that rules judge and that are only counted",
     "activity/updates.py": "report_of asks the gate",
     "archives/writer.py": "asks the gate, and where anything is hidden writes into the private folder",
