@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
 from .. import __version__
@@ -10,6 +11,7 @@ from .definitions import SERVER
 from .host_tools import tools_for
 
 if TYPE_CHECKING:
+    from anyio import Lock
     from claude_agent_sdk import McpSdkServerConfig, SdkMcpTool
 
     from .backend import Backend
@@ -20,19 +22,22 @@ def sdk_server(backend: Backend) -> McpSdkServerConfig:
     """Return a server for `ClaudeAgentOptions(mcp_servers={"session-memory": sdk_server(backend)})`.
 
     The agent sees the tools as `mcp__session-memory__list_sessions` and so on. They run in threads, since reading files
-    may block.
+    may block; those that change something run one after the other, as they were called.
     """
+    from anyio import Lock
     from claude_agent_sdk import create_sdk_mcp_server
 
-    return create_sdk_mcp_server(SERVER, __version__, [_tool(backend, tool) for tool in tools_for(backend)])
+    changing = Lock()
+    return create_sdk_mcp_server(SERVER, __version__, [_tool(backend, tool, changing) for tool in tools_for(backend)])
 
 
-def _tool(backend: Backend, tool: Tool) -> SdkMcpTool[Any]:
+def _tool(backend: Backend, tool: Tool, changing: Lock) -> SdkMcpTool[Any]:
     from anyio import to_thread
     from claude_agent_sdk import SdkMcpTool, ToolAnnotations
 
     async def answer(arguments: dict[str, Any]) -> dict[str, Any]:
-        answered = await to_thread.run_sync(call, backend, tool.name, arguments)
+        async with nullcontext() if tool.is_read_only else changing:
+            answered = await to_thread.run_sync(call, backend, tool.name, arguments)
         return {"content": [{"type": "text", "text": answered.text}], "is_error": answered.is_error}
 
     return SdkMcpTool(tool.name, tool.description, tool.schema, answer, ToolAnnotations(**tool.annotations))

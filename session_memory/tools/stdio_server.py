@@ -12,6 +12,7 @@ import json
 import sys
 import threading
 from contextlib import suppress
+from queue import Queue
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from .. import __version__
@@ -26,9 +27,11 @@ HANDSHAKE_VERSIONS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 MODERN_VERSIONS = ("2026-07-28",)
 LINE_BYTES = 4 * 1024 * 1024
 CALL = "tools/call"
+CANCELLED = "notifications/cancelled"
 MOST_CALLS = 8  # at the same time
+MOST_WAITING = 64  # calls; then nothing more is read
 
-PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS = -32700, -32600, -32601, -32602
+PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR = -32700, -32600, -32601, -32602, -32603
 UNSUPPORTED_VERSION = -32022
 _META = "io.modelcontextprotocol/"
 _VERSION_KEY, _CAPABILITIES_KEY = _META + "protocolVersion", _META + "clientCapabilities"
@@ -47,21 +50,34 @@ class _RequestError(Exception):
 
 def serve(served: Served, source: BinaryIO, sink: BinaryIO) -> None:
     """Answer the requests in `source`, one per line, until it ends or `sink` is closed. Calls run in threads, so that a
-    slow one does not block the next request."""
-    slots, writing = threading.Semaphore(MOST_CALLS), threading.Lock()
+    slow one blocks no other request; those that change something run one after the other, as they came."""
+    writing = threading.Lock()
+    lookups: Queue[object] = Queue(MOST_WAITING)
+    changes: Queue[object] = Queue(MOST_WAITING)
+    pending: set[object] = set()  # the ids of calls
+    cancelled: set[object] = set()
 
-    def answer(line: bytes) -> None:
-        found = answers(served, line)
+    def write(found: Message | list[Message] | None) -> None:
         if found is not None:
             with writing:
                 sink.write(json.dumps(found, ensure_ascii=False).encode("utf-8", "replace") + b"\n")
                 sink.flush()
 
-    def answer_call(line: bytes) -> None:
-        with suppress(BrokenPipeError):  # the client is gone, so `source` ends, too
-            answer(line)
-        slots.release()
+    def work(calls: Queue[object]) -> None:
+        while True:
+            message = calls.get()
+            request_id = _id_of(message)
+            with suppress(BrokenPipeError):  # the client is gone, so `source` ends, too
+                found = None if request_id in cancelled else _answers(served, message)
+                if request_id not in cancelled:
+                    write(found)
+            pending.discard(request_id)
+            cancelled.discard(request_id)
+            calls.task_done()
 
+    for calls, count in ((lookups, MOST_CALLS), (changes, 1)):
+        for _ in range(count):
+            threading.Thread(target=work, args=(calls,), daemon=True).start()
     try:
         while line := source.readline(LINE_BYTES + 1):
             if len(line) > LINE_BYTES:
@@ -70,23 +86,55 @@ def serve(served: Served, source: BinaryIO, sink: BinaryIO) -> None:
                     pass
             elif not line.strip():
                 continue
-            if CALL.encode() in line:
-                slots.acquire()
-                threading.Thread(target=answer_call, args=(line,), daemon=True).start()
+            message = _parsed(line)
+            called = _called(message)
+            if called:
+                pending.add(_id_of(message))
+                is_lookup = all(tool.is_read_only for tool in served.tools if tool.name in called)
+                (lookups if is_lookup else changes).put(message)
+            elif isinstance(message, dict) and message.get("method") == CANCELLED:
+                given = message.get("params")
+                cancelled |= pending & {_id_of(given, "requestId")} - {None}
             else:
-                answer(line)
-        for _ in range(MOST_CALLS):
-            slots.acquire()  # until every call is answered
+                write(_answers(served, message))
+        lookups.join()
+        changes.join()
     except (BrokenPipeError, KeyboardInterrupt):  # the client has gone, or is going
         return
 
 
+def _called(message: object) -> set[str]:
+    """Return the names of the tools that a message calls, or some of a batch."""
+    found = set()
+    for one in message if isinstance(message, list) else [message]:
+        if isinstance(one, dict) and one.get("method") == CALL:
+            params = one.get("params")
+            found.add(str(params.get("name")) if isinstance(params, dict) else "")
+    return found
+
+
+def _id_of(message: object, key: str = "id") -> object:
+    """Return the id of a request; None for a batch, and for an id that cannot be one."""
+    found = message.get(key) if isinstance(message, dict) else None
+    return found if isinstance(found, (str, int)) else None
+
+
 def answers(served: Served, line: bytes) -> Message | list[Message] | None:
     """Return the answer to one line: a message, for a batch a list of them, None for no answer."""
+    return _answers(served, _parsed(line))
+
+
+def _parsed(line: bytes) -> object:
+    """Return the message in a line; the error for one that holds none."""
     try:
-        message = json.loads(line)
+        return json.loads(line)
     except (ValueError, RecursionError):
-        return _failed(None, _RequestError(PARSE_ERROR, "not JSON, or too long"))
+        return _RequestError(PARSE_ERROR, "not JSON, or too long")
+
+
+def _answers(served: Served, message: object) -> Message | list[Message] | None:
+    if isinstance(message, _RequestError):
+        return _failed(None, message)
     if isinstance(message, list) and message:  # clients of 2025-03-26 may send several at once
         return [one for one in (_answer(served, part) for part in message) if one is not None] or None
     return _answer(served, message)
@@ -107,6 +155,8 @@ def _answer(served: Served, message: object) -> Message | None:
         result = _result(served, message["method"], params if isinstance(params, dict) else {})
     except _RequestError as refused:
         return _failed(request_id, refused)
+    except Exception as error:  # a host that answers nonsense
+        return _failed(request_id, _RequestError(INTERNAL_ERROR, f"the call failed ({type(error).__name__})"))
     return {"jsonrpc": "2.0", "id": request_id, "result": result}
 
 

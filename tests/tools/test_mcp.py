@@ -83,7 +83,7 @@ class TestServer:
         assert text.startswith("2 sessions, the latest first.")
         assert f'"main" (id {home.session_id("main")}, the one you are in)' in text
 
-    def test_a_slow_call_does_not_block_a_fast_one(self, tmp_path: Path) -> None:
+    def test_a_slow_call_blocks_neither_a_fast_one_nor_a_ping(self, tmp_path: Path) -> None:
         """Served with --ipc, a call takes as long as the host, which is this test, takes to answer."""
         tasks, responses = tmp_path / "tasks", tmp_path / "responses"
         tasks.mkdir()
@@ -100,6 +100,10 @@ class TestServer:
             while len(asked := {json.loads(one.read_text())["tool"]: one.name for one in tasks.glob("*.json")}) < 2:
                 assert time.monotonic() < deadline, f"only {list(asked)} reached the host"
                 time.sleep(0.02)
+            told = {"method": "notifications/cancelled", "params": {"requestId": "unknown"}}
+            server.stdin.write(f'{json.dumps(told)}\n{{"id": 1, "method": "ping"}}\n')
+            server.stdin.flush()
+            assert json.loads(server.stdout.readline()) == {"jsonrpc": "2.0", "id": 1, "result": {}}
             for name in ("list_sessions", "search_sessions"):
                 unfinished = responses / ".unfinished"
                 unfinished.write_text(json.dumps({"text": f"of {name}", "is_error": False}))

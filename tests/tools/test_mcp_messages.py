@@ -5,7 +5,10 @@ from __future__ import annotations
 import io
 import json
 import threading
-from typing import Any
+import time
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any, BinaryIO, cast
 
 import pytest
 
@@ -163,3 +166,60 @@ class TestMessages:
         sink = io.BytesIO()
         serve(ECHO, io.BytesIO(b"".join([line % number for number in range(100)])), sink)
         assert sorted(json.loads(line)["id"] for line in sink.getvalue().splitlines()) == [*range(100)]
+
+    def test_calls_that_change_something_run_in_the_order_in_which_they_came_and_lookups_overtake_them(self) -> None:
+        names = ["clear_session", "remember", "forget", "resume_session"] * 5
+        looked_up, order = threading.Event(), []
+
+        def wait(name: str, arguments: Any) -> ToolResult:
+            if name == "list_sessions":
+                looked_up.set()
+            else:
+                assert looked_up.wait(10)
+                order.append((arguments["number"], name))
+            return ToolResult(name)
+
+        calls = [("tools/call", {"name": name, "arguments": {"number": n}}) for n, name in enumerate(names)]
+        calls += [("tools/call", {"name": "list_sessions"}), ("ping", {})]
+        lines = [json.dumps({"id": n, "method": method, "params": given}) for n, (method, given) in enumerate(calls)]
+        sink = io.BytesIO()
+        serve(Served(TOOLS, wait), io.BytesIO("\n".join(lines).encode()), sink)
+        assert order == [*enumerate(names)]
+        ids = [json.loads(line)["id"] for line in sink.getvalue().splitlines()]
+        assert [id for id in ids if id < len(names)] == [*range(len(names))]
+        assert sorted(ids) == [*range(len(calls))]
+
+    def test_a_cancelled_call_is_not_answered_and_does_not_begin_if_it_waits(self) -> None:
+        begun, released = [], threading.Event()
+
+        def wait(name: str, arguments: object) -> ToolResult:
+            begun.append(name)
+            assert released.wait(10)
+            return ToolResult(name)
+
+        def lines() -> Iterator[bytes]:
+            for id, name in ((1, "clear_session"), (2, "forget"), (3, "list_sessions")):
+                yield json.dumps({"id": id, "method": "tools/call", "params": {"name": name}}).encode() + b"\n"
+            while begun != ["clear_session", "list_sessions"] and len(begun) < 2:
+                time.sleep(0.01)
+            for id in (1, 2, 99, None, {}):
+                told = {"method": "notifications/cancelled", "params": {"requestId": id}}
+                yield json.dumps(told).encode() + b"\n"
+            yield b'{"id": 4, "method": "ping"}\n'
+            released.set()
+
+        sink = io.BytesIO()
+        source = lines()
+        serve(Served(TOOLS, wait), cast("BinaryIO", SimpleNamespace(readline=lambda size: next(source, b""))), sink)
+        assert sorted(begun) == ["clear_session", "list_sessions"]
+        assert {json.loads(line)["id"] for line in sink.getvalue().splitlines()} == {3, 4}
+
+    def test_a_call_that_fails_unforeseen_is_an_error_and_ends_nothing(self) -> None:
+        def fail(name: str, arguments: object) -> ToolResult:
+            raise KeyError("text")
+
+        line = b'{"id": %d, "method": "tools/call", "params": {"name": "list_sessions"}}\n'
+        sink = io.BytesIO()
+        serve(Served(TOOLS, fail), io.BytesIO(b"".join([line % number for number in range(20)])), sink)
+        found = [json.loads(line)["error"]["code"] for line in sink.getvalue().splitlines()]
+        assert found == [-32603] * 20
