@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import signal
 import sys
 
 from . import NAME, __version__
@@ -76,6 +77,8 @@ def _run(words: list[str]) -> int:
         stay_with_version()
         if name in _WITHOUT_END:
             load_all_modules()
+    if signal.getsignal(signal.SIGINT) == signal.SIG_DFL:  # as the launcher starts it
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     return int(_module(name).run(arguments))
 
 

@@ -192,9 +192,11 @@ def launcher_text(python: str, app: Path) -> str:
     """The script that is the command `session-memory`. It sets `sys.path` itself: importing `site` takes longer. The
     packages are those that the link `env` leads to as it starts. Where its interpreter is gone it runs with another, so
     that `doctor` can say so."""
-    start = "from session_memory.cli import main; sys.exit(main())"
+    # Ctrl-C ends it without a traceback also while it starts and ends; commands handle it in between.
+    quiet = "import sys, _signal; _signal.getsignal(2) == 1 or _signal.signal(2, 0)"
+    start = "from session_memory.cli import main; code = main(); _signal.signal(2, 1); sys.exit(code)"
     if os.name == "nt":
-        code = f"import sys; sys.path.insert(0, sys.argv.pop(1)); del sys.argv[0]; {start}"
+        code = f"{quiet}; sys.path.insert(0, sys.argv.pop(1)); del sys.argv[0]; {start}"
         return f'@"{python}" -I -c "{code}" "{app}" "%~f0" %*\r\n'
     prefix = os.path.dirname(os.path.dirname(python))  # without `site` Python does not know of its environment
     paths = "sys.path[:0] = [sys.argv.pop(1), realpath(sys.argv.pop(1) % sys.version_info[:2])]; del sys.argv[0]"
@@ -203,7 +205,7 @@ def launcher_text(python: str, app: Path) -> str:
         python=shlex.quote(python),
         app=shlex.quote(str(app)),
         packages=shlex.quote(f"{prefix.replace('%', '%%')}/lib/python%d.%d/site-packages"),
-        code=shlex.quote(f"import sys; from os.path import realpath; {paths}; {start}"),
+        code=shlex.quote(f"{quiet}; from os.path import realpath; {paths}; {start}"),
     )
 
 

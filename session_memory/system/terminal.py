@@ -31,6 +31,17 @@ def exit_code(command: Callable[[], int], how_to_add: Callable[[str], str] = lam
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="replace")
     try:
+        return _finished(command, how_to_add)
+    except (KeyboardInterrupt, RuntimeError) as error:
+        # An interrupt while a dataclass is imported: up to Python 3.11 it is the cause of a RuntimeError.
+        if not isinstance(error, KeyboardInterrupt) and not isinstance(error.__cause__, KeyboardInterrupt):
+            raise
+        print(f"\n{NAME}: stopped; running it again goes on from here", file=sys.stderr)
+        return 130
+
+
+def _finished(command: Callable[[], int], how_to_add: Callable[[str], str]) -> int:
+    try:
         code = command()
         sys.stdout.flush()  # else a full disk is noticed when nothing can report it
         return code
@@ -45,9 +56,6 @@ def exit_code(command: Callable[[], int], how_to_add: Callable[[str], str] = lam
         pass
     except OSError as error:
         print_error(described(error))
-    except KeyboardInterrupt:
-        print(f"\n{NAME}: stopped; running it again goes on from here", file=sys.stderr)
-        return 130
     finally:
         _drop_unwritten_output()
     return 1
