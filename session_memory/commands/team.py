@@ -14,9 +14,8 @@ from ..settings import edit
 from ..settings.check import refused
 from ..settings.sections import TeamSettings
 from ..store.location import StoreLocation, find_location
-from ..store.postgres.activity import TeamMachine, machines_of
 from ..store.postgres.connection import PATIENCE_SECONDS, TeamError
-from ..store.postgres.engine import TeamStore
+from ..store.postgres.engine import TeamMachine, TeamStore, machines_of
 from ..store.postgres.memories import pushed_memories, withdraw_memories
 from ..store.postgres.push import TeamPush
 from ..system.git import find_worktree, worktrees_of

@@ -14,8 +14,8 @@ from ..settings.homes import Home
 from ..settings.rules import SHARES
 from ..settings.sections import TeamSettings, team_settings
 from ..store.location import StoreLocation
-from ..store.postgres.activity import LATELY_HOURS
 from ..store.postgres.connection import PATIENCE_SECONDS
+from ..store.postgres.engine import LATELY_HOURS
 from ..store.postgres.session_push import SharedSession
 from ..store.refresh import Note
 from ..store.rules import ReadRules
@@ -91,7 +91,7 @@ def push_to_team(
 ) -> tuple[TeamPushReport, MemoryPushReport]:
     """Push new sessions and memories to the home's team, and store others' recent activity in its projects on this
     machine. Calls `note` with warnings for the user. Raises SessionMemoryError, OSError."""
-    from ..store.postgres.activity import recent_sessions
+    from ..store.postgres.engine import recent_sessions
     from ..store.postgres.push import TeamPush
     from .team_activity import keep_activity, noted_starts
     from .team_memories import push_memories

@@ -11,7 +11,7 @@ from hashlib import blake2b
 from itertools import groupby
 
 from ..settings.homes import Home
-from ..store.postgres.activity import RecentSession
+from ..store.postgres.engine import RecentSession
 from ..store.values import TOOL_ROLE, StoredEntry
 from ..system.files import make_private_dir, names_in, read_whole, write_atomically
 from ..transcripts.team_sessions import ENDING, file_name, read_start, start_content

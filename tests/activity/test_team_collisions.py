@@ -12,7 +12,7 @@ from records import append, assistant, user
 from tool_call_scene import Project
 
 from session_memory.settings.homes import person_home
-from session_memory.store.postgres.activity import RecentSession
+from session_memory.store.postgres.engine import RecentSession
 from session_memory.store.values import StoredEntry
 from session_memory.upkeep.team_activity import keep_activity
 

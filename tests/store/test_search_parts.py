@@ -14,7 +14,7 @@ from session_memory.store.search.dates import closeness, times_in
 from session_memory.store.search.index import ConversationTable
 from session_memory.store.search.query import MOST_PARTS, STOP_WORDS, Query, contains, parse, relaxed
 from session_memory.store.search.ranking import conversation_scores, entry_score, idf, length_norms
-from session_memory.store.search.snippet import CHARACTERS, excerpts, merged, snippet
+from session_memory.store.search.search import SNIPPET_CHARACTERS, excerpts, merged, snippet
 from session_memory.store.search.terms import Terms, indexable
 from session_memory.store.sqlite.search_index import terms_of
 
@@ -174,7 +174,7 @@ def test_a_snippet_is_where_most_of_the_words_are(terms):
     shown, marks = snippet(excerpt, weights, terms.spans)
     assert [shown[start:end] for start, end in marks] == ["cat", "mat", "cat"]
     assert "‹with› another cat" in shown
-    assert len(shown) <= CHARACTERS + 2
+    assert len(shown) <= SNIPPET_CHARACTERS + 2
 
 
 def test_a_short_text_is_its_own_snippet(terms):

@@ -15,9 +15,8 @@ from share import some
 from store_scene import EVERYTHING, Scene, put, said, state, tool
 from team_scene import AS_IT_IS, PROJECT, Member, Team, memory
 
-from session_memory.store.postgres.activity import machines_of, recent_sessions
 from session_memory.store.postgres.connection import TeamError, connect
-from session_memory.store.postgres.engine import TeamStore
+from session_memory.store.postgres.engine import TeamStore, machines_of, recent_sessions
 from session_memory.store.postgres.memories import TeamMemories, push_memories
 from session_memory.store.postgres.push import TeamPush
 from session_memory.store.sqlite.memory_index import MemoryFilter

@@ -14,9 +14,9 @@ from team_scene import AS_IT_IS, Team, memory
 from session_memory.store.postgres.connection import TeamError, connect
 from session_memory.store.postgres.engine import TeamStore
 from session_memory.store.postgres.memories import TeamMemories, push_memories
-from session_memory.store.postgres.postings import packed
 from session_memory.store.postgres.push import TeamPush
 from session_memory.store.postgres.schema import add_member, remove_member
+from session_memory.store.postgres.session_push import packed
 from session_memory.store.sqlite.memory_index import MemoryFilter
 from session_memory.store.values import Filter
 

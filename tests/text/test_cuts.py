@@ -25,7 +25,7 @@ from session_memory.runtimes import runtime
 from session_memory.settings.compiled import Settings
 from session_memory.settings.homes import person_home
 from session_memory.store.ingest import extract
-from session_memory.store.search.snippet import excerpts
+from session_memory.store.search.search import excerpts
 from session_memory.text.sanitize import beginning, for_people, shortened
 from session_memory.transcripts.entries import Session
 from session_memory.transcripts.gate import describe

@@ -22,8 +22,7 @@ from ...text.timestamps import now_milliseconds
 from ..sqlite.engine import SqliteStore
 from ..sqlite.unchanged import RETRY_MILLISECONDS
 from ..values import Batch, FileState, UnreadFile
-from .extract import Extract, Extractor
-from .file_state import advanced, begun, is_beginning, is_unchanged
+from .extract import Extract, Extractor, advanced, begun, is_beginning, is_unchanged
 from .read_ahead import ReadAhead
 from .sources import FOREIGN, SourceDirectory, SourceFile, Unreadable
 

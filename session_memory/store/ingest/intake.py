@@ -20,7 +20,7 @@ from ...transcripts.reader import USER_RANK
 from ..location import Archives, StoreLocation
 from ..sqlite.engine import SqliteStore
 from ..values import Batch, FileState, NewEntry, NewTool, UnreadFile, key_of
-from .file_state import is_unchanged
+from .extract import is_unchanged
 from .ingestion import BATCH_BYTES, Ingestion, IngestReport, Progress
 from .sources import SourceDirectory, SourceFile
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 import time
 from array import array
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...text.format import counted
 from ..search.search import search
@@ -16,6 +16,7 @@ from ..values import ITEM_BITS, TOOL_ROLE, Conversation, Counts, Filter, Hits, S
 from .connection import (
     ANSWER_SECONDS,
     CONNECT_SECONDS,
+    NOW,
     PATIENCE_SECONDS,
     WAIT_SECONDS,
     TeamError,
@@ -24,15 +25,24 @@ from .connection import (
     explained,
     place_of,
 )
-from .rows import CONVERSATIONS, IS_SOUND, ITEMS, NUMBERS, conversation_of, entry_of, where, where_session
+from .rows import (
+    CONVERSATIONS,
+    IS_SOUND,
+    ITEMS,
+    NUMBERS,
+    conversation_of,
+    entry_of,
+    labels,
+    time_in,
+    where,
+    where_session,
+)
 from .schema import check_member
 from .search_index import PostgresSearchIndex, TeamTables
 
-TYPE_CHECKING = False
-
-
 if TYPE_CHECKING:
     from .connection import TeamConnection
+    from .push import TeamPush
 
 ALIVE_SECONDS = 1.0  # after which a connection that was kept is taken to be gone
 _READ_ITEMS = 1000  # of a conversation, at a time
@@ -169,8 +179,6 @@ class TeamPool:
             store.close()
 
     def _had(self, url: str) -> TeamStore:
-        from .engine import TeamStore
-
         with self._lock:
             silent, until, why = self._silence
             if url == silent and (seconds := round(until - time.monotonic())) > 0:
@@ -188,3 +196,66 @@ class TeamPool:
 
     def _note(self, url: str, error: UnreachableTeamError) -> None:
         self._silence = (url, time.monotonic() + SILENCE_SECONDS, str(error))
+
+
+LATELY_HOURS = 48  # by the server's clock, since a session was pushed to
+MOST_SESSIONS = 200
+LAST_ITEMS = 60
+TEXT_CHARACTERS = 2000
+_PROJECTS = (
+    "WHERE s.project = ANY(%s) AND NOT (s.owner = current_user AND s.machine = %s) "
+    f"AND s.pushed_at > {NOW} - {LATELY_HOURS * 3_600_000}"
+)
+
+
+class RecentSession(NamedTuple):
+    """A session of another member or machine: its number in the team, `who` as in ann@laptop, its project, id, title
+    and branch, and the last of its items, in order."""
+
+    id: int
+    who: str
+    project: str
+    session_id: str
+    title: str
+    branch: str
+    items: tuple[StoredEntry, ...]
+
+
+def recent_sessions(team: TeamPush, projects: Iterable[str]) -> list[RecentSession]:
+    """Return the sessions that were pushed lately by others, the latest first. Raises TeamError."""
+    sql = (
+        "SELECT s.id, s.owner || '@' || s.machine, s.project, s.session_id, s.title, s.branch FROM session AS s "
+        f"{_PROJECTS} ORDER BY s.pushed_at DESC LIMIT {MOST_SESSIONS}"
+    )
+    of_sessions = f"i.session = ANY(%s) AND i.number >= s.next_number::bigint - {LAST_ITEMS}"
+    last = f"{ITEMS} WHERE {of_sessions} ORDER BY i.session, i.number"
+    with explained(team.url, team.connection):
+        cursor = team.connection.cursor(binary=True)
+        sessions = cursor.execute(sql, (list(projects), team.machine)).fetchall()
+        items: dict[int, list[StoredEntry]] = {}
+        for row in cursor.execute(last, ([id for id, *_ in sessions],)):
+            one = entry_of(row)
+            text = one.text[:TEXT_CHARACTERS]
+            items.setdefault(one.id >> ITEM_BITS, []).append(one._replace(text=text))
+    return [RecentSession._make((*labels(session), tuple(items.get(session[0], ())))) for session in sessions]
+
+
+class TeamMachine(NamedTuple):
+    """A machine: `who` as in ann@laptop, the time of its last push (milliseconds since the epoch, None: never), its
+    version of session-memory, and how many of its sessions the asking member may read."""
+
+    who: str
+    pushed_at: int | None
+    program: str
+    sessions: int
+
+
+def machines_of(store: TeamStore) -> list[TeamMachine]:
+    """Return all machines, in the order of their names. Raises TeamError."""
+    sql = f"""
+        SELECT m.owner || '@' || m.name, {time_in("m.pushed_at")}, m.program,
+            (SELECT count(*) FROM session AS s WHERE s.owner = m.owner AND s.machine = m.name)
+        FROM machine AS m ORDER BY 1
+    """
+    with store.asking():
+        return [TeamMachine._make(labels(row)) for row in store.connection.execute(sql)]

@@ -17,9 +17,10 @@ from ..sqlite.search_index import terms_of
 from ..values import ITEM_BITS
 from .connection import NOW, explained
 from .engine import TeamStore
-from .postings import clipped, items_of
 from .push import TeamPush
 from .rows import labels, time_in
+from .search_index import items_of
+from .session_push import clipped
 
 MOST_DOUBTS = 20
 MOST_HAVING = 20_000  # memories that have a term: the newest

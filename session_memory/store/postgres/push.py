@@ -16,10 +16,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..search.terms import Terms
 from ..sqlite.search_index import terms_of
 from .connection import ANSWER_SECONDS, NOW, TeamError, connect, cut, explained, place_of
-from .postings import packed, unpacked
 from .rows import NUMBERS
 from .schema import check_member
-from .session_push import PreparedBatch, PreparedSession, PushedSession, SessionPush, SharedSession, prepared, storable
+from .session_push import (
+    PreparedBatch,
+    PreparedSession,
+    PushedSession,
+    SessionPush,
+    SharedSession,
+    packed,
+    prepared,
+    storable,
+    unpacked,
+)
 
 if TYPE_CHECKING:
     from .connection import TeamConnection

@@ -6,20 +6,21 @@ segments that have a term. docs/use/team.md says why, and what else was measured
 
 from __future__ import annotations
 
+import re
 import sys
 from array import array
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...text.sanitize import plain
 from ..search.index import ConversationRange, ConversationTable, Scope, TextStart
+from ..search.postings import both, either, without
 from ..search.ranking import length_norms
 from ..search.terms import Terms
 from ..sqlite.search_index import terms_of
 from ..values import ITEM_BITS, TOOL_ROLE, Conversation, Filter, StoredEntry
-from .postings import ID_BYTES, clipped, items_of, unpacked
 from .rows import (
     CONVERSATIONS,
     IS_SOUND,
@@ -33,6 +34,7 @@ from .rows import (
     where,
     where_session,
 )
+from .session_push import ID_BYTES, clipped, unpacked
 
 if TYPE_CHECKING:
     from .connection import TeamConnection
@@ -295,3 +297,44 @@ def _table(connection: TeamConnection) -> ConversationTable:
 def _segments(connection: TeamConnection) -> dict[int, frozenset[int]]:
     sql = "SELECT segment, array_agg(id) FROM session GROUP BY segment"
     return {segment: frozenset(ids) for segment, ids in connection.cursor(binary=True).execute(sql)}
+
+
+PostingsOf = Callable[[str, bool, list[int] | None], list[int]]
+
+_TOKEN = re.compile(r'"(?P<word>[^"]*)"(?P<prefix> \*)?|(?P<sign>AND|OR|NOT|\(|\))')
+_ALL_OF = re.compile(r'"[^"]*"(?: AND "[^"]*"(?! \*))+')
+_JOINED = {"AND": both, "OR": either, "NOT": without}
+
+
+def items_of(expression: str, terms: Terms, postings: PostingsOf) -> list[int]:
+    """Return the items that match an expression, in order."""
+
+    def rarest_first(words: re.Match[str]) -> str:
+        """Order words that are all required so that joining them is cheap."""
+        each = words[0].split(" AND ")
+        return " AND ".join(sorted(each, key=lambda word: len(postings(terms.of_word(word[1:-1]), False, None))))
+
+    tokens = list(_TOKEN.finditer(_ALL_OF.sub(rarest_first, expression)))
+    if len(tokens) == 1:
+        return postings(terms.of_word(tokens[0]["word"]), bool(tokens[0]["prefix"]), None)
+    return _joined(tokens, 0, terms, postings)[0]
+
+
+def _joined(tokens: list[re.Match[str]], at: int, terms: Terms, postings: PostingsOf) -> tuple[list[int], int]:
+    """Return the items of the expression from `at` up to the end or a closing parenthesis, and the position behind it.
+    An expression has one kind of operator, so that no precedence is needed."""
+    found: list[int] = []
+    sign = "OR"
+    while at < len(tokens) and tokens[at]["sign"] != ")":
+        token = tokens[at]
+        if token["sign"] in _JOINED:
+            sign = token["sign"]
+        else:
+            if token["sign"] == "(":
+                one, at = _joined(tokens, at + 1, terms, postings)
+            else:
+                among = found if sign != "OR" else None
+                one = postings(terms.of_word(token["word"]), bool(token["prefix"]), among)
+            found = _JOINED[sign](found, one)
+        at += 1
+    return found, at
