@@ -7,6 +7,8 @@ into directories, and opens, checks and reads a file. The entries in `hooks/` lo
     in HEAD_BYTES: the interpreter's magic number, as a .pyc does, then (code of bundle_finder, contents), marshalled
     the codes of each group of modules, marshalled as one tuple, of which only the groups are read that are imported
 
+What a module computes as PREBUILT is computed by the install: the code has its value.
+
 An interpreter with another magic number does not load it, nor if it is cut off. A module whose source has another size
 or mtime by now is loaded from its source, as all of them are in a plugin or a checkout.
 """
@@ -15,6 +17,7 @@ from __future__ import annotations
 
 import ast
 import marshal
+from importlib import import_module
 from importlib.machinery import ExtensionFileLoader
 from importlib.util import MAGIC_NUMBER, find_spec, resolve_name
 
@@ -130,10 +133,14 @@ class _Source:
         return found
 
     def code(self) -> CodeType:
-        """Return the code of the module without docstrings, annotations of functions and line numbers, two fifths of
-        its bytes; and without its `from __future__ import annotations`, which is a flag of the compiler here: each such
-        statement would import the module `__future__`, 0.1 ms the first time."""
+        """Return the code of the module with the value of its PREBUILT, without docstrings, annotations of functions
+        and line numbers, two fifths of its bytes; and without its `from __future__ import annotations`, which is a flag
+        of the compiler here: each such statement would import the module `__future__`, 0.1 ms the first time."""
         self._tree.body = [node for node in self._tree.body if not _is_future_import(node)]
+        for made in self._tree.body:
+            if isinstance(made, ast.Assign) and ast.unparse(made.targets[0]) == "PREBUILT":
+                value = marshal.dumps(import_module(self.module[0]).PREBUILT)
+                made.value = ast.parse(f"__import__('marshal').loads({value!r})", mode="eval").body
         for node in ast.walk(self._tree):
             if isinstance(node, ast.FunctionDef):
                 node.returns = None

@@ -93,6 +93,14 @@ def test_what_finds_collisions_is_in_the_bundle_too(program, plain):
     assert list((program.root / "session_memory").rglob("*.pyc")) == []
 
 
+def test_what_a_module_computes_for_every_prompt_is_in_the_bundle_computed(program, plain):
+    (program.root / "session_memory" / "text" / "secrets" / "rules.tsv").unlink()
+    plain.session(*exchange("log in with password: hunter2x and ghp_" + "aB3dE6gH9j" * 4, "hi"))
+    text = told(plain.run(program=program.root))
+    assert "[redacted: password]" in text
+    assert "aB3dE6gH9j" not in text
+
+
 def test_the_bundle_is_for_its_user_alone(program):
     assert program.bundle.stat().st_mode & 0o777 == 0o600
 
