@@ -45,7 +45,7 @@ _GROUPS = (
     ("activity.state",), ("activity.actions",), ("activity.call_log",), ("hooks.tool_call",),
     ("transcripts.lines",), ("transcripts.mirror",),
     *[(f"runtimes.{name}",) for name in _RUNTIMES],
-    ("activity.updates",),
+    ("text.sanitize",), ("activity.updates",),
     (
         "activity.forks", "activity.report", "activity.new_entries", "activity.update_text",
         "runtimes.claude.records",
@@ -54,7 +54,7 @@ _GROUPS = (
     *[(f"runtimes.{name}.records",) for name in _RUNTIMES],
     ("runtimes.gemini.mirrors",), ("runtimes.opencode.mirrors",), ("transcripts.project_folders",),
     ("activity.prompt_memories",), ("activity.collisions.git",),
-    ("text.shell_effects",),
+    ("text.shell_effects",), ("hooks.session_start", "hooks.upkeep_start"),
 )  # fmt: skip
 
 

@@ -80,6 +80,16 @@ def test_all_that_a_prompt_loads_of_ours_is_in_the_bundle(program, plain):
     assert list((program.root / "session_memory").rglob("*.pyc")) == []
 
 
+def test_so_is_all_that_a_start_of_a_session_loads(program, plain):
+    (plain.root / ".session-memory").mkdir(exist_ok=True)
+    (plain.root / ".session-memory" / "config.yaml").write_text("upkeep: off\n")
+    plain.run("session_start", program=program.root, hook_event_name="SessionStart", source="startup")
+    for directory in list(program.root.rglob("__pycache__")):
+        shutil.rmtree(directory)
+    plain.run("session_start", program=program.root, hook_event_name="SessionStart", source="startup")
+    assert list((program.root / "session_memory").rglob("*.pyc")) == []
+
+
 def test_what_finds_collisions_is_in_the_bundle_too(program, plain):
     for directory in list(program.root.rglob("__pycache__")):
         shutil.rmtree(directory)
