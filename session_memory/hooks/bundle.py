@@ -1,8 +1,9 @@
 """Bundle of the modules that a prompt loads: one file of code objects, made by an install.
 
 It stays for 0.19 x of a bare start in a prompt with nothing to report (`quiet-50`: 0.86 instead of 1.05), and 0.28 x if
-the sessions are of seven runtimes (`many-quiet-50`: 1.01 instead of 1.29): for each of 24 to 34 modules Python looks
-into directories, and opens, checks and reads a file. The entries in `hooks/` load the bundle, which holds
+the sessions are of seven runtimes (`many-quiet-50`: 1.01 instead of 1.29) or one starts (`session-start`: 1.01 instead
+of 1.29): for each of 24 to 34 modules Python looks into directories, and opens, checks and reads a file. The entries in
+`hooks/` load the bundle, which holds
 
     in HEAD_BYTES: the interpreter's magic number, as a .pyc does, then (code of bundle_finder, contents), marshalled
     the codes of each group of modules, marshalled as one tuple, of which only the groups are read that are imported
@@ -45,11 +46,8 @@ _GROUPS = (
     ("activity.state",), ("activity.actions",), ("activity.call_log",), ("hooks.tool_call",),
     ("transcripts.lines",), ("transcripts.mirror",),
     *[(f"runtimes.{name}",) for name in _RUNTIMES],
-    ("text.sanitize",), ("activity.updates",),
-    (
-        "activity.forks", "activity.report", "activity.new_entries", "activity.update_text",
-        "runtimes.claude.records",
-    ),
+    ("activity.updates",), ("runtimes.claude.records",), ("text.sanitize",),
+    ("activity.forks", "activity.report", "activity.new_entries", "activity.update_text"),
     ("system.git",), ("activity.collisions",),
     *[(f"runtimes.{name}.records",) for name in _RUNTIMES],
     ("runtimes.gemini.mirrors",), ("runtimes.opencode.mirrors",), ("transcripts.project_folders",),
