@@ -51,8 +51,7 @@ def archive_when_written(context: Context) -> None:
     runtime = context.runtime
     runtime.refresh(context.config_dir)  # at once: Gemini's next start may delete a chat
     wait_until_quiet(context.own_path)
-    runtime.refresh(context.config_dir)
-    context.runtime.refresh(context.config_dir, everything=True)
+    runtime.refresh(context.config_dir, everything=True)
     privacy = Privacy(environment(), context.home)
     settle(context.home.conversations_dir, privacy)
     name = context.session if context.home.sessions_dir else ""

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
+    from ..settings.homes import Home
     from ..transcripts.entries import ToolUse
     from .install import Install
     from .records import Records
@@ -370,6 +371,10 @@ class CopiedSessions(Runtime):
 
     def copies_root(self, config_dir: str) -> str:
         """Return the directory of the copies of the sessions in `config_dir`."""
+        return f"{self.home_of(config_dir).state_dir}/{self.name}"
+
+    def home_of(self, config_dir: str) -> Home:
+        """Return whose sessions are in `config_dir`."""
         from ..settings.homes import environment, runtime_home
 
-        return f"{runtime_home(config_dir, self.USUAL_DIR, environment()).state_dir}/{self.name}"
+        return runtime_home(config_dir, self.USUAL_DIR, environment())

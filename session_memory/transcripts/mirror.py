@@ -9,6 +9,9 @@ being written when a process was killed: they are removed and read again. A dele
 
 A mirror may also be a copy of a compressed transcript. It has no marks: the state that is kept with the mirrors names
 it (`copied`), and what could not be read (`unread`), by paths relative to their directory.
+
+No mirror holds a secret, nor what was said in an excluded session: of that it has ids and times alone, by which a
+fork's copies are known.
 """
 
 from __future__ import annotations
@@ -22,20 +25,34 @@ from ..system.files import (
     open_private,
     open_regular,
     os,
+    path_stamp,
     read_at,
     read_whole,
     write_atomically,
 )
-from ..system.json import decode, encode, sealed, unsealed
+from ..system.json import decode, encode, objects_in, sealed, unsealed
 from .lines import last_line_end, windows_backward
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
     from typing import Any
 
-    Mark = dict[str, Any]
+    from ..settings.homes import Home
 
+    Mark = dict[str, Any]
+    Record = dict[str, Any]
+
+EXCLUDED = "[excluded]"  # in place of what was said in an excluded session
+_IDS = ("id", "Id", "ID", "Hash")  # how the keys end of what is compared, and so never changed
+_LONGEST_NAMED = 200  # characters of a text that may be a secret by its key alone, such as `password`
+_OF_ROW = ("msg_", "prt_", "ses_")  # how OpenCode's ids begin
+# Further keys whose texts tell nothing of what was said, and titles: a rule may name one.
+_NOT_SAID = frozenset((
+    "type", "role", "kind", "status", "time", "timestamp", "startTime", "finish", "model", "tool", "name", "mime",
+    "cwd", "directory", "$rewindTo", "source", "thread_source", "originator", "cli_version", "server", "title",
+    "summary",
+))  # fmt: skip
 _MARK = b'{"type": "mirrored", "mark": '
 _STATE_FILE = ".state/mirrored"  # in a folder: replacing it would change the time of the one that lists the mirrors
 _LOCK_FILE = ".lock"
@@ -63,38 +80,104 @@ def update_mirrors(
         os.close(held)
 
 
+class Exclusion:
+    """The rules of a home: of which sessions a mirror holds nothing that was said. `stamps` change with them."""
+
+    def __init__(self, home: Home) -> None:
+        self._home = home
+        self.stamps = [path_stamp(path) for path in (home.config_file, *home.rules_files)]
+
+    def hides(self, directory: str, *names: str) -> bool:
+        """Check if a session is excluded that was started in `directory` and goes by any of `names`."""
+        from ..settings.homes import environment, settings_above
+
+        if not self._home.settings().has_rules and not settings_above(directory, self._home):
+            return False
+        from ..settings.privacy import Privacy
+
+        return Privacy(environment(), self._home).rule(directory, *[name for name in names if name]).ignore
+
+
+def copy_of(value: Any, is_excluded: bool) -> Any:
+    """Return a record as a mirror may hold it: without secrets, and without all that was said if its session
+    `is_excluded`."""
+    from ..text.secrets import redact  # not loaded by a prompt that has nothing to add
+
+    return _changed(value, "", is_excluded, redact)
+
+
+def _changed(value: Any, key: str, is_excluded: bool, redact: Callable[[str], str]) -> Any:
+    """Return the same of a part of a record that lies under `key`."""
+    if isinstance(value, dict):
+        return {name: _changed(one, name, is_excluded, redact) for name, one in value.items()}
+    if isinstance(value, list):
+        return [_changed(one, key, is_excluded, redact) for one in value]
+    if not isinstance(value, str) or not value or key.endswith(_IDS) or value.startswith(_OF_ROW):
+        return value
+    if is_excluded and key not in _NOT_SAID:
+        return EXCLUDED
+    found = redact(value)
+    if value.startswith("{"):  # the arguments of a call, as JSON in a string
+        try:
+            found = redact(encode(_changed(decode(value), key, is_excluded, redact)))
+            return found if decode(found) != decode(value) else value
+        except ValueError:
+            return redact(value)
+    named = redact(f"{key}={value}") if found == value and len(value) < _LONGEST_NAMED else ""
+    return named[len(key) + 1 :] if named.startswith(f"{key}=") else found
+
+
 class Mirror:
-    """The mirror at `path`, opened for appending; `mark` is its last one, empty if there is none yet.
+    """The mirror at `path`, opened for appending; `mark` is its last one, empty if there is none yet. `is_excluded`
+    says that its session is. If it was not before, all that was said is removed; if it is no more, the mirror begins
+    anew.
 
     Use it in a `with` block, in one process at a time (see `lock_path`). Raises OSError.
     """
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, is_excluded: bool = False) -> None:
         self._path = path
+        self._is_excluded = is_excluded
         self.mark: Mark = {}
         self._descriptor = -1
         self._end = 0
 
     def __enter__(self) -> Mirror:
-        try:
-            descriptor = open_regular(self._path)
-        except FileNotFoundError:
-            return self
-        try:
-            size = os.fstat(descriptor).st_size
-            self._end, self.mark = _last_mark(descriptor, size)
-        finally:
-            os.close(descriptor)
-        if self._end < size:
+        size, self._end, self.mark = _state_of(self._path)
+        was_excluded = bool(self.mark.get("is_excluded"))
+        if self._end and was_excluded and not self._is_excluded:
+            self._end, self.mark = 0, {}
+        elif self._end and self._is_excluded and not was_excluded:
+            self._blank()
+        elif self._end < size:
             self._open()
             os.ftruncate(self._descriptor, self._end)
         return self
 
-    def append(self, lines: Iterable[bytes], mark: Mark, modified: int) -> int:
-        """Add `lines`, which have no line feeds, and `mark`. Returns the number of bytes. The session was written to
-        at `modified`, in milliseconds since the epoch, and so is the file. Raises OSError: then nothing was added."""
+    def _blank(self) -> None:
+        """Remove all that was said, up to the last mark."""
+        lines = read_whole(self._path)[: self._end].splitlines()
+        self.mark["is_excluded"] = True
+        said = [
+            encode(copy_of(record, True)).encode() for line in lines if not is_mark(line) for record in objects_in(line)
+        ]
+        content = b"\n".join([*said, _marked(self.mark), b""])
+        modified = os.stat(self._path).st_mtime_ns
+        write_atomically(self._path, content)
+        os.utime(self._path, ns=(modified, modified))
+        self._end = len(content)
+
+    def append(self, records: Iterable[Record | bytes], mark: Mark, modified: int) -> int:
+        """Add a line for each of `records` (or a line that cannot be read, as it is), and `mark`. Returns the number of
+        bytes. The session was written to at `modified`, in milliseconds since the epoch, and so is the file. Raises
+        OSError: then nothing was added."""
+        if self._is_excluded:
+            mark["is_excluded"] = True
+        lines = [one if isinstance(one, bytes) else encode(copy_of(one, self._is_excluded)).encode() for one in records]
         content = b"\n".join([*lines, _marked(mark), b""])
         self._open()
+        if not self._end:
+            os.ftruncate(self._descriptor, 0)
         os.lseek(self._descriptor, self._end, 0)
         try:
             written = 0
@@ -128,8 +211,7 @@ def empty(path: str) -> bool:
         is_copy = path[len(root) + 1 :] in read_state(root).get("copied", {})
         folder = path.removesuffix(".jsonl")
         for one in (path, *[f"{folder}/{name}" for name in names_in(folder) if name.endswith(".jsonl")]):
-            with Mirror(one) as mirror:
-                mark = mirror.mark
+            mark = mark_of(one)
             if not mark and not is_copy:
                 return False
             modified = os.stat(one).st_mtime_ns
@@ -144,6 +226,25 @@ def empty(path: str) -> bool:
 def is_mirror(path: str) -> bool:
     """Check if the transcript at `path` is a mirror."""
     return is_file(path) and bool(_root_of(path))
+
+
+def gone(root: str) -> list[str]:
+    """Return the mirrors below `root` of sessions that the runtime has deleted, by relative path."""
+    found: list[str] = read_state(root).get("gone", [])
+    return found
+
+
+def remove_gone(root: str, stored: Mapping[str, int]) -> None:
+    """Delete those that the store has whole: `stored` tells how many bytes it has of the one at a path below `root`.
+    Those of sub-agents go with their session's."""
+    for key in gone(root):
+        path, session = f"{root}/{key}", f"{root}/{key}".rpartition("/")[0] + ".jsonl"
+        try:
+            is_done = not is_file(session) if key.count("/") > 1 else stored.get(key, -1) >= os.stat(path).st_size
+            if is_done or mark_of(path).get("is_excluded"):
+                os.unlink(path)
+        except OSError:  # it is gone already
+            continue
 
 
 def unread(root: str) -> list[tuple[str, str]]:
@@ -193,6 +294,24 @@ def _root_of(path: str) -> str:
 
 def _marked(mark: Mark) -> bytes:
     return _MARK + encode(mark).encode() + b"}"
+
+
+def mark_of(path: str) -> Mark:
+    """Return the last mark of the mirror at `path`; empty if there is none. Raises OSError."""
+    return _state_of(path)[2]
+
+
+def _state_of(path: str) -> tuple[int, int, Mark]:
+    """Return the size of a mirror, the offset behind its last mark, and what that says. Raises OSError."""
+    try:
+        descriptor = open_regular(path)
+    except FileNotFoundError:
+        return 0, 0, {}
+    try:
+        size = os.fstat(descriptor).st_size
+        return size, *_last_mark(descriptor, size)
+    finally:
+        os.close(descriptor)
 
 
 def _last_mark(descriptor: int, size: int) -> tuple[int, Mark]:

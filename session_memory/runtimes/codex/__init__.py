@@ -61,9 +61,11 @@ class Codex(CopiedSessions):
     def refresh(self, config_dir: str, everything: bool = False) -> None:
         """Update the copies of compressed and archived rollouts, but not for a prompt, which does not want them."""
         if everything and is_directory(self.transcripts_dir(config_dir)):
+            from ...transcripts.mirror import Exclusion
             from .copies import bring_up_to_date
 
-            bring_up_to_date(config_dir, self.copies_dir(config_dir), self.place_of)
+            exclusion = Exclusion(self.home_of(config_dir))
+            bring_up_to_date(config_dir, self.copies_dir(config_dir), exclusion, self.place_of)
 
     def place_of(self, file: str) -> str:
         """Return the folder of its day: `rollout-2026-11-20T10-00-00-<id>.jsonl` lies in `2026/11/20/`."""

@@ -15,11 +15,14 @@ from ...system.files import (
     path_stamp,
     replace,
 )  # fmt: skip
-from ...transcripts.mirror import keep_state, read_state, update_mirrors
+from ...system.json import as_object, as_string, decode_line, encode, objects_in
+from ...transcripts.mirror import copy_of, keep_state, read_state, update_mirrors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Iterator
+
+    from ...transcripts.mirror import Exclusion
 
     Stamps = dict[str, list[int]]
     PlaceOf = Callable[[str], str]
@@ -28,13 +31,13 @@ COMPRESSED = ".zst"
 SESSIONS, _ARCHIVED = "sessions", "archived_sessions"
 
 
-def bring_up_to_date(config_dir: str, root: str, place_of: PlaceOf) -> None:
+def bring_up_to_date(config_dir: str, root: str, exclusion: Exclusion, place_of: PlaceOf) -> None:
     """Make the copies below `root` that are missing, and removes those that are not wanted any more. `place_of` says
     where an archived rollout lay, by its name. What is damaged is noted, and what cannot be done now is left for the
     next time. Without a library for zstd nothing is read that is compressed."""
     paths = {**_archived(config_dir, place_of), **_compressed(f"{config_dir}/{SESSIONS}")}
     wanted = {key: path_stamp(path) for key, path in paths.items()}
-    copied, unread = _done(root)
+    copied, unread = _done(root, exclusion)
     if wanted == {**copied, **{key: stamp for key, (stamp, _) in unread.items()}}:
         return
     from ...system.zstd import can_decompress  # not loaded where nothing is to be done: lists of sessions ask each time
@@ -43,41 +46,43 @@ def bring_up_to_date(config_dir: str, root: str, place_of: PlaceOf) -> None:
         wanted = {key: stamp for key, stamp in wanted.items() if not paths[key].endswith(COMPRESSED)}
         if wanted == copied:
             return
-    update_mirrors(root, lambda: _update(config_dir, root, paths, wanted))
+    update_mirrors(root, lambda: _update(config_dir, root, exclusion, paths, wanted))
 
 
-def _update(config_dir: str, root: str, paths: dict[str, str], wanted: Stamps) -> None:
+def _update(config_dir: str, root: str, exclusion: Exclusion, paths: dict[str, str], wanted: Stamps) -> None:
     """Return the same under the lock. Raises OSError where no state can be written."""
     from ...system.zstd import DamagedFileError
 
-    copied, noted = _done(root)
+    copied, noted = _done(root, exclusion)
     unread = {key: one for key, one in noted.items() if wanted.get(key) == one[0]}
-    for key in copied.keys() - wanted.keys():
+    for key in read_state(root).get("copied", {}).keys() - wanted.keys():
         _remove(f"{root}/{key}")
     copied = {key: stamp for key, stamp in copied.items() if key in wanted}
     for key, stamp in wanted.items():
         if copied.get(key) == stamp or key in unread:
             continue
         try:
-            _copy(paths[key], f"{root}/{key}", stamp)
+            _copy(paths[key], f"{root}/{key}", exclusion, stamp)
             copied[key] = stamp
         except DamagedFileError as error:
             unread[key] = stamp, str(error)
         except OSError:  # it is gone, or there is no room
             continue
     damaged = {key + COMPRESSED: noted for key, noted in unread.items()}
-    keep_state(root, {"sessions": f"{config_dir}/{SESSIONS}", "copied": copied, "unread": damaged})
+    state = {"sessions": f"{config_dir}/{SESSIONS}", "copied": copied, "unread": damaged, "rules": exclusion.stamps}
+    keep_state(root, state)
 
 
-def _done(root: str) -> tuple[Stamps, dict[str, tuple[list[int], str]]]:
-    """Return of what there are copies, and what could not be read and why, each with its stamp."""
+def _done(root: str, exclusion: Exclusion) -> tuple[Stamps, dict[str, tuple[list[int], str]]]:
+    """Return of what there are copies by these rules, and what could not be read and why, each with its stamp."""
     state = read_state(root)
-    copied = {key: stamp for key, stamp in state.get("copied", {}).items() if is_file(f"{root}/{key}")}
+    is_current = state.get("rules") == exclusion.stamps
+    copied = {key: stamp for key, stamp in state.get("copied", {}).items() if is_current and is_file(f"{root}/{key}")}
     unread = state.get("unread", {}).items()
     return copied, {key.removesuffix(COMPRESSED): (stamp, why) for key, (stamp, why) in unread}
 
 
-def _copy(path: str, copy: str, stamp: list[int]) -> None:
+def _copy(path: str, copy: str, exclusion: Exclusion, stamp: list[int]) -> None:
     """Write what the rollout at `path` holds to `copy`, whole or not at all. Raises DamagedFileError, OSError."""
     from ...system.zstd import blocks, decompressed
 
@@ -86,9 +91,15 @@ def _copy(path: str, copy: str, stamp: list[int]) -> None:
     try:
         target = open_private(temporary, os.O_WRONLY | os.O_TRUNC)
         try:
-            for block in decompressed(source) if path.endswith(COMPRESSED) else blocks(source):
-                while block:
-                    block = block[os.write(target, block) :]
+            content = decompressed(source) if path.endswith(COMPRESSED) else blocks(source)
+            is_excluded = False
+            for number, line in enumerate(_lines(content)):
+                if not number:
+                    header = as_object(next(iter(objects_in(line)), {}).get("payload"))
+                    is_excluded = exclusion.hides(as_string(header.get("cwd")), as_string(header.get("id")))
+                line = _copied_line(line, is_excluded)
+                while line:
+                    line = line[os.write(target, line) :]
         finally:
             os.close(target)
         os.utime(temporary, ns=(stamp[2], stamp[2]))
@@ -98,6 +109,28 @@ def _copy(path: str, copy: str, stamp: list[int]) -> None:
         raise
     finally:
         os.close(source)
+
+
+def _lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
+    """Yield the lines in blocks, each with its line feed; the last one may have none."""
+    rest = b""
+    for block in blocks:
+        *lines, rest = (rest + block).split(b"\n")
+        for line in lines:
+            yield line + b"\n"
+    if rest:
+        yield rest
+
+
+def _copied_line(line: bytes, is_excluded: bool) -> bytes:
+    """Return a line as the copy has it: the same unless something must not be in it, else as long if that is possible,
+    so that what was read of the rollout before counts as read."""
+    records, unreadable = decode_line(line)
+    kept = [copy_of(record, is_excluded) for record in records]
+    if kept == records and not unreadable:
+        return line
+    text = b"".join([encode(record).encode() for record in kept])
+    return text.ljust(len(line.rstrip(b"\n"))) + line[len(line.rstrip(b"\n")) :]
 
 
 def _compressed(sessions_dir: str) -> dict[str, str]:

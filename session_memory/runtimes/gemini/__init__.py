@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...system.files import is_directory, is_file, path_stamp
 from ...system.json import as_string
-from ...transcripts.mirror import read_state
+from ...transcripts.mirror import Exclusion, read_state
 from ..base import CopiedSessions, ProjectFolders
 from .projects import folder_name
 
@@ -60,12 +60,13 @@ class Gemini(CopiedSessions, ProjectFolders):
         """Update the mirrors, if a chat has changed. What is read for a prompt is bounded."""
         if not is_directory(f"{config_dir}/tmp"):
             return
-        root = self.copies_root(config_dir)
+        home = self.home_of(config_dir)
+        root = f"{home.state_dir}/{self.name}"
         watched = [] if everything else read_state(root).get("watched", [])
         if not watched or any([path_stamp(path) != stamp for path, stamp in watched]):
             from .mirrors import bring_up_to_date
 
-            bring_up_to_date(config_dir, root, everything)
+            bring_up_to_date(config_dir, root, Exclusion(home), everything)
 
     def folder_name(self, directory: str) -> str:
         return folder_name(directory)

@@ -13,10 +13,11 @@ from __future__ import annotations
 from time import time_ns
 
 from ...system.files import make_private_dir, names_in, open_regular, os, path_stamp, read_at, read_whole
-from ...system.json import as_string, decode, encode, objects_in
+from ...system.json import as_string, decode, objects_in
 from ...text.paths import is_name
+from ...text.secrets import redact
 from ...transcripts.cursor import RACY_NANOSECONDS, id_checksum
-from ...transcripts.mirror import Mirror, keep_state, read_state, update_mirrors
+from ...transcripts.mirror import Exclusion, Mirror, keep_state, mark_of, read_state, update_mirrors
 from .projects import CHATS, folder_name, project_root
 from .records import COMPRESSED, CONTEXT, REFERENCED, WHOLE, said, snapshot_id, summary_in, typed
 
@@ -49,14 +50,15 @@ class Source:
         self.parent = parent
 
 
-def bring_up_to_date(config_dir: str, root: str, everything: bool) -> None:
+def bring_up_to_date(config_dir: str, root: str, exclusion: Exclusion, everything: bool) -> None:
     """Add what is new in the chats to the mirrors below `root`: in those that a prompt may be told of, or in all. What
     cannot be read, or is done by another process just now, is left for the next time."""
-    update_mirrors(root, lambda: _refresh(config_dir, root, everything))
+    update_mirrors(root, lambda: _refresh(config_dir, root, exclusion, everything))
 
 
-def _refresh(config_dir: str, root: str, everything: bool) -> None:
-    known = read_state(f"{root}/{_READ}").get("read", {})
+def _refresh(config_dir: str, root: str, exclusion: Exclusion, everything: bool) -> None:
+    before = read_state(f"{root}/{_READ}")
+    known = before.get("read", {}) if before.get("rules") == exclusion.stamps else {}
     listed, sources = _sources(config_dir)
     sources.sort(key=lambda source: source.stamp[2], reverse=True)
     oldest = time_ns() - RECENT_NANOSECONDS
@@ -67,15 +69,31 @@ def _refresh(config_dir: str, root: str, everything: bool) -> None:
             read[source.path] = source.stamp
         elif everything or (number < WATCHED_FILES and source.stamp[2] > oldest):
             try:
-                room -= _add(source, root, MOST_BYTES if everything else room)
+                room -= _add(source, root, exclusion, MOST_BYTES if everything else room)
                 read[source.path] = source.stamp
             except (OSError, ValueError):  # it costs this chat alone, for now
                 left.add(source.path)
     watched = [[path, _settled(path_stamp(path))] for path in listed]
     watched += [[one.path, one.stamp if one.path not in left else []] for one in sources[:WATCHED_FILES]]
     if read != known:
-        keep_state(f"{root}/{_READ}", {"read": read})
-    keep_state(root, {"watched": watched})
+        keep_state(f"{root}/{_READ}", {"read": read, "rules": exclusion.stamps})
+    gone = _without_source(root, sources) if everything else read_state(root).get("gone", [])
+    keep_state(root, {"watched": watched, "gone": gone})
+
+
+def _without_source(root: str, sources: list[Source]) -> list[str]:
+    """Return the mirrors of chats that Gemini has deleted, by their paths below `root`."""
+    files = {source.path.rpartition("/")[2] for source in sources}
+    folders, found = [name for name in names_in(root) if not name.startswith(".")], []
+    for folder in folders:
+        for name in names_in(f"{root}/{folder}"):
+            if not name.endswith(".jsonl"):
+                folders.append(f"{folder}/{name}")
+            else:
+                mark = mark_of(f"{root}/{folder}/{name}")
+                if mark and files.isdisjoint(mark.get("files", ())):
+                    found.append(f"{folder}/{name}")
+    return found
 
 
 def _settled(stamp: list[int]) -> list[int]:
@@ -103,7 +121,7 @@ def _sources(config_dir: str) -> tuple[list[str], list[Source]]:
     return listed, sources
 
 
-def _add(source: Source, root: str, most_bytes: int) -> int:
+def _add(source: Source, root: str, exclusion: Exclusion, most_bytes: int) -> int:
     """Add to the mirror of a chat what is new in a file of it, unless that is more than `most_bytes`. Returns how many
     were read. Raises OSError; ValueError where it cannot be read, or not yet."""
     descriptor = open_regular(source.path)
@@ -116,7 +134,8 @@ def _add(source: Source, root: str, most_bytes: int) -> int:
             folder = f"{folder}/{source.parent}"
         make_private_dir(folder)
         path = f"{folder}/{header['sessionId']}.jsonl"
-        with Mirror(path) as mirror:
+        names = source.parent or header["sessionId"], mark_of(path).get("title", "")
+        with Mirror(path, exclusion.hides(source.directory, *names)) as mirror:
             file, checksum = source.path.rpartition("/")[2], id_checksum(repr(head[:HEAD_BYTES]))
             mark = dict(mirror.mark)
             at, known_head = mark.get("files", {}).get(file, (0, checksum))
@@ -133,9 +152,9 @@ def _add(source: Source, root: str, most_bytes: int) -> int:
                 messages = decode(content.decode("utf-8", "replace")).get("messages")
                 records = [one for one in messages if isinstance(one, dict)] if isinstance(messages, list) else []
             addition = ChatAddition(mark, _mirrored(path) if mark else (), is_again=not at)
-            lines = [encode(record).encode() for record in addition.lines(records)]
+            lines = addition.lines(records)
             if not mirror.mark:
-                lines.insert(0, encode({**header, "cwd": source.directory}).encode())
+                lines.insert(0, {**header, "cwd": source.directory})
             mark["files"] = {**mark.get("files", {}), file: [at + len(content), checksum]}
             if mark != mirror.mark:
                 mirror.append(lines, mark, source.stamp[2] // 1_000_000)
@@ -209,7 +228,7 @@ class ChatAddition:
             self._ids[compressed] = None
             self._note_renamed(record["$set"]["messages"])
             yield {"id": compressed, "timestamp": as_string(record["$set"].get("lastUpdated")), "type": COMPRESSED}
-        if named is not None and named != self._mark.get("title"):
+        if named is not None and (named := redact(named)) != self._mark.get("title"):
             self._mark["title"] = named
             yield {"$set": {"summary": named}}
 
@@ -222,7 +241,7 @@ class ChatAddition:
             text = typed(message) if isinstance(message, dict) and message.get("type") == "user" else ""
             while text and known:
                 prompt = known.pop()
-                if typed(prompt) == text:
+                if typed(prompt) in (text, redact(text)):
                     if message.get("id") != prompt["id"]:
                         self._renamed[as_string(message.get("id"))] = prompt["id"]
                     break

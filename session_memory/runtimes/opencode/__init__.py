@@ -61,19 +61,23 @@ class OpenCode(CopiedSessions, ProjectFolders):
         """Update the mirrors, if the database has changed. What is read for a prompt is bounded."""
         database, storage = f"{config_dir}/{DATABASE}", f"{config_dir}/storage"
         stamps = [path_stamp(database + suffix) for suffix in _STAMPED]
-        root = self.copies_root(config_dir)
+        home = self.home_of(config_dir)
+        root = f"{home.state_dir}/{self.name}"
         if stamps[0][0]:
-            from ...transcripts.mirror import read_state
+            from ...transcripts.mirror import Exclusion, read_state
 
             state = read_state(root)
-            if state.get("stamps") != stamps or (everything and not state.get("is_whole")):
+            exclusion = Exclusion(home)
+            is_behind = not state.get("is_whole") or state.get("rules") != exclusion.stamps
+            if state.get("stamps") != stamps or (everything and is_behind):
                 from .mirrors import bring_up_to_date
 
-                bring_up_to_date(database, storage, root, stamps, everything)
+                bring_up_to_date(database, storage, root, exclusion, stamps, everything)
         if everything and is_directory(f"{storage}/session"):
+            from ...transcripts.mirror import Exclusion
             from .mirrors import take_files
 
-            take_files(database, storage, root)
+            take_files(database, storage, root, Exclusion(home))
 
     def folder_name(self, directory: str) -> str:
         from .rows import folder_name

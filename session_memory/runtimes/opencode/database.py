@@ -133,6 +133,18 @@ class DatabaseReader:
             if isinstance(row[0], str):
                 yield MessageRow(row, session, as_string(last[0]) if last else "")
 
+    def unread(self) -> dict[str, Any]:
+        """Return what is not read, by name: sessions that OpenCode keeps in the tables of a later version alone."""
+        every = _strings(self._connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'"))
+        found: set[str] = set()
+        for table, column, known in (("session_message", "session_id", "message"), ("session_v2", "id", "session")):
+            if table in every:
+                statement = f"SELECT {column} FROM {table} WHERE {column} NOT IN (SELECT {column} FROM {known})"
+                found.update(_strings(self._connection.execute(statement)))
+        are = "session is" if len(found) == 1 else "sessions are"
+        why = f"{len(found)} {are} in tables of a newer OpenCode, which this version does not read: update it"
+        return {"opencode.db": [[], why]} if found else {}
+
     def created(self, message_id: str) -> int | None:
         """Return when a message was made; None where it is gone."""
         row = self._connection.execute("SELECT time_created FROM message WHERE id = ?", (message_id,)).fetchone()

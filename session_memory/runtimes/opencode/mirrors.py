@@ -12,12 +12,13 @@ from time import time_ns
 
 from ...system.files import is_file, names_in, os, status_at
 from ...text.paths import is_name
+from ...text.secrets import redact
 from ...transcripts.cursor import RACY_NANOSECONDS
 from ...transcripts.lines import lines_forward
-from ...transcripts.mirror import Mirror, keep_state, read_state, update_mirrors
+from ...transcripts.mirror import Exclusion, Mirror, keep_state, read_state, update_mirrors
 from .database import DatabaseReader, Error
 from .records import ids_in, is_taken_back, is_unnamed
-from .rows import folder_name, is_final, is_kept, part_data, session_line, taken_back_line, title_line
+from .rows import decoded, folder_name, is_final, is_kept, session_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,19 +34,21 @@ RECENT_MILLISECONDS = 24 * 3600 * 1000  # after which a session is not expected 
 _NOWHERE: Place = ("", "")
 
 
-def bring_up_to_date(database: str, storage: str, root: str, stamps: list[list[int]], everything: bool) -> None:
+def bring_up_to_date(
+    database: str, storage: str, root: str, exclusion: Exclusion, stamps: list[list[int]], everything: bool
+) -> None:  # fmt: skip
     """Add what is new in the database to the mirrors below `root`: in the sessions that a prompt may be told of, or in
     all. `stamps` are those of the database's files before. What cannot be read, or is done by another process just now,
     is left for the next time."""
 
     def work() -> None:
         with DatabaseReader(database) as opened:
-            _Refresh(opened, root, everything).run(stamps, storage)
+            _Refresh(opened, root, exclusion, everything).run(stamps, storage)
 
     update_mirrors(root, work, (Error, OSError))
 
 
-def take_files(database: str, storage: str, root: str) -> None:
+def take_files(database: str, storage: str, root: str, exclusion: Exclusion) -> None:
     """Add what is new in the files of `storage`: of sessions from before there was a database, which it never had. As
     above."""
     from .storage import FileReader, UnimportedSessions
@@ -57,7 +60,7 @@ def take_files(database: str, storage: str, root: str) -> None:
             with DatabaseReader(database) as imported:
                 files.keep_imported({session.id for session in imported.sessions_since(0)})
         with FileReader(storage, files.paths) as opened:
-            refresh = _Refresh(opened, root, True)
+            refresh = _Refresh(opened, root, exclusion, True)
             refresh.add(files.changed)
         files.keep_read(refresh.going_on)
 
@@ -69,9 +72,11 @@ class _Refresh:
     """One time that mirrors are brought up to date. `going_on` are the sessions in which something is not final, or was
     left for later."""
 
-    def __init__(self, database: DatabaseReader, root: str, everything: bool) -> None:
+    def __init__(self, database: DatabaseReader, root: str, exclusion: Exclusion, everything: bool) -> None:
         self._database = database
         self._root = root
+        self._exclusion = exclusion
+        self._have_rules_changed = False
         self._everything = everything
         self._now = time_ns() // 1_000_000
         self._bytes = 0
@@ -81,6 +86,7 @@ class _Refresh:
     def run(self, stamps: list[list[int]], storage: str) -> None:
         """Add to each mirror, and keep what was seen of the database, so that the next time begins there."""
         before = read_state(self._root)
+        self._have_rules_changed = self._everything and before.get("rules") != self._exclusion.stamps
         last = self._database.last_row()
         self.add(self._changed(before))
         if self._everything:
@@ -95,6 +101,8 @@ class _Refresh:
                 "row": last,
                 "going_on": self.going_on,
                 "is_whole": is_whole,
+                "rules": self._exclusion.stamps if self._everything else before.get("rules"),
+                "unread": self._database.unread() if self._everything else before.get("unread", {}),
             },
         )
 
@@ -143,7 +151,9 @@ class _Refresh:
                     os.unlink(path)
 
     def _is_known(self, session: SessionRow) -> bool:
-        """Check that the mirror of a session is from when that was changed last."""
+        """Check that the mirror of a session is from when that was changed last, and from the same rules."""
+        if self._have_rules_changed:
+            return False
         status = status_at(self._path(session))
         return status is not None and status.st_mtime_ns == session.updated * 1_000_000
 
@@ -163,13 +173,17 @@ class _Refresh:
         if session is None or not is_name(session.id):
             return
         path = self._path(session)
-        with Mirror(path) as mirror:
+        above = self._database.parents(session)
+        is_excluded = self._exclusion.hides(above.directory, above.id, above.title, session.id, session.title)
+        with Mirror(path, is_excluded) as mirror:
             if not self._everything:
                 created = (mirror.mark.get("after") or [0])[0]
                 if self._database.count_behind(session.id, created) > PROMPT_MESSAGES:
                     self._leave(session.id)
                     return
             addition = Addition(self._database, session, mirror.mark, path)
+            if is_excluded:
+                addition.mark["is_excluded"] = True
             if addition.lines or addition.mark != mirror.mark:
                 if not self._database.is_same:
                     raise Error("the database is being written to")
@@ -185,19 +199,20 @@ class Addition:
     def __init__(self, database: DatabaseReader, session: SessionRow, mark: dict[str, Any], path: str) -> None:
         self._database = database
         self._session = session
-        self.lines: list[bytes] = [] if mark else [session_line(session)]
+        self.lines: list[dict[str, Any] | bytes] = [] if mark else [session_line(session)]
         self._after: tuple[int, str] = tuple(mark.get("after") or (0, ""))
         self._open: dict[str, list[str]] = dict(mark.get("open") or {})
         self._originals: dict[tuple[int, str], str] | None = None  # read with the first message that is a copy
-        if session.title != mark.get("title", ""):
-            self.lines.append(title_line(session.title))
+        title = redact(session.title)
+        if title != mark.get("title", ""):
+            self.lines.append({"type": "title", "title": title})
         begin = self._taken_back(mark, path)
         self.goes_on = bool(session.reverted[0]) or is_unnamed(session.title)
         self._take(begin)
-        self.mark = {
+        self.mark: dict[str, Any] = {
             "after": list(self._after),
             "open": self._open,
-            "title": session.title,
+            "title": title,
             "reverted": list(session.reverted),
         }
 
@@ -210,7 +225,7 @@ class Addition:
             gone = _first_gone(path, set(self._database.message_ids(self._session.id)))
             begin = min(begin, (gone, "")) if begin[0] and gone else (gone, "") if gone else begin
         if begin[0]:
-            self.lines.append(taken_back_line(*begin))
+            self.lines.append({"type": "taken_back", "message": begin[0], "id": begin[1]})
             self._open = {key: written for key, written in self._open.items() if key < begin[0]}
         return begin
 
@@ -240,7 +255,7 @@ class Addition:
         """Add the parts of a message that are final, between the ids `begin` and `until`, and, where it has ended,
         what it says of itself."""
         written = self._open.pop(message.id, [])
-        rows = [(part_id, part_data(data)) for part_id, data in self._database.parts(message.id)]
+        rows = [(part_id, decoded(data)) for part_id, data in self._database.parts(message.id)]
         originals = self._original_parts(message, [part_id for part_id, _ in rows]) if message.is_copied else []
         texts = []
         for number, (part_id, data) in enumerate(rows):

@@ -27,7 +27,7 @@ class SessionRow:
         """`row` may hold anything: the columns of SQLite take values of every type."""
         self.id, self.parent, self.project, self.directory, self.title = [as_string(text) for text in row[:5]]
         self.created, self.updated = [milliseconds(time) for time in row[5:7]]
-        taken = _decoded(row[7])
+        taken = decoded(row[7])
         self.reverted = (str(taken.get("messageID") or ""), str(taken.get("partID") or ""))
 
 
@@ -36,7 +36,7 @@ class MessageRow:
 
     def __init__(self, row: tuple[Any, ...], session: SessionRow, last_assistant: str) -> None:
         """`last_assistant` is the id of the last message of the model in the session: those before it have ended."""
-        self.id, self.created, self.data = as_string(row[0]), milliseconds(row[1]), _decoded(row[2])
+        self.id, self.created, self.data = as_string(row[0]), milliseconds(row[1]), decoded(row[2])
         self.role = str(self.data.get("role"))
         self.is_copied = self.created < session.created  # by a fork, which is younger than what it begins with
         self.original = ""  # the message that it is a copy of
@@ -50,7 +50,7 @@ class MessageRow:
         """Tell whether the model is done, or was stopped: else more of the turn follows."""
         return self.role == "assistant" and self.is_ended and self.data.get("finish") != "tool-calls"
 
-    def line(self, texts: list[str]) -> bytes:
+    def line(self, texts: list[str]) -> Data:
         """Return the message once it has ended, with what it says of itself and its last `texts`."""
         record: Data = {"type": "message", "id": self.id, "role": self.role}
         if self.data.get("summary") is True:
@@ -63,10 +63,11 @@ class MessageRow:
             **({"error": error.get("name")} if isinstance(error, dict) else {}),
             **({"text": "\n\n".join(texts)} if texts else {}),
         }
-        return _line(record)
+        return record
 
-    def part_line(self, part_id: str, data: Data, original: str) -> bytes:
-        """Return a part of it that is final; `original` is the id of the one that it is a copy of, if it is."""
+    def part_line(self, part_id: str, data: Data, original: str) -> Data | bytes:
+        """Return a part of it that is final; `original` is the id of the one that it is a copy of, if it is. One that
+        cannot be read is a line that is counted as such."""
         record: Data = {"type": "part", "id": part_id, "message": self.id, "role": self.role}
         if self.role == "assistant":
             record["parent"] = str(self.data.get("parentID") or "")
@@ -77,7 +78,7 @@ class MessageRow:
         if self.original:
             record["copied"] = [original, self.original]
         record["data"] = _kept(data)
-        return _line(record) if data else _line(record)[:-1]  # what cannot be read is counted as such
+        return record if data else encode(record).encode()[:-1]
 
 
 def milliseconds(time: object) -> int:
@@ -90,32 +91,15 @@ def folder_name(directory: str) -> str:
     return dashed(directory)[:MOST_CHARACTERS]
 
 
-def session_line(session: SessionRow) -> bytes:
-    """Return the first line of a mirror."""
-    return _line(
-        {
-            "type": "opencode_session",
-            "id": session.id,
-            "directory": session.directory,
-            "parent": session.parent,
-            "time": session.created,
-        }
-    )
-
-
-def title_line(title: str) -> bytes:
-    """Return a title of the session."""
-    return _line({"type": "title", "title": title})
-
-
-def taken_back_line(message_id: str, part_id: str) -> bytes:
-    """Return the line that takes back all from this message on, or from this part of it on."""
-    return _line({"type": "taken_back", "message": message_id, "id": part_id})
-
-
-def part_data(data: str) -> Data:
-    """Return what a part holds; of one that cannot be read, that."""
-    return _decoded(data)
+def session_line(session: SessionRow) -> Data:
+    """Return the first record of a mirror."""
+    return {
+        "type": "opencode_session",
+        "id": session.id,
+        "directory": session.directory,
+        "parent": session.parent,
+        "time": session.created,
+    }
 
 
 def is_kept(data: Data) -> bool:
@@ -153,13 +137,10 @@ def _began(data: Data) -> int:
     return milliseconds(time.get("start")) if isinstance(time, dict) else 0
 
 
-def _decoded(text: object) -> Data:
+def decoded(text: object) -> Data:
+    """Return the object in a column; empty if there is none."""
     try:
         value = decode(text) if isinstance(text, str) else None
     except ValueError:
         value = None
     return value if isinstance(value, dict) else {}
-
-
-def _line(record: Data) -> bytes:
-    return encode(record).encode()

@@ -81,6 +81,9 @@ class FileReader(DatabaseReader):
                 self._insert(session_id, path.split("/")[-2], session)
         return self
 
+    def unread(self) -> dict[str, Any]:
+        return {}
+
     def parts(self, message_id: str) -> list[tuple[str, str]]:
         """Return the parts of a message with what they hold, in order."""
         files = sorted(_files_in(f"{self._storage}/part/{message_id}"))

@@ -16,6 +16,7 @@ from ...system.sqlite import DatabaseError
 from ...text.format import one_line
 from ...text.sanitize import for_people
 from ...text.timestamps import epoch_seconds
+from ...transcripts.mirror import gone, remove_gone
 from ...transcripts.reader import USER_RANK
 from ..location import Archives, StoreLocation
 from ..sqlite.engine import SqliteStore
@@ -36,6 +37,8 @@ def take_in(
         for directory in location.watched:
             if directory.home == home and directory.is_expected():
                 ingestion.scan(directory)
+                if gone(directory.path):
+                    remove_gone(directory.path, {key: state.offset for key, state in store.file_states(home).items()})
         report.add(ingestion.report)
     for archives in location.archives:
         # Listing archives takes a while: do it only if something has changed, or nothing is known yet.

@@ -80,10 +80,11 @@ class SourceDirectory:
             with directory_below(self.confined_to, self.path):
                 pass
         folders_left_out = [] if unreadable is None else unreadable
-        if self.copies:
+        if self._refresh:
             from ...transcripts.mirror import unread
 
-            folders_left_out += [(key, SessionMemoryError(why)) for key, why in unread(self.copies)]
+            left_out = unread(self.copies or self.path)
+            folders_left_out += [(key, SessionMemoryError(why)) for key, why in left_out]
         folders = [""]
         for folder in folders:
             path = f"{self.path}/{folder}"
