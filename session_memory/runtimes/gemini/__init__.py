@@ -6,7 +6,6 @@ from ...system.files import is_directory, is_file, path_stamp
 from ...system.json import as_string
 from ...transcripts.mirror import Exclusion, read_state
 from ..base import CopiedSessions, ProjectFolders
-from .projects import folder_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,6 +14,11 @@ if TYPE_CHECKING:
     from ..base import Event
     from .install import GeminiInstall
     from .records import GeminiRecords
+
+
+CHATS = "chats"
+_MOST_CHARACTERS = 200  # of the name of a folder
+_UNKNOWN = "unknown"  # the folder for the mirrors of chats of which nothing tells the directory
 
 
 class Gemini(CopiedSessions, ProjectFolders):
@@ -69,7 +73,9 @@ class Gemini(CopiedSessions, ProjectFolders):
             bring_up_to_date(config_dir, root, Exclusion(home), everything)
 
     def folder_name(self, directory: str) -> str:
-        return folder_name(directory)
+        from ...text.paths import dashed
+
+        return dashed(directory)[:_MOST_CHARACTERS] or _UNKNOWN
 
     def transcript_path(self, config_dir: str, cwd: str, session_id: str) -> str:
         path = super().transcript_path(config_dir, cwd, session_id)

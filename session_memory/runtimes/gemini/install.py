@@ -7,7 +7,7 @@ from typing import Any
 
 from ...settings.homes import environment
 from ..install import Hook, SettingsHooks
-from .projects import CHATS
+from . import CHATS
 
 # What Gemini calls the events of hooks.json. Not that of a compaction: it comes before every request to the model.
 _EVENTS = {"UserPromptSubmit": "BeforeAgent", "SessionStart": "SessionStart", "SessionEnd": "SessionEnd"}

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from time import time_ns
 
-from ...system.files import make_private_dir, names_in, open_regular, os, path_stamp, read_at, read_whole
+from ...system.files import make_private_dir, names_in, open_regular, os, path_stamp, path_text, read_at, read_whole
 from ...system.json import as_string, decode, objects_in
 from ...text.paths import is_name
 from ...text.secrets import redact
 from ...transcripts.cursor import RACY_NANOSECONDS, id_checksum
 from ...transcripts.mirror import Exclusion, Mirror, keep_state, mark_of, read_state, update_mirrors
-from .projects import CHATS, folder_name, project_root
+from . import CHATS, RUNTIME
 from .records import COMPRESSED, CONTEXT, REFERENCED, WHOLE, said, snapshot_id, summary_in, typed
 
 TYPE_CHECKING = False
@@ -129,7 +129,7 @@ def _add(source: Source, root: str, exclusion: Exclusion, most_bytes: int) -> in
         size = os.fstat(descriptor).st_size
         head = read_at(descriptor, 0, 64 * 1024)
         header = _header(source.path, head)
-        folder = f"{root}/{folder_name(source.directory)}"
+        folder = f"{root}/{RUNTIME.folder_name(source.directory)}"
         if source.parent:
             folder = f"{folder}/{source.parent}"
         make_private_dir(folder)
@@ -281,3 +281,26 @@ def _calls(record: Record) -> list[Record]:
     calls = record.get("toolCalls")
     found = [call for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
     return [{key: call[key] for key in _CALL_KEYS if key in call} for call in found if as_string(call.get("id"))]
+
+
+def project_root(config_dir: str, name: str) -> str:
+    """Return the directory of the project whose chats lie in `tmp/<name>`: older versions called that by its SHA-256.
+    '' where nothing tells it."""
+    try:
+        return path_text(
+            read_whole(f"{config_dir}/tmp/{name}/.project_root").decode("utf-8", "surrogateescape").strip()
+        )
+    except OSError:
+        pass
+    try:
+        projects = decode(read_whole(f"{config_dir}/projects.json").decode("utf-8", "replace"))["projects"]
+        named = [path for path, one in projects.items() if one == name]
+        return as_string(named[0]) if named else next(iter([path for path in projects if _sha256(path) == name]), "")
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return ""
+
+
+def _sha256(path: str) -> str:
+    from hashlib import sha256
+
+    return sha256(path.encode("utf-8", "surrogateescape")).hexdigest()
