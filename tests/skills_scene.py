@@ -36,7 +36,7 @@ FOUND = {
     "grep -rin": QUESTION,
 }
 NEEDS_A_STORE = ("show", "conversations --since", "memories search", "errors", "patterns")
-_PACKAGES = ("apsw", "filelock", "orjson", "yaml")
+_PACKAGES = ("apsw", "orjson", "yaml")
 
 
 def past(cwd: str) -> list[dict[str, Any]]:

@@ -55,6 +55,12 @@ def list_archives(directory: str) -> Iterator[tuple[str, dict[str, Any]]]:
             yield f"{directory}/{name}", facts
 
 
+def given_title(path: str) -> str:
+    """Return the title that a person gave the archive at this path; '' for none."""
+    facts = _facts(path) or {}
+    return str(facts["title"]) if facts.get("is_named") else ""
+
+
 def free_path(stem: str) -> str:
     """Return a path for an archive that begins with `stem`, and that no file has yet."""
     path, number = f"{stem}.md", 2

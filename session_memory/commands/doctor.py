@@ -8,7 +8,6 @@ import shlex
 import time
 from collections.abc import Iterator, Mapping
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from .. import NAME, __version__
@@ -21,6 +20,7 @@ from ..install.program_checks import NOTE, OK, WRONG, Finding, check_program
 from ..install.templates import templated_home
 from ..install.trial import Trial
 from ..runtimes import all_runtimes
+from ..settings.homes import required_user_dir
 from ..settings.notices import looks_like_home
 from ..settings.program import ProgramPaths, program_paths
 from ..store.location import find_location
@@ -91,8 +91,7 @@ def _check_hooks(
     arguments: argparse.Namespace, terminal: Terminal, is_sound: bool = True
 ) -> tuple[bool, dict[str, Any]]:
     """Print the findings about the program and the homes, and the verdict."""
-    environ = dict(os.environ)
-    environ.setdefault("HOME", str(Path.home()))
+    environ = {**os.environ, "HOME": required_user_dir(os.environ)}
     program_dir = program_paths(environ).program_dir
     terminal.line(terminal.paint("bold", f"{NAME} {__version__}") + terminal.short(f" in {program_dir}"))
     found: dict[str, list[Finding]] = {}

@@ -45,13 +45,13 @@ class ForgetError(SessionMemoryError):
 class Chosen(NamedTuple):
     """The selection to forget: `until` is the time up to which, by group and session; `archives` and `transcripts` are
     paths; nothing is kept of those in `whole`. `rewritten` are archives of sessions that went on, as (path, session id,
-    transcript). `names` are the ids and names of the sessions, by group."""
+    transcript, group). `names` are the ids and names of the sessions, by group."""
 
     conversations: list[Conversation]
     until: dict[tuple[str, str], int]
     memories: dict[str, list[str]]
     archives: list[str]
-    rewritten: list[tuple[str, str, str]]
+    rewritten: list[tuple[str, str, str, str]]
     transcripts: list[str]
     whole: list[str]
     names: dict[str, set[str]]
@@ -183,16 +183,16 @@ def _chosen(opened: OpenStore, session: str, project: str, before: int | None, n
     keys = dict.fromkeys((one.home, one.source_file) for one in wanted)
     paths = {f"{files[key].root}/{key[1]}": key not in kept for key in keys}
     transcript_of = {
-        one.session_id: f"{files[one.home, one.source_file].root}/{one.source_file}" for one in wanted if not one.home
+        (one.home, one.session_id): f"{files[one.home, one.source_file].root}/{one.source_file}" for one in wanted
     }
     archives: list[str] = []
-    rewritten: list[tuple[str, str, str]] = []
+    rewritten: list[tuple[str, str, str, str]] = []
     for archived in location.archives:
         for path, id, is_whole in _archives(archived, until):
             if is_whole:
                 archives.append(path)
-            elif id in transcript_of and not archived.home:
-                rewritten.append((path, id, transcript_of[id]))
+            elif (archived.home, id) in transcript_of:
+                rewritten.append((path, id, transcript_of[archived.home, id], archived.home))
     transcripts = [path for path in paths if path.endswith(".jsonl") and os.path.exists(path)]
     whole = [path for path in transcripts if paths[path]]
     names: dict[str, set[str]] = {home: set() for home, _ in until}

@@ -18,6 +18,7 @@ from ..host.channels.unix_socket import shown
 from ..host.values import ChatReply
 from ..settings.host_layout import Layout
 from ..settings.registry import register_host
+from ..system.files import is_locked
 from ..system.sqlite import DatabaseError
 from ..system.terminal import Terminal
 from ..text.sanitize import plain
@@ -111,7 +112,6 @@ def _shower(terminal: Terminal) -> Callable[[str, bool], None]:
 
 
 def _say(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> int:
-    from ..host.log import is_running
 
     ledger, text = ledger_of(layout), " ".join(arguments.text)
     group, is_called = ledger.group(arguments.group), ledger.answers(arguments.group, text)
@@ -120,8 +120,8 @@ def _say(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> i
     if not is_called:
         note = f"Kept, and not answered: {group.folder} answers what holds `{group.trigger_pattern}`."
     elif not arguments.no_wait:
-        if is_running(layout):
-            reply = wait_for_reply(ledger, group.folder, message_id, lambda: is_running(layout))
+        if is_locked(layout.lock_file):
+            reply = wait_for_reply(ledger, group.folder, message_id, lambda: is_locked(layout.lock_file))
         if reply is None and not ledger.reply_to(message_id, group.jid)[0]:
             note = "Kept. The host is not running: it answers when it does."
     if reply:

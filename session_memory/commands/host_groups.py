@@ -12,6 +12,7 @@ from ..errors import WrongCallError
 from ..host.group_files import add_group, prepare_host
 from ..host.overview import GroupState, group_states, strangers
 from ..settings.host_layout import MAIN, Layout
+from ..system.files import is_locked
 from ..system.terminal import Terminal
 from ..text.format import counted
 from ..text.sanitize import plain
@@ -107,11 +108,10 @@ def remove(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) ->
 
 def status(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> int:
     """Print what the host is doing."""
-    from ..host.log import is_running
 
     ledger = ledger_of(layout)
     found, others = group_states(ledger, open_sessions(layout)), strangers(ledger)
-    runs = is_running(layout)
+    runs = is_locked(layout.lock_file)
     terminal.line(f"{terminal.short(layout.root)}: {'running' if runs else 'not running'}")
     for state in found:
         terminal.heading(state.group)

@@ -12,7 +12,6 @@ rename. So after a crash at any point each request has one answer, and none is d
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import shutil
@@ -22,7 +21,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from ..system.confined_files import TooLargeError, directory_below, read_inside, write_inside
-from ..system.files import NotAFileError, is_regular, names_in
+from ..system.files import NotAFileError, is_regular, names_in, try_lock
 from ..system.json import decode
 from ..text.paths import is_name
 from ..text.sanitize import for_prompt
@@ -96,9 +95,7 @@ def answer_requests(layout: Layout, group: str, backend: Backend) -> int:
         directory_below(layout.root, own.responses_dir) as responses,
         directory_below(layout.root, taken_dir, make=True) as taken,
     ):
-        try:
-            fcntl.flock(taken, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not try_lock(taken):
             return 0
         files = _RequestFiles(tasks, responses, taken, taken_dir)
         answered = 0

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 
 from ..errors import LockedError
 from ..settings.host_layout import Layout
-from ..system.files import open_private
+from ..system.files import lock, open_private
 from ..text.sanitize import shortened
 from ..text.timestamps import iso_time
 
@@ -47,29 +47,17 @@ class HostLog:
                 os.replace(self._path, self._path + ".1")
 
 
-WAIT_SECONDS = 0.5  # longer than `is_running` holds it
+WAIT_SECONDS = 0.5  # longer than `is_locked` holds it
 
 
 @contextmanager
 def host_lock(layout: Layout) -> Iterator[None]:
     """Hold the lock of the host's directory until the block ends. Raises LockedError if another host runs there."""
-    from filelock import FileLock, Timeout  # the help is shown without any package
-
     try:
-        with FileLock(layout.lock_file, timeout=WAIT_SECONDS, mode=0o600):
-            yield
-    except Timeout:
+        held = lock(layout.lock_file, WAIT_SECONDS)
+    except LockedError:
         raise LockedError(f"{layout.root}: its host is already running", "see session-memory host status") from None
-
-
-def is_running(layout: Layout) -> bool:
-    """Return whether a host runs in the directory; False if the directory is not writable."""
-    from filelock import FileLock, Timeout  # the help is shown without any package
-
     try:
-        with FileLock(layout.lock_file, timeout=0, mode=0o600):
-            return False
-    except Timeout:
-        return True
-    except OSError:
-        return False
+        yield
+    finally:
+        os.close(held)

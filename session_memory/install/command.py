@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
-from pathlib import Path
 
 from .. import NAME
 from ..errors import SessionMemoryError
 from ..runtimes import Runtime, all_runtimes
+from ..settings.homes import required_user_dir
 from ..settings.program import program_paths
 from ..system.terminal import Terminal, exit_code
 from ..text.format import enumerated
@@ -186,4 +186,4 @@ def _ask_for_purge(purged: list[str], terminal: Terminal) -> None:
 
 def _environ() -> dict[str, str]:
     """The environment, in which HOME is always set."""
-    return {"HOME": str(Path.home()), **os.environ}
+    return {**os.environ, "HOME": required_user_dir(os.environ)}

@@ -19,7 +19,7 @@ from .file_changes import remove_replaced, replace_directory
 OLDEST_PYTHON = (3, 10)
 # What is installed, in this order. The lock file has a part for each, with all that it needs beyond those before it.
 GROUPS = {
-    "basic": ("filelock", "orjson", "pyyaml"),
+    "basic": ("orjson", "pyyaml"),
     "store": ("apsw",),
     "watch": ("rich", "shtab", "watchfiles"),
     "page": ("jinja2", "markdown-it-py", "pygments", "starlette", "uvicorn"),

@@ -162,6 +162,16 @@ def user_dir(environ: Mapping[str, str]) -> str:
     return home.rstrip("/")
 
 
+def required_user_dir(environ: Mapping[str, str]) -> str:
+    """Return `user_dir`. Raises SessionMemoryError if it is unknown."""
+    found = user_dir(environ)
+    if not found:
+        from ..errors import SessionMemoryError
+
+        raise SessionMemoryError("no home directory is known", "set HOME")
+    return found
+
+
 def person_home(environ: Mapping[str, str]) -> Home:
     """Return the home of the person who runs this."""
     place, user = _person_dir(environ), user_dir(environ)

@@ -16,7 +16,7 @@ import session_memory
 from session_memory import NAME
 
 from ..runtimes import all_runtimes
-from .homes import person_home
+from .homes import person_home, required_user_dir
 from .yaml_file import ENV_DATA, SHARED_FOLDER, add_site_packages
 
 PACKAGED = "packaged"  # in a wheel: the directory in the package that holds what lies beside it in the repository
@@ -78,7 +78,7 @@ class ProgramPaths:
 
 def program_paths(environ: Mapping[str, str]) -> ProgramPaths:
     """The paths of the program that runs, if it is an installed one, else of the one that this user has or may get."""
-    home = Path(environ.get("HOME") or Path.home())
+    home = Path(required_user_dir(environ))
     above = source_dir().parent
     if source_dir().name == "app" and (above / LEDGER_NAME).is_file():
         program_dir = above

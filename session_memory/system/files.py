@@ -12,7 +12,7 @@ except ImportError:
     import nt as os  # type: ignore[no-redef]
 
 __all__ = [
-    "DATABASE_SUFFIXES", "NotAFileError", "irregular", "is_directory", "is_file", "is_regular", "lock",
+    "DATABASE_SUFFIXES", "NotAFileError", "irregular", "is_directory", "is_file", "is_locked", "is_regular", "lock",
     "make_private_dir", "move_away", "names_in", "open_private", "open_regular", "os", "path_stamp", "path_text",
     "read_at", "read_each", "read_whole", "real_path", "replace", "stamp_of", "status_at", "without_links",
     "write_atomically", "write_private",
@@ -344,6 +344,20 @@ def lock(path: str, wait_seconds: float) -> int:
         if os.fstat(descriptor).st_nlink:  # else upkeep has deleted it
             return descriptor
         os.close(descriptor)
+
+
+def is_locked(path: str) -> bool:
+    """Check if a process holds the lock of `path`, by taking it for a moment; False if the file is not writable, or the
+    file system has no locks."""
+    from ..errors import LockedError
+
+    try:
+        os.close(lock(path, 0.0))
+    except LockedError:
+        return True
+    except OSError:
+        pass
+    return False
 
 
 def try_lock(descriptor: int) -> bool:

@@ -9,7 +9,7 @@ from ..runtimes import all_runtimes
 from ..settings import homes
 from ..settings.privacy import Privacy
 from ..settings.registry import agent_home
-from ..system.files import status_at
+from ..system.files import is_regular, status_at
 from ..text.sanitize import shortened
 from .gate import TITLE_CHARACTERS, Described, Family, Unruled, describe
 from .log import has_entries, last_entries
@@ -94,7 +94,7 @@ def find_sessions(
         for session, runtime, home in candidates
     }
     statuses = [(status_at(one[0].path, follow_symlinks=False), one) for one in candidates]
-    latest = [(status, one) for status, one in statuses if status is not None and status.st_mtime >= since]
+    latest = [(status, one) for status, one in statuses if status and is_regular(status) and status.st_mtime >= since]
     latest.sort(key=lambda pair: -pair[0].st_mtime)
     families = _Families(environ, names, with_private=with_private)
     found: list[FoundSession] = []

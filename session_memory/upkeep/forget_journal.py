@@ -7,12 +7,15 @@ process is killed, the next `forget`, `ingest` or upkeep finishes them.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterable, Mapping
 from contextlib import closing, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
 from ..activity.call_log import forget_index
 from ..activity.state import StateFile
+from ..archives.groups import archive_group_session
+from ..archives.list import given_title
 from ..errors import SessionMemoryError, described
 from ..memories import forgotten as forgotten_memories
 from ..memories.folders import folder_of, strategies_directory
@@ -127,17 +130,23 @@ class Forgetting:
                 os.unlink(path)
 
     def rewritten(self, archives: list[list[str]]) -> None:
-        """Write archives of sessions that went on once more, each as (path, session id, transcript): neither text nor
-        file name keeps what is forgotten."""
-        gone = []
-        due = []
-        for path, session, transcript in archives:
-            if os.path.isfile(transcript):
-                self.archives([path])
+        """Write archives of sessions that went on once more, each as (path, session id, transcript, group): neither
+        text nor file name keeps what is forgotten."""
+        gone, due, problems = [], [], []
+        for path, session, transcript, group in archives:
+            if not os.path.isfile(transcript):
+                gone += [path] if os.path.lexists(path) else []
+                continue
+            title = given_title(path)
+            self.archives([path])
+            if not group:
                 due.append(DueArchive(session, transcript))
-            elif os.path.lexists(path):
-                gone.append(path)
-        _, problems = write_due(iter(due), self._location, self._environ, lambda: False)
+                continue
+            try:
+                archive_group_session(Layout(self._location.home.root).group(group), session, time.time(), title)
+            except (SessionMemoryError, OSError) as error:
+                problems.append(f"{transcript}: it could not be archived: {described(error)}")
+        problems += write_due(iter(due), self._location, self._environ, lambda: False)[1]
         if gone:
             problems.append(f"the transcripts of these are gone, so delete them by hand: {', '.join(gone)}")
         if problems:

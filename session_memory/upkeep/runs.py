@@ -12,7 +12,7 @@ from ..errors import LockedError
 from ..hooks.upkeep_start import INTERVAL_SECONDS, lock_file
 from ..settings.homes import Home
 from ..store.location import StoreLocation
-from ..system.files import lock, make_private_dir, read_whole, write_atomically
+from ..system.files import is_locked, lock, read_whole, write_atomically
 from ..system.json import decode, encode
 
 FILE = "/upkeep.json"
@@ -105,23 +105,16 @@ def is_at_work(home: Home) -> bool:
         import fcntl
     except ImportError:  # Windows
         os.close(descriptor)
-        return _is_locked(lock_file(home))
+        return is_locked(lock_file(home))
     try:
         fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except OSError:
+        return False
+    except BlockingIOError:
         return True
+    except OSError:  # a file system without locks
+        return False
     finally:
         os.close(descriptor)
-    return False
-
-
-def _is_locked(path: str) -> bool:
-    """Return the same on a system without shared locks, by taking the lock for a moment."""
-    try:
-        os.close(lock(path, 0.0))
-    except LockedError:
-        return True
-    return False
 
 
 def _run_of(values: dict[str, Any]) -> UpkeepRun:
@@ -145,30 +138,20 @@ UNKNOWN = -1
 @contextmanager
 def watch_lock(database: str) -> Iterator[None]:
     """Hold the lock of a store until the block ends. Raises LockedError, OSError."""
-    from filelock import FileLock, Timeout  # imported late: help and version load this module without dependencies
-
-    make_private_dir(os.path.dirname(database))
     try:
-        with FileLock(_lock_file(database), timeout=WAIT_SECONDS, mode=0o600):
-            # Not in the lock's own file, which some versions of filelock empty when they try it.
-            write_atomically(_process_file(database), str(os.getpid()).encode())
-            yield
-    except Timeout:
+        held = lock(_lock_file(database), WAIT_SECONDS)
+    except LockedError:
         raise LockedError(f"{database}: process {watcher_of(database)} watches it already") from None
+    try:
+        write_atomically(_process_file(database), str(os.getpid()).encode())
+        yield
+    finally:
+        os.close(held)
 
 
 def watcher_of(database: str) -> int:
     """Return the id of the process that watches a store; UNKNOWN if it does not say, 0 if there is none."""
-    if not os.path.lexists(_lock_file(database)):
-        return 0
-    from filelock import FileLock, Timeout
-
-    try:
-        with FileLock(_lock_file(database), timeout=0, mode=0o600):
-            return 0
-    except Timeout:
-        pass
-    except OSError:  # not writable
+    if not os.path.lexists(_lock_file(database)) or not is_locked(_lock_file(database)):
         return 0
     try:
         return int(read_whole(_process_file(database)))

@@ -84,12 +84,12 @@ def test_where_nothing_is_new_next_to_nothing_is_loaded(machine):
     )  # fmt: skip
     told, modules = done.stdout.splitlines()
     assert told == "Nothing new in 1 file."
-    assert not {"json", "orjson", "filelock", "rich", "pathlib"} & set(modules.split())
+    assert not {"json", "orjson", "rich", "pathlib"} & set(modules.split())
 
 
 def test_a_package_that_is_missing_is_named(machine):
     machine.session("one", user("hello"))
-    for name, package in (("ingest", "apsw"), ("watch", "filelock")):
+    for name, package in (("ingest", "apsw"), ("watch", "apsw")):
         done = machine.run_command(sys.executable, "-S", "-c", COMMAND, name)
         assert done.returncode == 1
         assert done.stderr.startswith(
@@ -97,12 +97,12 @@ def test_a_package_that_is_missing_is_named(machine):
         )
 
 
-def test_a_search_loads_neither_filelock_nor_rich(machine):
+def test_a_search_loads_neither_yaml_nor_rich(machine):
     machine.session("one", user("hello"))
     command = "import sys; from session_memory.cli import main; main(['search', 'hello']); print(*sys.modules)"
     done = machine.run_command(sys.executable, "-c", command)
     assert "hello" in done.stdout
-    assert not {"filelock", "rich", "yaml"} & set(done.stdout.splitlines()[-1].split())
+    assert not {"rich", "yaml"} & set(done.stdout.splitlines()[-1].split())
 
 
 class TestTimes:

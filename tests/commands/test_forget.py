@@ -11,8 +11,11 @@ import time
 from pathlib import Path
 
 import pytest
-from records import append, assistant, gemini_exchange, lines, new_id, user
+from host_scene import ingested, three_groups
+from records import append, assistant, exchange, gemini_exchange, lines, new_id, user
 from store_scene import COMMAND, MONDAY, StoreUser
+
+from session_memory.archives.groups import archive_group_session
 
 DAY = 24 * 3600
 OLD, NEW, OTHER = "old-session", "new-session", "other-session"
@@ -301,3 +304,25 @@ def test_a_journal_that_cannot_be_read_is_reported(person: Person) -> None:
         done = person.run("forget", OLD, "--yes")
         assert (done.returncode, str(journal.name) in done.stderr, "Traceback" in done.stderr) == (1, True, False)
     assert person.hits("cherimoya") > 0
+
+
+def test_a_part_of_a_group_s_session_is_gone_from_its_archive_and_from_the_archive_s_name(tmp_path: Path) -> None:
+    with three_groups(tmp_path / "host") as host:
+        old = time.time() - 90 * 86400
+        records = [*exchange("the aubergine plan", "done", at=old), *exchange("water the garden", "yes")]
+        session_id = host.begin("family", *records)
+        group = host.layout.group("family")
+        archive_group_session(group, session_id, time.time())
+        (name,) = host.archives("family")
+        assert "aubergine" in name
+        ingested(host)
+    done = subprocess.run(
+        [sys.executable, "-c", COMMAND, "forget", session_id, "--before", "30d", "--yes", "--home", str(tmp_path / "host")],
+        env={"PATH": os.defpath, "HOME": str(tmp_path), "PYTHONPATH": str(Path(__file__).parents[2])}, cwd=tmp_path, text=True,
+        capture_output=True, stdin=subprocess.DEVNULL, check=False,
+    )  # fmt: skip
+    assert (done.returncode, done.stderr) == (0, "")
+    (name,) = [path for path in Path(group.conversations_dir).iterdir() if path.suffix == ".md"]
+    assert name.name.endswith("-water-the-garden.md")
+    assert "aubergine" not in name.read_text()
+    assert "water the garden" in name.read_text()

@@ -3,7 +3,8 @@
    FAULT_BELOW   only files below this directory count
    FAULT_AT      the number of the call that fails, from 1 on; 0: none
    FAULT_ERRNO   the error; ENOSPC holds from that call on, for all that needs room, after a short write
-   FAULT_LOG     a file to which each counted call is written, as "name path" */
+   FAULT_LOG     a file to which each counted call is written, as "name path"
+   FAULT_FLOCK   the error of each flock, as on a file system without locks; wherever the file is */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -173,4 +174,12 @@ int unlink(const char *path) {
 int unlinkat(int directory, const char *path, int flags) {
     FAIL_IF("unlinkat", directory, path, 0);
     return REAL(int, unlinkat, int, const char *, int)(directory, path, flags);
+}
+int flock(int file, int operation) {
+    const char *number = getenv("FAULT_FLOCK");
+    if (number) {
+        errno = atoi(number);
+        return -1;
+    }
+    return REAL(int, flock, int, int)(file, operation);
 }

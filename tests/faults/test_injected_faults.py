@@ -7,6 +7,7 @@ then once more, for a random sample of its calls: 4 for each error, 15 with `--a
 from __future__ import annotations
 
 import errno
+import json
 import random
 import re
 import shutil
@@ -248,3 +249,26 @@ def test_a_write_that_fails_leaves_no_half_archive(injector: Path, tmp_path: Pat
             wrong.append(f"{where}: {half}")
     assert not wrong, "\n".join(wrong)
     assert whole.count("It is kept.") == 1
+
+
+NO_LOCKS = (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS)
+
+
+@pytest.mark.parametrize("number", NO_LOCKS, ids=lambda number: errno.errorcode[number])
+def test_a_file_system_without_locks_stops_no_prompt_and_no_command(
+    injector: Path, tmp_path: Path, number: int
+) -> None:
+    fault = {"LD_PRELOAD": str(injector), "FAULT_FLOCK": str(number)}
+    user = PlainUser(tmp_path / "plain")
+    user.session(*exchange("pack the tamarind", "hi"))
+    assert "tamarind" in told(run(user.event(), user.root, **fault))
+    assert not run(user.event(), user.root, **fault)
+    home = tmp_path / "home"
+    sessions(home)
+    words = [["ingest"], ["archive", "--all"], ["process"], ["search", "linter"], ["watch", "--once"], ["status"]]
+    done = [(one, command(*one)(home, fault)) for one in words]
+    assert [(one, result.stderr) for one, result in done if result.returncode] == []
+    host = str(home / "host")
+    assert command("host", "init", host, "main")(home, fault).returncode == 0
+    status = command("host", "status", "--at", host, "--json")(home, fault)
+    assert (status.returncode, json.loads(status.stdout)["is_running"]) == (0, False)

@@ -15,7 +15,7 @@ from host_scene import HostMachine
 from session_memory.cli import main
 from session_memory.errors import SessionMemoryError
 from session_memory.host.group_files import instructions_for_all, name_session, prepare_group, prepare_host
-from session_memory.host.log import host_lock, is_running
+from session_memory.host.log import host_lock
 from session_memory.host.recovery import RecoveredAnswer, recover, running_pids
 from session_memory.runtimes import runtime
 from session_memory.runtimes.claude import RUNTIME as CLAUDE
@@ -23,6 +23,7 @@ from session_memory.settings.homes import home_at
 from session_memory.settings.host_layout import GroupNameError, Layout, OutsideGroupError, open_below
 from session_memory.settings.keys import sample
 from session_memory.settings.sections import HostSettings
+from session_memory.system.files import is_locked
 
 
 def user(uuid: str) -> dict[str, object]:
@@ -144,12 +145,12 @@ class TestLayout:
             instructions_for_all(layout)
 
     def test_one_host_runs_at_a_time(self, layout: Layout) -> None:
-        assert not is_running(layout)
+        assert not is_locked(layout.lock_file)
         with host_lock(layout):
-            assert is_running(layout)
+            assert is_locked(layout.lock_file)
             with pytest.raises(SessionMemoryError, match="already running"), host_lock(layout):
                 pass
-        assert not is_running(layout)
+        assert not is_locked(layout.lock_file)
 
 
 class TestLeftover:

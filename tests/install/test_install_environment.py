@@ -36,7 +36,7 @@ def test_without_a_package_index_all_that_needs_none_is_installed(bare_machine: 
     assert done.returncode == 0
     said = " ".join(done.stdout.split())
     assert (
-        "Not installed: filelock, orjson, pyyaml, apsw, rich, shtab, watchfiles, jinja2, markdown-it-py, pygments, starlette, uvicorn (no package"
+        "Not installed: orjson, pyyaml, apsw, rich, shtab, watchfiles, jinja2, markdown-it-py, pygments, starlette, uvicorn (no package"
         in said
     )
     assert "To add it where a package index can be reached: python3" in said

@@ -105,7 +105,7 @@ class TestArchives:
         assert "session_memory/py.typed" in files
         metadata = files[f"session_memory-{__version__}.dist-info/METADATA"].decode()
         needed = re.findall(r"^Requires-Dist: ([\w-]+)[^;\n]*$", metadata, re.MULTILINE)
-        assert needed == ["apsw", "filelock", "orjson", "pyyaml", "rich", "shtab", "watchfiles"]
+        assert needed == ["apsw", "orjson", "pyyaml", "rich", "shtab", "watchfiles"]
 
 
 class TestManifests:
