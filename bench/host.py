@@ -87,7 +87,7 @@ def run(
         if life < kills:
             time.sleep(max(0.0, born + length - time.monotonic()))
             machine.kill(with_runtimes=life % 2 == 1)
-    machine.wait(lambda: not any(sum(machine.ledger.database.inbox_counts(name)) for name in names), "end of the work")
+    machine.wait(lambda: not any(sum(machine.ledger.inbox_counts(name)) for name in names), "end of the work")
     machine.wait(lambda: not machine.ledger.undelivered(), "delivery of the last reply")
     machine.stop()
     return compare(machine, {token: (said[token], ids[token]) for token in said}, kills, time.monotonic() - began)
@@ -121,7 +121,7 @@ def compare(machine: Any, said: dict[str, tuple[str, str]], kills: int, seconds:
         "errors": [f"{reply.id}: {reply.text}" for reply in replies if reply.kind == "error"],
         "out of order": _disordered(machine),
     }  # fmt: skip
-    prompts = int(machine.ledger.database.connection.execute("SELECT count(*) FROM prompts").fetchall()[0][0])
+    prompts = int(machine.ledger.connection.execute("SELECT count(*) FROM prompts").fetchall()[0][0])
     again = sum(1 for count in seen.values() if count > 1)
     return Books(len(said), len(replies), len(requests), prompts, again, kills, round(seconds, 1), problems)
 
@@ -134,7 +134,7 @@ def _disordered(machine: Any) -> list[str]:
     )
     found: list[str] = []
     last: dict[str, int] = {}
-    for message_id, group, reply in machine.ledger.database.connection.execute(query):
+    for message_id, group, reply in machine.ledger.connection.execute(query):
         if reply is not None and reply < last.get(group, 0):
             found.append(f"{group}: {message_id}")
         last[group] = max(reply or 0, last.get(group, 0))

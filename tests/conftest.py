@@ -31,7 +31,6 @@ from install_machine import NOBODY_LISTENS, Machine, copy_repository, make_bare_
 from memories_scene import MemoryDirectory
 
 from session_memory.archives.groups import open_sessions
-from session_memory.host.database import HostDatabase
 from session_memory.host.ledger import Ledger
 from session_memory.settings.host_layout import Layout
 from session_memory.store.postgres.engine import TeamPool
@@ -260,7 +259,7 @@ def clock() -> Clock:
 @pytest.fixture
 def ledger(tmp_path: Path, clock: Clock) -> Iterator[Ledger]:
     """A ledger with the groups main and garden; garden answers only to @anna."""
-    with closing(Ledger(HostDatabase(str(tmp_path / "store" / "messages.db")), clock)) as ledger:
+    with closing(Ledger(str(tmp_path / "store" / "messages.db"), clock)) as ledger:
         ledger.register("main", "local:main", "main", "", False)
         ledger.register("garden", "chat:7", "garden", "@anna", True)
         yield ledger

@@ -27,7 +27,6 @@ from records import exchange, new_id, write
 from session_memory.archives.groups import open_sessions
 from session_memory.host.administration import HostAdministration
 from session_memory.host.channels import terminal
-from session_memory.host.database import HostDatabase
 from session_memory.host.ipc import answer_requests
 from session_memory.host.ledger import Ledger
 from session_memory.host.log import HostLog
@@ -90,7 +89,7 @@ class GroupDir:
     @property
     def ledger(self) -> Ledger:
         if self._ledger is None:
-            self._ledger = Ledger(HostDatabase(self.layout.database))
+            self._ledger = Ledger(self.layout.database)
         return self._ledger
 
     def transcript(self, name: str, session_id: str) -> Path:
@@ -258,7 +257,7 @@ class HostMachine:
     def ledger(self) -> Ledger:
         found = next((one for one in self._opened if isinstance(one, Ledger)), None)
         if found is None:
-            found = Ledger(HostDatabase(self.layout.database))
+            found = Ledger(self.layout.database)
             self._opened.append(found)
         return found
 
@@ -317,7 +316,7 @@ class HostMachine:
 
     def due(self, group: str, prompt: str, mode: str = "group") -> str:
         """Gives a group a task that is due at once; its id."""
-        ledger = Ledger(self.ledger.database, lambda: 0.0)  # for which that time is still to come
+        ledger = Ledger(self.layout.database, lambda: 0.0)  # for which that time is still to come
         jid = self.ledger.group(group).jid
         return ledger.schedule.add(group, jid, prompt, "once", "2026-01-01T00:00:00", mode).id
 

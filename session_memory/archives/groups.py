@@ -6,8 +6,7 @@ import os
 import time
 from collections.abc import Callable
 
-from ..settings.confined_group import held
-from ..settings.host_layout import Group, Layout
+from ..settings.host_layout import Group, Layout, held
 from ..settings.privacy import Privacy
 from ..transcripts.pointers import SessionManager
 from .privacy import is_private_path, private_path, settle

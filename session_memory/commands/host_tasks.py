@@ -7,7 +7,6 @@ import math
 import time
 from collections.abc import Callable
 
-from ..host.database import HostDatabase
 from ..host.ledger import Ledger
 from ..host.schedule import LONGEST_INTERVAL_MILLISECONDS, SHORTEST_INTERVAL_MILLISECONDS, ScheduleError
 from ..host.values import Task
@@ -101,7 +100,7 @@ def _milliseconds(seconds: str) -> str:
 
 def ledger_of(layout: Layout) -> Ledger:
     """Return the content of the host's database."""
-    return Ledger(HostDatabase(layout.database))
+    return Ledger(layout.database)
 
 
 def _when(task: Task) -> str:

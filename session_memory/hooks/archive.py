@@ -9,8 +9,8 @@ from ..archives.privacy import settle
 from ..archives.writer import ArchiveSource, archive_session
 from ..settings.homes import environment, host_of
 from ..settings.privacy import Privacy
-from ..system.detached import detach
 from ..system.files import os
+from .upkeep_start import detach
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

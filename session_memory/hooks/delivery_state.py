@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..activity.delivery import Delivered, delivered
 from ..activity.state import KnownState
 from ..activity.updates import waiting_text
-from ..settings.confined_group import held_home
+from ..settings.host_layout import held_home
 from ..settings.privacy import Privacy
 from ..transcripts.entries import INTRODUCTION
 from ..transcripts.gate import describe

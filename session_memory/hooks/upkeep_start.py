@@ -6,7 +6,6 @@ import sys
 import time
 
 from ..settings.homes import host_of
-from ..system.detached import detach
 from ..system.files import is_file, os
 
 TYPE_CHECKING = False
@@ -54,6 +53,20 @@ def start_upkeep(home: Home, mode: str) -> None:
         from ..settings.program import source_dir  # only now: it takes as long as the hook
 
         os.execv(sys.executable, [sys.executable, "-I", f"{source_dir()}{SCRIPT}", path_of(home)])
+
+
+def detach() -> bool:
+    """Fork, for work that the runtime must not wait for or kill. Return True in the child, which has a session of its
+    own and no output; on Windows, which cannot fork, in the same process."""
+    if not hasattr(os, "fork"):
+        return True
+    if os.fork():
+        return False
+    os.setsid()
+    nothing = os.open("/dev/null", os.O_RDWR)
+    for descriptor in (0, 1, 2):
+        os.dup2(nothing, descriptor)
+    return True
 
 
 def path_of(home: Home) -> str:

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 
 from ..settings.host_layout import Layout
 from ..tools.backend import ListedChat, ListedTask, RefusedError
-from .database import HostDatabase
 from .group_files import add_group
 from .ledger import Ledger
 from .schedule import ScheduleError, UnknownTaskError
@@ -108,7 +107,7 @@ class HostAdministration:
 
     @contextmanager
     def _ledger(self) -> Iterator[Ledger]:
-        ledger = Ledger(HostDatabase(self._layout.database))
+        ledger = Ledger(self._layout.database)
         try:
             yield ledger
         finally:

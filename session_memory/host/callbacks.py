@@ -16,9 +16,8 @@ from ..hooks.archive import wait_until_quiet
 from ..hooks.callbacks import Handover, answering, offer_update
 from ..hooks.context import Context
 from ..hooks.log import HookLog
-from ..settings.confined_group import held_home
 from ..settings.homes import home_at
-from ..settings.host_layout import Layout
+from ..settings.host_layout import Layout, held_home
 from ..text.shell_words import Word, simple_commands
 
 if TYPE_CHECKING:

@@ -119,16 +119,16 @@ class HostDatabase:
         self._change("INSERT INTO outbox (message_id, chat_jid, kind) VALUES (?, ?, ?)", message_id, jid, kind)
         return self.connection.last_insert_rowid()
 
-    def replies_after(self, reply_id: int, jid: str, limit: int) -> list[ChatReply]:
-        """Return the replies with a higher id, of one chat or ('') of all."""
-        return self._replies("o.id > ? AND (? = '' OR o.chat_jid = ?)", (reply_id, jid, jid), limit)
+    def replies(self, after: int = 0, jid: str = "", limit: int = 1000) -> list[ChatReply]:
+        """Return the replies with an id above `after`, of one chat or ('') of all."""
+        return self._replies("o.id > ? AND (? = '' OR o.chat_jid = ?)", (after, jid, jid), limit)
 
     def latest_replies(self, jid: str, limit: int) -> list[ChatReply]:
         """Return the last replies in a chat, in order."""
         ids = "SELECT id FROM outbox WHERE chat_jid = ? ORDER BY id DESC LIMIT ?"
         return self._replies(f"o.id IN ({ids})", (jid, limit), limit)
 
-    def undelivered(self, limit: int) -> list[ChatReply]:
+    def undelivered(self, limit: int = 100) -> list[ChatReply]:
         """Return the replies that no channel has delivered yet."""
         return self._replies("o.delivered_at IS NULL", (), limit)
 
@@ -232,7 +232,7 @@ class HostDatabase:
         )
         return {str(folder) for (folder,) in rows}
 
-    def open_prompts(self, folder: str, now: str | None) -> list[Prompt]:
+    def prompt_rows(self, folder: str, now: str | None) -> list[Prompt]:
         """Return a group's open prompts in order. With `now`, leaves out those delayed beyond it. A prompt of messages
         has the text ''."""
         rows = self._rows(
@@ -262,7 +262,7 @@ class HostDatabase:
         """Give a prompt another id for the runtime."""
         self._change("UPDATE prompts SET uuid = ? WHERE id = ?", uuid, prompt_id)
 
-    def put_off(self, prompt_id: int, not_before: str) -> None:
+    def set_put_off(self, prompt_id: int, not_before: str) -> None:
         """Count another attempt and delay the next until `not_before`."""
         self._change("UPDATE prompts SET attempt = attempt + 1, not_before = ? WHERE id = ?", not_before, prompt_id)
 
@@ -274,7 +274,7 @@ class HostDatabase:
         """Record the reply to a prompt; None if the agent had nothing to say."""
         self._change("UPDATE prompts SET answered_at = ?, reply_id = ? WHERE id = ?", at, reply_id, prompt_id)
 
-    def answer_of(self, message_id: str, jid: str) -> tuple[bool, int | None]:
+    def reply_to(self, message_id: str, jid: str) -> tuple[bool, int | None]:
         """Return whether a message is answered, and the reply's id (None if the agent had nothing to say)."""
         rows = self._rows(
             "SELECT p.answered_at IS NOT NULL, p.reply_id FROM inbox i JOIN prompts p ON p.id = i.prompt_id "

@@ -21,7 +21,7 @@ from ..text.sanitize import plain
 from ..text.timestamps import iso_time
 from .database import HostDatabase
 from .schedule import ACTIVE, PAUSED, Schedule, storable
-from .values import Chat, ChatReply, Message, Prompt, RegisteredGroup
+from .values import Message, Prompt, RegisteredGroup
 
 MOST_MESSAGES = 50  # in one prompt
 MOST_CHAT_CHARACTERS = 200  # in the id or the name of a chat
@@ -40,17 +40,14 @@ class WrongGroupError(WrongCallError):
     """A group cannot have such a chat or trigger."""
 
 
-class Ledger:
-    """The ledger in a host's database, with the schedule of its tasks. `now` returns seconds since the epoch."""
+class Ledger(HostDatabase):
+    """The ledger in the host's database at `path`, with the schedule of its tasks. `now` returns seconds since the
+    epoch. A method that changes something opens a transaction itself, unlike those of HostDatabase."""
 
-    def __init__(self, database: HostDatabase, now: Callable[[], float] = time.time) -> None:
-        self.schedule = Schedule(database, now)
-        self.database = database
+    def __init__(self, path: str, now: Callable[[], float] = time.time) -> None:
+        super().__init__(path)
+        self.schedule = Schedule(self, now)
         self._now = now
-
-    def close(self) -> None:
-        """Close the database."""
-        self.database.close()
 
     def register(
         self, folder: str, jid: str, name: str, trigger_pattern: str, requires_trigger: bool
@@ -58,11 +55,11 @@ class Ledger:
         """Assign a chat's messages to the group `folder`. Raises UnknownGroupError if either is taken,
         WrongGroupError."""
         registered = _checked(RegisteredGroup(jid, name, folder, trigger_pattern, requires_trigger))
-        with self.database.transaction():
+        with self.transaction():
             for group in self.groups():
                 if group.jid == jid or group.folder.casefold() == folder.casefold():
                     raise UnknownGroupError(f"group {group.folder} has the chat {group.jid} already")
-            self.database.add_group(registered, self._iso())
+            self.add_group(registered, self._iso())
             self._meet(jid, name)
         return registered
 
@@ -71,7 +68,7 @@ class Ledger:
     ) -> RegisteredGroup:
         """Change the given properties of a group; with '' as trigger it answers everything. Raises UnknownGroupError,
         WrongGroupError."""
-        with self.database.transaction():
+        with self.transaction():
             group = self.group(folder)
             if trigger is not None:
                 group = group._replace(trigger_pattern=trigger, requires_trigger=bool(trigger))
@@ -80,32 +77,24 @@ class Ledger:
                 if other.jid == changed.jid and other.folder != folder:
                     raise UnknownGroupError(f"group {other.folder} has the chat {changed.jid} already")
             self._meet(changed.jid, changed.name)
-            self.database.change_group(folder, changed)
+            self.change_group(folder, changed)
         return changed
 
     def remove(self, folder: str) -> list[str]:
         """Unassign a group from its chat and pause its tasks; return their ids. The group's files and messages stay.
         Raises UnknownGroupError."""
-        with self.database.transaction():
+        with self.transaction():
             self.group(folder)
-            self.database.remove_group(folder)
+            self.remove_group(folder)
             active = [task for task in self.schedule.tasks(folder) if task.status == ACTIVE]
             for task in active:
-                self.database.set_next_run(task.id, task.next_run, PAUSED)
+                self.set_next_run(task.id, task.next_run, PAUSED)
         return [task.id for task in active]
-
-    def chats(self) -> list[Chat]:
-        """Return the known chats, the last active one first."""
-        return self.database.chats()
 
     def note_chat(self, jid: str, name: str = "", at: str = "") -> None:
         """Record a chat's name and its activity. `at` is ISO 8601, '' for now."""
-        with self.database.transaction():
-            self.database.add_chat(jid, one_line(plain(name)) or None, at or self._iso())
-
-    def groups(self) -> list[RegisteredGroup]:
-        """Return all groups, by the name of their folder."""
-        return self.database.groups()
+        with self.transaction():
+            self.add_chat(jid, one_line(plain(name)) or None, at or self._iso())
 
     def group(self, folder: str) -> RegisteredGroup:
         """Return the group with this folder. Raises UnknownGroupError."""
@@ -126,71 +115,71 @@ class Ledger:
             raise EmptyMessageError("a message needs a text", "send a text")
         timestamp = at or self._iso()
         message_id = message_id or uuid.uuid4().hex
-        with self.database.transaction():
+        with self.transaction():
             folder = next((group.folder for group in self.groups() if group.jid == jid), None)
             if folder is None:
                 raise UnknownGroupError(f"no group has the chat {jid}")
-            self.database.add_chat(jid, None, timestamp)
-            if self.database.add_message(message_id, jid, sender, sender_name, text, timestamp):
-                self.database.add_to_inbox(message_id, jid, folder)
-                self.database.set_state(LAST_SEEN, max(timestamp, self.database.state(LAST_SEEN)))
+            self.add_chat(jid, None, timestamp)
+            if self.add_message(message_id, jid, sender, sender_name, text, timestamp):
+                self.add_to_inbox(message_id, jid, folder)
+                self.set_state(LAST_SEEN, max(timestamp, self.state(LAST_SEEN)))
         return message_id
 
     def ready_groups(self) -> set[str]:
         """Return the groups with work to do now: messages to answer, or open prompts that are not delayed."""
         groups = {group.folder: group for group in self.groups()}
-        waiting = self.database.groups_with_waiting_messages() & groups.keys()
+        waiting = self.groups_with_waiting_messages() & groups.keys()
         ready = {folder for folder in waiting if self._is_called(groups[folder])}
-        return ready | (self.database.groups_with_open_prompts(self._iso()) & groups.keys())
+        return ready | (self.groups_with_open_prompts(self._iso()) & groups.keys())
 
     def open_prompts(self, folder: str, *, even_later: bool = False) -> list[Prompt]:
         """Return the group's unanswered prompts in order, without delayed ones unless `even_later`."""
-        found = self.database.open_prompts(folder, None if even_later else self._iso())
+        found = self.prompt_rows(folder, None if even_later else self._iso())
         return [prompt._replace(text=self._text_of(prompt)) for prompt in found]
 
     def next_prompt(self, folder: str) -> Prompt | None:
         """Make a prompt of the messages in the group's inbox; return None if none needs an answer, or the group is
         gone."""
-        with self.database.transaction():
+        with self.transaction():
             group = next((group for group in self.groups() if group.folder == folder), None)
             if group is None or not self._is_called(group):
                 return None
-            prompt_id = self.database.add_prompt(folder, group.jid, str(uuid.uuid4()))
-            self.database.move_into_prompt(folder, prompt_id, MOST_MESSAGES)
+            prompt_id = self.add_prompt(folder, group.jid, str(uuid.uuid4()))
+            self.move_into_prompt(folder, prompt_id, MOST_MESSAGES)
         return self.open_prompts(folder)[-1]
 
     def begin(self, prompt: Prompt, session_id: str) -> Prompt:
         """Record that a session receives the prompt; return the prompt as it is now."""
         begun_at = self._iso()
-        with self.database.transaction():
-            self.database.set_begun(prompt.id, session_id, begun_at)
+        with self.transaction():
+            self.set_begun(prompt.id, session_id, begun_at)
         return prompt._replace(session_id=session_id, begun_at=begun_at)
 
     def ask_again(self, prompt: Prompt) -> None:
         """Give the prompt a new id: the runtime refuses an id it has seen."""
-        with self.database.transaction():
-            self.database.set_uuid(prompt.id, str(uuid.uuid4()))
+        with self.transaction():
+            self.set_uuid(prompt.id, str(uuid.uuid4()))
 
     def put_off(self, prompt: Prompt, seconds: float) -> None:
         """Retry the prompt after that time; counts as another attempt."""
-        with self.database.transaction():
-            self.database.set_uuid(prompt.id, str(uuid.uuid4()))
-            self.database.put_off(prompt.id, iso_time(self._now() + seconds))
+        with self.transaction():
+            self.set_uuid(prompt.id, str(uuid.uuid4()))
+            self.set_put_off(prompt.id, iso_time(self._now() + seconds))
 
     def answer(self, prompts: Iterable[Prompt], text: str, error: str = "") -> int | None:
         """Record one reply to all of `prompts`, which closes them. Return its id, None if `text` is blank.
 
         `error` is the reason if the agent could not answer. Prompts with an answer keep it.
         """
-        with self.database.transaction():
-            answered = [prompt for prompt in prompts if self.database.is_open(prompt.id)]
+        with self.transaction():
+            answered = [prompt for prompt in prompts if self.is_open(prompt.id)]
             if not answered:
                 return None
             first = answered[0]
             kind = "error" if error else "task" if first.task else "reply"
             reply_id = self._post(first.jid, text, kind) if text.strip() else None
             for prompt in answered:
-                self.database.set_answered(prompt.id, reply_id, self._iso())
+                self.set_answered(prompt.id, reply_id, self._iso())
                 self._note_last_answered(prompt)
                 if prompt.task:
                     self.schedule.log_run(prompt.task, prompt.begun_at, text, error)
@@ -198,36 +187,16 @@ class Ledger:
 
     def notify(self, jid: str, text: str) -> int:
         """Send text that answers no message, such as an agent's report on work that ended in the background."""
-        with self.database.transaction():
+        with self.transaction():
             return self._post(jid, text, "notice")
-
-    def replies(self, after: int = 0, jid: str = "", limit: int = 1000) -> list[ChatReply]:
-        """Return the replies with an id above `after`, of one chat or of all."""
-        return self.database.replies_after(after, jid, limit)
-
-    def latest_replies(self, jid: str, count: int) -> list[ChatReply]:
-        """Return the last `count` replies in a chat, in order."""
-        return self.database.latest_replies(jid, count)
-
-    def undelivered(self, limit: int = 100) -> list[ChatReply]:
-        """Return the replies that no channel has delivered yet."""
-        return self.database.undelivered(limit)
 
     def mark_delivered(self, reply_id: int) -> None:
         """Record the delivery of a reply."""
-        with self.database.transaction():
-            self.database.set_delivered(reply_id, self._iso())
-
-    def last_reply(self) -> int:
-        """Return the id of the latest reply; 0 for none."""
-        return self.database.last_reply()
-
-    def reply_to(self, message_id: str, jid: str) -> tuple[bool, int | None]:
-        """Return whether a message is answered, and the reply's id (None if the agent had nothing to say)."""
-        return self.database.answer_of(message_id, jid)
+        with self.transaction():
+            self.set_delivered(reply_id, self._iso())
 
     def _text_of(self, prompt: Prompt) -> str:
-        return task_text(prompt.text) if prompt.task else messages_text(self.database.messages_of(prompt.id))
+        return task_text(prompt.text) if prompt.task else messages_text(self.messages_of(prompt.id))
 
     def answers(self, folder: str, text: str) -> bool:
         """Return whether the group's agent would answer a message with this text. Raises UnknownGroupError."""
@@ -236,26 +205,26 @@ class Ledger:
 
     def _is_called(self, group: RegisteredGroup) -> bool:
         """Return whether one of the waiting messages is for the agent."""
-        return any(_calls(group, text) for text in self.database.waiting_texts(group.folder))
+        return any(_calls(group, text) for text in self.waiting_texts(group.folder))
 
     def _meet(self, jid: str, name: str) -> None:
         """Add the chat if it is new; a name that a channel gave it stays. Inside a transaction."""
         if jid not in {chat.jid for chat in self.chats()}:
-            self.database.add_chat(jid, name, "")
+            self.add_chat(jid, name, "")
 
     def _post(self, jid: str, text: str, kind: str) -> int:
         """Add a message of the agent for delivery; return its id as a reply. Inside a transaction."""
         timestamp = self._iso()
-        self.database.add_chat(jid, None, timestamp)
-        return self.database.add_reply(uuid.uuid4().hex, jid, text, kind, timestamp)
+        self.add_chat(jid, None, timestamp)
+        return self.add_reply(uuid.uuid4().hex, jid, text, kind, timestamp)
 
     def _note_last_answered(self, prompt: Prompt) -> None:
         """Record, as NanoClaw does, the time of the latest answered message in the prompt's chat."""
-        times = [message.timestamp for message in self.database.messages_of(prompt.id)]
+        times = [message.timestamp for message in self.messages_of(prompt.id)]
         if times:
-            by_chat = json.loads(self.database.state(LAST_ANSWERED) or "{}")
+            by_chat = json.loads(self.state(LAST_ANSWERED) or "{}")
             by_chat[prompt.jid] = max(*times, by_chat.get(prompt.jid, ""))
-            self.database.set_state(LAST_ANSWERED, json.dumps(by_chat, sort_keys=True))
+            self.set_state(LAST_ANSWERED, json.dumps(by_chat, sort_keys=True))
 
     def _iso(self) -> str:
         return iso_time(self._now())

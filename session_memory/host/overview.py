@@ -52,12 +52,12 @@ def group_states(ledger: Ledger, sessions: SessionManager) -> list[GroupState]:
     found = []
     for group in ledger.groups():
         name = group.folder
-        waiting, working = ledger.database.inbox_counts(name)
+        waiting, working = ledger.inbox_counts(name)
         next_task = next((task for task in tasks if task.group == name), None)
         found.append(
             GroupState(
                 name, group.jid, group.name, group.trigger, active.get(name, ""),
-                ledger.database.last_message_time(name), len(sessions.get_history(name)), waiting, working, next_task,
+                ledger.last_message_time(name), len(sessions.get_history(name)), waiting, working, next_task,
             )
         )  # fmt: skip
     return found

@@ -27,7 +27,6 @@ from . import agent, ipc
 from .administration import HostAdministration
 from .channels import Channel, Chats, channels_in
 from .channels.unix_socket import UnixSocket
-from .database import HostDatabase
 from .group_files import prepare_host
 from .group_skills import sync_skills
 from .ledger import Ledger
@@ -55,7 +54,7 @@ class Host:
         self._config = HostSettings(**settings.host)
         self._sessions = open_sessions(layout)
         self._teams = TeamPool()
-        self._ledger = Ledger(HostDatabase(layout.database))
+        self._ledger = Ledger(layout.database)
         homes = [layout.group(group.folder).memory_home for group in self._ledger.groups()]
         for fault in dict.fromkeys([*settings.faults, *[notice for home in homes for notice in notices(home)]]):
             self._log.fault(fault)
@@ -68,7 +67,7 @@ class Host:
         self._waiting: dict[str, None] = {}
         self._not_before: dict[str, float] = {}
         self._is_stopping = False
-        self._heard = self._ledger.database.last_arrival()
+        self._heard = self._ledger.last_arrival()
 
     async def run(self) -> None:
         """Serve until SIGTERM or SIGINT. Running turns then have LAST_TURN_SECONDS to end, or until the next signal;
@@ -130,7 +129,7 @@ class Host:
         """Wake the host when this or another program has changed the database."""
         version = (-1, -1)
         while True:
-            now = self._ledger.database.version()
+            now = self._ledger.version()
             if now != version:
                 version = now
                 self._wake()
@@ -156,7 +155,7 @@ class Host:
                     worker.make_room()
 
     def _tell_arrivals(self) -> None:
-        for one in self._ledger.database.arrivals(self._heard):
+        for one in self._ledger.arrivals(self._heard):
             self._heard = one.seq
             sender = f" from {one.sender}" if one.sender else ""
             self._log.event(f"{one.group}: message{sender}, {counted(one.characters, 'character')}")

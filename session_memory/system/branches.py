@@ -1,4 +1,5 @@
-"""Branches: which one was checked out at a time, and whether it is merged. Starts git: not for a prompt.
+"""Branches: which one was checked out at a time, and whether it is merged; and the origin of a repository. Starts git:
+not for a prompt.
 
 Git is started so that it changes nothing, asks nobody and runs nothing that a repository's settings name.
 """
@@ -6,8 +7,10 @@ Git is started so that it changes nothing, asks nobody and runs nothing that a r
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 
+from .files import read_whole
 from .git import USUAL_BRANCHES, HeadMove, Worktree, find_worktree, head_moves, head_of, is_commit
 from .git_objects import QUIET
 
@@ -17,6 +20,13 @@ _COMMAND = (
     "git", "--no-pager", "--no-replace-objects", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null",
     "-c", "diff.external=", "-c", "diff.renames=false",
 )  # fmt: skip
+
+# A remote in the settings of a repository, and the forms of its URL.
+_SECTION = re.compile(r'^\s*\[remote "origin"\]\s*(?:[#;].*)?$')
+_ANY_SECTION = re.compile(r"^\s*\[")
+_URL = re.compile(r"^\s*url\s*=\s*(.*?)\s*$")
+_WITH_SCHEME = re.compile(r"^[a-z][a-z0-9+.-]*://(?:[^@/]*@)?(\[[^\]]*\]|[^:/]+)(?::\d+)?/(.+)$", re.I)
+_LIKE_SCP = re.compile(r"^(?:[^@/:]*@)?([^:/\\]{2,}):(?!//)(.+)$")  # one letter is a drive
 
 
 class GitUnavailableError(Exception):
@@ -135,3 +145,31 @@ def ask_git(git_dir: str, *arguments: str, given: str = "", is_failure_fine: boo
     if done.returncode and not is_failure_fine:
         raise GitUnavailableError(done.stderr.decode("utf-8", "replace").strip())
     return done.stdout.decode("utf-8", "surrogateescape")
+
+
+def origin_of(common_dir: str) -> str:
+    """Return `host/path` of the repository's origin, as `github.com/acme/app`, the same for all forms of its URL; '' if
+    it has no origin, or one on this machine."""
+    try:
+        lines = read_whole(f"{common_dir}/config").decode("utf-8", "replace").splitlines()
+    except OSError:
+        return ""
+    is_in, found = False, ""
+    for line in lines:
+        if _ANY_SECTION.match(line):
+            is_in = bool(_SECTION.match(line))
+        elif is_in and (url := _URL.match(line)):
+            found = url[1].strip('"')
+    return normalised(found)
+
+
+def normalised(url: str) -> str:
+    """Return an address of git's as `host/path`; '' for a path on this machine."""
+    found = _WITH_SCHEME.match(url)
+    if found and url[:5].lower() == "file:":
+        return ""
+    found = found or _LIKE_SCP.match(url)
+    if not found:
+        return ""
+    path = found[2].partition("?")[0].partition("#")[0].strip("/").removesuffix(".git").rstrip("/")
+    return f"{found[1].lower()}/{path}" if path else ""

@@ -21,9 +21,8 @@ from ..memories import forgotten as forgotten_memories
 from ..memories.folders import folder_of, strategies_directory
 from ..memories.library import library_of, open_index
 from ..settings import forgotten
-from ..settings.confined_group import held_home
 from ..settings.homes import FORGETTING
-from ..settings.host_layout import Layout
+from ..settings.host_layout import Layout, held_home
 from ..system.files import lock, names_in, read_whole, write_atomically
 from ..system.json import decode, encode
 from ..system.sqlite import CorruptDatabaseError

@@ -23,10 +23,9 @@ from ..store.sqlite.engine import SqliteStore
 from ..store.sqlite.shareable import StoredFile, stored_files
 from ..store.team_push import SharedAs, TeamPushReport, push_new
 from ..store.values import RuleSubject
-from ..system.branches import Branches
+from ..system.branches import Branches, origin_of
 from ..system.files import read_whole, write_atomically
 from ..system.git import find_worktree, worktrees_of
-from ..system.git_origin import origin_of
 from ..system.json import sealed, unsealed
 from ..text.sanitize import for_people
 from ..text.timestamps import now_milliseconds

@@ -17,13 +17,14 @@ ROOT = Path(__file__).resolve().parents[2]
 # A user that the system does not know, as a container may run.
 UNKNOWN = "import pwd\ndef nobody(uid): raise KeyError(uid)\npwd.getpwuid = nobody\n"
 MAIN = UNKNOWN + "import sys; from session_memory.cli import main; sys.exit(main())"
+NO_HOME_SET = {"PATH": os.defpath}
 NO_HOME = "session-memory: no home directory is known\n"
 
 
 def without_home(directory: Path, *words: str, **environ: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-c", MAIN, *words], cwd=directory, text=True, capture_output=True, timeout=60, check=False,
-        env={"PATH": os.defpath, "PYTHONPATH": str(ROOT), **environ}, stdin=subprocess.DEVNULL,
+        env={**NO_HOME_SET, "PYTHONPATH": str(ROOT), **environ}, stdin=subprocess.DEVNULL,
     )  # fmt: skip
 
 
@@ -51,7 +52,7 @@ def test_without_a_home_directory_a_prompt_goes_on_and_makes_none(tmp_path: Path
     )
     done = subprocess.run(
         [sys.executable, "-c", code], input=json.dumps(event), cwd=tmp_path, text=True, capture_output=True, check=False,
-        env={"PATH": os.defpath}, timeout=60,
+        env=NO_HOME_SET, timeout=60,
     )  # fmt: skip
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     assert os.listdir(tmp_path) == []

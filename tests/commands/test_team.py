@@ -19,7 +19,7 @@ from psycopg.conninfo import conninfo_to_dict
 from records import append, assistant, exchange, user
 from team_scene import ORIGIN, PROJECT, Member, Team
 
-from session_memory.system.git_origin import normalised
+from session_memory.system.branches import normalised
 from session_memory.system.pgpass import address_of
 from session_memory.tools import call
 from session_memory.tools.home_backend import HomeBackend

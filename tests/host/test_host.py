@@ -316,8 +316,8 @@ class TestWhatTheHostTells:
             f"task-{group}", group, jid, "water m-can-1", "cron", "0 0 30 2 *", "group", next_run=long_ago, last_run=None,
             last_result=None, status="active", created_at=long_ago,
         )  # fmt: skip
-        with host.ledger.database.transaction():
-            host.ledger.database.add_task(broken)
+        with host.ledger.transaction():
+            host.ledger.add_task(broken)
         whole = host.due(group, "water m-can-2", "isolated")
         host.wait(lambda: host.ledger.schedule.runs(whole), "run of the other task")
         (run,) = host.ledger.schedule.runs(broken.id)

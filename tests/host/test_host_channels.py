@@ -52,7 +52,7 @@ class TestChannels:
         directory = Path(host.layout.root, "channels")
         directory.mkdir(exist_ok=True)
         (directory / "pigeon.py").write_text(PIGEON)
-        host.ledger.database.connection.execute(
+        host.ledger.connection.execute(
             "UPDATE registered_groups SET jid = 'pigeon:loft' WHERE folder = ?", (group,)
         )  # as `host add --chat` would have it
         host.start()
@@ -114,7 +114,7 @@ class TestThePracticalChecks:
 
 
 def dict_of(host: HostMachine, query: str) -> dict[object, object]:
-    return {row[0]: row[1] for row in host.ledger.database.connection.execute(query)}
+    return {row[0]: row[1] for row in host.ledger.connection.execute(query)}
 
 
 class TestTheThreeCommands:

@@ -89,7 +89,7 @@ class TestCrashes:
         jid = host.ledger.group(group).jid
         host.wait(lambda: host.ledger.latest_replies(jid, 1), "answer of the task")
         assert [reply.text for reply in host.ledger.replies(0, jid)] == ["Watered for the last time."]
-        assert host.ledger.database.status_of(task) == ""
+        assert host.ledger.status_of(task) == ""
 
     @pytest.mark.slow
     def test_a_model_that_fails_is_asked_again_and_then_the_chat_is_told(self, host: HostMachine, group: str) -> None:

@@ -43,7 +43,7 @@ class TestLedger:
     def test_a_message_that_comes_twice_is_one(self, ledger: Ledger) -> None:
         assert take(ledger, "one", message_id="m1") == take(ledger, "one", message_id="m1") == "m1"
         assert next_prompt(ledger).text == "one"
-        assert ledger.database.inbox_counts("main") == (0, 1)
+        assert ledger.inbox_counts("main") == (0, 1)
 
     def test_the_same_id_in_another_chat_is_another_message(self, ledger: Ledger) -> None:
         take(ledger, "one", message_id="m1")
@@ -94,7 +94,7 @@ class TestLedger:
         clock.now += 5
         take(ledger, "two")
         ledger.answer([prompt], "One.")
-        state = dict(ledger.database.connection.execute("SELECT key, value FROM router_state"))
+        state = dict(ledger.connection.execute("SELECT key, value FROM router_state"))
         assert state["last_timestamp"] == iso_time(clock.now)
         assert json.loads(str(state["last_agent_timestamp"])) == {"local:main": answered}
 
@@ -282,7 +282,7 @@ class TestChannels:
             "pigeon:9: no group answers here; session-memory host add GROUP --chat pigeon:9 makes one"
         ]
         assert chats.receive("local:main", "", sender="1", sender_name="") == "", "a picture, say"
-        assert ledger.database.connection.execute("SELECT count(*) FROM messages").fetchall() == [(0,)]
+        assert ledger.connection.execute("SELECT count(*) FROM messages").fetchall() == [(0,)]
 
     def test_there_need_not_be_any(self, tmp_path: Path, ledger: Ledger) -> None:
         assert channels_in(str(tmp_path / "nothing"), Chats(ledger, lambda: None, Told(tmp_path))) == []

@@ -56,7 +56,7 @@ def test_a_task_in_the_table_that_is_never_due_again_ends_and_the_others_go_on(
     ledger: Ledger, clock: Clock, value: str
 ) -> None:
     broken, whole = add(ledger, "cron", "1 12 * * *"), add(ledger)
-    ledger.database.connection.execute("UPDATE scheduled_tasks SET schedule_value = ? WHERE id = ?", (value, broken.id))
+    ledger.connection.execute("UPDATE scheduled_tasks SET schedule_value = ? WHERE id = ?", (value, broken.id))
     clock.now += 61
     (line,) = ledger.schedule.start_due()
     assert line.startswith(f"main: {broken.id} is ended: the cron expression")
@@ -128,7 +128,7 @@ class TestChanges:
         ledger.answer([prompt], "Watered for the last time.")
         assert [reply.text for reply in ledger.replies()] == ["Watered for the last time."]
         for table in ("scheduled_tasks", "task_run_logs", "prompts"):
-            assert ledger.database.connection.execute(f"SELECT count(*) FROM {table}").fetchall() == [(0,)]
+            assert ledger.connection.execute(f"SELECT count(*) FROM {table}").fetchall() == [(0,)]
 
 
 class TestGroups:

@@ -16,7 +16,6 @@ from share import some
 
 from session_memory.archives.groups import open_sessions
 from session_memory.host.agent import Event, PromptTaken, SessionStarted, TurnEnded
-from session_memory.host.database import HostDatabase
 from session_memory.host.group_files import prepare_host
 from session_memory.host.ledger import Ledger
 from session_memory.host.values import Prompt
@@ -97,18 +96,18 @@ class Scene:
         prepare_host(self.layout)
         self.runtime = Runtime(survives=survives)
         self.log = Told(root)
-        ledger = Ledger(HostDatabase(self.layout.database), lambda: 0.0)  # when that task's time is still to come
+        ledger = Ledger(self.layout.database, lambda: 0.0)  # when that task's time is still to come
         ledger.register("main", "local:main", "main", "", False)
         self.message = ledger.receive("local:main", "plan the garden", sender="1", sender_name="")
         ledger.schedule.add("main", "local:main", "water", "once", "2026-01-01T00:00:00", "isolated")
         ledger.close()
-        ledger = Ledger(HostDatabase(self.layout.database))
+        ledger = Ledger(self.layout.database)
         ledger.schedule.start_due()
         ledger.close()
 
     def live(self, steps: int | None) -> bool:
         """One life of the worker, which ends before its step number `steps`; whether it came to its own end."""
-        ledger = Ledger(HostDatabase(self.layout.database))
+        ledger = Ledger(self.layout.database)
         sessions = open_sessions(self.layout)
         left = count(-steps) if steps is not None else iter(())
 
@@ -117,7 +116,7 @@ class Scene:
                 raise CrashError
             return True
 
-        ledger.database.connection.exec_trace = sessions._connection.exec_trace = step
+        ledger.connection.exec_trace = sessions._connection.exec_trace = step
         self.runtime.step = step
         group = self.layout.group("main")
         worker = Worker(group, ledger, sessions, CONFIG, self.runtime.start, self.log)  # type: ignore[arg-type]
@@ -126,7 +125,7 @@ class Scene:
         except CrashError:
             return False
         finally:
-            ledger.database.connection.exec_trace = sessions._connection.exec_trace = None
+            ledger.connection.exec_trace = sessions._connection.exec_trace = None
             ledger.close()  # what was not committed is gone, as after a kill
             sessions.close()
         return True
@@ -139,7 +138,7 @@ def test_whenever_the_host_dies_everything_is_answered_once(tmp_path: Path, surv
         scene = Scene(tmp_path / f"h{steps}", survives=survives)
         is_whole = scene.live(steps)
         assert scene.live(None)
-        ledger = Ledger(HostDatabase(scene.layout.database))
+        ledger = Ledger(scene.layout.database)
         replies = ledger.replies()
         assert sorted(reply.kind for reply in replies) == ["reply", "task"], f"killed before step {steps}"
         assert [reply.answers for reply in replies if reply.kind == "reply"] == [(scene.message,)]

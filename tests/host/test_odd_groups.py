@@ -14,8 +14,7 @@ from odd_files import NO_FILES
 from records import exchange, new_id, write
 
 from session_memory.archives.groups import archive_group_session
-from session_memory.settings.confined_group import held_home
-from session_memory.settings.host_layout import Group, Layout
+from session_memory.settings.host_layout import Group, Layout, held_home
 
 BOMB = "a: &a [x, x]\n" + "".join(f"{b}: &{b} [*{a}, *{a}]\n" for a, b in zip("abcdefgh", "bcdefghi"))
 CONTENTS = {

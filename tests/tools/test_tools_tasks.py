@@ -68,7 +68,7 @@ class TestTasks:
     def test_how_it_went_last_is_listed_without_secrets_and_markup(self, host: GroupDir) -> None:
         schedule(host, "family", schedule_type="interval", schedule_value="60000", prompt="<b>Water</b>")
         task = task_of(host, "family")
-        with host.ledger.database.transaction():
+        with host.ledger.transaction():
             host.ledger.schedule.log_run(task.id, "", "DB_PASSWORD=Kf9xZq83Lm7Pw2 is set", "")
         (line,) = [one for one in host.call("family", "list_tasks").text.splitlines() if task.id in one]
         assert '"‹b›Water‹/b›"; last run ' in line
