@@ -19,7 +19,7 @@ def run(event, home, script="user_prompt_submit", preexec_fn=None, program=ROOT,
         input=event if isinstance(event, bytes) else json.dumps(event).encode(),
         capture_output=True,
         env={"HOME": str(home), "CLAUDE_PID": "4711", **environment},
-        timeout=30,
+        timeout=60,
         preexec_fn=preexec_fn,
         check=False,
     )

@@ -14,7 +14,7 @@ from types import TracebackType
 from store_scene import COMMAND, StoreUser
 from text_scene import PIECES
 
-WAIT_SECONDS = 30
+WAIT_SECONDS = 60
 BREAKERS = [
     '" onmouseover="alert(1)', "' onfocus='alert(1)' autofocus='", "</script>", "</textarea>", "</title>", "</pre></code>",
     "<img src=x onerror=alert(1)>", "<svg/onload=alert(1)>", "{{ 7*7 }}", "{% raw %}", "{#", "javascript:alert(1)",

@@ -98,7 +98,7 @@ def find_sessions(
     latest.sort(key=lambda pair: -pair[0].st_mtime)
     families = _Families(environ, names, with_private=with_private)
     found: list[FoundSession] = []
-    for at in range(0, len(latest), most or len(latest)):
+    for at in range(0, len(latest), most or len(latest) or 1):
         if most is None or len(found) < most:
             found += _shown(latest[at : at + (most or len(latest))], families, own_id, environ, taken, former)
     return found[:most]

@@ -16,7 +16,6 @@ from session_memory.session_monitor import (
     get_session_updates,
     read_session_log,
     resolve_agent_sdk_jsonl,
-    resolve_pi_jsonl,
 )
 from session_memory.settings.compiled import Settings
 from session_memory.transcripts.entries import Session
@@ -401,12 +400,6 @@ class TestResolvers:
     def test_a_pointer_that_points_nowhere_safe_resolves_to_nothing(self, tmp_path, content):
         (tmp_path / "discord.json").write_text(content)
         assert resolve_agent_sdk_jsonl(tmp_path, "discord", "/srv/agent") is None
-
-    def test_a_pi_session_resolves_to_the_file_written_last(self, tmp_path):
-        older, newer = write(tmp_path / "discord" / "b.jsonl"), write(tmp_path / "discord" / "a.jsonl")
-        os.utime(older, (1, 1))
-        assert resolve_pi_jsonl(tmp_path, "discord") == newer
-        assert resolve_pi_jsonl(tmp_path, "email") is None
 
 
 def test_the_rules_of_the_home_hold_for_whoever_asks_for_updates(home, ask):

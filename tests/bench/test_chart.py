@@ -28,4 +28,5 @@ def test_labels_do_not_lie_on_each_other():
 
 
 def test_one_size_alone_can_be_drawn():
-    ElementTree.fromstring(as_svg("Cost", "MB", [Line("import", [(100, 1.0)])]))
+    drawn = ElementTree.fromstring(as_svg("Cost", "MB", [Line("import", [(100, 1.0)])]))
+    assert "100" in [text.text for text in drawn.iter(f"{SVG}text")]

@@ -12,7 +12,7 @@ from typing import Any
 from clients.claude import Claude
 
 PLUGIN = "session-memory@session-memory"
-WAIT_SECONDS = 60
+WAIT_SECONDS = 150
 
 
 def wait_until(is_so: Callable[[], bool], what: str) -> None:

@@ -152,7 +152,7 @@ class TestSearch:
 
     def test_what_was_not_read_for_a_phrase_is_said(self, machine):
         machine.session("one", *[user(f"jam {number}, and a plum", at=MONDAY + number) for number in range(5)])
-        command = f"from session_memory.store.search import search; search.MOST_CHECKED = 2; {COMMAND}"
+        command = f"from session_memory.store.search import postings; postings.MOST_CHECKED = 2; {COMMAND}"
         for option, told in (("--runtime=claude-code", "\n\n3 older entries may fit"), ("--json", '"unchecked": 3')):
             assert told in machine.run_command(sys.executable, "-c", command, "search", '"plum jam"', option).stdout
         assert machine.result("search", '"plum jam"')["unchecked"] == 0

@@ -151,7 +151,7 @@ class TestSessionEnd:
             env={"HOME": str(plain.root)},
             start_new_session=True,
         )
-        hook.communicate(json.dumps(plain.event(reason="clear")).encode(), timeout=20)
+        hook.communicate(json.dumps(plain.event(reason="clear")).encode(), timeout=60)
         with pytest.raises(ProcessLookupError):
             os.killpg(hook.pid, 9)
         wait_for(lambda: archives(plain))

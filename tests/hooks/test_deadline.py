@@ -48,7 +48,7 @@ def run(user: PlainUser, patch: str, hook: str = "user_prompt_submit", **fields:
     began = time.monotonic()
     done = subprocess.run(
         [sys.executable, "-c", program], input=json.dumps(user.event(**fields)).encode(), capture_output=True,
-        env={"HOME": str(user.root), "CLAUDE_PID": "4711", "CLAUDE_CODE_ENTRYPOINT": "cli"}, timeout=30, check=False,
+        env={"HOME": str(user.root), "CLAUDE_PID": "4711", "CLAUDE_CODE_ENTRYPOINT": "cli"}, timeout=60, check=False,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, b"")
     return done.stdout, time.monotonic() - began
@@ -65,7 +65,7 @@ class TestAPrompt:
         assert "usual question" in told(output)
         assert "last question" in told(output)
         assert "stuck" not in told(output)
-        assert seconds < 6
+        assert seconds < 20
         assert "it took too long, and was left out" in plain.log()[0]
         assert "stuck 1" in told(plain.run())
 
@@ -90,7 +90,7 @@ state.lock = hang
 """
         output, seconds = run(plain, patch)
         assert output == b""
-        assert seconds < 6
+        assert seconds < 20
         assert "not done within 1 s" in plain.log()[0]
         assert "usual question" in told(plain.run())
 
@@ -128,7 +128,7 @@ approval.ObjectionSearch.of_command = hang
     def ask(self, asking: PlainUser, **fields: object) -> dict[str, str]:
         call = {"tool_name": "Bash", "tool_input": {"command": "git stash"}, "tool_use_id": "toolu_1", **fields}
         output, seconds = run(asking, self.PATCH, "pre_tool_use", hook_event_name="PreToolUse", **call)
-        assert seconds < 6
+        assert seconds < 20
         return json.loads(output)["hookSpecificOutput"] if output else {}
 
     def test_that_was_not_judged_in_time_is_held_and_its_user_asked(self, asking: PlainUser) -> None:
@@ -193,7 +193,7 @@ def take(number):
 deadline.attempt_each(range(6), take, str)
 print(found, deadline.late, round(time.monotonic() - began, 2))
 """
-        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=20)
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
         assert done.stdout.startswith("[4, 5] ['0', '1', '2', '3'] 0.7")
 
     def test_a_part_that_raises_costs_itself(self) -> None:

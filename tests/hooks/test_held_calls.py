@@ -195,7 +195,7 @@ def test_an_absurd_command_is_judged_or_its_user_asked_within_the_time_of_the_ru
     project.edited()
     started = time.monotonic()
     asked = reason(project, "Bash", ABSURD[name] + f"cd {project.directory} && git stash")
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 15
     assert "reaches app, which discord edited" in asked or "could not be checked in time" in asked
 
 
@@ -205,4 +205,4 @@ def test_an_edit_of_a_path_of_20_000_parts_is_let_through_within_the_time_of_the
     started = time.monotonic()
     assert answer(project, "Edit", "/a" * 20_000) == {}
     assert answer(project, "Edit", str(project.directory) + "/../a" * 20_000) == {}
-    assert time.monotonic() - started < 5
+    assert time.monotonic() - started < 15

@@ -115,7 +115,7 @@ def test_an_agent_of_the_sdk_s_template_runs_what_its_skills_teach_without_askin
         user.api.replies = [{"tools": calls}, "done"]
         done = subprocess.run(
             [home / "agent.py", "look into the past"], env=user.environment, cwd=home, stdin=subprocess.DEVNULL,
-            capture_output=True, text=True, timeout=60, check=False,
+            capture_output=True, text=True, timeout=150, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
         return results_in(user.api.prompts()[-1])[-len(commands) :]
@@ -188,7 +188,7 @@ class PiUser:
         for one in commands:
             done = subprocess.run(
                 [*command, f"TOOL bash {json.dumps({'command': one})}"], cwd=self.pi.project, env=self.pi.environment,
-                stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60, check=False,
+                stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=150, check=False,
             )  # fmt: skip
             assert done.returncode == 0, done.stderr
             (result,) = results_in(self.llm.requests[-1])[-1:]

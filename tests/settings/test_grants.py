@@ -14,7 +14,6 @@ from session_memory.settings.homes import home_at
 TEAM = 'team: {url: "postgresql://eve@db.example.org/x"}\nsessions: {main: {share: team}}\n'
 SUMMARY = "memories: {strategies: [extractive, summary], summary: {model: opus}}\n"
 GRAPH = "memories: {strategies: [graphiti], graphiti: {base_url: http://127.0.0.1:9, key_env: AWS_KEY}}\n"
-ELSEWHERE = "memory: {watchPath: [transcripts, ~/.claude/projects]}\n"
 
 
 @pytest.fixture(autouse=True)

@@ -18,7 +18,7 @@ from records import user
 from store_scene import COMMAND, MONDAY, StoreUser, trip
 
 PROMISED_SECONDS = 3.0
-START_SECONDS = 1.5  # of Python, on a machine that is busy with other tests
+START_SECONDS = 12.0  # of Python, on a machine that is busy with other tests
 HOLDS_LOCKS = """
 import fcntl, os, sqlite3, sys, time
 connection = sqlite3.connect(sys.argv[1], isolation_level=None)

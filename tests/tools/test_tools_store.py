@@ -196,7 +196,7 @@ def test_a_search_says_how_far_its_answer_reaches(person: Person, monkeypatch: p
     for query in ("plum jam", "submarine"):
         told = person.ask("search_sessions", query=query).text
         assert " of 2 sessions are not all in yet: session-memory ingest takes them in." in told
-    monkeypatch.setattr("session_memory.store.search.search.MOST_CHECKED", 2)
+    monkeypatch.setattr("session_memory.store.search.postings.MOST_CHECKED", 2)
     assert "4 older entries may fit the quoted phrase" in person.ask("search_sessions", query='"jam plum"').text
 
 

@@ -160,10 +160,6 @@ READERS = {
 }
 
 
-def by_rule(machine: Machine, text: str) -> None:
-    machine.config(text)
-
-
 def by_id(machine: Machine) -> None:
     machine.talk(HIDDEN_ID, SECRET, at=time.time() - 120)
     machine.config(f"sessions: {{{HIDDEN_ID}: {{ignore: true}}}}\n")
