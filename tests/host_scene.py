@@ -166,7 +166,7 @@ class Box:
         return sorted(path.name for path in self.responses.iterdir())
 
 
-WAIT_SECONDS = 60
+WAIT_SECONDS = 150
 PROGRAM = "import sys; from session_memory.cli import main; sys.exit(main())"
 GROUP = re.compile("the agent of the group `([^`]+)`")
 TOKEN = re.compile(r"\bm-[A-Za-z0-9]+-[0-9]+\b")

@@ -34,7 +34,7 @@ from session_memory.store.values import (
 )
 
 COMMAND = "import sys; from session_memory.cli import main; sys.exit(main())"
-WAIT_SECONDS = 60
+WAIT_SECONDS = 150
 MONDAY = 1_790_000_000.0
 PROJECT = "-srv-agent"
 EVERYTHING = Filter(limit=1000)

@@ -23,7 +23,7 @@ from session_memory.settings.host_layout import Layout
 from session_memory.tools import ListedSession
 from session_memory.tools.request_files import RequestFiles
 
-GENEROUS_SECONDS = 60
+GENEROUS_SECONDS = 150
 
 
 @pytest.fixture

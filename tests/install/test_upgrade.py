@@ -23,7 +23,7 @@ from records import append, exchange
 
 from session_memory.install.file_changes import remove_replaced, replace_directory
 
-WAIT_SECONDS = 60
+WAIT_SECONDS = 150
 _BEGINNING = "from __future__ import annotations\n"
 
 

@@ -19,7 +19,7 @@ from records import NamedHome, PiSession, append, exchange, write
 from store_scene import StoreUser
 
 ROOT = Path(__file__).resolve().parents[2]
-WAIT_SECONDS = 60
+WAIT_SECONDS = 150
 LAST_WEEK = time.time() - 7 * 24 * 3600
 TWO_HOURS_AGO = time.time() - 2 * 3600
 BROKEN_OFF = "it was ended before it was done"
