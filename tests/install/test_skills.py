@@ -161,6 +161,7 @@ def test_a_plugin_s_skills_are_offered_by_their_path_and_find_archives_where_the
         assert expected(command) in said, f"{command}\n{said}"
 
 
+@pytest.mark.slow
 def test_a_plugin_beside_an_install_runs_all_that_its_skills_teach(plugin: ClaudePlugin) -> None:
     machine_of(plugin.claude).installed("--home", str(plugin.claude.config_dir), "--allow")
     commands = installed_plugin(plugin)

@@ -92,6 +92,7 @@ def test_a_wheel_says_its_version_and_takes_out_what_it_put_in(machine: Machine,
     assert {path: left[path] for path in left if not path.startswith(".local")} == before
 
 
+@pytest.mark.slow
 def test_an_agent_runs_what_the_skills_teach_that_a_wheel_installed(bare_claude: Claude, command: str) -> None:
     make_past(bare_claude)
     machine = Machine(bare_claude.home).has_environment()
