@@ -151,7 +151,7 @@ class Machine:
 
 def make_bare_environment(env: Path) -> None:
     """Make a virtual environment without any package: a copy of one that is made once for all tests of a process."""
-    shutil.copytree(_bare_environment(), env, symlinks=True)
+    shutil.copytree(_bare_environment(), env, symlinks=True, dirs_exist_ok=True)
 
 
 @functools.cache

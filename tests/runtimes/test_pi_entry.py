@@ -134,7 +134,7 @@ class TestFaults:
         extension = bare_pi.copy_extension(pi_prompt=hanging, pi_archive=hanging)
         begun = time.monotonic()
         assert bare_pi.run("hello", "--extension", str(extension)).request is not None
-        assert time.monotonic() - begun < 12
+        assert time.monotonic() - begun < 60
 
 
 class TestStartedAhead:
@@ -217,7 +217,7 @@ class TestStartedAhead:
 
 def wait_for_pids(path: Path, count: int) -> list[str]:
     """The process ids in a file, once there are so many."""
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while not path.exists() or len(path.read_text().split()) < count:
         assert time.monotonic() < deadline, f"{path} has no {count} lines"
         time.sleep(0.02)
@@ -226,7 +226,7 @@ def wait_for_pids(path: Path, count: int) -> list[str]:
 
 def wait_until_gone(pids: list[str]) -> None:
     """Waits until none of these runs any more; one that nobody has waited for yet is gone as well."""
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + 60
     while any(is_running(int(pid)) for pid in pids):
         assert time.monotonic() < deadline, f"still running: {pids}"
         time.sleep(0.02)
