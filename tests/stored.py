@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from pathlib import Path
+from typing import Any
 
 from session_memory.store.sqlite.engine import SqliteStore
 from session_memory.store.values import Batch, FileState, Filter, NewEntry, NewTool, ToolOutcome
@@ -19,7 +20,7 @@ _keys = itertools.count(1)
 class Stored:
     """A store. Conversations that are added are finished: silent for longer than the gap, and ready."""
 
-    def __init__(self, path: Path, **options: int) -> None:
+    def __init__(self, path: Path, **options: Any) -> None:
         self.path = str(path)
         self.store = SqliteStore(self.path, **options)
         self.now = START

@@ -154,7 +154,7 @@ class Machine:
         found: Texts = {}
         with closing(SqliteStore(str(self.user.database), rules=location.rules if rules else None)) as store:
             if not rules:
-                with store._database.transaction() as connection:
+                with store.transaction() as connection:
                     connection.execute("DELETE FROM memory_excluded_files; DELETE FROM memory_excluded_items")
                     connection.execute("DELETE FROM memory_rules")
             for talk in store.conversations(EVERYTHING)[::-1]:

@@ -133,7 +133,7 @@ class PostgresSearchIndex:
     def left_out(self, expression: str, scope: Scope) -> int:
         return self._left_out.get((scope.files, expression), 0)
 
-    def count_with(self, expression: str, most: int = 0) -> int:
+    def count_with(self, expression: str) -> int:
         return len(self._matching(None, expression))
 
     def size(self) -> tuple[int, float]:

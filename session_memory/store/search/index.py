@@ -80,8 +80,8 @@ class SearchIndex(Protocol):
     def left_out(self, expression: str, scope: Scope) -> int:
         """Return how many older matching items `items_with` omitted."""
 
-    def count_with(self, expression: str, most: int = 0) -> int:
-        """Count the matching items of the whole store; if `most` is not 0, counting may stop there."""
+    def count_with(self, expression: str) -> int:
+        """Count the matching items of the whole store."""
 
     def size(self) -> tuple[int, float]:
         """Return the number of indexed items, and the average number of terms of one."""

@@ -6,8 +6,9 @@ A newer schema, a concurrent writer, a full disk or missing permission is not co
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
+from typing import Any
 
 from ...errors import SessionMemoryError
 from ...system.files import lock
@@ -25,10 +26,6 @@ from ...system.sqlite import (
 from .schema import MIGRATIONS, fault_of_file
 from .search_index import indexed_texts
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from .engine import SqliteStore
-
 REBUILT = "rebuilt from transcripts and, if these are gone, archives"
 _REASONS = {
     CorruptDatabaseError.WHY: "was corrupt",
@@ -37,14 +34,22 @@ _REASONS = {
 }
 
 
-def open_database(path: str, patience: Patience | None = None) -> tuple[Database, str]:
-    """Open the store's database at `path`; create it if it is missing, replace it if it is corrupt. Return also where a
-    corrupt one is now, '' if none was replaced. Raises DatabaseError, OSError."""
-    try:
-        return Database(path, MIGRATIONS, patience), ""
-    except CorruptDatabaseError:
-        moved = quarantine_if_corrupt(path)
-        return Database(path, MIGRATIONS, patience), moved
+class StoreDatabase(Database):
+    """The store's database at `path`, made if it is missing, replaced if it is corrupt: `quarantined` is where the
+    corrupt one is now, '' if there was none. Raises DatabaseError, OSError."""
+
+    def __init__(self, path: str, patience: Patience | None = None) -> None:
+        self.quarantined = ""
+        try:
+            super().__init__(path, MIGRATIONS, patience)
+        except CorruptDatabaseError:
+            self.quarantined = quarantine_if_corrupt(path)
+            super().__init__(path, MIGRATIONS, patience)
+
+    def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """Return all rows of a statement."""
+        with explained(self.path):
+            return fetch(self.connection, sql, values)
 
 
 def quarantine_if_corrupt(path: str, *, is_certain: bool = False) -> str:
@@ -66,7 +71,7 @@ def quarantine_if_corrupt(path: str, *, is_certain: bool = False) -> str:
         os.close(held)
 
 
-def fault_of(store: Database | SqliteStore) -> str:
+def fault_of(store: Database) -> str:
     """Return what is corrupt in an open store, '' if nothing is. Reads all of it."""
     try:
         fault = fault_of_file(store.connection, store.path, () if store.is_newer else MIGRATIONS)
@@ -81,7 +86,7 @@ def fault_of(store: Database | SqliteStore) -> str:
 
 
 @contextmanager
-def damage_recognised(store: SqliteStore) -> Iterator[None]:
+def damage_recognised(store: Database) -> Iterator[None]:
     """Raise CorruptDatabaseError for any failure within the block if the store is corrupt, for example because it has a
     value of the wrong type or lacks a column."""
     try:

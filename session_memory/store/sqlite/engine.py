@@ -12,13 +12,13 @@ from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from ...system.sqlite import DatabaseError, Patience, explained, fetch
+from ...system.sqlite import Patience, explained, fetch
 from ..rules import StoreRules
 from ..search.search import search
 from ..values import ITEM_BITS, Batch, Conversation, Counts, FileState, Filter, Hits, StoredEntry, UnreadFile
-from .corruption import open_database
+from .corruption import StoreDatabase
 from .exclusions import LISTED, Exclusions, VisibilityOverrides, apply, is_behind, item_shown
-from .rows import CONVERSATIONS, conversation_columns, conversation_of, ids_of, items_between, where
+from .rows import CONVERSATIONS, STATE, conversation_columns, conversation_of, ids_of, items_between, where
 from .search_index import KnownTables, SqliteSearchIndex
 
 TYPE_CHECKING = False
@@ -26,60 +26,33 @@ if TYPE_CHECKING:
     from apsw import Connection
 
 _READ_ITEMS = 1000  # of a conversation, at a time: some have a hundred thousand
-_STATE_COLUMNS = (
-    "home, file_path, root, source, session_id, id, status, last_modified, file_size, last_processed_offset, "
-    "generation, inode, head, tail, next_ordinal, unreadable, first_entry_timestamp, last_entry_timestamp, cwd, "
-    "title, title_rank"
-)
 
 
-class SqliteStore:
+class SqliteStore(StoreDatabase):
     """The store, safe to use from several processes at once. Methods raise DatabaseError.
 
     A silence of more than `gap` milliseconds ends a conversation; one with fewer than `least_messages` is skipped. What
-    `rules` exclude is hidden, except for what `overrides` permit. `quarantined` is where a corrupt database is now that
-    this one replaced, '' if there was none.
+    `rules` exclude is hidden, except for what `overrides` permit.
     """
 
     def __init__(
         self, path: str, *, gap: int = 3_600_000, least_messages: int = 5, patience: Patience | None = None,
         rules: StoreRules | None = None, overrides: VisibilityOverrides | None = None,
     ) -> None:  # fmt: skip
-        self.path = path
+        super().__init__(path, patience)
         self._gap = gap
         self._least_messages = least_messages
         self._rules = rules
-        self._database, self.quarantined = open_database(path, patience)
-        self._exclusions = Exclusions(self._database.connection, rules, overrides)
+        self._exclusions = Exclusions(self.connection, rules, overrides)
         self._tables = KnownTables()
-
-    @property
-    def connection(self) -> Connection:
-        """For the other modules of the engine."""
-        return self._database.connection
-
-    @property
-    def is_new(self) -> bool:
-        """Check if the database was just made."""
-        return self._database.is_new
-
-    @property
-    def is_newer(self) -> bool:
-        """Check if a newer version made the database, so that it is only read."""
-        return self._database.is_newer
-
-    @property
-    def obstacle(self) -> DatabaseError | None:
-        """Return why the database can only be read; None if it can be written."""
-        return self._database.obstacle
 
     def is_empty(self) -> bool:
         """Check that no file was ever stored."""
-        return not self._rows("SELECT 1 FROM memory_file_states LIMIT 1")
+        return not self.rows("SELECT 1 FROM memory_file_states LIMIT 1")
 
     def holds_memories(self) -> bool:
         """Check if the index has any memory."""
-        return bool(self._rows("SELECT 1 FROM memories LIMIT 1"))
+        return bool(self.rows("SELECT 1 FROM memories LIMIT 1"))
 
     def limit_cache(self, kibibytes: int) -> None:
         """Limit the memory that the connection uses for pages of the database."""
@@ -94,19 +67,19 @@ class SqliteStore:
         """Return the ids of the files that rules exclude, or whose text they exclude."""
         if not self.is_excluding():
             return set()
-        return {file_id for (file_id,) in self._rows("SELECT file_id FROM memory_excluded_files")}
+        return {file_id for (file_id,) in self.rows("SELECT file_id FROM memory_excluded_files")}
 
     def apply_rules(self) -> None:
         """Update the tables of exclusions if the rules have changed, for readers of the database's views."""
         with explained(self.path):
             if self._rules is None or not is_behind(self.connection):
                 return
-        with self._database.transaction() as connection:
+        with self.transaction() as connection:
             apply(connection, self._rules)
 
     def file_states(self, home: str) -> dict[str, FileState]:
         """Return the known files of a group, by key."""
-        rows = self._rows(f"SELECT {_STATE_COLUMNS} FROM memory_file_states WHERE home = ?", (home,))
+        rows = self.rows(f"SELECT {STATE} FROM memory_file_states WHERE home = ?", (home,))
         return {row[1]: FileState._make(row) for row in rows}
 
     def write(self, batches: Iterable[Batch]) -> list[FileState | None]:
@@ -118,7 +91,7 @@ class SqliteStore:
         tombstones = forgotten.read(self.path)
         if tombstones:
             batches = [without_forgotten(batch, tombstones) for batch in batches]
-        with self._database.transaction() as connection:
+        with self.transaction() as connection:
             written = [
                 write(connection, batch, self._gap) if self._is_current(connection, batch) else None
                 for batch in batches
@@ -127,13 +100,13 @@ class SqliteStore:
             return written
 
     def _is_current(self, connection: Connection, batch: Batch) -> bool:
-        sql = f"SELECT {_STATE_COLUMNS} FROM memory_file_states WHERE home = ? AND file_path = ?"
+        sql = f"SELECT {STATE} FROM memory_file_states WHERE home = ? AND file_path = ?"
         rows = fetch(connection, sql, (batch.after.home, batch.after.file_path))
         return (FileState._make(rows[0]) if rows else None) == batch.before
 
     def mark_gone(self, home: str, keys: Iterable[str]) -> None:
         """Note that these files are no longer there. Their entries stay."""
-        with self._database.transaction() as connection:
+        with self.transaction() as connection:
             connection.executemany(
                 "UPDATE memory_file_states SET status = 'gone' WHERE home = ? AND file_path = ?",
                 [(home, key) for key in keys],
@@ -141,12 +114,12 @@ class SqliteStore:
 
     def unread_files(self, home: str) -> dict[str, UnreadFile]:
         """Return the files of a group that failed to ingest, by key."""
-        rows = self._rows("SELECT * FROM memory_unread_files WHERE home = ?", (home,))
+        rows = self.rows("SELECT * FROM memory_unread_files WHERE home = ?", (home,))
         return {row[1]: UnreadFile._make(row) for row in rows}
 
     def note_unread(self, home: str, unread: Iterable[UnreadFile], cleared: Iterable[str]) -> None:
         """Note files that failed to ingest, and remove those with the keys `cleared`."""
-        with self._database.transaction() as connection:
+        with self.transaction() as connection:
             connection.executemany(
                 "DELETE FROM memory_unread_files WHERE home = ? AND file_path = ?", [(home, key) for key in cleared]
             )
@@ -156,7 +129,7 @@ class SqliteStore:
         """Remove a file, its entries and conversations, as if it had never been read."""
         from .writer import remove
 
-        with self._database.transaction() as connection:
+        with self.transaction() as connection:
             sql = "SELECT id FROM memory_file_states WHERE home = ? AND file_path = ?"
             for (file_id,) in fetch(connection, sql, (home, key)):
                 remove(connection, file_id)
@@ -176,7 +149,7 @@ class SqliteStore:
     def _forget_conversations(self, conversations: list[Conversation]) -> None:
         from .writer import remove, remove_items
 
-        with self._database.transaction() as connection:
+        with self.transaction() as connection:
             # Each conversation else scans all keys: 2,000 of 20,000 took 155 s. Ingest does not need the index.
             connection.execute("CREATE INDEX memory_item_keys_by_id ON memory_item_keys (id)")
             for one in conversations:
@@ -198,13 +171,13 @@ class SqliteStore:
             known = redaction.state(self.connection)
         deadline = time.monotonic() + seconds
         while not known.is_done and time.monotonic() < deadline:
-            with self._database.transaction() as connection:
+            with self.transaction() as connection:
                 known = redaction.redact_some(connection, redaction.state(connection))
         if known.is_done and known.is_changed:
-            with self._database.transaction() as connection:
+            with self.transaction() as connection:
                 _drop_old_terms(connection)
             self.drop_free_pages()
-            with self._database.transaction() as connection:
+            with self.transaction() as connection:
                 redaction.keep(connection, known._replace(is_changed=False))
 
     def redacted_share(self) -> float:
@@ -229,12 +202,12 @@ class SqliteStore:
             condition, values = f"{condition} AND c.id IN carray(?)", (*values, ids_of(ids))
         columns = conversation_columns(excluding=False)
         sql = f"SELECT {columns} FROM {CONVERSATIONS} WHERE {condition} ORDER BY c.last_message_at, c.id"
-        return [conversation_of(row) for row in self._rows(sql, values)]
+        return [conversation_of(row) for row in self.rows(sql, values)]
 
     def mark_ready(self, now: int) -> int:
         """Change active conversations that have been silent for longer than the gap to ready, too short ones to
         skipped. Return how many. `now` is in milliseconds since the epoch."""
-        with self._database.transaction() as connection:
+        with self.transaction() as connection:
             sql = (
                 "UPDATE memory_conversations SET "
                 "status = iif(entry_count < ?, 'skipped', 'ready'), reason = iif(entry_count < ?, 'too short', '') "
@@ -245,7 +218,7 @@ class SqliteStore:
 
     def set_status(self, conversation_id: int, status: str, reason: str = "", *, seen_until: int | None = None) -> bool:
         """Set a conversation's status. Return False, and change nothing, if it has messages after `seen_until`."""
-        with self._database.transaction() as connection:
+        with self.transaction() as connection:
             sql = (
                 "UPDATE memory_conversations SET status = ?1, reason = ?2 "
                 "WHERE id = ?3 AND (?4 IS NULL OR coalesce(last_message_at, 0) <= ?4)"
@@ -272,7 +245,7 @@ class SqliteStore:
         excluding = self.is_excluding()
         condition, values = _listed(wanted, excluding)
         sql = f"SELECT {conversation_columns(excluding)} FROM {CONVERSATIONS} WHERE {condition} {condition_or_order}"
-        return [conversation_of(row) for row in self._rows(sql, (*values, value))]
+        return [conversation_of(row) for row in self.rows(sql, (*values, value))]
 
     def entries(self, conversation_id: int) -> Iterator[StoredEntry]:
         """Yield the entries and tool uses of a conversation in file order, with those that a fork copied."""
@@ -283,7 +256,7 @@ class SqliteStore:
     def item_ids(self, conversation_id: int) -> tuple[int, int]:
         """Return the ids of a conversation's first and last item; (0, -1) if it does not exist."""
         sql = "SELECT first_item, last_item FROM memory_conversations WHERE id = ?"
-        return next(((first, last) for first, last in self._rows(sql, (conversation_id,))), (0, -1))
+        return next(((first, last) for first, last in self.rows(sql, (conversation_id,))), (0, -1))
 
     def items(self, first: int, last: int) -> list[StoredEntry]:
         """Return the items of one file from one id to another, except those that rules exclude."""
@@ -313,29 +286,21 @@ class SqliteStore:
             JOIN memory_file_states AS origin ON origin.id = s.original >> {ITEM_BITS}
             WHERE {condition} AND substr(origin.session_id, 1, length(?)) != ? ORDER BY 1
         """
-        return [session_id for (session_id,) in self._rows(sql, (*values, wanted.session, wanted.session))]
+        return [session_id for (session_id,) in self.rows(sql, (*values, wanted.session, wanted.session))]
 
     def counts(self, homes: tuple[str, ...] | None = None) -> Counts:
         """Return the sizes of the store."""
         condition, values = where(Filter(homes=homes))
         every = f"FROM {CONVERSATIONS} WHERE {condition}"
-        by_status = dict(self._rows(f"SELECT c.status, count(*) {every} GROUP BY 1", values))
-        [(text_bytes,)] = self._rows(f"SELECT sum(c.text_bytes) {every}", values)
+        by_status = dict(self.rows(f"SELECT c.status, count(*) {every} GROUP BY 1", values))
+        [(text_bytes,)] = self.rows(f"SELECT sum(c.text_bytes) {every}", values)
         files = "SELECT count(*), sum(f.status = 'gone'), sum(f.status = 'ingesting') FROM memory_file_states AS f"
-        [(all_files, gone, ingesting)] = self._rows(f"{files} WHERE {condition}", values)
+        [(all_files, gone, ingesting)] = self.rows(f"{files} WHERE {condition}", values)
         items = f"AS i JOIN memory_file_states AS f ON f.id = i.id >> {ITEM_BITS} WHERE {condition}"
-        [(entries,)] = self._rows(f"SELECT count(*) FROM memory_transcript_entries {items}", values)
-        [(tools,)] = self._rows(f"SELECT count(*) FROM memory_tool_uses {items}", values)
+        [(entries,)] = self.rows(f"SELECT count(*) FROM memory_transcript_entries {items}", values)
+        [(tools,)] = self.rows(f"SELECT count(*) FROM memory_tool_uses {items}", values)
         size = sum(os.path.getsize(self.path + end) for end in ("", "-wal") if os.path.exists(self.path + end))
         return Counts(all_files, gone or 0, ingesting or 0, entries, tools, by_status, text_bytes or 0, size)
-
-    def close(self) -> None:
-        """Close the database."""
-        self._database.close()
-
-    def _rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        with explained(self.path):
-            return fetch(self.connection, sql, values)
 
 
 def _listed(wanted: Filter, excluding: bool) -> tuple[str, tuple[Any, ...]]:

@@ -16,7 +16,7 @@ from ..rules import StoreRules
 from ..search.query import LONGEST, parse, whole_expression
 from ..search.terms import indexable
 from ..values import RuleSubject
-from .corruption import open_database
+from .corruption import StoreDatabase
 from .exclusions import Exclusions, Stamp, VisibilityOverrides
 from .search_index import terms_of
 
@@ -137,7 +137,7 @@ class MemoryIndex:
         with_private: bool = False,
     ) -> None:  # fmt: skip
         self.path = database
-        self._database, _ = open_database(database, patience)
+        self._database = StoreDatabase(database, patience)
         self._rules = rules
         self._with_private = with_private
         self._exclusions = Exclusions(self._database.connection, rules, VisibilityOverrides(with_private=with_private))
@@ -148,11 +148,11 @@ class MemoryIndex:
 
     def pages(self, home: str) -> dict[str, str]:
         """Return the stamps that the pages of a group had when they were read, by path."""
-        return dict(self._rows("SELECT path, stamp FROM memory_pages WHERE home = ?", (home,)))
+        return dict(self._database.rows("SELECT path, stamp FROM memory_pages WHERE home = ?", (home,)))
 
     def places(self, home: str) -> list[tuple[str, str]]:
         """Return the id of each memory of a group with the path of its page."""
-        return [(id, path) for id, path in self._rows("SELECT id, path FROM memories WHERE home = ?", (home,))]
+        return [(id, path) for id, path in self._database.rows("SELECT id, path FROM memories WHERE home = ?", (home,))]
 
     def replace(self, home: str, pages: Mapping[str, Changed], kept: Iterable[str]) -> None:
         """Replace the memories of changed pages, given by stamp; the stamp '' means that a page is gone. Delete
@@ -221,8 +221,8 @@ class MemoryIndex:
             f"SELECT i.id, i.path, i.origins, {shown}, NOT i.is_untrusted AND i.superseded = '' "
             "FROM memories AS i WHERE i.home = ? AND NOT i.is_missing"
         )
-        rows = self._rows(sql, (home,))
-        unknown = self._hidden_unknown(self._rows(_UNKNOWN, (home,)))
+        rows = self._database.rows(sql, (home,))
+        unknown = self._hidden_unknown(self._database.rows(_UNKNOWN, (home,)))
         placed = []
         for id, path, origins, is_shown, is_told in rows:
             is_hidden = not is_shown
@@ -239,7 +239,7 @@ class MemoryIndex:
     def missing(self, home: str) -> list[IndexedMemory]:
         """Return the memories that were on no page the last time."""
         sql = f"SELECT {_COLUMNS} FROM memories AS i WHERE i.home = ? AND i.is_missing"
-        return [_memory(row) for row in self._rows(sql, (home,))]
+        return [_memory(row) for row in self._database.rows(sql, (home,))]
 
     def beginning_with(self, id: str, homes: tuple[str, ...] | None) -> list[IndexedMemory]:
         """Return the memories whose id is, or begins with, `id`."""
@@ -272,21 +272,17 @@ class MemoryIndex:
             "id IN (SELECT file_id FROM memory_excluded_files) "
             "OR id IN (SELECT because FROM memory_excluded_items)) LIMIT 1"
         )
-        return hidden | {one for one in asked if self._rows(sql, (home, one))}
-
-    def _rows(self, sql: str, values: tuple[Any, ...]) -> list[tuple[Any, ...]]:
-        with explained(self.path):
-            return fetch(self._database.connection, sql, values)
+        return hidden | {one for one in asked if self._database.rows(sql, (home, one))}
 
     def _shown(self, sql: str, values: tuple[Any, ...], wanted: MemoryFilter) -> list[IndexedMemory]:
         """Return the memories that a query finds; its last value is the limit. Sessions that the store does not know
         are checked here, since no table has them."""
-        found = [_memory(row) for row in self._rows(sql, (*values, wanted.limit))]
+        found = [_memory(row) for row in self._database.rows(sql, (*values, wanted.limit))]
         if wanted.with_excluded or self._rules is None:
             return found
         hidden = self._hidden_unknown(_sessions_of(found))
         if hidden and wanted.limit >= 0:
-            found = [_memory(row) for row in self._rows(sql, (*values, -1))]
+            found = [_memory(row) for row in self._database.rows(sql, (*values, -1))]
             hidden = self._hidden_unknown(_sessions_of(found))
         shown = [one for one in found if _sessions_of([one]).isdisjoint(hidden)]
         return shown[: wanted.limit] if wanted.limit >= 0 else shown
@@ -294,7 +290,7 @@ class MemoryIndex:
     def _hidden_unknown(self, sessions: Iterable[UnknownSession]) -> set[UnknownSession]:
         """Return the sessions that the store does not know, and that rules hide by id, former names or directory."""
         sql = "SELECT 1 FROM memory_file_states WHERE home = ? AND session_id = ? LIMIT 1"
-        unknown = [one for one in sessions if not self._rows(sql, one[:2])]
+        unknown = [one for one in sessions if not self._database.rows(sql, one[:2])]
         if not unknown or self._rules is None:
             return set()
         rules = self._rules.read()

@@ -22,7 +22,7 @@ from ...system.sqlite import (
     writing,
 )
 from ..values import ITEM_BITS, Conversation, Usage
-from .corruption import open_database
+from .corruption import StoreDatabase
 from .queue_file import MIGRATIONS, UnreadableQueueError, create_queue, open_queue, path_of, unreadable
 from .schema import fault_of_file
 
@@ -45,7 +45,7 @@ class QueueDatabase:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self._store, _ = open_database(path)
+        self._store = StoreDatabase(path)
         self.connection = self._store.connection
         try:
             self._obstacle = _attach_queue(self.connection, path) or self._store.obstacle

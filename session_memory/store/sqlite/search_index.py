@@ -107,13 +107,9 @@ class SqliteSearchIndex:
     def left_out(self, expression: str, scope: Scope) -> int:
         return 0
 
-    def count_with(self, expression: str, most: int = 0) -> int:
-        if most:
-            sql = "SELECT count(*) FROM (SELECT 1 FROM memory_search WHERE memory_search MATCH ? LIMIT ?)"
-            counted: int = self._connection.execute(sql, (expression, most)).get
-        else:
-            sql = "SELECT count(*) FROM memory_search WHERE memory_search MATCH ?"
-            counted = self._connection.execute(sql, (expression,)).get
+    def count_with(self, expression: str) -> int:
+        sql = "SELECT count(*) FROM memory_search WHERE memory_search MATCH ?"
+        counted: int = self._connection.execute(sql, (expression,)).get
         return counted
 
     def size(self) -> tuple[int, float]:

@@ -34,7 +34,8 @@ def unchanged_files(location: StoreLocation, now: int) -> int | None:
         return None
     connection = None
     try:
-        connection = connected(location.database)
+        connection = open_file(location.database)
+        connection.set_busy_timeout(BUSY_MILLISECONDS)
         if not state(connection).is_done:
             return None
         return count_unchanged(connection, location, now, with_faults=False)
@@ -51,15 +52,16 @@ def count_unchanged(
     """Return the same over an open database; `with_faults` counts unchanged failed files. Raises apsw's errors."""
     if gap_minutes(connection) != location.settings.conversation_gap_minutes:
         return None
-    if has_ended(connection, now - location.settings.gap) or is_behind(connection):
+    if _any(connection, _ENDED, now - location.settings.gap) or is_behind(connection):
         return None
     groups = {directory.home for directory in location.watched}
-    if any(is_unfinished(connection, home) or (not with_faults and has_faults(connection, home)) for home in groups):
+    if any(_any(connection, _UNFINISHED, home) for home in groups):
+        return None
+    if not with_faults and any(_any(connection, _FAULTS, home, FOREIGN) for home in groups):
         return None
     total = 0
     for directory in location.watched:
-        known = known_files(connection, directory.home, directory.root)
-        unread = unread_files(connection, directory.home, directory.root)
+        known, unread = _recorded(connection, directory)
         unreadable: Unreadable = []
         try:
             files = _unchanged_in(directory, known, unread, unreadable, now)
@@ -96,8 +98,7 @@ def not_in_yet(connection: Connection, location: StoreLocation) -> tuple[int, in
     """Return how many transcripts are not fully in the store, and how many there are. Raises the errors of apsw."""
     missing = total = 0
     for directory in location.watched:
-        known = known_files(connection, directory.home, directory.root)
-        unread = unread_files(connection, directory.home, directory.root)
+        known, unread = _recorded(connection, directory)
         try:
             stamps = {path_text(inner): stamp_of(status) for inner, status in directory.transcripts([])}
         except (OSError, OutsideGroupError):
@@ -125,15 +126,8 @@ _UNREAD = """
     WHERE home = ? AND root = ?
 """
 _FAULTS = "SELECT 1 FROM memory_unread_files WHERE home = ? AND problem != ? LIMIT 1"
-_UNFINISHED = "SELECT count(*) FROM memory_file_states WHERE home = ? AND status = 'ingesting'"
+_UNFINISHED = "SELECT 1 FROM memory_file_states WHERE home = ? AND status = 'ingesting' LIMIT 1"
 _ENDED = "SELECT 1 FROM memory_conversations WHERE status = 'active' AND coalesce(last_message_at, 0) < ? LIMIT 1"
-
-
-def connected(database: str) -> Connection:
-    """Return a connection to an existing database. Raises the errors of apsw."""
-    connection = open_file(database)
-    connection.set_busy_timeout(BUSY_MILLISECONDS)
-    return connection
 
 
 def gap_minutes(connection: Connection) -> int:
@@ -142,28 +136,19 @@ def gap_minutes(connection: Connection) -> int:
     return rows[0][0] or StoreSettings().conversation_gap_minutes
 
 
-def has_ended(connection: Connection, before: int) -> bool:
-    """Check if an active conversation has no message since `before` (milliseconds since the epoch)."""
-    return bool(connection.execute(_ENDED, (before,)).fetchall())
+def _any(connection: Connection, sql: str, *values: object) -> bool:
+    return bool(connection.execute(sql, values).fetchall())
 
 
-def is_unfinished(connection: Connection, home: str) -> bool:
-    """Check if a file of a group was not read to its end."""
-    return connection.execute(_UNFINISHED, (home,)).fetchall() != [(0,)]
-
-
-def has_faults(connection: Connection, home: str) -> bool:
-    """Check if a transcript of a group failed to ingest."""
-    return bool(connection.execute(_FAULTS, (home, FOREIGN)).fetchall())
-
-
-def known_files(connection: Connection, home: str, root: str) -> dict[str, Stamp]:
-    """Return the stamps of a group's files that are there, below a root, by key."""
-    rows: Any = connection.execute(_IDLE, (home, root))
-    return {key: (inode, size, modified) for key, inode, size, modified in rows}
-
-
-def unread_files(connection: Connection, home: str, root: str) -> dict[str, tuple[Stamp, int]]:
-    """Return the failed files of a group below a root, by key: their stamps, and when the failure was noted."""
-    rows: Any = connection.execute(_UNREAD, (home, root))
-    return {key: ((inode, size, modified), noted_at) for key, inode, size, modified, noted_at in rows}
+def _recorded(
+    connection: Connection, directory: SourceDirectory
+) -> tuple[dict[str, Stamp], dict[str, tuple[Stamp, int]]]:
+    """Return the stamps of the files of a directory that are in the store, by key; and those of its failed files, with
+    when each failure was noted."""
+    place = directory.home, directory.root
+    known: Any = connection.execute(_IDLE, place)
+    unread: Any = connection.execute(_UNREAD, place)
+    return (
+        {key: (inode, size, modified) for key, inode, size, modified in known},
+        {key: ((inode, size, modified), noted_at) for key, inode, size, modified, noted_at in unread},
+    )

@@ -12,18 +12,12 @@ from ...text.secrets.assignments import MARK
 from ..search.terms import indexable
 from ..values import ITEM_BITS, Batch, FileState, NewEntry, key_of
 from .conversations import TimedItem, add_items
-from .rows import ids_of
+from .rows import STATE_COLUMNS, ids_of
 
 if TYPE_CHECKING:
     from apsw import Connection
 
     from ...settings.forgotten import Tombstone
-
-_STATE = (
-    "home", "file_path", "root", "source", "session_id", "status", "last_modified", "file_size",
-    "last_processed_offset", "generation", "inode", "head", "tail", "next_ordinal", "unreadable",
-    "first_entry_timestamp", "last_entry_timestamp", "cwd", "title", "title_rank",
-)  # fmt: skip
 
 _ORDINALS = (1 << ITEM_BITS) - 1
 _UNKNOWN = (None, None, None, None)  # how a tool use ended whose result has not come
@@ -228,15 +222,12 @@ def _differs(stored: str | None, text: str) -> bool:
 
 
 def _new_file(connection: Connection, state: FileState) -> int:
-    marks = ", ".join("?" * len(_STATE))
-    connection.execute(f"INSERT INTO memory_file_states ({', '.join(_STATE)}) VALUES ({marks})", _state_values(state))
+    row = {column: value for column, value in zip(STATE_COLUMNS, state) if column != "id"}
+    marks = ", ".join("?" * len(row))
+    connection.execute(f"INSERT INTO memory_file_states ({', '.join(row)}) VALUES ({marks})", tuple(row.values()))
     return connection.last_insert_rowid()
 
 
 def _write_state(connection: Connection, state: FileState) -> None:
-    columns = ", ".join(f"{column} = ?" for column in _STATE)
-    connection.execute(f"UPDATE memory_file_states SET {columns} WHERE id = ?", (*_state_values(state), state.id))
-
-
-def _state_values(state: FileState) -> list[Any]:
-    return [getattr(state, "offset" if column == "last_processed_offset" else column) for column in _STATE]
+    columns = ", ".join(f"{column} = ?" for column in STATE_COLUMNS)
+    connection.execute(f"UPDATE memory_file_states SET {columns} WHERE id = ?", (*state, state.id))
