@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import groupby
 from typing import Any
 
 from ..errors import WrongCallError
@@ -18,7 +19,7 @@ from ..text.sanitize import for_prompt
 from ..text.timestamps import now_milliseconds
 from .arguments import add_common, positive
 from .opened_store import OpenStore, note, refresh, with_store
-from .output import brief, fields, moment
+from .output import brief, fields, iso, moment
 
 SUMMARY = "turn finished conversations into memories"
 TITLE_CHARACTERS = 60
@@ -90,7 +91,16 @@ def _work_off(opened: OpenStore, work: StrategyRun, pieces: Iterable[PartResult]
     if finished:
         opened.terminal.line()
     summary = ", ".join(f"{number} {status}" for status, number in numbers.items() if number)
-    opened.terminal.line(f"{summary}; {counted(memories, 'memory', 'memories')}." if summary else "Nothing waits.")
+    retries = work.retries()
+    if summary:
+        opened.terminal.line(f"{summary}; {counted(memories, 'memory', 'memories')}.")
+    elif not retries:
+        opened.terminal.line("Nothing waits.")
+    for strategy, waiting in groupby(retries, key=lambda one: one.strategy):
+        first, *others = waiting
+        wait = counted(len(others) + 1, "conversation waits", "conversations wait")
+        next_one = f"the next at {moment(first.at)}: {for_prompt(first.problem)}"
+        opened.terminal.line(f"{strategy}: {wait} for a retry, {next_one}")
     if work.spent_today():
         opened.terminal.line(_budget(work))
     opened.terminal.result(
@@ -99,11 +109,20 @@ def _work_off(opened: OpenStore, work: StrategyRun, pieces: Iterable[PartResult]
             **numbers,
             "memories": memories,
             "missing": {id: str(error) for id, error in work.missing},
+            "retries": [
+                {
+                    **one._asdict(),
+                    "conversation": _conversation_json(one.conversation),
+                    "at": iso(one.at),
+                    "problem": for_prompt(one.problem),
+                }
+                for one in retries
+            ],
             "tokens_today": work.spent_today(),
         }
     )
     is_unfinished = any(done.status in ("waiting", "stopped") for done in finished)
-    return 1 if is_unfinished or work.missing else 0
+    return 1 if is_unfinished or retries or work.missing else 0
 
 
 def numbers_of(finished: Sequence[PartResult]) -> dict[str, int]:

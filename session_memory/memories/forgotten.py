@@ -1,5 +1,6 @@
 """Forgotten memories: tombstones, so that no strategy recreates them, and an undo log, kept for a day. Both are JSON
-lines in a file among the pages; tombstones store hashes of the words, not the words."""
+lines in a file among the pages; tombstones store hashes of the words, with a key that lies elsewhere, so that no
+dictionary recovers the words."""
 
 from __future__ import annotations
 
@@ -8,8 +9,10 @@ import os
 import time
 from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
+from hashlib import blake2b
 from typing import Any, NamedTuple, TypeVar
 
+from ..settings.homes import private_beside
 from ..store.sqlite.memory_index import IndexedMemory
 from ..system.files import read_whole, write_atomically
 from ..system.json import decode
@@ -19,34 +22,44 @@ from .similarity import LEAST_SHARED, wording
 TOMBSTONES = ".forgotten.jsonl"
 UNDO_LOG = ".undo.jsonl"
 UNDO_SECONDS = 24 * 3600
+KEY, KEY_BYTES = ".key", 32  # in the private folder beside the pages
 
 T = TypeVar("T")
 
 
 class Tombstone(NamedTuple):
-    """A forgotten memory: its id, its kind, the hashes of its words and, for an episode, of its conversations."""
+    """A forgotten memory: its id, its kind, the keyed hashes of its words and, for an episode, the hashes of its
+    conversations. Those of 0.2.0 had no key: they get one when they are read."""
 
     id: str
     kind: str
     words: frozenset[str]
     conversations: frozenset[str] = frozenset()
-
-    def covers(self, memory: IndexedMemory) -> bool:
-        """Return whether `memory` is the forgotten one, in the same or nearly the same words."""
-        if memory.id == self.id:
-            return True
-        if memory.kind != self.kind:
-            return False
-        if memory.kind == EPISODE:
-            return not self.conversations.isdisjoint(_conversations(memory))
-        words = _words(memory)
-        every = words | self.words
-        return bool(every) and len(words & self.words) >= LEAST_SHARED * len(every)
+    is_keyed: bool = True
 
 
-def tombstone(memory: IndexedMemory) -> Tombstone:
-    """Return the tombstone of a memory."""
-    return Tombstone(memory.id, memory.kind, _words(memory), _conversations(memory))
+class Tombstones:
+    """The tombstones of a memories directory. Raises OSError."""
+
+    def __init__(self, directory: str) -> None:
+        self._all = read(directory)
+        self._key = _key(directory) if self._all else b""
+
+    def cover(self, memory: IndexedMemory) -> bool:
+        """Return whether `memory` was forgotten, in the same or nearly the same words."""
+        words = _words(memory, self._key) if self._all else frozenset()
+        return any([_covers(one, memory, words) for one in self._all])
+
+
+def _covers(one: Tombstone, memory: IndexedMemory, words: frozenset[str]) -> bool:
+    if memory.id == one.id:
+        return True
+    if memory.kind != one.kind:
+        return False
+    if memory.kind == EPISODE:
+        return not one.conversations.isdisjoint(_conversations(memory))
+    every = words | one.words
+    return bool(every) and len(words & one.words) >= LEAST_SHARED * len(every)
 
 
 class Forgotten(NamedTuple):
@@ -62,13 +75,19 @@ class Forgotten(NamedTuple):
 
 def read(directory: str) -> list[Tombstone]:
     """Read the tombstones of a memories directory; [] without a file. Raises OSError."""
-    return _lines(f"{directory}/{TOMBSTONES}", _tombstone)[0]
+    found = _lines(f"{directory}/{TOMBSTONES}", _tombstone)[0]
+    if all(one.is_keyed for one in found):
+        return found
+    key = _key(directory)
+    return [one if one.is_keyed else one._replace(words=_keyed(one.words, key), is_keyed=True) for one in found]
 
 
 def add(directory: str, memories: Iterable[IndexedMemory]) -> None:
     """Append tombstones. The caller holds the directory's lock. Raises OSError."""
     known = {one.id: one for one in read(directory)}
-    known.update({memory.id: tombstone(memory) for memory in memories})
+    key = _key(directory)
+    for memory in memories:
+        known[memory.id] = Tombstone(memory.id, memory.kind, _words(memory, key), _conversations(memory))
     _write(f"{directory}/{TOMBSTONES}", known.values())
 
 
@@ -125,7 +144,8 @@ def _write(path: str, values: Iterable[Tombstone | Forgotten]) -> None:
 
 
 def _tombstone(value: Any) -> Tombstone:
-    found = Tombstone(value["id"], value["kind"], frozenset(value["words"]), frozenset(value["conversations"]))
+    words, conversations = frozenset(value["words"]), frozenset(value["conversations"])
+    found = Tombstone(value["id"], value["kind"], words, conversations, value.get("is_keyed") is True)
     if not all(isinstance(part, str) for part in (found.id, found.kind, *found.words, *found.conversations)):
         raise ValueError("not a tombstone")
     return found
@@ -139,9 +159,23 @@ def _forgotten(value: Any) -> Forgotten:
     return Forgotten(str(value["id"]), float(value["time"]), path, str(value["part"]), superseded)
 
 
-def _words(memory: IndexedMemory) -> frozenset[str]:
+def _words(memory: IndexedMemory, key: bytes) -> frozenset[str]:
     said = wording(memory.whole_text)
-    return frozenset([short_hash(word) for word in said.words | said.values])
+    return _keyed([short_hash(word) for word in said.words | said.values], key)
+
+
+def _keyed(hashes: Iterable[str], key: bytes) -> frozenset[str]:
+    return frozenset([blake2b(one.encode(), key=key, digest_size=6).hexdigest() for one in hashes])
+
+
+def _key(directory: str) -> bytes:
+    """Return the key of a memories directory, made if there is none: not among the pages, which a person may share."""
+    path = f"{private_beside(directory)}/{KEY}"
+    with suppress(FileNotFoundError):
+        return read_whole(path)
+    key = os.urandom(KEY_BYTES)
+    write_atomically(path, key)
+    return key
 
 
 def _conversations(memory: IndexedMemory) -> frozenset[str]:

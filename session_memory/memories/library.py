@@ -126,12 +126,11 @@ class Library:
     def _keep(self, wanted: list[tuple[IndexedMemory, tuple[str, ...]]]) -> list[str]:
         known, self._known = self._all(), None  # read again if this fails
         changes = PageChanges(self.directory, self._index, self.home, known)
-        tombstones = forgotten.read(self.directory)
+        tombstones = forgotten.Tombstones(self.directory)
         ids = []
         for memory, replaces in wanted:
-            if any(one.covers(memory) for one in tombstones):
-                continue
-            ids.append(changes.take(memory, replaces))
+            if not tombstones.cover(memory):
+                ids.append(changes.take(memory, replaces))
         stamps, changed = changes.write()
         changed = self._indexable(changed)
         self._index.put(self.home, dict.fromkeys(stamps, _UNSETTLED), changed)

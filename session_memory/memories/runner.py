@@ -12,7 +12,7 @@ from ..settings.homes import ENV_GUARD
 from ..settings.sections import MemorySettings, memory_settings
 from ..store.location import StoreLocation
 from ..store.rules import StoreRules
-from ..store.sqlite.queue import ConversationPart, StoredQueue
+from ..store.sqlite.queue import ConversationPart, Retry, StoredQueue
 from ..text.paths import is_name
 from ..text.timestamps import now_milliseconds
 from .budget import ConversationBudgetError, Prices, TokenBudget, all_prices, cost
@@ -99,6 +99,11 @@ class StrategyRun:
                     return planned
                 planned.append(self._planned(strategy, piece, prices))
         return planned
+
+    def retries(self) -> list[Retry]:
+        """Return the conversations that wait for a retry, by strategy, the next one first."""
+        now = now_milliseconds()
+        return [one for strategy in self.strategies for one in self.work.retries(strategy.id, now, self.homes)]
 
     def spent_today(self) -> int:
         """Return the tokens counted against today's budget."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -80,7 +81,7 @@ def test_a_dry_run_tells_tokens_and_cost_by_the_price_of_the_model(machine):
         "        assert os.environ['SESSION_MEMORY_GUARD']\n"
         "        return MemoryResult(usage=Usage(80_000, 5_000, 0, 'my-model-1'))\n"
     )
-    price = "my-model: {input: 10, output: 100}"
+    price = "my-model-1: {input: 10, output: 100}"
     machine.config(f"memories: {{strategies: [paid], tokens_per_day: 250000, prices: {{{price}}}}}\n")
 
     def run(*arguments: str) -> str:
@@ -105,6 +106,25 @@ def test_what_was_skipped_is_taken_up_again_when_that_is_asked_for(machine):
     assert planned["skipped"] == "only commands"
     [again] = as_json(machine, "--skipped")["done"]
     assert (again["status"], again["reason"]) == ("skipped", "only commands")
+
+
+def test_a_conversation_that_failed_is_named_with_the_time_of_its_retry(machine):
+    in_the_way = machine.home / ".session-memory" / "memories"
+    machine.run("process", "--dry-run")
+    in_the_way.write_text("")
+    failed = machine.run("process", "--limit", "1")
+    assert (failed.returncode, "1 waiting; 0 memories." in failed.stdout) == (1, True)
+    in_the_way.unlink()
+    machine.run("process")
+    done = machine.run("process")
+    assert done.returncode == 1
+    assert re.fullmatch(
+        r"extractive: 1 conversation waits for a retry, the next at \d{4}-\d\d-\d\d \d\d:\d\d: .*directory.*\n",
+        done.stdout,
+    ), done.stdout
+    [retry] = as_json(machine)["retries"]
+    assert (retry["strategy"], retry["at"][-1]) == ("extractive", "Z")
+    assert retry["conversation"]["title"].startswith("Question 0 of ")
 
 
 def test_watch_does_the_same_if_it_is_told_to(machine, monkeypatch):

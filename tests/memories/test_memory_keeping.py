@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import stat
 import threading
 from collections import Counter
 from pathlib import Path
@@ -10,7 +12,7 @@ from typing import Any
 import pytest
 from memories_scene import DAY, EXPIRY, FEBRUARY, MemoryDirectory, conversation, fact
 
-from session_memory.memories import forgotten, library, pages, prompt_index
+from session_memory.memories import forgotten, format, library, pages, prompt_index
 from session_memory.memories.similarity import contradicts, says_the_same, wording
 from session_memory.memories.strategy import Memory, MemoryResult
 from session_memory.store.sqlite.memory_index import IndexedMemory, MemoryIndex
@@ -379,6 +381,27 @@ class TestForgetting:
         (id,) = memory_dir.keep(fact("The port is 80"))
         memory_dir.library().forget([id])
         assert memory_dir.keep(fact("The port is 81")) != []
+
+    def test_a_dictionary_recovers_no_word_from_what_lies_among_the_pages(self, memory_dir: MemoryDirectory) -> None:
+        (id,) = memory_dir.keep(EXPIRY)
+        memory_dir.library().forget([id])
+        kept = (memory_dir.directory / forgotten.TOMBSTONES).read_text()
+        said = wording(EXPIRY.title)
+        assert not [word for word in said.words | said.values if format.short_hash(word) in kept]
+        key = memory_dir.directory.parent / ".private-memories" / forgotten.KEY
+        assert (len(key.read_bytes()), stat.S_IMODE(key.stat().st_mode)) == (32, 0o600)
+
+    def test_a_tombstone_of_before_that_has_no_key_still_holds_and_gets_one(self, memory_dir: MemoryDirectory) -> None:
+        (id, other) = memory_dir.keep(EXPIRY, fact("Something else"))
+        said = wording(EXPIRY.title)
+        old = [format.short_hash(word) for word in said.words | said.values]
+        memory_dir.library().forget([id])
+        path = memory_dir.directory / forgotten.TOMBSTONES
+        path.write_text(json.dumps({"id": "x", "kind": "fact", "words": old, "conversations": []}) + "\n")
+        assert memory_dir.keep(fact("JWT expiry of that login service: 3600 seconds!")) == []
+        memory_dir.library().forget([other])
+        assert not [word for word in old if word in path.read_text()]
+        assert memory_dir.keep(fact("JWT expiry of that login service: 3600 seconds!")) == []
 
     def test_a_tombstone_file_that_somebody_broke_breaks_nothing(self, memory_dir: MemoryDirectory) -> None:
         (id,) = memory_dir.keep(EXPIRY)

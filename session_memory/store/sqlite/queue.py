@@ -54,6 +54,15 @@ class ConversationPart(NamedTuple):
     is_again: bool = False
 
 
+class Retry(NamedTuple):
+    """A conversation that failed with a `problem`, and that its strategy gets again at a time."""
+
+    strategy: str
+    conversation: Conversation
+    at: int
+    problem: str
+
+
 class StoredQueue:
     """The queue, safe to use from several processes at once, from one thread each. A conversation of which `rules`
     exclude anything waits as long as they do. Methods raise DatabaseError."""
@@ -74,6 +83,16 @@ class StoredQueue:
         """Return the parts that can be leased now, the oldest first, so that a newer one may correct it. Conversations
         with one of `statuses` count as well as ready ones."""
         return [_part(strategy, row) for row in self._rows(strategy, now, homes, statuses)]
+
+    def retries(self, strategy: str, now: int, homes: tuple[str, ...] | None = None) -> list[Retry]:
+        """Return the conversations that wait for a retry, the next one first."""
+        condition, values = self._where(homes)
+        sql = (
+            f"SELECT w.next_try, w.problem, {conversation_columns(excluding=False)} {_FROM} WHERE {condition} "
+            "AND c.status IN ('ready', 'processing') AND w.next_try > ? ORDER BY w.next_try, c.id"
+        )
+        rows = self._database.fetch(sql, (strategy, *values, now))
+        return [Retry(strategy, conversation_of(row), at, problem) for at, problem, *row in rows]
 
     def skipped(self, strategy: str, homes: tuple[str, ...] | None = None) -> list[ConversationPart]:
         """Return the skipped parts, the oldest first."""
