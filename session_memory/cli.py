@@ -16,8 +16,10 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import NoReturn
 
-# Each is a module of `commands` that offers SUMMARY (its purpose in a few words), add_arguments(parser) and
-# run(arguments), which returns the exit code.
+    from .install.command import Subcommand
+
+# Each is a module of `commands`, or in `install.command`. It offers SUMMARY (its purpose in a few words),
+# add_arguments(parser), and run(arguments), which returns the exit code.
 COMMANDS = (
     "search", "show", "sessions", "read", "conversations", "ingest", "watch", "doctor", "memories", "process", "export",
     "forget", "costs", "patterns", "errors", "filter", "deliveries", "page", "graph", "archive", "config", "team",
@@ -135,8 +137,12 @@ def _closest(name: str, words: Iterable[str]) -> str:
     return closest(name, words)
 
 
-def _module(name: str) -> ModuleType:
+def _module(name: str) -> ModuleType | Subcommand:
     """Import the module of one subcommand. Loading all takes 0.15 s."""
+    if name in ("install", "new", "uninstall"):
+        from .install.command import SUBCOMMANDS  # which install.py runs, too
+
+        return SUBCOMMANDS[name]
     return importlib.import_module(f"{__package__}.commands.{name}")
 
 

@@ -9,8 +9,7 @@ from ..store.values import STATUSES, Filter
 from ..text.format import enumerated, one_line, shorten
 from ..text.sanitize import all_for_prompt
 from .arguments import add_common, filter_of
-from .nearest import check_names
-from .opened_store import refresh, with_store
+from .opened_store import check_names, refresh, with_store
 from .output import brief, fields, moment
 
 if TYPE_CHECKING:

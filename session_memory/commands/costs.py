@@ -12,8 +12,7 @@ from ..text.format import counted, enumerated
 from ..text.sanitize import for_prompt
 from ..upkeep.costs import BY, CostSum, SessionFiles, expenses, of_memories, sums_of
 from .arguments import add_common, filter_of
-from .nearest import check_names
-from .opened_store import OpenStore, refresh, with_store
+from .opened_store import OpenStore, check_names, refresh, with_store
 from .output import brief
 from .progress import shown_of
 

@@ -14,8 +14,7 @@ from ..store.values import Filter
 from ..text.format import counted
 from ..text.sanitize import all_for_prompt, for_prompt
 from .arguments import NO_LIMIT, add_common, filter_of
-from .nearest import check_names
-from .opened_store import OpenStore, refresh, with_store
+from .opened_store import OpenStore, check_names, refresh, with_store
 from .output import brief, iso, moment
 
 SUMMARY = "find where an error was seen before, and what solved it"

@@ -17,8 +17,7 @@ from ..text.format import counted
 from ..text.timestamps import now_milliseconds
 from ..upkeep.export import FORMATS, ExportFormat, export
 from .arguments import NO_LIMIT, add_home, add_private, filter_of
-from .nearest import check_names
-from .opened_store import OpenStore, refresh, with_store
+from .opened_store import OpenStore, check_names, refresh, with_store
 
 HTML = "html"
 SUMMARY = "write conversations to a file, as Markdown, JSON or HTML"

@@ -26,8 +26,7 @@ from ..text.timestamps import epoch_seconds
 from ..transcripts import mirror
 from ..upkeep import forget_journal
 from .arguments import NO_LIMIT, OnlyForPeopleError, add_common, point_in_time
-from .nearest import check_names
-from .opened_store import OpenStore, with_store
+from .opened_store import OpenStore, check_names, with_store
 from .output import brief, moment
 
 if TYPE_CHECKING:

@@ -78,13 +78,13 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.action in ("init", "run"):
         register_host(layout.root, os.environ)
     try:
-        return ACTIONS[arguments.action](layout, arguments, terminal)
+        return ACTIONS[arguments.action](layout, arguments, terminal) or 0
     except apsw.Error as error:
         hint = "the conversations are in data/sessions and groups/*/conversations, independent of this file"
         raise DatabaseError(f"{layout.database}: {error}", hint) from error
 
 
-def _run(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> int:
+def _run(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> None:
     from ..host.log import host_lock
     from ..host.service import Host
 
@@ -97,7 +97,6 @@ def _run(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> i
                 f"{', '.join(CREDENTIALS[1:])}."
             )
         asyncio.run(host.run())
-    return 0
 
 
 def _shower(terminal: Terminal) -> Callable[[str, bool], None]:
@@ -128,11 +127,11 @@ def _say(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> i
         terminal.line(plain(reply.text))
     if note:
         terminal.note(note)
-    terminal.result({"message": message_id, "reply": _shown(reply) if reply else None, "note": note})
+    terminal.result({"message": message_id, "reply": shown(reply) if reply else None, "note": note})
     return 1 if reply and reply.kind == "error" else 0
 
 
-def _tail(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> int:
+def _tail(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> None:
     ledger = ledger_of(layout)
     jid = ledger.group(arguments.group).jid
     replies: Iterable[ChatReply] = (
@@ -143,20 +142,16 @@ def _tail(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> 
     with suppress(KeyboardInterrupt):  # there is no other end
         for reply in replies:
             if terminal.is_json:
-                print(json.dumps(_shown(reply), ensure_ascii=False), flush=True)
+                print(json.dumps(shown(reply), ensure_ascii=False), flush=True)
             else:
                 terminal.line(terminal.paint("dim", f"[{local_time(reply.timestamp)} {reply.kind} {reply.id}]"))
                 terminal.line(plain(reply.text))
-    return 0
 
 
-ACTIONS = {
+_Action = Callable[[Layout, argparse.Namespace, Terminal], int | None]
+ACTIONS: dict[str, _Action] = {
     "init": host_groups.init, "add": host_groups.add, "set": host_groups.change, "remove": host_groups.remove,
     "run": _run, "say": _say, "tail": _tail, "status": host_groups.status, "tasks": host_tasks.tasks,
     "schedule": host_tasks.schedule, "pause": host_tasks.change_task, "unpause": host_tasks.change_task,
     "drop": host_tasks.change_task,
 }  # fmt: skip
-
-
-def _shown(reply: ChatReply) -> dict[str, object]:
-    return shown(reply)

@@ -48,8 +48,8 @@ def _add_properties(parser: argparse.ArgumentParser) -> None:
     )  # fmt: skip
 
 
-def init(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> int:
-    """Make a host, or adds groups to one; the exit code, as of all actions here."""
+def init(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> None:
+    """Make a host, or add groups to one."""
     made = prepare_host(layout)
     ledger = ledger_of(layout)
     known = {group.folder for group in ledger.groups()}
@@ -63,10 +63,9 @@ def init(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> i
     terminal.line(f"  session-memory host run --at {where}")
     terminal.line(f'  session-memory host say --at {where} {(arguments.groups or [MAIN])[0]} "Who are you?"')
     terminal.result({"host": layout.root, "made": made, "groups": [group.folder for group in ledger.groups()]})
-    return 0
 
 
-def add(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> int:
+def add(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> None:
     """Add a group."""
     ledger = ledger_of(layout)
     made = add_group(
@@ -77,10 +76,9 @@ def add(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> in
         f"{group.folder} answers in {group.jid}. Who its agent is you say in groups/{group.folder}/CLAUDE.md."
     )
     terminal.result({"group": group.folder, "chat": group.jid, "made": made})
-    return 0
 
 
-def change(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> int:
+def change(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> None:
     """Change the given settings of a group."""
     if arguments.name is None and arguments.trigger is None and arguments.chat is None:
         raise NothingToChangeError("nothing to change is given", "--chat, --name or --trigger")
@@ -89,11 +87,10 @@ def change(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) ->
     group = ledger.group(arguments.group)
     terminal.line(f"{group.folder} ({group.name}) answers {_what(group.trigger)} in {group.jid}")
     terminal.result({"group": group.folder, "chat": group.jid, "name": group.name, "trigger": group.trigger})
-    return 0
 
 
-def remove(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> int:
-    """Has a group's chat answered no longer."""
+def remove(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> None:
+    """Stop answering in a group's chat."""
     ledger = ledger_of(layout)
     group = ledger.group(arguments.group)
     paused = ledger.remove(group.folder)
@@ -103,10 +100,9 @@ def remove(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) ->
         terminal.line(f"Paused: {', '.join(paused)}")
     terminal.line(f"Kept: {' and '.join(kept)}; session-memory host add {group.folder} takes them up again.")
     terminal.result({"group": group.folder, "chat": group.jid, "paused": paused, "kept": kept})
-    return 0
 
 
-def status(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> int:
+def status(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> None:
     """Print what the host is doing."""
 
     ledger = ledger_of(layout)
@@ -127,7 +123,6 @@ def status(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) ->
         {"host": layout.root, "is_running": runs, "groups": [state.as_json() for state in found],
          "chats_without_group": [chat._asdict() for chat in others]}
     )  # fmt: skip
-    return 0
 
 
 def _facts(state: GroupState) -> list[tuple[str, str]]:

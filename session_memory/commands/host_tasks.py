@@ -35,8 +35,8 @@ def add_task_arguments(action: Callable[..., argparse.ArgumentParser]) -> None:
         found.add_argument("task", metavar="TASK", help="its id, as `tasks` shows it")
 
 
-def tasks(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> int:
-    """Show the tasks; the exit code, as of all actions here."""
+def tasks(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> None:
+    """Show the tasks."""
     planned = ledger_of(layout).schedule
     found = planned.tasks()
     for task in found:
@@ -50,10 +50,9 @@ def tasks(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> 
         {"tasks": [{**task._asdict(), "runs": [one._asdict() for one in planned.runs(task.id)]}
                    for task in found]}
     )  # fmt: skip
-    return 0
 
 
-def schedule(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> int:
+def schedule(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> None:
     """Give an agent a task."""
     ledger = ledger_of(layout)
     if arguments.cron is not None:
@@ -68,22 +67,20 @@ def schedule(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) 
     task = ledger.schedule.add(group.folder, group.jid, prompt, kind, value, mode)
     terminal.line(f"{task.id}  {_when(task)}")
     terminal.result({"task": task._asdict()})
-    return 0
 
 
-def change_task(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> int:
-    """Pauses a task, has it go on, or takes it away."""
+def change_task(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> None:
+    """Pause a task, resume it, or delete it."""
     planned = ledger_of(layout).schedule
     if arguments.action == "drop":
         planned.remove(arguments.task)
         terminal.line(f"{arguments.task} is gone")
         terminal.result({"task": None})
-        return 0
+        return
     status = "paused" if arguments.action == "pause" else "active"
     task = planned.update(arguments.task, status=status)
     terminal.line(f"{task.id}  {_when(task)}")
     terminal.result({"task": task._asdict()})
-    return 0
 
 
 def _milliseconds(seconds: str) -> str:

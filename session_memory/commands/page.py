@@ -14,7 +14,7 @@ from ..settings.notices import notices
 from ..settings.program import program_paths
 from ..store.location import find_location
 from ..system.terminal import Terminal
-from ..web.alarms import Alarm
+from ..web.live import Alarm
 from . import export
 from .arguments import add_home
 from .doctor import examine

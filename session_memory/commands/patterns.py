@@ -12,8 +12,7 @@ from ..store.sqlite.tool_uses import conversation_steps
 from ..text.format import counted
 from ..text.sanitize import for_prompt
 from .arguments import NO_LIMIT, add_common, filter_of
-from .nearest import check_names
-from .opened_store import OpenStore, refresh, with_store
+from .opened_store import OpenStore, check_names, refresh, with_store
 from .output import brief, fields, moment
 
 SUMMARY = "show what fails and what helps, and other habits"

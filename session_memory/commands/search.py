@@ -8,8 +8,7 @@ from ..system.terminal import called_as
 from ..text.format import one_line, shorten
 from ..text.sanitize import all_for_prompt
 from .arguments import add_common, filter_of
-from .nearest import check_names
-from .opened_store import note, refresh, with_store
+from .opened_store import check_names, note, refresh, with_store
 from .output import brief, fields, moment
 
 TYPE_CHECKING = False

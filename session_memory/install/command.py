@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
+from collections.abc import Callable
+from typing import NamedTuple
 
 from .. import NAME
 from ..errors import SessionMemoryError
@@ -98,6 +100,21 @@ def run_new(arguments: argparse.Namespace) -> int:
     )  # fmt: skip
     show_new(done, terminal)
     return 0
+
+
+class Subcommand(NamedTuple):
+    """The parts of a subcommand that a module of `commands` has."""
+
+    SUMMARY: str
+    add_arguments: Callable[[argparse.ArgumentParser], None]
+    run: Callable[[argparse.Namespace], int]
+
+
+SUBCOMMANDS = {
+    "install": Subcommand(INSTALL_SUMMARY, add_install_arguments, run_install),
+    "new": Subcommand(NEW_SUMMARY, add_new_arguments, run_new),
+    "uninstall": Subcommand(UNINSTALL_SUMMARY, add_uninstall_arguments, run_uninstall),
+}
 
 
 def main(script: str, words: list[str]) -> int:

@@ -138,7 +138,7 @@ def plan_install(
     if is_shared and target.kind in ("agent", "project"):
         directories.append(target.shared_skills_dir)
     for directory in directories:
-        plan_skills(plan, directory, made_from, known, _archives(target))
+        _plan_skills(plan, directory, made_from, known, _archives(target))
     plan.take_away_old(known)
     if target.kind == "agent" and (worktree := find_worktree(target.root)):
         plan.notes.append(
@@ -203,7 +203,7 @@ def extension_names(target: Target) -> list[str]:
     return list(target.runtime.install.wanted_files(_NO_HOOKS, "", "")) if target.kind == "runtime" else []
 
 
-def plan_skills(
+def _plan_skills(
     plan: HomePlan, directory: Path, made_from: InstalledPaths, known: dict[str, str], archives: str
 ) -> None:
     """Plan every skill in `directory`; a skill there that is not ours (by `known`, from the ledger) is left alone.

@@ -83,15 +83,14 @@ def install(
     nothing is changed. `allow` gets what would be done, and returns whether agents may also look things up without
     asking. Raises SessionMemoryError, OSError.
     """
-    homes, runtimes, extras, skills_for_all, dry_run = request
     source = source_dir()
     program.check_source(source)
     if environ.get(ENV_DIR):
         check_place(person_home(environ).memory_dir)
 
     def plans(python: str, ledger: InstallLedger, *, is_allowed: bool) -> _Plans:
-        targets = _targets(homes, runtimes, ledger, paths, environ, skills_for_all) or [_sample_target(paths, environ)]
-        return _planned(targets, InstalledPaths(source, python, paths), ledger, skills_for_all, is_allowed)
+        targets = _targets(request, ledger, paths, environ) or [_sample_target(paths, environ)]
+        return _planned(targets, InstalledPaths(source, python, paths), ledger, request.skills_for_all, is_allowed)
 
     ledger = read_ledger(paths.ledger_file)
     foreseen = plans(str(paths.python), ledger, is_allowed=False)
@@ -100,23 +99,21 @@ def install(
         foreseen = plans(str(paths.python), ledger, is_allowed=True)
     targets = foreseen.targets
     is_sample = targets[0].root == str(paths.sample_home)
-    if dry_run:
-        installed = _foreseen_program(paths, source, extras)
-        return Installed(paths, targets, foreseen.plans, is_sample, dry_run, installed, refused=foreseen.refused)
+    if request.dry_run:
+        installed = _foreseen_program(paths, source, request.extras)
+        return Installed(paths, targets, foreseen.plans, is_sample, True, installed, refused=foreseen.refused)
     with program.locked(paths) as made_for_us:
         ledger = read_ledger(paths.ledger_file)  # as it is now: another install may have been at work until now
         program.note_directories(made_for_us, ledger)
-        installed = program.ensure_program(paths, source, terminal, extras)
+        installed = program.ensure_program(paths, source, terminal, request.extras)
         if is_sample:
             fill_sample_home(paths.sample_home, source)
         made = plans(installed.environment.python, ledger, is_allowed=is_allowed)
         for plan in made.plans:
             make_install(plan, ledger)
         trials = [_trial(target, plan, environ) for target, plan in zip(made.targets, made.plans)]
-    return Installed(
-        paths, made.targets, made.plans, is_sample, dry_run, installed, trials, _notes(paths, environ),
-        made.refused,
-    )  # fmt: skip
+    notes = _notes(paths, environ)
+    return Installed(paths, made.targets, made.plans, is_sample, False, installed, trials, notes, made.refused)
 
 
 def _planned(
@@ -126,7 +123,10 @@ def _planned(
     found = _Plans()
     for target in targets:
         try:
-            plan = _plan(target, made_from, ledger, skills_for_all, is_allowed)
+            if target.kind == "template":
+                plan = plan_template(target.root, ledger.homes[target.root].template, made_from.source, ledger)
+            else:
+                plan = plan_install(target, made_from, ledger, for_all=skills_for_all, allow=is_allowed)
             for change in plan.changes:
                 change.check()
         except SessionMemoryError as error:
@@ -140,23 +140,18 @@ def _planned(
 
 
 def _targets(
-    homes: list[str],
-    runtimes: Collection[Runtime],
-    ledger: InstallLedger,
-    paths: ProgramPaths,
-    environ: Mapping[str, str],
-    skills_for_all: bool,
+    request: InstallRequest, ledger: InstallLedger, paths: ProgramPaths, environ: Mapping[str, str]
 ) -> list[Target]:
     """The homes that are meant, and the skills that several runtimes share where one of them is among these."""
-    found = _named(homes, runtimes, ledger, environ)
-    if not homes and not runtimes:
+    found = _named(request, ledger, environ)
+    if not request.homes and not request.runtimes:
         templated = [target for home in ledger.homes if (target := templated_home(home, ledger, environ))]
         roots = [*(target.root for target in templated), str(paths.sample_home)]
         found = [*find(ledger, environ, os.getcwd(), but=roots), *templated]
     own = [target for target in found if target.kind == "runtime"]
     skills = shared_skills(environ)
     if skills.root not in [target.root for target in found] and (
-        any(_needs_shared_skills(target) for target in own) or (skills_for_all and own)
+        any(_needs_shared_skills(target) for target in own) or (request.skills_for_all and own)
     ):
         found.append(skills)
     for target in own:
@@ -167,12 +162,10 @@ def _targets(
     return found
 
 
-def _named(
-    homes: list[str], runtimes: Collection[Runtime], ledger: InstallLedger, environ: Mapping[str, str]
-) -> list[Target]:
-    """The homes that somebody named. Raises NoHomeError."""
-    found = [templated_home(path, ledger, environ) or identify(path, environ) for path in homes]
-    for one in runtimes:
+def _named(request: InstallRequest, ledger: InstallLedger, environ: Mapping[str, str]) -> list[Target]:
+    """Return the homes that the user named. Raises NoHomeError."""
+    found = [templated_home(path, ledger, environ) or identify(path, environ) for path in request.homes]
+    for one in request.runtimes:
         target = settings_of(one, environ)
         if not is_here(one, environ):
             names = one.install
@@ -196,14 +189,6 @@ def _sample_target(paths: ProgramPaths, environ: Mapping[str, str]) -> Target:
     config_dir = f"{root}/{RUNTIME.install.HOME_FOLDER}"
     sessions_dir = f"{root}/{MEMORY_DIR}/{RUNTIME.SESSIONS_FOLDER}"
     return Target("agent", root, config_dir, root, config_dir, home_at(root, environ, sessions_dir=sessions_dir))
-
-
-def _plan(
-    target: Target, made_from: InstalledPaths, ledger: InstallLedger, skills_for_all: bool, is_allowed: bool
-) -> HomePlan:
-    if target.kind == "template":
-        return plan_template(target.root, ledger.homes[target.root].template, made_from.source, ledger)
-    return plan_install(target, made_from, ledger, for_all=skills_for_all, allow=is_allowed)
 
 
 def _foreseen_program(paths: ProgramPaths, source: Path, extras: Collection[str]) -> InstalledProgram:

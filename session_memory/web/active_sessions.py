@@ -42,7 +42,7 @@ _AGE = re.compile(r"\b(?:just now|(\d+)([mhd]) ago)\b")
 _UNIT_SECONDS = {"m": 60, "h": 3600, "d": 86400}
 
 
-class Told(NamedTuple):
+class LastUpdate(NamedTuple):
     """The update at a session's last prompt: its time, its exact text, and whether it arrived (None: unknown). If it
     `is_withheld`, there is no text, because that may hold what is hidden by now."""
 
@@ -72,7 +72,7 @@ class ActiveSession(NamedTuple):
     request: str = ""
     words: str = ""
     files: tuple[str, ...] = ()
-    told: Told | None = None
+    update: LastUpdate | None = None
     waiting: str = ""
     collisions: tuple[str, ...] = ()
     problem: str = ""
@@ -155,17 +155,17 @@ def _with_delivery(found: ActiveSession, state: Callable[[], DeliveryState | Non
         delivered, waiting, is_withheld = state() or (None, "", False)
     except Exception as error:  # see above
         return found._replace(problem=for_people(described(error)))
-    told = None
+    update = None
     if delivered:
-        told = Told(delivered.at, for_people(delivered.text or ""), delivered.acknowledged, is_withheld)
+        update = LastUpdate(delivered.at, for_people(delivered.text or ""), delivered.acknowledged, is_withheld)
     waiting = for_people(waiting)
-    lines = [*waiting.splitlines(), *(aged(told.text, now - told.at).splitlines() if told else ())]
+    lines = [*waiting.splitlines(), *(aged(update.text, now - update.at).splitlines() if update else ())]
     collisions: dict[str, str] = {}
     for line in lines:
         if line.startswith(_COLLISION):
             shown = _TO_THE_SESSION.sub(r"\1 this session ", line.removeprefix(_COLLISION))
             collisions.setdefault(_AGE.sub("", shown), shown)
-    return found._replace(told=told, waiting=waiting, collisions=tuple(collisions.values()))
+    return found._replace(update=update, waiting=waiting, collisions=tuple(collisions.values()))
 
 
 def aged(text: str, seconds: float) -> str:

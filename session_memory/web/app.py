@@ -25,9 +25,8 @@ from ..store.postgres.engine import TeamPool
 from ..system.sqlite import CorruptDatabaseError, NewerDatabaseError
 from .access import MOST_BODY_BYTES, Access, Guard
 from .active_sessions import ActiveSessions
-from .alarms import Alarms
 from .jinja import TEMPLATES, page_environment
-from .live import Live
+from .live import Alarms, Live
 from .page_request import NotFoundError, PageRequest, VisitorGoneError
 from .pages import ACTIONS, VIEWS, Action, View
 from .store_pool import StoreMissingError, StorePool

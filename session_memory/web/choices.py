@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import AbstractContextManager
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..store.postgres.connection import TeamError
 from ..store.postgres.engine import TeamStore
@@ -65,6 +65,12 @@ def places(request: PageRequest) -> Places:
         chosen_of([("", "All runtimes"), *sorted(kinds.items())], request.one("runtime")),
         tuple(sorted(directories)) or ((project,) if project else ()),
     )
+
+
+def filters(request: PageRequest, default: str) -> dict[str, Any]:
+    """Return the filters of a view whose content is requested on its own."""
+    asked = {name: request.one(name) for name in ("since", "project")}
+    return {"times": period(request, default)[0], "projects": places(request).projects, "asked": asked}
 
 
 def whose(request: PageRequest) -> list[Choice]:

@@ -1,5 +1,5 @@
-"""Live changes while the page is open: ingests transcripts at once and watches delivered updates. Notifies listeners
-that something changed; they fetch it.
+"""Live changes while the page is open: ingests transcripts at once, watches delivered updates, and checks for failures
+that need the person. Notifies listeners that something changed; they fetch it.
 
 The kernel drops events when too many come at once, so there is also a periodic poll.
 """
@@ -20,6 +20,7 @@ from ..store.ingest.intake import pending, take_in
 from ..store.location import StoreLocation
 from ..store.refresh import NEWER, use_store
 from ..store.sqlite.engine import SqliteStore
+from ..system.files import path_stamp
 from ..system.sqlite import Patience
 from ..text.timestamps import now_milliseconds
 from .store_pool import StorePool
@@ -28,6 +29,8 @@ DEBOUNCE_MILLISECONDS = 300
 LOOK_SECONDS = 15.0  # between two polls, whatever the kernel reports
 PATIENCE_SECONDS = 5.0
 HEARTBEAT_SECONDS = 15.0
+CHECK_SECONDS = 600.0  # between two checks for failures: each runs a hook, which takes a second
+STAMP_SECONDS = 1.0  # between two looks at the times of the files that may cause one
 _STEP_MILLISECONDS = 50
 _TICK_MILLISECONDS = 500
 
@@ -85,17 +88,17 @@ class Live:
         listener = (asyncio.get_running_loop(), event)
         self._listeners.add(listener)
         try:
-            told = self.version
-            yield told
+            sent = self.version
+            yield sent
             while not self._stop.is_set():
                 try:
                     await asyncio.wait_for(event.wait(), HEARTBEAT_SECONDS)
                 except asyncio.TimeoutError:
                     yield None
                 event.clear()
-                if self.version != told:
-                    told = self.version
-                    yield told
+                if self.version != sent:
+                    sent = self.version
+                    yield sent
         finally:
             self._listeners.discard(listener)
 
@@ -187,17 +190,17 @@ class Live:
     def _shown(self, store: SqliteStore) -> Iterator[Progress]:
         """Report an import's progress, and end it when the page ends."""
         total = pending(store, self._pool.location.watched)[1] if store.is_empty() else 0
-        done, told = 0, time.monotonic()
+        done, shown_at = 0, time.monotonic()
         self.intake = Intake(total=total)
 
         def progress(path: str, size: int) -> None:
-            nonlocal done, told
+            nonlocal done, shown_at
             if self._stop.is_set():
                 raise _StoppedError
             done += size
             self.intake = self.intake._replace(done=done)
-            if time.monotonic() > told + 1:
-                told = time.monotonic()
+            if time.monotonic() > shown_at + 1:
+                shown_at = time.monotonic()
                 self.changed()
 
         yield progress
@@ -208,3 +211,51 @@ class Live:
         homes = [location.home, *(location.home_for(one.home) for one in location.watched if one.home)]
         own = [*(f"{home.state_dir}/cursors" for home in homes), location.home.memories_dir]
         return sorted({path for path in [*(one.root for one in location.watched), *own] if os.path.isdir(path)})
+
+
+class Alarm(NamedTuple):
+    """A problem for the user to fix: its subject, the error, the fix."""
+
+    about: str
+    text: str
+    mend: str = ""
+
+
+class Alarms:
+    """Failures that need the person, such as a dead hook or a broken setting: the last result of `find`, in `found`;
+    `tell` is called when it changes. `watched` returns the paths of the relevant files."""
+
+    def __init__(
+        self, find: Callable[[], list[Alarm]], watched: Callable[[], list[str]], tell: Callable[[], None]
+    ) -> None:  # fmt: skip
+        self.found: list[Alarm] = []
+        self._find = find
+        self._watched = watched
+        self._tell = tell
+        self._stop = threading.Event()
+
+    def start(self) -> None:
+        """Start checking."""
+        threading.Thread(target=self._run, name="alarms", daemon=True).start()
+
+    def stop(self) -> None:
+        """Stop checking."""
+        self._stop.set()
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            paths: list[str] = []
+            stamps: list[list[int]] = []
+            try:
+                paths = self._watched()
+                stamps = [path_stamp(path) for path in paths]
+                found = self._find()
+            except (SessionMemoryError, OSError) as error:
+                found = [Alarm("checks", described(error), "session-memory doctor tells more")]
+            if found != self.found:
+                self.found = found
+                self._tell()
+            until = time.monotonic() + CHECK_SECONDS
+            while time.monotonic() < until and not self._stop.wait(STAMP_SECONDS):
+                if stamps != [path_stamp(path) for path in paths]:
+                    break

@@ -10,7 +10,7 @@ from ..store.location import StoreLocation
 from ..store.postgres.engine import TeamPool
 from ..store.sqlite.engine import SqliteStore
 from .active_sessions import ActiveSession
-from .alarms import Alarm
+from .live import Alarm
 
 Found = TypeVar("Found")
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from .page_request import PageRequest
-from .views import costs, memories, now, patterns, search, session, sessions, timeline
+from .views import costs, memories, patterns, search, session, sessions, timeline
 
 
 class View(NamedTuple):
@@ -28,7 +28,7 @@ class Action(NamedTuple):
 
 
 VIEWS = (
-    View("now", "/", now.values, "Now", "n"),
+    View("now", "/", sessions.now, "Now", "n"),
     View("timeline", "/timeline", timeline.values, "Timeline", "t"),
     View("search", "/search", search.values, "Search", "s"),
     View("around", "/search/around", search.around),

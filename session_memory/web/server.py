@@ -18,9 +18,8 @@ from ..errors import SessionMemoryError
 from ..store.location import StoreLocation
 from .access import Access
 from .active_sessions import ActiveSessions
-from .alarms import Alarm, Alarms
 from .app import PageApp
-from .live import Live
+from .live import Alarm, Alarms, Live
 from .store_pool import StorePool
 
 END_SECONDS = 0.5

@@ -13,7 +13,7 @@ from records import assistant, exchange, record, user
 from share import some
 from store_scene import StoreUser
 
-from session_memory.web.markup import code, markdown
+from session_memory.web.jinja import code, markdown
 
 STRINGS = some(10_000, 3_000)
 URLS = {"href", "src", "action", "data-load", "data-live", "data-live-later", "data-from", "formaction", "content"}

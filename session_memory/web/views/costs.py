@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import date, timedelta
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
 from ...memories.budget import all_prices
 from ...memories.runner import settings_of
@@ -11,7 +13,7 @@ from ...store.sqlite.queue_file import UnreadableQueueError
 from ...store.values import Filter
 from ...text.sanitize import for_people
 from ...upkeep.costs import BY, CostSum, KnownAnswers, SessionFiles, expenses, of_memories, sums_of
-from ..choices import period, places
+from ..choices import filters, period, places
 from ..labels import project_of
 from ..page_request import PageRequest
 
@@ -22,23 +24,7 @@ MOST_BARS = 400
 _ANSWERS = KnownAnswers()  # for all requests: a gigabyte of transcripts takes seconds to read
 
 
-class ShownSum(NamedTuple):
-    """The sum of several answers: tokens read, written, from and into a cache; dollars, None without a price."""
-
-    name: str
-    id: str
-    input: int
-    output: int
-    cached: int
-    written: int
-    dollars: float | None
-
-
-def values(request: PageRequest) -> dict[str, Any]:
-    """Return the filters alone; the rest reads transcripts, which is too slow for a page."""
-    times, _ = period(request, DEFAULT_PERIOD)
-    asked = {name: request.one(name) for name in ("since", "project")}
-    return {"times": times, "projects": places(request).projects, "asked": asked}
+values = partial(filters, default=DEFAULT_PERIOD)  # the rest reads transcripts, which is too slow for a page
 
 
 def counted(request: PageRequest) -> dict[str, Any]:
@@ -60,33 +46,32 @@ def counted(request: PageRequest) -> dict[str, Any]:
     except UnreadableQueueError as error:
         fault = f"{error}; {error.hint}"
     return {
-        "total": _shown(total, "all"),
+        "total": total,
         "unit": unit,
         "chart": chart,
         "tables": [
-            ("Model", [_shown(one, for_people(one.name)) for one in by["model"]]),
+            ("Model", [replace(one, name=for_people(one.name)) for one in by["model"]]),
             ("Project", _by_project(by["project"])),
-            ("Session", [_shown(one, for_people(one.title), one.name) for one in by["session"][:SHOWN]]),
-            ("Day", [_shown(one, one.name) for one in by["day"]]),
+            ("Session", [replace(one, title=for_people(one.title)) for one in by["session"][:SHOWN]]),
+            ("Day", by["day"]),
         ],
-        "memories": [_shown(one, one.name) for one in memories],
+        "memories": memories,
         "fault": fault,
         "unpriced": sorted(for_people(model) or "(unknown)" for model in total.unpriced),
         "missing": sessions.missing,
     }
 
 
-def _by_project(sums: list[CostSum]) -> list[ShownSum]:
+def _by_project(sums: list[CostSum]) -> list[CostSum]:
     """Sum directories of one project."""
-    found: dict[str, ShownSum] = {}
+    found: dict[str, CostSum] = {}
     for one in sums:
-        name = project_of(for_people(one.name)) or "(unknown)"
-        old = found.get(name, ShownSum(name, "", 0, 0, 0, 0, None))
-        dollars = old.dollars if one.dollars is None else (old.dollars or 0.0) + one.dollars
-        found[name] = ShownSum(
-            name, "", old.input + one.input, old.output + one.output, old.cached + one.cached,
-            old.written + one.written, dollars,
-        )  # fmt: skip
+        name = project_of(for_people(one.name))
+        old = found.setdefault(name, CostSum(name))
+        old.input, old.output = old.input + one.input, old.output + one.output
+        old.cached, old.written = old.cached + one.cached, old.written + one.written
+        if one.dollars is not None:
+            old.dollars = (old.dollars or 0.0) + one.dollars
     return sorted(found.values(), key=lambda one: -(one.dollars or 0.0))[:SHOWN]
 
 
@@ -110,7 +95,3 @@ def _date_of(name: str) -> date | None:
         return date.fromisoformat(name)
     except ValueError:
         return None
-
-
-def _shown(one: CostSum, name: str, id: str = "") -> ShownSum:
-    return ShownSum(name or "(unknown)", id, one.input, one.output, one.cached, one.written, one.dollars)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from functools import partial
+from typing import Any
 
 from ...patterns.habits import FailingCommand, Habits, find_habits, short_names
 from ...store.sqlite.tool_uses import conversation_steps
 from ...store.values import Filter
 from ...text.sanitize import all_for_people, for_people
-from ..choices import period, places
+from ..choices import filters, period, places
 from ..labels import project_of
 from ..page_request import PageRequest
 
@@ -18,31 +19,7 @@ EVERYTHING = 10**9
 _DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
-class ShownCommand(NamedTuple):
-    """A command that fails: how often it ran and failed, its errors and its fixes with their counts."""
-
-    command: str
-    runs: int
-    failures: int
-    errors: list[tuple[str, int]]
-    helped: list[tuple[str, int]]
-
-
-class ShownPair(NamedTuple):
-    """Two files edited together: how often together, and how often each."""
-
-    first: str
-    second: str
-    times: int
-    first_times: int
-    second_times: int
-
-
-def values(request: PageRequest) -> dict[str, Any]:
-    """Return the filters alone; counting is too slow for a page."""
-    times, _ = period(request, DEFAULT_PERIOD)
-    asked = {name: request.one(name) for name in ("since", "project")}
-    return {"times": times, "projects": places(request).projects, "asked": asked}
+values = partial(filters, default=DEFAULT_PERIOD)  # counting is too slow for a page
 
 
 def counted(request: PageRequest) -> dict[str, Any]:
@@ -56,13 +33,7 @@ def counted(request: PageRequest) -> dict[str, Any]:
         "tool_uses": found.tool_uses,
         "commands": [_shown(one) for one in found.commands[:SHOWN]],
         "together": [
-            ShownPair(
-                for_people(names[one.first]),
-                for_people(names[one.second]),
-                one.times,
-                one.first_times,
-                one.second_times,
-            )
+            one._replace(first=for_people(names[one.first]), second=for_people(names[one.second]))
             for one in found.together[:SHOWN]
         ],
         "hours": [(f"{hour}:00", number) for hour, number in enumerate(found.hours)],
@@ -71,16 +42,14 @@ def counted(request: PageRequest) -> dict[str, Any]:
     }
 
 
-def _shown(one: FailingCommand) -> ShownCommand:
+def _shown(one: FailingCommand) -> FailingCommand:
     texts = iter(
         all_for_people([one.command, *(error for error, _ in one.errors), *(what for what, _ in one.then_worked)])
     )
-    return ShownCommand(
-        next(texts),
-        one.runs,
-        one.failures,
-        [(next(texts) or "no output", times) for _, times in one.errors],
-        [(next(texts), times) for _, times in one.then_worked],
+    return one._replace(
+        command=next(texts),
+        errors=[(next(texts) or "no output", times) for _, times in one.errors],
+        then_worked=[(next(texts), times) for _, times in one.then_worked],
     )
 
 
