@@ -14,6 +14,7 @@ import threading
 import time
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from http.cookiejar import CookieJar
 from pathlib import Path
 
@@ -117,11 +118,17 @@ def test_no_prompt_is_lost_while_upgrades_go_on(machine: Machine) -> None:
     assert not list(machine.home.rglob("hook.log"))
 
 
-def serve(machine: Machine, *words: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [str(machine.program_dir / "bin/session-memory"), *words], env=machine.environ, cwd=machine.home, text=True,
-        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+@contextmanager
+def running(machine: Machine, *command: str) -> Iterator[subprocess.Popen[str]]:
+    program = subprocess.Popen(
+        command, env=machine.environ, cwd=machine.home, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
     )  # fmt: skip
+    try:
+        yield program
+    finally:
+        program.kill()
+        program.wait()
 
 
 def stop(program: subprocess.Popen[str]) -> str:
@@ -140,17 +147,18 @@ def views_of(link: str) -> Iterator[tuple[str, str]]:
 
 
 def test_the_page_goes_on_with_its_version(machine: Machine) -> None:
-    machine.run(str(machine.program_dir / "bin/session-memory"), "ingest")
+    command = str(machine.program_dir / "bin/session-memory")
+    machine.run(command, "ingest")
     first = (machine.program_dir / "app").resolve()
-    page = serve(machine, "page", "--no-browser")
-    assert page.stdout
-    link = page.stdout.readline().split("the page: ")[1].strip()
-    for number in (1, 2, 3):
-        upgrade(machine, number)
-    for view, text in views_of(link):
-        assert "This view failed" not in text, view
-        assert "why is the cart empty?" in text or view not in ("/", "/list", "/palette?q=cart"), view
-    assert "Error" not in stop(page)
+    with running(machine, command, "page", "--no-browser") as page:
+        assert page.stdout
+        link = page.stdout.readline().split("the page: ")[1].strip()
+        for number in (1, 2, 3):
+            upgrade(machine, number)
+        for view, text in views_of(link):
+            assert "This view failed" not in text, view
+            assert "why is the cart empty?" in text or view not in ("/", "/list", "/palette?q=cart"), view
+        assert "Error" not in stop(page)
     assert first.exists(), "a directory that is in use stays"
     upgrade(machine, 4)
     assert not first.exists()
@@ -162,19 +170,19 @@ def test_what_runs_for_days_goes_on_with_its_version(machine: Machine, words: tu
     command = str(machine.program_dir / "bin/session-memory")
     if words[0] == "host":
         assert machine.run(command, "host", "init", "host").returncode == 0
-    program = serve(machine, *words)
-    assert program.stdout
-    program.stdout.readline()
-    for number in (1, 2):
-        upgrade(machine, number)
-    if words[0] == "host":
-        assert machine.run(command, "host", "say", "main", "hello", "--no-wait", "--at", "host").returncode == 0
-    else:
-        [other, _] = sorted(machine.claude.rglob("*.jsonl"), key=os.path.getmtime)
-        append(other, *exchange("what is new?", "Much.", at=time.time()))
-    time.sleep(3)
-    assert program.poll() is None
-    said = stop(program)
+    with running(machine, command, *words) as program:
+        assert program.stdout
+        program.stdout.readline()
+        for number in (1, 2):
+            upgrade(machine, number)
+        if words[0] == "host":
+            assert machine.run(command, "host", "say", "main", "hello", "--no-wait", "--at", "host").returncode == 0
+        else:
+            [other, _] = sorted(machine.claude.rglob("*.jsonl"), key=os.path.getmtime)
+            append(other, *exchange("what is new?", "Much.", at=time.time()))
+        time.sleep(3)
+        assert program.poll() is None
+        said = stop(program)
     assert not re.search(r"ImportError|ModuleNotFound|AssertionError|Traceback", said), said
 
 
@@ -183,18 +191,15 @@ def test_what_pip_overwrites_goes_on_as_well(tmp_path: Path) -> None:
     machine = used_machine(tmp_path / "home")
     package = copy_repository(tmp_path / "installed") / "session_memory"
     start = f"import sys; sys.path[:0] = {[str(package.parent), sysconfig.get_path('purelib')]}; "
-    page = subprocess.Popen(
-        [str(machine.program_dir / "env/bin/python"), "-I", "-S", "-c",
-         start + "from session_memory.cli import main; sys.exit(main())", "page", "--no-browser"],
-        env=machine.environ, cwd=machine.home, text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-    )  # fmt: skip
-    assert page.stdout
-    link = page.stdout.readline().split("the page: ")[1].strip()
-    make_other_version(package, "9")
-    for template in (package / "web/templates").glob("*.html"):
-        template.write_text("{{ of_another_version }}")
-    for view, text in views_of(link):
-        assert "This view failed" not in text, view
-        assert text, view
-    assert "Error" not in stop(page)
+    start += "from session_memory.cli import main; sys.exit(main())"
+    python = str(machine.program_dir / "env/bin/python")
+    with running(machine, python, "-I", "-S", "-c", start, "page", "--no-browser") as page:
+        assert page.stdout
+        link = page.stdout.readline().split("the page: ")[1].strip()
+        make_other_version(package, "9")
+        for template in (package / "web/templates").glob("*.html"):
+            template.write_text("{{ of_another_version }}")
+        for view, text in views_of(link):
+            assert "This view failed" not in text, view
+            assert text, view
+        assert "Error" not in stop(page)
