@@ -17,7 +17,7 @@ from records import PiSession, assistant, exchange, line, new_id, tool_result, u
 from store_scene import MONDAY
 
 from session_memory import cli
-from session_memory.commands import session_reader
+from session_memory.commands import read
 from session_memory.tools import TOOLS, call
 from session_memory.tools.home_backend import HomeBackend
 
@@ -124,7 +124,7 @@ def test_nothing_raises_and_the_other_transcript_is_all_there(tmp_path, monkeypa
         if words[0] == "search":
             assert USUAL in said.replace("**", ""), said
     for path in odd:
-        output(session_reader.main, [path.stem])
+        output(read.main, [path.stem])
     backend = HomeBackend(str(tmp_path), os.environ)
     for tool in TOOLS:
         if tool.name in ("list_sessions", "search_sessions", "read_session"):
