@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     Title = tuple[int, str]  # with its rank
 
 HEAD_BYTES = 64 * 1024
+FIRST_BYTES = 64  # show how a transcript's JSON is spaced
 FURTHER_BYTES = 4 * 1024 * 1024  # of a file that begins with copies of large files, before the first prompt
 OWNER_BYTES = 16 * 1024 * 1024  # of a transcript, searched for the record that a title belongs to
 BRIEF_OWNER_BYTES = 1024 * 1024  # the same for a prompt: .4 x of a bare start for two files of 100 MB
@@ -51,7 +52,7 @@ class TitleOwner:
         if session_id not in ("", self._session_id) and is_id(self._session_id):
             return False
         if within and within not in self._found:
-            is_spaced = holds_bytes(self._descriptor, b'": "', HEAD_BYTES)  # as another program writes it
+            is_spaced = b'": ' in read_at(self._descriptor, 0, FIRST_BYTES)  # as another program writes it
             wanted = within.replace(b'":"', b'": "') if is_spaced else within
             self._found[within] = holds_bytes(self._descriptor, wanted, self._searched)
         return self._found.get(within, True)
