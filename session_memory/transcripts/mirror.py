@@ -35,7 +35,7 @@ from .lines import last_line_end, windows_backward
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from typing import Any
 
     from ..settings.homes import Home
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 EXCLUDED = "[excluded]"  # in place of what was said in an excluded session
 _IDS = ("id", "Id", "ID", "Hash")  # how the keys end of what is compared, and so never changed
-_LONGEST_NAMED = 200  # characters of a text that may be a secret by its key alone, such as `password`
+_LONGEST_NAMED = 200  # characters of a text that may be a secret by its key, such as `password`
 _OF_ROW = ("msg_", "prt_", "ses_")  # how OpenCode's ids begin
 # Further keys whose texts tell nothing of what was said, and titles: a rule may name one.
 _NOT_SAID = frozenset((
@@ -98,12 +98,48 @@ class Exclusion:
         return Privacy(environment(), self._home).rule(directory, *[name for name in names if name]).ignore
 
 
-def copy_of(value: Any, is_excluded: bool) -> Any:
-    """Return a record as a mirror may hold it: without secrets, and without all that was said if its session
+def copies_of(records: list[Any], is_excluded: bool) -> list[Any]:
+    """Return records as a mirror may hold them: without secrets, and without all that was said if their session
     `is_excluded`."""
-    from ..text.secrets import redact  # not loaded by a prompt that has nothing to add
+    from ..text.secrets import redact, spots  # not loaded by a prompt that has nothing to add
 
-    return _changed(value, "", is_excluded, redact)
+    def copied(value: Any) -> Any:
+        return _changed(value, "", is_excluded, redact) if may_change(value) else value
+
+    def may_change(value: Any) -> bool:
+        return is_excluded or bool(spots("\n".join(_texts(value, ""))))
+
+    # All at once first: few have any.
+    return [copied(one) for one in records] if may_change(records) else records
+
+
+def _texts(value: Any, key: str) -> Iterator[str]:
+    """Yield what `_changed` redacts in a part of a record that lies under `key`."""
+    if isinstance(value, dict):
+        for name, one in value.items():
+            yield from _texts(one, name)
+    elif isinstance(value, list):
+        for one in value:
+            yield from _texts(one, key)
+    elif isinstance(value, str) and not _is_kept(value, key):
+        yield value
+        if _may_be_named(value, key):
+            yield f"{key}={value}"
+        if value.startswith("{"):
+            try:
+                yield from _texts(decode(value), key)
+            except ValueError:
+                pass
+
+
+def _may_be_named(value: str, key: str) -> bool:
+    """Check if a text may be a secret by its key alone. That of a path looks like one, but is none."""
+    return len(value) < _LONGEST_NAMED and not key.endswith(("path", "Path"))
+
+
+def _is_kept(value: str, key: str) -> bool:
+    """Check if a text is never changed: an id, or nothing."""
+    return not value or key.endswith(_IDS) or value.startswith(_OF_ROW)
 
 
 def _changed(value: Any, key: str, is_excluded: bool, redact: Callable[[str], str]) -> Any:
@@ -112,7 +148,7 @@ def _changed(value: Any, key: str, is_excluded: bool, redact: Callable[[str], st
         return {name: _changed(one, name, is_excluded, redact) for name, one in value.items()}
     if isinstance(value, list):
         return [_changed(one, key, is_excluded, redact) for one in value]
-    if not isinstance(value, str) or not value or key.endswith(_IDS) or value.startswith(_OF_ROW):
+    if not isinstance(value, str) or _is_kept(value, key):
         return value
     if is_excluded and key not in _NOT_SAID:
         return EXCLUDED
@@ -123,7 +159,7 @@ def _changed(value: Any, key: str, is_excluded: bool, redact: Callable[[str], st
             return found if decode(found) != decode(value) else value
         except ValueError:
             return redact(value)
-    named = redact(f"{key}={value}") if found == value and len(value) < _LONGEST_NAMED else ""
+    named = redact(f"{key}={value}") if found == value and _may_be_named(value, key) else ""
     return named[len(key) + 1 :] if named.startswith(f"{key}=") else found
 
 
@@ -159,7 +195,10 @@ class Mirror:
         lines = read_whole(self._path)[: self._end].splitlines()
         self.mark["is_excluded"] = True
         said = [
-            encode(copy_of(record, True)).encode() for line in lines if not is_mark(line) for record in objects_in(line)
+            encode(record).encode()
+            for line in lines
+            if not is_mark(line)
+            for record in copies_of(list(objects_in(line)), True)
         ]
         content = b"\n".join([*said, _marked(self.mark), b""])
         modified = os.stat(self._path).st_mtime_ns
@@ -173,7 +212,9 @@ class Mirror:
         OSError: then nothing was added."""
         if self._is_excluded:
             mark["is_excluded"] = True
-        lines = [one if isinstance(one, bytes) else encode(copy_of(one, self._is_excluded)).encode() for one in records]
+        given = list(records)
+        kept = iter(copies_of([one for one in given if not isinstance(one, bytes)], self._is_excluded))
+        lines = [one if isinstance(one, bytes) else encode(next(kept)).encode() for one in given]
         content = b"\n".join([*lines, _marked(mark), b""])
         self._open()
         if not self._end:

@@ -211,8 +211,8 @@ class TestWhatCannotBeTakenIn:
         before = Extractor._new_entry
         too_large = 1 << 70
 
-        def new_entry(self, entry, message):
-            made = before(self, entry, message)
+        def new_entry(self, entry, *more):
+            made = before(self, entry, *more)
             return made._replace(timestamp=too_large) if "odd" in entry.text else made
 
         with pytest.MonkeyPatch.context() as patch:

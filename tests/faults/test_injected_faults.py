@@ -94,7 +94,7 @@ def files(pattern: str) -> Callable[[Path], dict[str, str]]:
     def read(home: Path) -> dict[str, str]:
         return {
             str(path.relative_to(home)): re.sub(
-                r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\.\d+)?Z?", "TIME", path.read_text()
+                r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\.\d+)?Z?|(?<=Archived: ).*", "TIME", path.read_text()
             )
             for path in sorted(home.glob(pattern))
         }

@@ -12,12 +12,13 @@ import pytest
 import zstandard
 from opencode_scene import OpenCodeDatabase, tool
 from records import codex_exchange, codex_line, gemini_message, lines, new_id
+from secret_spellings import spellings
 from store_scene import StoreUser
 
 from session_memory.runtimes import runtime
 from session_memory.runtimes.records import CALLS, MESSAGES
 from session_memory.system.json import objects_in
-from session_memory.transcripts.mirror import copy_of
+from session_memory.transcripts.mirror import copies_of
 
 SECRET = "ghp_" + "x7Kq2mVt9RbW4nLs8PdF3hJc6ZyA1eGu5oTi"
 SITE = "/srv/site"
@@ -113,7 +114,17 @@ def test_the_texts_of_an_edit_are_redacted_too_and_stay_an_edit(person: Person) 
     ],
 )
 def test_a_copy_keeps_ids_and_all_that_is_no_secret(held: object, kept: object) -> None:
-    assert copy_of(held, is_excluded=False) == kept
+    assert copies_of([held], is_excluded=False) == [kept]
+
+
+def test_a_secret_is_found_wherever_it_stands_in_a_record() -> None:
+    kept = []
+    for text, secret in spellings():
+        record = {"type": "text", "text": "Look at the café.", "state": {"input": {"description": text}, "n": 3}}
+        records = [{"id": "prt_1", "output": "12 passed"}, record, {"arguments": json.dumps({"command": text})}]
+        if secret in json.dumps(copies_of(records, is_excluded=False), ensure_ascii=False):
+            kept.append(text)
+    assert kept == []
 
 
 @pytest.mark.parametrize("rule", ["projects: {/srv/site: {ignore: true}}", "sessions: {ID: {ignore: true}}"])

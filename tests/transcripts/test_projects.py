@@ -171,9 +171,9 @@ class TestForReaders:
         )
         read, describe = [], sessions.describe
 
-        def noted(runtime, path, **options):
+        def noted(runtime, path, rules):
             read.append(path)
-            return describe(runtime, path, **options)
+            return describe(runtime, path, rules)
 
         monkeypatch.setattr(sessions, "describe", noted)
         environ = {"HOME": str(person.root), "SESSION_MEMORY_HOME": str(person.app)}

@@ -16,7 +16,7 @@ from ...system.files import (
     replace,
 )  # fmt: skip
 from ...system.json import as_object, as_string, decode_line, encode, objects_in
-from ...transcripts.mirror import copy_of, keep_state, read_state, update_mirrors
+from ...transcripts.mirror import copies_of, keep_state, read_state, update_mirrors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def _copied_line(line: bytes, is_excluded: bool) -> bytes:
     """Return a line as the copy has it: the same unless something must not be in it, else as long if that is possible,
     so that what was read of the rollout before counts as read."""
     records, unreadable = decode_line(line)
-    kept = [copy_of(record, is_excluded) for record in records]
+    kept = copies_of(records, is_excluded)
     if kept == records and not unreadable:
         return line
     text = b"".join([encode(record).encode() for record in kept])
