@@ -34,7 +34,7 @@ def left(home: Path) -> Iterator[Path]:
 def test_short_sessions_leave_nothing_for_good(tmp_path: Path) -> None:
     person = PlainUser(tmp_path)
     person.config("upkeep: false\n")
-    count = some(2000, 40)
+    count = some(200, 40)
     for number in range(count):
         work = tmp_path / "work" / f"task-{number}"
         work.mkdir(parents=True)
@@ -81,7 +81,7 @@ def test_the_log_of_many_small_pushes_stays_small(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     known = None
     with closing(scene.store):
-        for push in range(some(2000, 200)):
+        for push in range(some(400, 200)):
             entries = [said(f"entry {push} {number} " + "word " * 50, push * 30 + number) for number in range(20)]
             known = put(scene, known, known or state(), *entries)
             sizes = [path.stat().st_size for path in scene.database.parent.iterdir() if path.name.endswith("-wal")]

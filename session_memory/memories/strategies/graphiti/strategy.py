@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from ....store.values import Conversation, StoredEntry
     from ...filtering import Chunk
     from ...strategy import ModelBudget
-    from .metered_client import MeteredClient
+    from .clients import MeteredClient
 
 # Users of graphiti report 5,500 tokens for an episode of 600 to 800: it also reads the previous messages.
 INPUT_FACTOR = 8
@@ -202,8 +202,7 @@ async def opened(settings: GraphSettings, url: str, group: str, budget: ModelBud
     from graphiti_core import Graphiti
     from openai import AsyncOpenAI
 
-    from .clients import embedder, model, no_reranker
-    from .metered_client import MeteredClient
+    from .clients import MeteredClient, embedder, model, no_reranker
 
     logging.getLogger("graphiti_core").setLevel(logging.CRITICAL)  # its errors quote conversations
     try:
