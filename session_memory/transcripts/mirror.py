@@ -58,6 +58,7 @@ _STATE_FILE = ".state/mirrored"  # in a folder: replacing it would change the ti
 _LOCK_FILE = ".lock"
 _MARK_BYTES = 4096  # that most marks are shorter than
 LOCK_SECONDS = 10.0
+_DEEPEST_VALUE = 100
 _DEEPEST = 4  # below the directory of the mirrors, as Codex has its rollouts
 
 
@@ -107,29 +108,30 @@ def copies_of(records: list[Any], is_excluded: bool) -> list[Any]:
         return _changed(value, "", is_excluded, redact) if may_change(value) else value
 
     def may_change(value: Any) -> bool:
-        return is_excluded or bool(spots("\n".join(_texts(value, ""))))
+        return is_excluded or bool(spots("\n".join(_texts(value))))
 
     # All at once first: few have any.
     return [copied(one) for one in records] if may_change(records) else records
 
 
-def _texts(value: Any, key: str) -> Iterator[str]:
-    """Yield what `_changed` redacts in a part of a record that lies under `key`."""
-    if isinstance(value, dict):
-        for name, one in value.items():
-            yield from _texts(one, name)
-    elif isinstance(value, list):
-        for one in value:
-            yield from _texts(one, key)
-    elif isinstance(value, str) and not _is_kept(value, key):
-        yield value
-        if _may_be_named(value, key):
-            yield f"{key}={value}"
-        if value.startswith("{"):
-            try:
-                yield from _texts(decode(value), key)
-            except ValueError:
-                pass
+def _texts(value: Any) -> Iterator[str]:
+    """Yield what `_changed` redacts in a record, or in several."""
+    parts = [("", value)]
+    while parts:
+        key, one = parts.pop()
+        if isinstance(one, dict):
+            parts += one.items()
+        elif isinstance(one, list):
+            parts += [(key, each) for each in one]
+        elif isinstance(one, str) and not _is_kept(one, key):
+            yield one
+            if _may_be_named(one, key):
+                yield f"{key}={one}"
+            if one.startswith("{"):
+                try:
+                    parts.append((key, decode(one)))
+                except ValueError:
+                    continue
 
 
 def _may_be_named(value: str, key: str) -> bool:
@@ -142,12 +144,15 @@ def _is_kept(value: str, key: str) -> bool:
     return not value or key.endswith(_IDS) or value.startswith(_OF_ROW)
 
 
-def _changed(value: Any, key: str, is_excluded: bool, redact: Callable[[str], str]) -> Any:
-    """Return the same of a part of a record that lies under `key`."""
+def _changed(value: Any, key: str, is_excluded: bool, redact: Callable[[str], str], depth: int = 0) -> Any:
+    """Return the same of a part of a record that lies under `key`; None for what lies deeper than anything that a
+    runtime writes."""
+    if isinstance(value, (dict, list)) and depth > _DEEPEST_VALUE:
+        return None
     if isinstance(value, dict):
-        return {name: _changed(one, name, is_excluded, redact) for name, one in value.items()}
+        return {name: _changed(one, name, is_excluded, redact, depth + 1) for name, one in value.items()}
     if isinstance(value, list):
-        return [_changed(one, key, is_excluded, redact) for one in value]
+        return [_changed(one, key, is_excluded, redact, depth + 1) for one in value]
     if not isinstance(value, str) or _is_kept(value, key):
         return value
     if is_excluded and key not in _NOT_SAID:
@@ -155,7 +160,7 @@ def _changed(value: Any, key: str, is_excluded: bool, redact: Callable[[str], st
     found = redact(value)
     if value.startswith("{"):  # the arguments of a call, as JSON in a string
         try:
-            found = redact(encode(_changed(decode(value), key, is_excluded, redact)))
+            found = redact(encode(_changed(decode(value), key, is_excluded, redact, depth + 1)))
             return found if decode(found) != decode(value) else value
         except ValueError:
             return redact(value)
