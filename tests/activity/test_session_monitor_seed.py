@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import json
 import os
-from datetime import datetime, timezone
+import time
 from pathlib import Path
 
 import pytest
-from records import append, assistant, exchange, line, user, write
+from records import append, assistant, exchange, line, stamp, user, write
 
 from session_memory.session_monitor import (
     Entry,
@@ -26,13 +26,11 @@ from session_memory.session_monitor import (
     summarize_entries,
 )
 
-NOW = datetime.now(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
 
 def claude(role: str, *blocks: object) -> dict[str, object]:
     """A record as the seed shows it: nothing but the type, the message and the time."""
     content = [{"type": "text", "text": block} if isinstance(block, str) else block for block in blocks]
-    return {"type": role, "message": {"role": role, "content": content}, "timestamp": NOW}
+    return {"type": role, "message": {"role": role, "content": content}, "timestamp": stamp(time.time())}
 
 
 def pi(role: str, *blocks: object) -> dict[str, object]:
