@@ -104,19 +104,17 @@ def copies_of(records: list[Any], is_excluded: bool) -> list[Any]:
     `is_excluded`."""
     from ..text.secrets import redact, spots  # not loaded by a prompt that has nothing to add
 
-    def copied(value: Any) -> Any:
-        return _changed(value, "", is_excluded, redact) if may_change(value) else value
+    def copied(record: Any) -> Any:
+        # One look at all texts of a record: few hold what may be a secret.
+        may_change = is_excluded or spots("\n".join(_texts(record)))
+        return _changed(record, "", is_excluded, redact) if may_change else record
 
-    def may_change(value: Any) -> bool:
-        return is_excluded or bool(spots("\n".join(_texts(value))))
-
-    # All at once first: few have any.
-    return [copied(one) for one in records] if may_change(records) else records
+    return [copied(one) for one in records]
 
 
-def _texts(value: Any) -> Iterator[str]:
-    """Yield what `_changed` redacts in a record, or in several."""
-    parts = [("", value)]
+def _texts(record: Any) -> Iterator[str]:
+    """Yield what `_changed` redacts in a record."""
+    parts = [("", record)]
     while parts:
         key, one = parts.pop()
         if isinstance(one, dict):
