@@ -14,13 +14,13 @@ import random
 import re
 import subprocess
 import sys
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from .scratch import scratch_directory
 from .told_runtimes import ClaudeSession, PiSession, RuntimeSession
 
 MESSAGES = 10_000
@@ -73,8 +73,8 @@ class Result:
 
 def play(runtime: str, messages: int, seed: int) -> Result:
     """Lets other sessions say so many messages to one of a runtime."""
-    with tempfile.TemporaryDirectory(prefix="session-memory-ledger-") as name:
-        return Ledger(Path(name), RUNTIMES[runtime], random.Random(seed)).play(messages)
+    with scratch_directory() as name:
+        return Ledger(name, RUNTIMES[runtime], random.Random(seed)).play(messages)
 
 
 class Ledger:

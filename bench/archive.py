@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from functools import partial
@@ -24,6 +23,7 @@ from session_memory.runtimes import runtime
 from .decoding import decode
 from .report import Row, as_table
 from .scenes import REPOSITORY
+from .scratch import scratch_directory
 from .sources import copied, generated
 
 RUNS = 5
@@ -47,8 +47,8 @@ def main() -> None:
     parser.add_argument("--peers", action="store_true", help="also race the tools from PyPI")
     options = parser.parse_args()
     source = copied(options.transcripts) if options.transcripts else generated(seed=7)
-    with tempfile.TemporaryDirectory(prefix="session-memory-bench-") as name:
-        root = Path(name)
+    with scratch_directory() as name:
+        root = name
         project = root / ".claude" / "projects" / "-home-dev-alpha"
         transcript = source(project, options.megabytes * MEGABYTE, time.time() - 3600)
         print(as_table([against_orjson(root, transcript, options.runs)], options.runs, "times"))

@@ -13,7 +13,6 @@ import os
 import random
 import signal
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,6 +28,7 @@ from session_memory.store.values import Filter
 from session_memory.system.sqlite import DatabaseError
 
 from .histories import Histories
+from .scratch import scratch_directory
 
 KILLS = 10_000
 BATCH_BYTES = 4096  # small, so that a file takes several transactions
@@ -49,8 +49,8 @@ def kills(count: int, seed: int, show: Any = lambda text: None) -> int:
     """Kills `count` ingestions; how many died of it. Raises AssertionError."""
     chance = random.Random(seed)
     landed = 0
-    with tempfile.TemporaryDirectory(prefix="session-memory-crashes-") as name:
-        root, database = Path(name) / "projects", str(Path(name) / "memory.db")
+    with scratch_directory() as name:
+        root, database = name / "projects", str(name / "memory.db")
         histories = Histories(root, chance, lambda: ingest(root, database))
         began = time.monotonic()
         longest = 0.02
@@ -83,15 +83,15 @@ def faults(
     `steps` changes have made the transcripts."""
     chance = random.Random(seed)
     total = 0
-    with tempfile.TemporaryDirectory(prefix="session-memory-faults-") as name, failing_files() as vfs:
-        root = Path(name) / "projects"
+    with scratch_directory() as name, failing_files() as vfs:
+        root = name / "projects"
         histories = Histories(root, chance)
         for _ in range(steps):
             histories.step()
         for kind in kinds:
             number = 0
             while True:
-                database = str(Path(name) / f"{kind.__name__}-{number}" / "memory.db")
+                database = str(name / f"{kind.__name__}-{number}" / "memory.db")
                 vfs.fail_at(number, kind)
                 try:
                     ingest(root, database)

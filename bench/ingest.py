@@ -13,7 +13,6 @@ import gc
 import os
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable
 from functools import partial
@@ -28,6 +27,7 @@ from session_memory.store.sqlite.engine import SqliteStore
 from .corpus import FORMATS, MEGABYTE, Author, Texts, write_session
 from .decoding import decode
 from .report import Row, as_table
+from .scratch import scratch_directory
 from .sources import copied, generated
 
 RUNS = 5
@@ -60,8 +60,8 @@ def main() -> None:
     parser.add_argument("--transcripts", type=Path, metavar="DIR", help="make it of the real transcripts in DIR")
     parser.add_argument("--peers", action="store_true", help="also race agentsview")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="session-memory-bench-") as name:
-        root = Path(name)
+    with scratch_directory() as name:
+        root = name
         make = copied(options.transcripts) if options.transcripts else generated(seed=7)
         projects = root / ".claude" / "projects"
         for number in range(SESSIONS):

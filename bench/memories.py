@@ -11,7 +11,6 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -29,6 +28,8 @@ from session_memory.store.refresh import open_store, refresh
 from session_memory.store.sqlite.memory_index import IndexedMemory, Origin
 from session_memory.store.values import Conversation, Filter
 from tests.stored import Stored, talk
+
+from .scratch import scratch_directory
 
 SIZES = "1000,4000,8000"
 SINGLES, BATCH = 5, 50
@@ -48,8 +49,8 @@ def main() -> int:
     options = parser.parse_args()
     single = each = 0.0
     for size in map(int, options.sizes.split(",")):
-        with tempfile.TemporaryDirectory(prefix="session-memory-bench-") as name:
-            single, each, end = measured(Path(name), size)
+        with scratch_directory() as name:
+            single, each, end = measured(name, size)
         print(
             f"{size:6,} memories: single {single:.3f} s, batch {each * 1000:.1f} ms each, its end {end:.3f} s",
             flush=True,

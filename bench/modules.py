@@ -9,10 +9,9 @@ import argparse
 import json
 import subprocess
 import sys
-import tempfile
-from pathlib import Path
 
 from .scenes import KILOBYTE, REPOSITORY, News, Scene
+from .scratch import scratch_directory
 from .sources import generated
 from .stopwatch import Command, Stopwatch
 
@@ -54,8 +53,8 @@ def main() -> int:
 
 def modules_of_prompt() -> list[str]:
     """Return the names of the modules that a prompt with news enters."""
-    with tempfile.TemporaryDirectory(prefix="session-memory-bench-") as name, Stopwatch() as stopwatch:
-        scene = Scene(Path(name), REPOSITORY, generated(SEED), SIZES)
+    with scratch_directory() as name, Stopwatch() as stopwatch:
+        scene = Scene(name, REPOSITORY, generated(SEED), SIZES)
         news = News(scene, 20, stopwatch)
         news.bring()
         found = entered_by(scene.hook())

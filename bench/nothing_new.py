@@ -10,7 +10,6 @@ import argparse
 import compileall
 import os
 import sys
-import tempfile
 import time
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from session_memory.install.program import launcher_text
 
 from .report import Row, as_table
 from .scenes import REPOSITORY
+from .scratch import scratch_directory
 from .sources import generated
 from .stopwatch import Command, Stopwatch
 
@@ -37,8 +37,8 @@ def main() -> int:
     parser.add_argument("--check", action="store_true", help="exit with 1 if a limit is exceeded")
     options = parser.parse_args()
     compileall.compile_dir(REPOSITORY / "session_memory", quiet=1)
-    with tempfile.TemporaryDirectory(prefix="session-memory-bench-") as name:
-        home = Path(name)
+    with scratch_directory() as name:
+        home = name
         _write_transcripts(home, options.files)
         rows = _measure(home, options.files, options.runs)
     print(as_table(rows, options.runs))

@@ -15,7 +15,6 @@ import os
 import re
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -32,6 +31,7 @@ from .browser import launched
 from .corpus import Author, Texts, write_session
 from .pictures import served
 from .report import Row, as_table
+from .scratch import scratch_directory
 
 SEED = 7
 SESSIONS = 1000
@@ -73,8 +73,8 @@ def main() -> None:
     parser.add_argument("--home", type=Path, metavar="DIR", help="keep the transcripts there, and take those that are")
     parser.add_argument("--agentsview", metavar="PROGRAM", help="race against it, on the same transcripts")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="session-memory-bench-") as name:
-        home = options.home or Path(name)
+    with scratch_directory() as name:
+        home = options.home or name
         long_session = write_transcripts(home, options.megabytes)
         with served(home) as link:
             root = "/" + link.split("/")[3]
@@ -88,7 +88,7 @@ def main() -> None:
                 base = link.rpartition("/enter")[0]
                 in_browser(page, base, long_session, options.runs)
                 if options.agentsview:
-                    with agentsview(options.agentsview, home, Path(name)) as other:
+                    with agentsview(options.agentsview, home, name) as other:
                         rows = race(server, root, other, options.runs)
                         own, its = (f"{base}/", f"http://127.0.0.1:{ITS_PORT}/")
                         paints = in_turn(

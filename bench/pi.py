@@ -11,7 +11,6 @@ import compileall
 import json
 import os
 import sys
-import tempfile
 import time
 from importlib import import_module
 from pathlib import Path
@@ -24,6 +23,7 @@ from .cases import MIXED_SIZES
 from .corpus import Author, Texts, write_session
 from .report import Row, as_table
 from .scenes import AGE_SECONDS, REPOSITORY
+from .scratch import scratch_directory
 from .stopwatch import WARM_UP_RUNS, Command, CommandError, Stopwatch
 
 sys.path.insert(0, str(REPOSITORY / "tests"))
@@ -46,8 +46,8 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=RUNS, metavar="N", help=f"how many prompts ({RUNS})")
     options = parser.parse_args()
     compileall.compile_dir(REPOSITORY / "session_memory", quiet=1)
-    with tempfile.TemporaryDirectory(prefix="session-memory-bench-") as root, Stopwatch() as stopwatch:
-        print(as_table([measure(Path(root), stopwatch, options.runs)], options.runs))
+    with scratch_directory() as root, Stopwatch() as stopwatch:
+        print(as_table([measure(root, stopwatch, options.runs)], options.runs))
 
 
 def measure(root: Path, stopwatch: Stopwatch, runs: int) -> Row:

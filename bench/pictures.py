@@ -14,7 +14,6 @@ import re
 import signal
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,6 +24,7 @@ from playwright.sync_api import Browser, sync_playwright
 from .browser import launched
 from .invented import write_home
 from .scenes import REPOSITORY
+from .scratch import scratch_directory
 
 COMMAND = [sys.executable, "-c", "import sys; from session_memory.cli import main; sys.exit(main())"]
 PICTURES = {"page-light.png": ("", "light"), "page-dark.png": ("/timeline?span=week", "dark")}
@@ -48,8 +48,8 @@ def main() -> None:
     options.out.mkdir(parents=True, exist_ok=True)
     os.environ["TZ"] = f"<here>{time.gmtime().tm_hour - HOUR:+d}"  # where it is that hour now: at night little happens
     time.tzset()
-    with tempfile.TemporaryDirectory(prefix="session-memory-") as name, sync_playwright() as playwright:
-        home = Path(name)
+    with scratch_directory() as name, sync_playwright() as playwright:
+        home = name
         write_home(home, time.time())
         browser = launched(playwright)
         picture_prompt(browser, told(home), options.out / PROMPT)

@@ -12,7 +12,6 @@ import os
 import random
 import signal
 import sys
-import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import closing
@@ -29,6 +28,8 @@ from session_memory.store.sqlite.queue_database import QueueDatabase
 from session_memory.store.values import Filter
 from session_memory.system.files import write_atomically
 from tests.stored import Stored, talk
+
+from .scratch import scratch_directory
 
 if TYPE_CHECKING:
     from session_memory.memories.strategy import ModelBudget
@@ -75,8 +76,8 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=2000, metavar="N", help="how many processes are killed (2000)")
     parser.add_argument("--seed", type=int, default=7, metavar="N", help="of the random moments (7)")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="session-memory-bench-") as name:
-        outcome = run(Path(name), options.kills, options.seed)
+    with scratch_directory() as name:
+        outcome = run(name, options.kills, options.seed)
     print(f"{outcome.kills} kills, {outcome.conversations} conversations, {outcome.calls} calls to the strategy")
     print("\n".join(outcome.problems) or "every conversation archived, kept once, never processed again afterwards")
     return 1 if outcome.problems else 0

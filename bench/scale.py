@@ -16,7 +16,6 @@ import resource
 import shutil
 import subprocess
 import sys
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from itertools import cycle
@@ -32,6 +31,7 @@ from session_memory.store.values import Filter
 
 from .chart import Line, as_svg
 from .corpus import MEGABYTE, Texts
+from .scratch import scratch_directory
 from .search import words_and_common
 from .sources import Source, generated, with_ids_of_its_own
 from .stopwatch import peak_memory
@@ -81,11 +81,11 @@ def main() -> None:
     parser.add_argument("--directory", type=Path, help="where there is room for transcripts and store")
     options = parser.parse_args()
     sizes = sorted(int(size) for size in options.sizes.split(","))
-    with tempfile.TemporaryDirectory(prefix="session-memory-bench-", dir=options.directory) as name:
+    with scratch_directory(options.directory) as name:
         source = generated(SEED)
-        megabyte = source(Path(name) / "megabyte", MEGABYTE, time.time())
-        copies = copied_transcripts(source, Path(name))
-        home = Path(name) / "home"
+        megabyte = source(name / "megabyte", MEGABYTE, time.time())
+        copies = copied_transcripts(source, name)
+        home = name / "home"
         costs = []
         print("| " + " | ".join(HEADINGS) + " |\n|" + "---|" * len(HEADINGS), flush=True)
         for size in sizes:
@@ -96,7 +96,7 @@ def main() -> None:
         times = per_megabyte(last) / per_megabyte(first)
         print(f"\nA megabyte in the largest store: {times:.2f} x of one in the smallest (limit {IMPORT_LIMIT})")
         if options.files:
-            print(many_files(source, Path(name) / "many", options.files))
+            print(many_files(source, name / "many", options.files))
     if options.svg:
         options.svg.write_text(chart(costs))
 

@@ -16,7 +16,6 @@ import argparse
 import re
 import shutil
 import sys
-import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -35,6 +34,7 @@ from session_memory.store.values import Batch, FileState, Filter, NewEntry
 from .corpus import Texts
 from .report import Row, as_table
 from .scenes import REPOSITORY
+from .scratch import scratch_directory
 from .sources import generated
 from .stopwatch import Command, CommandError, Stopwatch
 
@@ -57,11 +57,11 @@ def main() -> None:
     parser.add_argument("--queries", type=int, default=400, metavar="N", help="queries of each kind (400)")
     parser.add_argument("--runs", type=int, default=15, metavar="N", help="how often processes are run (15)")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="session-memory-bench-") as name:
-        inside_a_process(Path(name), options.entries, options.queries)
+    with scratch_directory() as name:
+        inside_a_process(name, options.entries, options.queries)
         if options.megabytes:
             print()
-            print(as_table(fresh_process(Path(name), options.megabytes, options.runs), options.runs))
+            print(as_table(fresh_process(name, options.megabytes, options.runs), options.runs))
 
 
 def inside_a_process(root: Path, number: int, queries: int) -> None:

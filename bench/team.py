@@ -13,7 +13,6 @@ import argparse
 import os
 import signal
 import sys
-import tempfile
 import threading
 import time
 from concurrent.futures import ProcessPoolExecutor
@@ -36,6 +35,7 @@ from session_memory.store.values import Filter, Hit
 from tests.postgres_server import EACH_ITEM, PostgresServer, running_server
 
 from .corpus import Texts
+from .scratch import scratch_directory
 from .search import ENTRIES_A_FILE, SEED, batch_of, words_and_common
 
 MACHINES = ("laptop", "server", "desk")
@@ -64,14 +64,14 @@ def main() -> int:
     parser.add_argument("--grow", type=int, default=1, metavar="N", help="then ask N times as many entries, up to 200")
     parser.add_argument("--kills", type=int, default=0, metavar="N", help="kill pushing machines N times instead")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="session-memory-bench-") as name, running_server(is_durable=True) as server:
+    with scratch_directory() as name, running_server(is_durable=True) as server:
         if isinstance(server, str):
             print(f"bench: {server}", file=sys.stderr)
             return 1
         url = server.url_of(server.database, "ann")
         if options.kills:
-            return _kill(server, url, Path(name), options.kills)
-        return _compare(server, url, Path(name), options.entries, options.queries, options.grow)
+            return _kill(server, url, name, options.kills)
+        return _compare(server, url, name, options.entries, options.queries, options.grow)
 
 
 def _compare(server: PostgresServer, url: str, root: Path, entries: int, queries: int, times: int) -> int:

@@ -7,7 +7,6 @@ import argparse
 import json
 import shutil
 import subprocess
-import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -17,6 +16,7 @@ from session_memory.system.git_objects import GitObjects
 from session_memory.transcripts.project_folders import keep_project
 
 from .clones import GIT
+from .scratch import scratch_directory
 
 WORKTREES, FOLDERS, PACKS = 400, 3_000, 2_000
 RUNS = 5
@@ -28,8 +28,8 @@ def main() -> int:
     parser = argparse.ArgumentParser("python -m bench.worktrees", description=__doc__)
     parser.add_argument("--check", action="store_true", help="exit with 1 if a limit is exceeded")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="session-memory-bench-") as name:
-        home, claude = Path(name).resolve(), runtime("agent-sdk")
+    with scratch_directory() as name:
+        home, claude = name.resolve(), runtime("agent-sdk")
         root = repository(home)
         folders(home, root, claude)
         places = [(claude, f"{home}/.claude")]

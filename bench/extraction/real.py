@@ -5,7 +5,6 @@ No word of them stands here. A message that is not in `real.tsv` holds nothing w
 
 from __future__ import annotations
 
-import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +16,8 @@ from session_memory.store.ingest.ingestion import Ingestion
 from session_memory.store.ingest.sources import SourceDirectory
 from session_memory.store.sqlite.engine import SqliteStore
 from session_memory.store.values import Filter
+
+from ..scratch import scratch_directory
 
 LABELS = Path(__file__).with_name("real.tsv")
 RUNTIMES = ("claude", "pi")
@@ -43,7 +44,7 @@ def labels() -> dict[tuple[str, int], list[tuple[str, ...]]]:
 def made(transcripts: Path) -> Iterator[RealItem]:
     """What the strategy makes of real transcripts, but for episodes."""
     strategy = ExtractiveStrategy({}, None)  # type: ignore[arg-type]
-    with tempfile.TemporaryDirectory(prefix="session-memory-bench-") as directory:
+    with scratch_directory() as directory:
         store = SqliteStore(f"{directory}/store.db")
         for runtime in RUNTIMES:
             Ingestion(store).scan(SourceDirectory(str(transcripts / runtime)))

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import argparse
 import sys
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from ..scratch import scratch_directory
 from .cost import MEMORIES, MOST, added_by_memories
 from .prompts import ABOUT, OTHER_FORMS, SETS, UNRELATED, Answer, ask, read
 from .real import prompts_of
@@ -35,12 +35,12 @@ def main() -> int:
     sets = {path.stem: read(path) for path in SETS}
     memories = [memory for found, _ in sets.values() for memory in found]
     passed = True
-    with tempfile.TemporaryDirectory(prefix="session-memory-bench-") as name:
+    with scratch_directory() as name:
         for title, (_, prompts) in sets.items():
-            passed &= _show(title, ask(memories, prompts, Path(name)), with_faults=options.faults)
+            passed &= _show(title, ask(memories, prompts, name), with_faults=options.faults)
         real = prompts_of(options.transcripts, {memory.origins[0][5] for memory in memories})
         if real:
-            passed &= _show("real transcripts", ask(memories, real, Path(name)), with_faults=options.faults)
+            passed &= _show("real transcripts", ask(memories, real, name), with_faults=options.faults)
     if options.runs:
         for title, added in added_by_memories(memories, options.runs, of_processor=options.cpu).items():
             passed &= added <= MOST

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from session_memory.store.ingest.sources import SourceDirectory
 from session_memory.store.sqlite.engine import SqliteStore
 from session_memory.store.values import Filter
 
+from ..scratch import scratch_directory
 from .prompts import UNRELATED, Prompt
 
 RUNTIMES = ("claude", "codex", "pi")
@@ -18,7 +18,7 @@ RUNTIMES = ("claude", "codex", "pi")
 
 def prompts_of(transcripts: Path, directories: Iterable[str]) -> list[Prompt]:
     """Each message of a user in `transcripts`, as a prompt in each of `directories`; none where these are not there."""
-    with tempfile.TemporaryDirectory(prefix="session-memory-bench-") as directory:
+    with scratch_directory() as directory:
         store = SqliteStore(f"{directory}/store.db")
         for runtime in RUNTIMES:
             if (transcripts / runtime).is_dir():

@@ -16,7 +16,6 @@ from __future__ import annotations
 import argparse
 import re
 import sys
-import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing, nullcontext
@@ -36,6 +35,7 @@ from session_memory.store.team_push import push_new
 from session_memory.store.values import Filter
 from tests.postgres_server import running_server
 
+from ..scratch import scratch_directory
 from ..team import SHARED
 from .checkpoints import Checkpoints
 from .sets import Collection, Question, SetError, read_set
@@ -92,7 +92,7 @@ def main() -> int:
 
 def ask(groups: Sequence[Collection]) -> Iterator[Answer]:
     """Asks all questions of a store that has all groups, each in a home of its own."""
-    with tempfile.TemporaryDirectory(prefix="session-memory-bench-") as name, _Taken(Path(name), groups) as taken:
+    with scratch_directory() as name, _Taken(name, groups) as taken:
         yield from taken.ask([group.questions for group in groups])
 
 
@@ -151,7 +151,7 @@ class _Taken:
 
 def _print_rows(title: str, groups: Sequence[Collection], missed: bool, url: str) -> None:
     """`url` is that of a team's store, which is asked too; '' for none."""
-    with tempfile.TemporaryDirectory(prefix="session-memory-bench-") as name, _Taken(Path(name), groups) as taken:
+    with scratch_directory() as name, _Taken(name, groups) as taken:
         texts = [taken.texts(number) for number in range(len(groups))]
         plain = [answer for group, own in zip(groups, texts) for answer in PlainSearch(own).ask(group.questions)]
         questions = [group.questions for group in groups]

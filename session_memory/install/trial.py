@@ -56,7 +56,7 @@ class _Scene(NamedTuple):
 def try_hook(target: Target, command: str, environ: Mapping[str, str]) -> Trial:
     """Run a prompt hook's `command` for the next prompt in a home, so that a failure shows."""
     command = command.removesuffix(target.runtime.install.FAIL_OPEN)
-    with tempfile.TemporaryDirectory(prefix="session-memory-") as directory:
+    with tempfile.TemporaryDirectory(prefix="session-memory-", ignore_cleanup_errors=True) as directory:
         try:
             set_up = _agent_scene if target.kind == "agent" else _plain_scene
             scene = set_up(target, os.path.realpath(directory), environ)

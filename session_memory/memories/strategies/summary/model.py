@@ -67,7 +67,7 @@ class Claude:
         if self.directory:
             os.makedirs(self.directory, mode=0o700, exist_ok=True)
             return asyncio.run(self._ask(system, prompt, schema, self.directory))
-        with tempfile.TemporaryDirectory(prefix="session-memory-") as directory:
+        with tempfile.TemporaryDirectory(prefix="session-memory-", ignore_cleanup_errors=True) as directory:
             return asyncio.run(self._ask(system, prompt, schema, directory))
 
     async def _ask(self, system: str, prompt: str, schema: Mapping[str, Any], directory: str) -> ModelAnswer:
