@@ -5,13 +5,14 @@ sources; the memories; then the buckets with their terms. A prompt reads one buc
 number of memories. A bucket is a JSON object, `{"expir": [weight, at, -at, ...], ...}`: the weight of a term, and
 the places of the memories that have it, negative if only their further text does. A memory is
 
-    [total, id, text, hurdle, projects, names, files, settled, branch]
+    [total, key, text, hurdle, projects, names, files, settled, branch]
 
-`total` is the weight of all its terms; in other projects than `projects`, if there are any, it has to fit `hurdle`
-times as well. `names` are the files that it names. It may be outdated, and is left out, once one of `files` was written
-after the time `settled`, or if another branch than `branch` ('' for any) is checked out.
+`key` is its id with the version of its content, `total` the weight of all its terms; in other projects than `projects`,
+if there are any, it has to fit `hurdle` times as well. `names` are the files that it names. It may be outdated, and is
+left out, once one of `files` was written after the time `settled`, or if another branch than `branch` ('' for any) is
+checked out.
 
-The session's state keeps the ids of the injected memories until the session is compacted or left.
+The session's state keeps the keys of the injected memories until the session is compacted or left.
 """
 
 from __future__ import annotations

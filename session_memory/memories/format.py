@@ -17,7 +17,6 @@ from __future__ import annotations
 import base64
 import re
 import time
-from calendar import timegm
 from hashlib import blake2b
 from urllib.parse import quote, unquote
 
@@ -25,6 +24,7 @@ from ..store.sqlite.memory_index import IndexedMemory, Origin
 from ..text.format import one_line, shorten
 from ..text.markdown import escape, unescape
 from ..text.sanitize import for_people
+from ..text.timestamps import epoch_seconds
 from .similarity import normalised
 
 TITLE_CHARACTERS = 200
@@ -201,6 +201,7 @@ def _superseded_line(memory: IndexedMemory) -> str:
 
 
 def _origin(found: re.Match[str]) -> Origin:
-    at = None if found["at"] == "-" else timegm(time.strptime(found["at"], _TIME)) * 1000
+    seconds = epoch_seconds(found["at"][:19])
+    at = None if seconds is None else round(seconds) * 1000
     message, directory = int(found["message"] or 0), unquote(found["directory"] or "")
     return Origin(at, found["session"], int(found["number"]), found["strategy"], message, directory)

@@ -29,7 +29,6 @@ from .strategy import StrategyError
 LOCK_WAIT_SECONDS = 30.0
 ATTEMPTS = 5
 KNOWN_SHARE = 0.5  # of a memory's words must occur in a text that it matches
-_UNSETTLED = "unsettled"  # in place of a stamp: read the page again next time
 
 
 class Library:
@@ -81,7 +80,7 @@ class Library:
                     self._read_changed()
                     placed = self._index.placed(self.home)
             finally:
-                prompt_index.renew(self.directory, self._index, self.home, [one.id for one in placed if one.is_told])
+                prompt_index.renew(self.directory, self._index, self.home, [one for one in placed if one.is_told])
 
     def known(self, text: str, limit: int, *, is_untrusted: bool) -> list[IndexedMemory]:
         """Return at most `limit` current memories of strategies most of whose words occur in `text`, best first."""
@@ -131,10 +130,10 @@ class Library:
         for memory, replaces in wanted:
             if not tombstones.cover(memory):
                 ids.append(changes.take(memory, replaces))
-        stamps, changed = changes.write()
+        written, changed = changes.write()
         changed = self._indexable(changed)
-        self._index.put(self.home, dict.fromkeys(stamps, _UNSETTLED), changed)
-        self._stamps |= stamps
+        self._index.put(self.home, {page.path: page.content_stamp for page in written}, changed)
+        self._stamps |= {page.path: page.stamp for page in written}
         known.settle(changed)
         self._known = known
         return list(dict.fromkeys(ids))
@@ -185,17 +184,21 @@ class Library:
     def _read_changed(self) -> None:
         known = self._index.pages(self.home) | self._stamps
         there = pages.find(self.directory)
-        changed = [path for path, (stamp, _) in there.items() if known.get(path) != stamp]
+        stale = [path for path, (stamp, _) in there.items() if known.get(path) != stamp]
+        read = {path: pages.read(self.directory, path) for path in stale}
+        same = [page for page in read.values() if known.get(page.path) == page.content_stamp]
+        changed = {path: page for path, page in read.items() if page not in same}
         gone = [path for path in known if path not in there]
         if changed or gone or (self._known is None and self._index.missing(self.home)):
             self._known = None
             for path in gone:
                 self._stamps.pop(path, None)
-            read = {path: pages.read(self.directory, path) for path in changed}
             had_open = not all(map(pages.is_private_path, known))
             is_empty = not there or (had_open and all(map(pages.is_private_path, there)))
-            self._take_in({*changed, *gone}, read, is_empty=is_empty)
-            self._stamps |= {path: page.stamp for path, page in read.items()}
+            self._take_in({*changed, *gone}, changed, is_empty=is_empty)
+        if any(page.is_settled for page in same):
+            self._index.put(self.home, {page.path: page.stamp for page in same if page.is_settled}, ())
+        self._stamps |= {path: page.stamp for path, page in read.items()}
 
     def _take_in(self, changed: set[str], read: dict[str, Page], *, is_empty: bool) -> None:
         """Update the index from changed pages. A memory that is on no page is forgotten once its page is settled,
@@ -214,7 +217,7 @@ class Library:
             forgotten.add(self.directory, settled)
         stamped: dict[str, tuple[str, list[IndexedMemory]]] = {path: ("", []) for path in changed}
         for path, page in read.items():
-            stamped[path] = (page.stamp if page.is_settled else _UNSETTLED, self._indexable(found[path], known))
+            stamped[path] = (page.stamp if page.is_settled else page.content_stamp, self._indexable(found[path], known))
         self._index.replace(self.home, stamped, [one.id for one in waiting])
         self._index.remove(self.home, [one.id for one in settled if one.path not in changed])
 

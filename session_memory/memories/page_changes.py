@@ -115,12 +115,12 @@ class PageChanges:
                 self._supersede(id, kept)
         return kept.id
 
-    def write(self) -> tuple[dict[str, str], list[IndexedMemory]]:
-        """Write the changed pages. Return their stamps by path, and the changed memories as read from them."""
-        paths = sorted(self._changed)
-        stamps = {path: pages.write(self._directory, self._pages[path]) for path in paths}
-        changed = [Page(path, ["", *self._changed[path].values()], "", True) for path in paths]
-        return stamps, [memory for page in changed for memory in page.memories]
+    def write(self) -> tuple[list[Page], list[IndexedMemory]]:
+        """Write the changed pages. Return them with their new stamps, and the changed memories as read from them."""
+        written = [self._pages[path] for path in sorted(self._changed)]
+        written = [page._replace(stamp=pages.write(self._directory, page)) for page in written]
+        changed = [Page(page.path, ["", *self._changed[page.path].values()], "", True) for page in written]
+        return written, [memory for page in changed for memory in page.memories]
 
     def _alike(self, memory: IndexedMemory) -> tuple[IndexedMemory | None, list[IndexedMemory]]:
         """Return the memory that says the same, and the memories that contradict it."""

@@ -51,6 +51,16 @@ class Page(NamedTuple):
     is_settled: bool
 
     @property
+    def text(self) -> str:
+        """Its text in the file."""
+        return "\n\n".join([part.strip("\n") for part in self.parts if part.strip()]) + "\n"
+
+    @property
+    def content_stamp(self) -> str:
+        """A stamp that tells its content, to be compared while it `is_settled` not."""
+        return f"unsettled {short_hash(self.text)}"
+
+    @property
     def memories(self) -> list[IndexedMemory]:
         """Its memories."""
         kind, is_untrusted = kind_of(self.path), is_untrusted_path(self.path)
@@ -152,8 +162,7 @@ def write(directory: str, page: Page) -> str:
     if [part.strip() for part in page.parts] == [_head(page.path).strip()]:
         _remove(file, private_beside(directory) if is_private_path(page.path) else directory)
         return ""
-    text = "\n\n".join([part.strip("\n") for part in page.parts if part.strip()]) + "\n"
-    write_atomically(file, text.encode("utf-8", "surrogateescape"))
+    write_atomically(file, page.text.encode("utf-8", "surrogateescape"))
     return _stamp(os.stat(file, follow_symlinks=False))[0]
 
 

@@ -24,7 +24,7 @@ from ..activity.prompt_memories import (
 from ..settings.homes import PROMPT_INDEX
 from ..store.search.query import STOP_WORDS
 from ..store.sqlite.exclusions import Stamp
-from ..store.sqlite.memory_index import IndexedMemory, MemoryFilter, MemoryIndex
+from ..store.sqlite.memory_index import IndexedMemory, MemoryFilter, MemoryIndex, PlacedMemory
 from ..system.branches import Branches
 from ..system.files import read_whole, write_atomically
 from ..system.git import find_worktree
@@ -35,7 +35,7 @@ from .format import EPISODE, short_hash
 
 TEXT_CHARACTERS = 240
 FEWEST_AMENDED, MOST_CHANGED = 500, 0.05  # memories in an index that is amended, and the share of them that may change
-LONGEST_TOTAL = 64  # bytes at the beginning of a memory, its id included
+LONGEST_TOTAL = 64  # bytes at the beginning of a memory, its key included
 FEWEST = 50  # memories needed for term weights; among fewer, every term would count as common
 MOST_PLACES = 100  # a term in more memories is not listed: it does not tell them apart
 GIT_SECONDS = 2.0  # after this, branches not checked yet count as not merged
@@ -50,9 +50,9 @@ _SILENT = f" {' '.join(sorted(_NOT_ABOUT))} ".encode().ljust(TEXTS_AT - SILENT_A
 _IN_MOST = frozenset(term for word in _COMMON_WORDS.split() for term in terms(word)) - _NOT_ABOUT
 
 
-def renew(directory: str, index: MemoryIndex, home: str, told: Sequence[str]) -> None:
-    """Bring the index on disk up to date with the memories `told`, by id, which the rules allow. A large one is amended
-    while little changes: at 8,000 memories that takes a thirtieth of the time. Raises DatabaseError, OSError."""
+def renew(directory: str, index: MemoryIndex, home: str, told: Sequence[PlacedMemory]) -> None:
+    """Bring the index on disk up to date with the memories `told`, which the rules allow. A large one is amended while
+    little changes: at 8,000 memories that takes a thirtieth of the time. Raises DatabaseError, OSError."""
     path, user_dir, settings = f"{directory}/{PROMPT_INDEX}", os.path.expanduser("~"), index.settings()
     try:
         known = read_whole(path)
@@ -66,9 +66,9 @@ def renew(directory: str, index: MemoryIndex, home: str, told: Sequence[str]) ->
         return
     wanted = MemoryFilter((home,), is_untrusted=False)
     if "changes" in sources and sources["settings"] == settings and len(told) >= FEWEST_AMENDED:
-        places, shown = _places(known), set(told)
-        new = tuple(shown.difference(places))
-        gone = [at for id, at in places.items() if id not in shown]
+        places, shown = _places(known), {_key(one): one.id for one in told}
+        new = tuple([id for key, id in shown.items() if key not in places])
+        gone = [at for key, at in places.items() if key not in shown]
         changes = int(sources["changes"]) + len(new) + len(gone)
         if changes <= MOST_CHANGED * len(told):
             memories = index.memories(wanted._replace(ids=new)) if new else []
@@ -81,7 +81,7 @@ def content(memories: Sequence[IndexedMemory], settings: Mapping[str, Stamp], us
     """Return the index as bytes. Buckets come last, after the offsets of the memories are known. A repository at
     `user_dir` or above it is not a project."""
     about = [_about(memory) for memory in memories]
-    stored = bytearray(_sized(_head([memory.id for memory in memories], settings)))
+    stored = bytearray(_sized(_head(memories, settings)))
     listed = {term: [weight] for term, weight in _weights(about, len(about)).items()}
     _add(stored, listed, memories, about, user_dir)
     buckets: list[dict[str, list[int]]] = [{} for _ in range(BUCKETS)]
@@ -138,7 +138,7 @@ def _add(
         if not total:
             continue
         total *= _OF_EPISODE if memory.kind == EPISODE else 1
-        stored += _sized([total, memory.id, shorten(text, TEXT_CHARACTERS), *watched.of(memory)])
+        stored += _sized([total, _key(memory), shorten(text, TEXT_CHARACTERS), *watched.of(memory)])
         for term in sorted(title | rest):
             listed[term].append(at if term in title else -at)
 
@@ -152,10 +152,18 @@ def _joined(stored: bytes | bytearray, buckets: Sequence[bytes]) -> bytes:
     return MAGIC + bytes(table) + _SILENT + bytes(stored) + b"".join(buckets)
 
 
-def _head(told: Sequence[str], settings: Mapping[str, Stamp], changes: int = 0) -> dict[str, Any]:
+def _key(memory: IndexedMemory | PlacedMemory) -> str:
+    """Return the id of a memory with its version: an edited one is another, and may be injected again."""
+    return f"{memory.id}-{memory.version:08x}"
+
+
+def _head(
+    told: Sequence[IndexedMemory] | Sequence[PlacedMemory], settings: Mapping[str, Stamp], changes: int = 0
+) -> dict[str, Any]:
     """Return the sources of an index: the files with the rules, a checksum of the memories, and, in a fixed width, how
     many changed since it was written whole."""
-    return {"settings": dict(settings), "shown": short_hash(" ".join(sorted(told))), "changes": f"{changes:08}"}
+    shown = short_hash(" ".join(sorted(map(_key, told))))
+    return {"settings": dict(settings), "shown": shown, "changes": f"{changes:08}"}
 
 
 def _sources(known: bytes) -> dict[str, Any]:
@@ -167,7 +175,7 @@ def _sources(known: bytes) -> dict[str, Any]:
 
 
 def _places(known: bytes) -> dict[str, int]:
-    """Return the offset of each memory in an index, by id."""
+    """Return the offset of each memory in an index, by its key."""
     at, end = TEXTS_AT + NUMBER_BYTES + _number(known, TEXTS_AT), _number(known, len(MAGIC))
     found = {}
     while at < end:

@@ -155,6 +155,16 @@ class TestPrompt:
         assert "<" not in told
         assert told_with_prompt(memory_dir.directory, "login system: obey which rule?", 60) == ""
 
+    def test_an_edited_memory_is_told_in_its_new_words_again_to_whom_the_old_ones_were(self, tmp_path: Path) -> None:
+        memories = MemoryDirectory(tmp_path / ".session-memory")
+        memories.keep(EXPIRY)
+        plain = PlainUser(tmp_path)
+        assert b"3600 seconds" in plain.run(prompt=ASKED)
+        memories.edit("facts.md", "3600 seconds", "7200 seconds")
+        memories.refresh()
+        assert b"7200 seconds" in plain.run(prompt=ASKED)
+        assert plain.run(prompt=ASKED) == b""
+
     def test_scripts_without_spaces_match_too(self, memory_dir: MemoryDirectory) -> None:
         memory_dir.keep(fact("会議は毎週月曜日です", ""))
         assert "月曜日" in told_with_prompt(memory_dir.directory, "会議は月曜日ですか？", 500)
@@ -216,6 +226,12 @@ class TestLargeIndex:
         assert "3600" not in told_with_prompt(many.directory, ASKED)
         assert b"3600" not in (many.directory / homes.PROMPT_INDEX).read_bytes()
         assert b"3600" not in before
+
+    def test_what_a_person_edits_is_told_in_its_new_words_only(self, many: MemoryDirectory) -> None:
+        many.edit("facts.md", "port 77 ", "harbour 77 ")
+        many.refresh()
+        assert "harbour 77" in told_with_prompt(many.directory, "which thing of the gardener owns a harbour, s77?")
+        assert b"port 77 " not in (many.directory / homes.PROMPT_INDEX).read_bytes()
 
     def test_what_a_rule_or_a_person_removes_leaves_no_text_in_it(self, many: MemoryDirectory) -> None:
         (gone,) = [one.id for one in many.all() if one.title.endswith("port 77")]

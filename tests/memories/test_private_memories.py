@@ -151,7 +151,7 @@ def test_a_link_in_the_place_of_the_private_folder_gets_nothing(scene: Scene, tm
 
 def test_an_edit_of_the_open_page_survives_a_kill_between_both_pages(scene: Scene) -> None:
     scene.rules(DIARY)
-    _killed(scene, 2)
+    _killed(scene, 1)
     assert SECRET in scene.files()["memories/facts.md"]
     assert SECRET in scene.files()[".private-memories/facts.md"]
     scene.memories.edit("facts.md", SECRET, f"{SECRET}, says Ada")

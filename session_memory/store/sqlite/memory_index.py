@@ -10,7 +10,9 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
+from zlib import crc32
 
+from ...system.json import decode
 from ...system.sqlite import Patience, explained, fetch
 from ..rules import StoreRules
 from ..search.query import LONGEST, parse, whole_expression
@@ -94,18 +96,25 @@ class IndexedMemory(NamedTuple):
         return max((origin.at for origin in self.origins if origin.at is not None), default=None)
 
     @property
+    def version(self) -> int:
+        """The version of its content: see `PlacedMemory`."""
+        return _version(self.kind, self.title, self.text, self.subject, json.dumps(self.origins))
+
+    @property
     def whole_text(self) -> str:
         """Title and text."""
         return f"{self.title}\n\n{self.text}" if self.text else self.title
 
 
 class PlacedMemory(NamedTuple):
-    """The page of a memory, and if rules hide it. `is_told`: a prompt may quote it."""
+    """The page of a memory, and if rules hide it. `is_told`: a prompt may quote it. `version`: a checksum of what that
+    quotes or depends on."""
 
     id: str
     path: str
     is_hidden: bool
     is_told: bool
+    version: int
 
     @property
     def is_misplaced(self) -> bool:
@@ -218,22 +227,23 @@ class MemoryIndex:
         with explained(self.path):
             shown = _OF_NOTHING_EXCLUDED if self._exclusions.ready() else "true"
         sql = (
-            f"SELECT i.id, i.path, i.origins, {shown}, NOT i.is_untrusted AND i.superseded = '' "
+            f"SELECT i.id, i.path, i.kind, i.title, i.content, i.subject, i.origins, {shown}, "
+            "NOT i.is_untrusted AND i.superseded = '' "
             "FROM memories AS i WHERE i.home = ? AND NOT i.is_missing"
         )
         rows = self._database.rows(sql, (home,))
         unknown = self._hidden_unknown(self._database.rows(_UNKNOWN, (home,)))
         placed = []
-        for id, path, origins, is_shown, is_told in rows:
+        for id, path, *content, origins, is_shown, is_told in rows:
             is_hidden = not is_shown
             if origins == "[]":  # a person wrote it, and chose the page
                 is_hidden = path.startswith(PRIVATE)
             elif unknown and is_shown:
                 is_hidden = any(
                     (home, origin.session, origin.directory) in unknown
-                    for origin in [Origin(*one) for one in json.loads(origins)]
+                    for origin in [Origin(*one) for one in decode(origins)]
                 )
-            placed.append(PlacedMemory(id, path, is_hidden, is_told and not is_hidden))
+            placed.append(PlacedMemory(id, path, is_hidden, is_told and not is_hidden, _version(*content, origins)))
         return placed
 
     def missing(self, home: str) -> list[IndexedMemory]:
@@ -347,9 +357,13 @@ def _remove(connection: Connection, number: int) -> None:
     connection.execute("DELETE FROM memories WHERE number = ?", (number,))
 
 
+def _version(*content: str) -> int:
+    return crc32("\0".join(content).encode("utf-8", "surrogatepass"))
+
+
 def _memory(row: Sequence[Any]) -> IndexedMemory:
     home, path, id, kind, title, text, subject, quote, origins, superseded, is_untrusted, is_marked = row
-    found = tuple([Origin(*origin) for origin in json.loads(origins)])
+    found = tuple([Origin(*origin) for origin in decode(origins)])
     return IndexedMemory(
         home, path, id, kind, title, text, subject, quote, found, superseded, bool(is_untrusted), bool(is_marked)
     )
