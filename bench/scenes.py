@@ -17,6 +17,7 @@ from session_memory.install.environment import Environment
 from session_memory.install.program import ensure_app
 from session_memory.runtimes.claude import encode_cwd
 from session_memory.settings.program import ProgramPaths
+from session_memory.system.files import is_locked
 
 from .corpus import Texts
 from .mirrored import OpenCodeDatabase
@@ -161,12 +162,14 @@ class Scene:
         os.utime(self.state_dir / "upkeep.lock", (1, 1))
 
     def wait_for_upkeep(self) -> None:
-        """Returns when the upkeep that was started is over. Raises CommandError where that takes long."""
+        """Returns when the upkeep that was started is over and has released its lock. Raises CommandError where that
+        takes long."""
         deadline = time.monotonic() + UPKEEP_SECONDS
         while time.monotonic() < deadline:
             try:
                 has_begun = (self.state_dir / "upkeep.lock").stat().st_mtime > 1
-                if has_begun and json.loads((self.state_dir / "upkeep.json").read_bytes())["runs"][-1]["ended"]:
+                has_ended = json.loads((self.state_dir / "upkeep.json").read_bytes())["runs"][-1]["ended"]
+                if has_begun and has_ended and not is_locked(str(self.state_dir / "upkeep.lock")):
                     return
             except (OSError, ValueError, LookupError):
                 pass

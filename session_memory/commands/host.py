@@ -15,10 +15,10 @@ from contextlib import suppress
 from ..errors import SessionMemoryError
 from ..host.channels.terminal import follow, say, wait_for_reply
 from ..host.channels.unix_socket import shown
+from ..host.log import host_lock, is_served
 from ..host.values import ChatReply
 from ..settings.host_layout import Layout
 from ..settings.registry import register_host
-from ..system.files import is_locked
 from ..system.sqlite import DatabaseError
 from ..system.terminal import Terminal
 from ..text.sanitize import plain
@@ -85,7 +85,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _run(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> None:
-    from ..host.log import host_lock
     from ..host.service import Host
 
     with host_lock(layout):
@@ -119,8 +118,8 @@ def _say(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> i
     if not is_called:
         note = f"Kept, and not answered: {group.folder} answers what holds `{group.trigger_pattern}`."
     elif not arguments.no_wait:
-        if is_locked(layout.lock_file):
-            reply = wait_for_reply(ledger, group.folder, message_id, lambda: is_locked(layout.lock_file))
+        if is_served(layout):
+            reply = wait_for_reply(ledger, group.folder, message_id, lambda: is_served(layout))
         if reply is None and not ledger.reply_to(message_id, group.jid)[0]:
             note = "Kept. The host is not running: it answers when it does."
     if reply:

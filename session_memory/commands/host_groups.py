@@ -10,9 +10,9 @@ from collections.abc import Callable
 from ..archives.groups import open_sessions
 from ..errors import WrongCallError
 from ..host.group_files import add_group, prepare_host
+from ..host.log import is_served
 from ..host.overview import GroupState, group_states, strangers
 from ..settings.host_layout import MAIN, Layout
-from ..system.files import is_locked
 from ..system.terminal import Terminal
 from ..text.format import counted
 from ..text.sanitize import plain
@@ -107,7 +107,7 @@ def status(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) ->
 
     ledger = ledger_of(layout)
     found, others = group_states(ledger, open_sessions(layout)), strangers(ledger)
-    runs = is_locked(layout.lock_file)
+    runs = is_served(layout)
     terminal.line(f"{terminal.short(layout.root)}: {'running' if runs else 'not running'}")
     for state in found:
         terminal.heading(state.group)

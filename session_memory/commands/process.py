@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import groupby
 from typing import Any
 
 from ..errors import WrongCallError
@@ -17,6 +16,7 @@ from ..store.values import Conversation
 from ..text.format import counted
 from ..text.sanitize import for_prompt
 from ..text.timestamps import now_milliseconds
+from ..upkeep.overview import retry_lines
 from .arguments import add_common, positive
 from .opened_store import OpenStore, note, refresh, with_store
 from .output import brief, fields, iso, moment
@@ -96,11 +96,8 @@ def _work_off(opened: OpenStore, work: StrategyRun, pieces: Iterable[PartResult]
         opened.terminal.line(f"{summary}; {counted(memories, 'memory', 'memories')}.")
     elif not retries:
         opened.terminal.line("Nothing waits.")
-    for strategy, waiting in groupby(retries, key=lambda one: one.strategy):
-        first, *others = waiting
-        wait = counted(len(others) + 1, "conversation waits", "conversations wait")
-        next_one = f"the next at {moment(first.at)}: {for_prompt(first.problem)}"
-        opened.terminal.line(f"{strategy}: {wait} for a retry, {next_one}")
+    for line in retry_lines(retries):
+        opened.terminal.line(line)
     if work.spent_today():
         opened.terminal.line(_budget(work))
     opened.terminal.result(

@@ -121,20 +121,19 @@ def _store_state(arguments: argparse.Namespace, location: StoreLocation) -> tupl
         return None, ["apsw is not installed, so the store can be neither made nor read"]
     if not os.path.exists(location.database):
         return None, []
-    from ..upkeep.overview import in_queue, waiting
+    from ..upkeep.overview import Queued, in_queue, waiting
 
     found: list[StoreState] = []
     problems: list[str] = []
 
     def look(opened: OpenStore) -> int:
-        conversations: dict[str, int] = {}
-        spent = None
+        queued = Queued({}, [], None)
         try:
-            conversations, spent = in_queue(location)
+            queued = in_queue(location)
         except UnreadableQueueError as error:
             problems.append(f"{error}; {error.hint}")
-        waits = waiting(opened.store, location, conversations)
-        found.append(StoreState(waits, spent, opened.store.counts(location.homes)))
+        waits = waiting(opened.store, location, queued)
+        found.append(StoreState(waits, queued.spent, opened.store.counts(location.homes)))
         return 0
 
     try:
@@ -145,10 +144,12 @@ def _store_state(arguments: argparse.Namespace, location: StoreLocation) -> tupl
 
 
 def _problems(runs: UpkeepRuns, found: StoreState | None) -> list[str]:
-    """Return the errors of the last run, of its strategies and of files; then those of earlier runs, each once."""
+    """Return the errors of the last run, of its strategies and of files, and which conversations wait for a retry; then
+    the errors of earlier runs, each once."""
     last = runs.runs[-1] if runs.runs else None
     said = [f"{age(time.time() - last.began)}: {last.problem}"] if last and last.problem else []
     said += last.stopped if last else []
+    said += found.waits.retries if found else []
     said += [f"{path}: {why}" for path, why in found.waits.unread.items()] if found else []
     before = {run.problem: run for run in runs.runs[:-1] if run.problem and not (last and run.problem == last.problem)}
     return [*said, *(f"{age(time.time() - run.began)}: {problem}" for problem, run in reversed(before.items()))]

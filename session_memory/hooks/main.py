@@ -132,13 +132,20 @@ def _run(
             if isinstance(error, DeadlineError):
                 deadline.late.append("all of it")
             if home is not None:
-                from .log import HookLog
-
-                HookLog(home).write_fault(event_name, error)
+                _log_fault(home, event_name, error)
         deadline.end()
         if context is not None:
             _note_end(context, event_name)
     os._exit(0)
+
+
+def _log_fault(home: Home, event_name: str, error: BaseException) -> None:
+    try:
+        from .log import HookLog
+
+        HookLog(home).write_fault(event_name, error)
+    except Exception:  # the log redacts: a part of the program that it needs is missing
+        pass
 
 
 def _named_home(words: list[str]) -> str:

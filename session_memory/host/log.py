@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from ..errors import LockedError
 from ..settings.host_layout import Layout
-from ..system.files import lock, open_private
+from ..system.files import is_locked, lock, open_private
 from ..text.sanitize import shortened
 from ..text.timestamps import iso_time
 
@@ -56,8 +57,30 @@ def host_lock(layout: Layout) -> Iterator[None]:
     try:
         held = lock(layout.lock_file, WAIT_SECONDS)
     except LockedError:
-        raise LockedError(f"{layout.root}: its host is already running", "see session-memory host status") from None
+        raise _already_running(layout) from None
     try:
+        if _answers(layout.socket):
+            raise _already_running(layout)
         yield
     finally:
         os.close(held)
+
+
+def is_served(layout: Layout) -> bool:
+    """Check if a host runs in the directory."""
+    return is_locked(layout.lock_file) or _answers(layout.socket)
+
+
+def _already_running(layout: Layout) -> LockedError:
+    return LockedError(f"{layout.root}: its host is already running", "see session-memory host status")
+
+
+def _answers(path: str) -> bool:
+    """Check if a host answers at its socket: on a file system without locks, nothing else tells."""
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(WAIT_SECONDS)
+        try:
+            client.connect(path)
+        except OSError:
+            return False
+    return True

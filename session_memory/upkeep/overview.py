@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import closing
+from itertools import groupby
 from typing import NamedTuple
 
 from ..memories.budget import all_prices, cost
@@ -11,8 +13,10 @@ from ..store.ingest.intake import pending
 from ..store.ingest.sources import FOREIGN
 from ..store.location import StoreLocation
 from ..store.sqlite.engine import SqliteStore
-from ..store.sqlite.queue import StoredQueue
+from ..store.sqlite.queue import Retry, StoredQueue
 from ..store.sqlite.queue_database import day_of
+from ..text.format import counted
+from ..text.sanitize import for_prompt
 from ..text.timestamps import now_milliseconds
 
 WEEK_DAYS = 7
@@ -21,11 +25,13 @@ _DAY_MILLISECONDS = 24 * 3600 * 1000
 
 class Waiting(NamedTuple):
     """Pending work: the files with new content and its bytes; the number of pending conversations by strategy; the
-    files that cannot be ingested, each with the reason."""
+    strategies whose conversations wait for a retry, and why; the files that cannot be ingested, each with the
+    reason."""
 
     files: int
     bytes: int
     conversations: dict[str, int]
+    retries: list[str]
     unread: dict[str, str]
 
 
@@ -40,8 +46,16 @@ class Spent(NamedTuple):
     unpriced: list[str]
 
 
-def waiting(store: SqliteStore, location: StoreLocation, conversations: dict[str, int]) -> Waiting:
-    """Return what is not done yet, with the `conversations` of `in_queue`. Raises DatabaseError."""
+class Queued(NamedTuple):
+    """The queue of the strategies (see `Waiting`), and what they spent; None if it cannot be read."""
+
+    conversations: dict[str, int]
+    retries: list[str]
+    spent: Spent | None
+
+
+def waiting(store: SqliteStore, location: StoreLocation, queued: Queued) -> Waiting:
+    """Return what is not done yet. Raises DatabaseError."""
     files, size = pending(store, [one for one in location.watched if one.is_expected()])
     unread = {
         f"{one.root}/{key}": one.problem
@@ -49,22 +63,37 @@ def waiting(store: SqliteStore, location: StoreLocation, conversations: dict[str
         for key, one in store.unread_files(home).items()
         if one.problem != FOREIGN
     }
-    return Waiting(files, size, conversations, unread)
+    return Waiting(files, size, queued.conversations, queued.retries, unread)
 
 
-def in_queue(location: StoreLocation) -> tuple[dict[str, int], Spent]:
-    """Return how many conversations wait for each strategy, and what was spent. Raises DatabaseError."""
+def in_queue(location: StoreLocation) -> Queued:
+    """Return what is in the queue. Raises DatabaseError."""
     now = now_milliseconds()
     with closing(StoredQueue(location.database, location.rules)) as queue:
-        each = {id: len(queue.waiting(id, now, location.homes)) for id in settings_of(location).strategies}
+        strategies = settings_of(location).strategies
+        each = {id: len(queue.waiting(id, now, location.homes)) for id in strategies}
+        retries = [line for id in strategies for line in retry_lines(queue.retries(id, now, location.homes))]
         week = queue.accounts.by_model(day_of(now - (WEEK_DAYS - 1) * _DAY_MILLISECONDS))
         today = queue.accounts.by_model(day_of(now))
     prices = all_prices(settings_of(location).prices)
     costs = {usage.model: cost(usage, prices) for usage in week}
-    return each, Spent(
+    spent = Spent(
         sum(usage.tokens for usage in today),
         sum(usage.tokens for usage in week),
         sum(dollars or 0.0 for dollars in costs.values()),
         sum(cost(usage, prices) or 0.0 for usage in today),
         sorted(model for model, dollars in costs.items() if dollars is None),
     )
+    return Queued(each, retries, spent)
+
+
+def retry_lines(retries: list[Retry]) -> list[str]:
+    """Return a line for each strategy with conversations that wait for a retry: how many, when the next is due, and
+    why."""
+    lines = []
+    for strategy, waiting in groupby(retries, key=lambda one: one.strategy):
+        first, *others = waiting
+        wait = counted(len(others) + 1, "conversation waits", "conversations wait")
+        when = time.strftime("%Y-%m-%d %H:%M", time.localtime(first.at / 1000))
+        lines.append(f"{strategy}: {wait} for a retry, the next at {when}: {for_prompt(first.problem)}")
+    return lines

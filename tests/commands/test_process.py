@@ -125,6 +125,7 @@ def test_a_conversation_that_failed_is_named_with_the_time_of_its_retry(machine)
     [retry] = as_json(machine)["retries"]
     assert (retry["strategy"], retry["at"][-1]) == ("extractive", "Z")
     assert retry["conversation"]["title"].startswith("Question 0 of ")
+    assert machine.result("status")["problems"] == [done.stdout.strip()]
 
 
 def test_watch_does_the_same_if_it_is_told_to(machine, monkeypatch):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import resource
+import shutil
 import subprocess
 import sys
 import time
@@ -158,6 +159,18 @@ class TestFailsOpen:
         run(b"{", plain.root)
         assert log.stat().st_size < 1000
         assert (plain.state_dir / "hook.log.1").stat().st_size > 70_000
+
+
+@pytest.mark.parametrize("event", [b"{}", b"{"])
+def test_a_part_that_the_log_needs_is_missing_and_the_prompt_goes_through(tmp_path, event):
+    for name in ("hooks", "session_memory"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "session_memory/text/secrets/rules.tsv").unlink()
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", tmp_path / "hooks/user_prompt_submit.py"],
+        input=event, capture_output=True, check=False, env={"HOME": str(tmp_path)},
+    )  # fmt: skip
+    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
 
 
 def test_a_broken_installation_does_not_break_the_prompt(tmp_path):

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import fcntl
 import json
 import os
+import socket
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +18,7 @@ from host_scene import HostMachine
 from session_memory.cli import main
 from session_memory.errors import SessionMemoryError
 from session_memory.host.group_files import instructions_for_all, name_session, prepare_group, prepare_host
-from session_memory.host.log import host_lock
+from session_memory.host.log import host_lock, is_served
 from session_memory.host.recovery import RecoveredAnswer, recover, running_pids
 from session_memory.runtimes import runtime
 from session_memory.runtimes.claude import RUNTIME as CLAUDE
@@ -151,6 +154,21 @@ class TestLayout:
             with pytest.raises(SessionMemoryError, match="already running"), host_lock(layout):
                 pass
         assert not is_locked(layout.lock_file)
+
+    def test_one_host_runs_at_a_time_where_the_file_system_has_no_locks(
+        self, layout: Layout, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def flock(*_: object) -> None:
+            raise OSError(errno.ENOLCK, "not here")
+
+        monkeypatch.setattr(fcntl, "flock", flock)
+        with host_lock(layout), socket.socket(socket.AF_UNIX) as listener:
+            assert not is_served(layout)
+            listener.bind(layout.socket)
+            listener.listen()
+            assert is_served(layout)
+            with pytest.raises(SessionMemoryError, match="already running"), host_lock(layout):
+                pass
 
 
 class TestLeftover:

@@ -182,8 +182,6 @@ class _Refresh:
                     self._leave(session.id)
                     return
             addition = Addition(self._database, session, mirror.mark, path)
-            if is_excluded:
-                addition.mark["is_excluded"] = True
             if addition.lines or addition.mark != mirror.mark:
                 if not self._database.is_same:
                     raise Error("the database is being written to")
@@ -210,6 +208,7 @@ class Addition:
         self.goes_on = bool(session.reverted[0]) or is_unnamed(session.title)
         self._take(begin)
         self.mark: dict[str, Any] = {
+            **mark,
             "after": list(self._after),
             "open": self._open,
             "title": title,
