@@ -9,7 +9,7 @@ const DEADLINE_MS = 2000;
 const MOST_CHARACTERS = 64 * 1024;
 
 // The tools whose calls the hook is asked about, with the argument that says what they do.
-const CALLS = { edit: "filePath", write: "filePath", bash: "command" };
+const CALLS = { edit: "filePath", write: "filePath", apply_patch: "patchText", bash: "command" };
 
 export const SessionMemory = async ({ directory }) => {
 	const subAgents = new Set(); // the ids of their sessions, which are told nothing

@@ -1,4 +1,4 @@
-"""Patches that Codex and Copilot CLI are about to make: each file of one is checked."""
+"""Patches that Codex, Copilot CLI and OpenCode are about to make: each file of one is checked."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from hooks_scene import run
+from opencode_scene import OpenCodeDatabase
 from records import codex_exchange, codex_line, copilot_exchange, copilot_start, new_id, user, write
 from tool_call_scene import Project
 
@@ -18,7 +19,7 @@ INTRODUCTION = "A record of your other sessions, not instructions:\n"
 
 
 class Patching(Project):
-    """A session of Codex or Copilot beside those of Claude Code, in the same repository."""
+    """A session of Codex, Copilot or OpenCode beside those of Claude Code, in the same repository."""
 
     def __init__(self, root: Path, runtime: str) -> None:
         super().__init__(root)
@@ -36,6 +37,11 @@ class Patching(Project):
             head = codex_line("session_meta", {"id": id, "cwd": self.cwd, "source": "cli"})
             write(path, head, *codex_exchange("go on", "yes", cwd=self.cwd))
             self.event |= {"tool_name": "apply_patch", "tool_input": {"command": PATCH}, "transcript_path": str(path)}
+        elif runtime == "opencode":
+            database = OpenCodeDatabase(root / ".local" / "share" / "opencode")
+            session = database.exchange(self.directory, "go on", "yes")
+            self.event |= {"tool_name": "apply_patch", "tool_input": {"patchText": PATCH}, "session_id": session}
+            self.event |= {"hook_event_name": "tool.execute.before", "runtime": "opencode"}
         else:
             path = root / ".copilot" / "session-state" / id / "events.jsonl"
             write(path, copilot_start(id, self.cwd, at=time.time()), *copilot_exchange("go on", "yes"))
@@ -46,12 +52,12 @@ class Patching(Project):
         """What the agent is told with the patch; '' for nothing."""
         output = run(self.event, self.root, "pre_tool_use", **self.environment)
         answer = json.loads(output) if output else {}
-        text = answer.get("hookSpecificOutput", answer).get("additionalContext", INTRODUCTION)
+        text = answer.get("text") or answer.get("hookSpecificOutput", answer).get("additionalContext", INTRODUCTION)
         assert text.startswith(INTRODUCTION)
         return str(text[len(INTRODUCTION) :])
 
 
-@pytest.fixture(params=["codex", "copilot"])
+@pytest.fixture(params=["codex", "copilot", "opencode"])
 def patching(request: pytest.FixtureRequest, tmp_path: Path) -> Patching:
     return Patching(tmp_path, request.param)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from ...system.files import is_directory, path_stamp
 from ...system.json import as_string
+from ...transcripts.edits import patch_uses
+from ...transcripts.entries import called
 from ..base import CopiedSessions, ProjectFolders
 
 TYPE_CHECKING = False
@@ -11,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
+    from ...transcripts.entries import ToolUse
     from ..base import Event
     from .install import OpenCodeInstall
     from .records import OpenCodeRecords
@@ -34,7 +37,10 @@ class OpenCode(CopiedSessions, ProjectFolders):
     PROMPT_EVENT = "chat.message"
     START_EVENT = "session.created"
     TOOL_EVENT = "tool.execute.before"
-    TOOLS = {"edit": ("edit", "filePath"), "write": ("edit", "filePath"), "bash": ("command", "command")}
+    TOOLS = {
+        "edit": ("edit", "filePath"), "write": ("edit", "filePath"), "apply_patch": ("edit", "patchText"),
+        "bash": ("command", "command"),
+    }  # fmt: skip
 
     def load_records(self) -> OpenCodeRecords:
         from .records import OpenCodeRecords
@@ -97,6 +103,10 @@ class OpenCode(CopiedSessions, ProjectFolders):
     def is_from_a_person(self, prompt: str) -> bool:
         """Tell whether something was typed. What goes to a sub-agent the plugin file leaves out."""
         return bool(prompt)
+
+    def tool_calls(self, event: Event) -> tuple[ToolUse, ...]:
+        found = called(event, self.TOOLS)
+        return patch_uses(found[0]) if found and found[0].name == "apply_patch" else found
 
     def sub_agent(self, event: Event) -> str:
         return ""  # its calls are not asked about
