@@ -6,10 +6,11 @@ from ..text.paths import resolved
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable
+    from collections.abc import Callable, Iterable
 
     from ..runtimes import Runtime
     from ..transcripts.entries import Entry
+    from ..transcripts.gate import Gate
 
 READ, EDIT, REMOVE, GIT, COMMAND = "read", "edit", "remove", "git", "command"
 # Commands of git that change nothing where they are run.
@@ -91,18 +92,18 @@ def sub_agent_actions(
     offsets: dict[str, int],
     oldest: float,
     is_wanted: Callable[[str], bool] = always,
-    directories: Collection[str] | None = None,
+    gate: Gate | None = None,
 ) -> list[FileAction]:
-    """Return the actions of the sub-agents with these `transcripts` in `directories` (None for all) behind `offsets`,
-    which advance; at first sight those since the time `oldest`. `is_wanted` is as in `actions_of`."""
+    """Return the actions of the sub-agents with these `transcripts` that their session's `gate` lets through, behind
+    `offsets`, which advance; at first sight those since the time `oldest`. `is_wanted` is as in `actions_of`."""
     found: list[FileAction] = []
     for path in transcripts:
         try:
             entries = _sub_agent_entries(path, runtime, offsets, oldest)
         except OSError:
             continue
-        if directories is not None:
-            entries = [entry for entry in entries if entry.cwd in directories]
+        if gate is not None:
+            entries = gate.done(entries)
         for action in actions_of(entries, is_wanted):
             action.transcript = path
             found.append(action)
@@ -115,6 +116,7 @@ def _sub_agent_entries(path: str, runtime: Runtime, offsets: dict[str, int], old
 
     from ..system.files import Opened, os
     from ..transcripts.entries import Entry
+    from ..transcripts.gate import Gate
     from ..transcripts.lines import first_line, last_line_end, lines_forward
     from ..transcripts.reader import TranscriptReader
 

@@ -64,7 +64,7 @@ class ObjectionSearch:
         self._settings = settings
         self._now = now
         self._oldest = now - settings.first_sight_seconds
-        self._sessions = changed_sessions(sessions, {}, self._oldest, own.deadline)
+        self._sessions = changed_sessions(sessions, {}, self._oldest, own)
         self._active = [changed for changed in self._sessions if changed[1].st_mtime >= now - ACTIVE_SECONDS]
 
     def of_edit(self, path: str) -> Objection | None:
@@ -159,9 +159,8 @@ class ObjectionSearch:
         return [(report, new) for report, new in found if report is not None]
 
     def _actions(self, report: Report, new: NewEntries, oldest: float) -> list[FileAction]:
-        places, runtime = {entry.cwd for entry in report.entries}, self._own.runtime_of(new.session)
-        transcripts = self._own.sub_agents_of(new.session)
-        found = sub_agent_actions(transcripts, runtime, {}, oldest, directories=places)
+        transcripts, runtime = self._own.sub_agents_of(new.session), self._own.runtime_of(new.session)
+        found = sub_agent_actions(transcripts, runtime, {}, oldest, gate=report.gate)
         return sorted([*found, *actions_of(report.entries)], key=lambda action: action.time)
 
 

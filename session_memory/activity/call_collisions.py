@@ -136,7 +136,7 @@ class CallSearch:
         from .report import reports_of
 
         own = self._own
-        changed = changed_sessions(concerned, self._cursors, self._oldest, own.deadline)
+        changed = changed_sessions(concerned, self._cursors, self._oldest, own)
         read, _ = read_changed(own, changed, self._cursors, self._now, self._oldest, len(changed))
         found = reports_of(drop_copies(read, self._sessions, self._cursors, own), own, self._settings, self._now)
         return [(report, new) for report, new in found if report is not None]

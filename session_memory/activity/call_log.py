@@ -172,7 +172,7 @@ class ActionIndex:
     ) -> None:
         """Read what the sessions did since, those without a cursor since `oldest`, within the `budget`. Raises OSError
         if the log cannot be written."""
-        changed = changed_sessions(sessions, self.cursors, oldest, own.deadline)
+        changed = changed_sessions(sessions, self.cursors, oldest, own)
         new_keys: set[str] = set()
         if changed:
             from .new_entries import Budget, read_changed

@@ -173,7 +173,9 @@ def _read_session(
     with Opened(new.session.path) as descriptor:
         reader = _Reader(new, descriptor, budget)
         reader.read(cursor, now, oldest, first_sight)
-        if new.entries and new.cursor:
+        if new.session.sub_agent_bytes and new.cursor:
+            new.cursor["sub_agents"] = new.session.sub_agent_bytes
+        if (new.entries or new.session.sub_agent_bytes) and new.cursor:
             if "start" not in new.cursor:
                 reader.read_head()
             name = new.runtime.given_name(new.session.path)
@@ -274,7 +276,7 @@ class _Reader:
         new.cursor["began"] = head.first_time
         if head.begins_compacted:
             new.cursor["compacted"] = True
-        new.cursor["start"] = for_people(head.cwd or new.entries[0].cwd)
+        new.cursor["start"] = for_people(head.cwd or (new.entries[0].cwd if new.entries else ""))
         new.cursor["title"] = list(new.title)
 
     def _note_unread(self) -> None:

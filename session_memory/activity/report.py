@@ -105,8 +105,8 @@ class Report:
     the beginning of the request that it is named by, '' if it has a name or a title. `with_text` says that its text may
     be shown, `may_quote` also its commands.
 
-    `entries` are those that may be reported. `runtime` is '' if it is this session's. What it did up to `since`, in
-    seconds since the epoch, was forgotten."""
+    `entries` are those that may be reported, `gate` decides that of what its sub-agents did, None for all. `runtime`
+    is '' if it is this session's. What it did up to `since`, in seconds since the epoch, was forgotten."""
 
     def __init__(
         self, name: str, summary: SessionSummary, *, last_active: float, place: tuple[str, str] = ("", ""),
@@ -120,6 +120,7 @@ class Report:
         self.with_text = with_text
         self.is_partial = is_partial
         self.entries: Sequence[Entry] = ()
+        self.gate: Gate | None = None
         self.may_quote = False
         self.runtime = ""
         self.since = 0.0
@@ -209,18 +210,21 @@ def reports_of(
 
 
 def report_of(new: NewEntries, rules: OwnRules | Privacy, session_id: str, now: float) -> Report | None:
-    """Return the report of a session; None if it did nothing, or if all of it is hidden."""
+    """Return the report of a session; None if neither it nor a sub-agent did anything, or if all of it is hidden."""
     session = new.session
     entries = done = new.entries
     rank, title = new.title
     until = None
     may_show = may_quote = True
+    gate = None
     if not isinstance(rules, OwnRules) or not rules.are_open:
         gate = _gate(new, rules, session_id)
         entries, done, until, may_show = gate.told(entries), gate.done(entries), gate.until, gate.rule.quote
         rank, title = new.title
         may_quote = may_show and entries == done
     summary = summarize(entries)
+    if summary is None and session.sub_agent_bytes and not (gate and gate.rule.ignore):
+        summary = SessionSummary()
     if summary is None:
         return None
     name, request = session.name, ""
@@ -233,12 +237,12 @@ def report_of(new: NewEntries, rules: OwnRules | Privacy, session_id: str, now: 
         name or title_by_time(new.cursor.get("began") or summary.first_timestamp),
         summary,
         last_active=summary.last_timestamp or now,
-        place=_place(session, entries[-1].cwd) if may_show else ("", ""),
+        place=_place(session, entries[-1].cwd if entries else new.cursor["start"]) if may_show else ("", ""),
         title=request,
         with_text=may_show,
         is_partial=new.is_partial,
     )
-    report.entries, report.may_quote = done, may_quote
+    report.entries, report.may_quote, report.gate = done, may_quote, gate
     report.since = (until or 0) / 1000
     report.runtime = session.runtime.name if session.runtime else ""
     return report

@@ -165,8 +165,8 @@ def _report(
             moved.update(collisions.moved)
             # A session is reported as a whole: with something that did not fit, all of it comes next time.
             reports = [pair for pair in reports if pair[1].session.key not in collisions.withheld]
-    moved.update({new.session.key: new.cursor for report, new in reports if report.is_empty})
-    reports = [pair for pair in reports if not pair[0].is_empty]
+    moved.update({new.session.key: new.cursor for report, new in reports if report.is_empty or not new.entries})
+    reports = [pair for pair in reports if pair[0].summary.messages and not pair[0].is_empty]
     reports.sort(key=lambda pair: -pair[0].last_active)
     text, shown = text_of([report for report, _ in reports], now, limit, unread, lines)
     moved.update({new.session.key: new.cursor for _, new in reports[:shown]})

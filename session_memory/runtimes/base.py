@@ -150,6 +150,10 @@ class Runtime:
     def sub_agents(self, path: str) -> list[str]:
         """Return the transcripts of the sub-agents of the session whose transcript lies at `path`: those beside it, or
         that one, if what they did stands there too."""
+        return self.sub_agents_beside(path)
+
+    def sub_agents_beside(self, path: str) -> list[str]:
+        """Return the transcripts of the same sub-agents that are files of their own."""
         return []
 
     def session_names(self, sessions_dir: str) -> list[str]:
@@ -341,7 +345,7 @@ class ProjectFolders(Runtime):
             if file.endswith(".jsonl") and not file.startswith(self.NO_SESSIONS)
         ]
 
-    def sub_agents(self, path: str) -> list[str]:
+    def sub_agents_beside(self, path: str) -> list[str]:
         folder = path.removesuffix(".jsonl") + self.SUB_AGENTS
         return [f"{folder}/{name}" for name in sorted(names_in(folder)) if name.endswith(".jsonl")]
 

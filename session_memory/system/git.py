@@ -107,6 +107,15 @@ def worktrees_of(common_dir: str) -> list[Worktree]:
     return found
 
 
+def shared_worktree(path: str, other: str, user_dir: str = "") -> Worktree | None:
+    """Return the worktree of the file at `other` if the one at `path` is the same file in another worktree of its
+    repository; else None. Both are absolute."""
+    places = [(find_worktree(one.rpartition("/")[0], user_dir), one) for one in (path, other)]
+    (own, inside), (copy, inside_copy) = [(tree, one[len(tree.root) :] if tree else "") for tree, one in places]
+    is_copy = own and copy and own.common_dir == copy.common_dir and own.root != copy.root and inside == inside_copy
+    return copy if is_copy else None
+
+
 def head_of(git_dir: str) -> str:
     """Return the branch that is checked out, else the commit; '' if unknown."""
     head = _first_line(git_dir + "/HEAD")

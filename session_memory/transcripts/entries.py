@@ -130,10 +130,14 @@ class Session(Value):
     names the one of the project that it was started in, '' where that is the same as that of the session at hand.
     `runtime` is the one that it runs in, None where that is the one of the session at hand. `team_root` is '' but for a
     session of a team, which has a copy of the repository on another machine: there it is the root of the one here.
-    `known_sub_agents` are the transcripts of its sub-agents where these lie among those of all sessions.
+    `known_sub_agents` are the transcripts of its sub-agents where these lie among those of all sessions;
+    `sub_agent_bytes` is the size of all its sub-agents' transcripts if they may be running, else 0.
     """
 
-    __slots__ = ("is_elsewhere", "key", "known_sub_agents", "name", "path", "runtime", "team_root", "worktree")
+    __slots__ = (
+        "is_elsewhere", "key", "known_sub_agents", "name", "path", "runtime", "sub_agent_bytes", "team_root",
+        "worktree",
+    )  # fmt: skip
 
     def __init__(self, key: str, path: str, name: str = "", is_elsewhere: bool = False, worktree: str = "") -> None:
         self.key = key
@@ -144,3 +148,4 @@ class Session(Value):
         self.runtime: Runtime | None = None
         self.team_root = ""
         self.known_sub_agents: Sequence[str] = ()
+        self.sub_agent_bytes = 0

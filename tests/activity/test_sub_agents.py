@@ -63,14 +63,6 @@ def test_what_did_not_fit_is_told_with_the_next_prompt(pair: Pair) -> None:
     assert len(collisions(pair.main.prompt())) == 1
 
 
-def test_of_one_in_a_directory_where_the_session_does_not_work_nothing_is_told(pair: Pair) -> None:
-    pair.main.read("src/app.py")
-    agent = pair.discord.sub_agent()
-    agent.worktree = pair.clone.root / "src"
-    agent.edit("src/app.py", "x\n")
-    assert collisions(pair.main.prompt()) == []
-
-
 def test_of_an_excluded_session_none_is_told_of(pair: Pair) -> None:
     pair.main.read("src/app.py")
     pair.discord.sub_agent().edit("src/app.py", "x\n")
@@ -85,3 +77,17 @@ def test_where_its_transcript_cannot_be_read_the_rest_is_told(pair: Pair) -> Non
     (agent.path.parent / "agent-0.jsonl").write_text("{\n[1]\n")
     pair.discord.edit("src/app.py", "x\n")
     assert len(collisions(pair.main.prompt())) == 1
+
+
+def test_what_a_running_sub_agent_edits_is_told_before_its_session_writes_anything(pair: Pair) -> None:
+    """A session that waits for its sub-agent, perhaps for many minutes, writes nothing meanwhile."""
+    pair.main.read("src/app.py")
+    agent = pair.discord.sub_agent()
+    told = [pair.main.prompt(), pair.main.prompt()]
+    agent.edit("src/app.py", "x\n")
+    told += [pair.main.prompt(), pair.main.prompt()]
+    assert [collisions(text) for text in told] == [[], [], ["! src/app.py: discord edited it just now, after you read it"], []]
+    assert "- discord" not in told[2]
+    pair.later()
+    agent.edit("src/app.py", "y\n")
+    assert pair.main.before_edit("src/app.py") == "! src/app.py: discord edited it just now, before you did"

@@ -60,12 +60,12 @@ def sub_agent_of_gemini(person: Person) -> None:
     path.write_bytes(lines(header, gemini_message("user", "Edit it.", at=time.time() - 60), edit))
 
 
-def sub_agent_of_qwen_code(person: Person) -> None:
+def sub_agent_of_qwen_code(person: Person, directory: str = "") -> None:
     path = person.qwen_session(person.app, "mend it")
     child = path.parent.parent / "subagents" / path.stem / "agent-1.jsonl"
     call = {"functionCall": {"id": "call_1", "name": "edit", "args": {"file_path": person.edited}}}
     answer = {"functionResponse": {"id": "call_1", "name": "edit", "response": {"output": "ok"}}}
-    fields = {"cwd": str(person.app), "at": time.time() - 60, "isSidechain": True}
+    fields = {"cwd": str(person.app / directory), "at": time.time() - 60, "isSidechain": True}
     edit = qwen_record("assistant", "", **fields, message={"role": "model", "parts": [call]})
     write(child, edit, qwen_record("tool_result", "", **fields, message={"role": "user", "parts": [answer]}))
 
@@ -81,6 +81,14 @@ def test_what_a_sub_agent_edits_its_session_has_edited(person, edited_by):
     assert ": mend it edited it 1m ago, after you read it" in text
     assert "dit it." not in text
     assert person.prompt_in_claude(person.app) == ""
+
+
+def test_what_a_sub_agent_edits_in_an_excluded_directory_is_not_told(person):
+    person.read_in_claude()
+    person.rules(f"projects: {{{person.app / 'src'}: {{ignore: true}}}}\n")
+    sub_agent_of_qwen_code(person, "src")
+    text = person.prompt_in_claude(person.app)
+    assert ("mend it" in text, "! " in text) == (True, False)
 
 
 def test_a_sub_agent_of_codex_that_begins_later_is_found(person):

@@ -119,7 +119,7 @@ def test_long_sessions_that_are_seen_first_leave_the_last_dialogue_of_each_other
     sessions = [Session(path.stem, str(path)) for path in (long, other)]
     os.utime(other, (1e9, 1e9))
     deadline = Deadline()
-    changed = changed_sessions(sessions, {}, 0.0, deadline)
+    changed = changed_sessions(sessions, {}, 0.0, reading(deadline))
     read, _ = read_changed(reading(deadline), changed, {}, time.time(), 0.0, 6)
     assert [one.session.key for one in read] == ["long", "other"]
     assert read[1].bytes_read <= lines.FIRST_WINDOW_BYTES
@@ -134,7 +134,7 @@ def read_all(sessions, cursors, budget):
     """The cursors behind what is new in the sessions, and the texts in it, as far as the budget goes."""
     cursors, now = json.loads(json.dumps(cursors)), time.time()
     deadline = Deadline()
-    changed = changed_sessions(sessions, cursors, 0.0, deadline)
+    changed = changed_sessions(sessions, cursors, 0.0, reading(deadline))
     read, _ = read_changed(reading(deadline), changed, cursors, now, 0.0, 99, budget)
     assert deadline.notes == []
     texts = [entry.text for unseen in read for entry in unseen.entries]
@@ -146,7 +146,7 @@ def test_a_line_that_does_not_matter_takes_no_memory_however_long(tmp_path):
     path.write_bytes(line(user("before")) + output("x" * (80 * MEGABYTE)) + line(user("behind")))
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     deadline = Deadline()
-    changed = changed_sessions([Session("a", str(path))], {}, 0.0, deadline)
+    changed = changed_sessions([Session("a", str(path))], {}, 0.0, reading(deadline))
     (unseen,), _ = read_changed(reading(deadline), changed, {}, time.time(), 0.0, 9, Budget(read=1 << 30))
     assert [entry.text for entry in unseen.entries] == ["before", "behind"]
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 60 * 1024

@@ -105,9 +105,8 @@ def _read_actions(
         actions = actions_of(report.entries, may_concern)
     transcripts = own.sub_agents_of(new.session)
     if transcripts:
-        directories = {entry.cwd for entry in report.entries}  # a rule may hide what was done in others
         runtime, offsets = own.runtime_of(new.session), state.sub_agents
-        actions += sub_agent_actions(transcripts, runtime, offsets, known.oldest, may_concern, directories)
+        actions += sub_agent_actions(transcripts, runtime, offsets, known.oldest, may_concern, report.gate)
     for action in actions:
         action.path = files.path_of(action.path)
     concerning = sorted([one for one in actions if concerned.is_concerned_by(one)], key=lambda one: one.time)

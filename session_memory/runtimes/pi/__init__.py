@@ -68,7 +68,7 @@ class Pi(ProjectFolders):
             if file.endswith(".jsonl") and not file.startswith(".")
         ]
 
-    def sub_agents(self, path: str) -> list[str]:
+    def sub_agents_beside(self, path: str) -> list[str]:
         return []
 
     def other_sessions(

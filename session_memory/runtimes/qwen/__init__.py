@@ -48,7 +48,7 @@ class QwenCode(ProjectFolders):
 
         return dashed(real_path(directory))
 
-    def sub_agents(self, path: str) -> list[str]:
+    def sub_agents_beside(self, path: str) -> list[str]:
         """Return the chats in `subagents/<id>/` beside the chats of the project."""
         above = path.rpartition("/")[0].rpartition("/")[0]
         directory = f"{above}/subagents/{self.session_id_of(path)}"
