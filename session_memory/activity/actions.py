@@ -116,7 +116,6 @@ def _sub_agent_entries(path: str, runtime: Runtime, offsets: dict[str, int], old
 
     from ..system.files import Opened, os
     from ..transcripts.entries import Entry
-    from ..transcripts.gate import Gate
     from ..transcripts.lines import first_line, last_line_end, lines_forward
     from ..transcripts.reader import TranscriptReader
 

@@ -86,7 +86,12 @@ def test_what_a_running_sub_agent_edits_is_told_before_its_session_writes_anythi
     told = [pair.main.prompt(), pair.main.prompt()]
     agent.edit("src/app.py", "x\n")
     told += [pair.main.prompt(), pair.main.prompt()]
-    assert [collisions(text) for text in told] == [[], [], ["! src/app.py: discord edited it just now, after you read it"], []]
+    assert [collisions(text) for text in told] == [
+        [],
+        [],
+        ["! src/app.py: discord edited it just now, after you read it"],
+        [],
+    ]
     assert "- discord" not in told[2]
     pair.later()
     agent.edit("src/app.py", "y\n")
