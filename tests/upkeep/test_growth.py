@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -11,16 +13,18 @@ from pathlib import Path
 
 from hooks_scene import PlainUser
 from own_process import plain_environment
-from records import assistant, new_id, user, write
+from records import assistant, exchange, gemini_exchange, lines, new_id, user, write
 from share import some
-from store_scene import Scene, put, said, state
+from store_scene import ROOT, Scene, put, said, state
 
 from session_memory.store.location import find_location
 from session_memory.system.files import lock
 from session_memory.upkeep.leftover_files import CURSOR_SECONDS, remove_leftovers
+from session_memory.upkeep.runs import KEPT_RUNS
 
 CONTENT = ("store", "conversations", "memories")
 FILES, KILOBYTES = 20, 300  # in the end, however many sessions there were
+FEW = 4
 OF_A_SESSION = 4, 12  # files and KiB, while it may continue
 WAL_KILOBYTES = 8 * 1024
 
@@ -97,3 +101,44 @@ def test_missed_deadlines_of_many_sessions_are_counted_for_the_latest(tmp_path: 
         note_deadline(home, f"s{number}", "UserPromptSubmit", ["all of it"])
     missed = json.loads(Path(missed_file(home)).read_text())
     assert list(missed) == [f"s{number}" for number in range(200 - MOST_SESSIONS, 200)]
+
+
+def test_two_years_of_use_leave_what_a_quarter_leaves(tmp_path: Path) -> None:
+    """Each week there are two sessions, Claude Code's and Gemini's; both runtimes delete theirs after a month."""
+    person = PlainUser(tmp_path)
+    chats = tmp_path / ".gemini" / "tmp" / "site" / "chats"
+    chats.mkdir(parents=True)
+    (chats.parent / ".project_root").write_text("/srv/agent")
+    environ, place = plain_environment(tmp_path), tmp_path / ".session-memory"
+    person.config("upkeep: false\n")
+    found: list[dict[str, int]] = []
+    for week in range(some(104, 24)):
+        person.session_id = new_id()
+        path = person.project_dir / f"{person.session_id}.jsonl"
+        write(path, *exchange(f"Roses {week}?", "Yes."))
+        chat = new_id()
+        header = {"sessionId": chat, "projectHash": "0" * 64, "kind": "main"}
+        (chats / f"session-2026-11-20T10-00-{week:08}.jsonl").write_bytes(
+            lines(header, *gemini_exchange(f"Tulips {week}?", "No."))
+        )
+        person.run()
+        (place / "state" / "upkeep.lock").unlink(missing_ok=True)
+        subprocess.run([sys.executable, "-I", ROOT / "hooks/upkeep.py", place], env=environ, check=True)
+        _pass_a_week(tmp_path, [person.project_dir, chats])
+        found.append({path.relative_to(place).as_posix(): path.stat().st_size for path in left(tmp_path)})
+    a_quarter, last = found[15], found[-1]
+    assert len(last) <= len(a_quarter) + FEW
+    assert sum(last.values()) <= sum(a_quarter.values()) * 1.25
+    runs = json.loads((place / "state" / "upkeep.json").read_text())["runs"]
+    assert (len(runs), {run["problem"] for run in runs}) == (KEPT_RUNS, {""})
+    assert person.log() == []
+
+
+def _pass_a_week(root: Path, of_runtimes: list[Path]) -> None:
+    """Make all files a week older, and delete those of the runtimes that are older than a month."""
+    for folder, _, names in os.walk(root):
+        for path in (Path(folder, name) for name in names):
+            modified = path.stat().st_mtime - 7 * 86_400
+            os.utime(path, (modified, modified))
+            if path.parent in of_runtimes and modified < time.time() - 30 * 86_400:
+                path.unlink()
