@@ -4,26 +4,26 @@ Other sessions say thousands of messages, while one has prompts: real processes 
 given up on; prompts that are cancelled, at once or behind their record; a runtime that is killed and resumes; prompts
 in the middle of a turn, compactions, forks, a second copy of the hook. What was told is counted by what the transcripts
 hold in the end, on the branch that the agent knows. A record that comes to the disk only after the next prompt, one in
-MESSAGES, is the one thing for which something may be told twice.
+10,000, is the one thing for which something may be told twice.
+`--runtime NAME`: only with this one.
 """
 
 from __future__ import annotations
 
-import argparse
 import random
 import re
 import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from .command import run
 from .scratch import scratch_directory
 from .told_runtimes import ClaudeSession, PiSession, RuntimeSession
 
-MESSAGES = 10_000
+EXCHANGES_A_LATE_RECORD = 10_000
 SPEAKERS = 4
 MOST_TWICE = 1 / 1000
 FATES = {
@@ -36,17 +36,12 @@ _LINE = re.compile(r"^- (s\d)(?: in \S+)? \([^)]*?(\d+) messages\).*last: \"did 
 RUNTIMES: dict[str, type[RuntimeSession]] = {"claude-code": ClaudeSession, "pi": PiSession}
 
 
-def main() -> int:
-    """Returns the exit code: 1 where something was lost, or told twice without a reason."""
-    parser = argparse.ArgumentParser("python -m bench.acknowledgement", description=__doc__)
-    parser.add_argument("--messages", type=int, default=MESSAGES, metavar="N", help=f"how many are said ({MESSAGES})")
-    parser.add_argument("--seed", type=int, default=7, metavar="N", help="of what happens (7)")
-    parser.add_argument("--runtime", choices=RUNTIMES, help="only this one")
-    options = parser.parse_args()
+def main(messages: int = 10_000, seed: int = 7, runtime: str = "") -> int:
+    """Return the exit code: 1 if something was lost, or told twice without a reason."""
     is_good = True
-    for name in [options.runtime] if options.runtime else RUNTIMES:
+    for name in [runtime] if runtime else RUNTIMES:
         began = time.monotonic()
-        result = play(name, options.messages, options.seed)
+        result = play(name, messages, seed)
         fates = ", ".join(f"{count} {fate}" for fate, count in result.fates.most_common())
         print(f"{name}: {sum(result.fates.values())} prompts in {time.monotonic() - began:.0f} s: {fates}")
         told = f"{result.lost} lost, {result.twice} told twice, of which {result.late} had a late record"
@@ -99,7 +94,7 @@ class Ledger:
 
     def play(self, messages: int) -> Result:
         """Has the speakers say so many messages."""
-        self._late_left = messages // MESSAGES
+        self._late_left = messages // EXCHANGES_A_LATE_RECORD
         fates, weights = list(FATES), list(FATES.values())
         while 2 * sum(self._said) < messages:
             self._speak()
@@ -254,4 +249,4 @@ def told_in(own: RuntimeSession) -> Counter[tuple[int, int]]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run(main)

@@ -1,13 +1,13 @@
 """`python -m bench.archive`: archiving a transcript, redaction included, against decoding every line of it with orjson.
 
 Both run in this process, one after the other, on the same file, and what counts is the median of their processor time:
-how long they take depends on who else has the machine. `--peers` also races the tools from PyPI that turn
-Claude Code's transcripts into text, as whole processes, each in an environment made for it (needs a package index).
+how long they take depends on who else has the machine. `--transcripts DIR` makes it of real ones, `--peers` also races
+the tools from PyPI that turn Claude Code's transcripts into text, as whole processes, each in an environment made for
+it (needs a package index).
 """
 
 from __future__ import annotations
 
-import argparse
 import subprocess
 import sys
 import time
@@ -20,13 +20,13 @@ from session_memory.archives.format import ArchiveStyle
 from session_memory.archives.writer import ArchiveSource, write_archive
 from session_memory.runtimes import runtime
 
+from .command import run
 from .decoding import decode
 from .report import Row, as_table
 from .scenes import REPOSITORY
 from .scratch import scratch_directory
 from .sources import copied, generated
 
-RUNS = 5
 RUNS_OF_PEERS = 2
 LIMIT = 2.0  # times the time of decoding: half its rate
 MEGABYTE = 1024 * 1024
@@ -39,20 +39,13 @@ PEERS = {
 OURS = "import sys; from session_memory.cli import main; sys.exit(main(['archive', '--all', '--home', sys.argv[1]]))"
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser("python -m bench.archive", description=__doc__)
-    parser.add_argument("--megabytes", type=int, default=100, metavar="N", help="the size of the transcript (100)")
-    parser.add_argument("--runs", type=int, default=RUNS, metavar="N", help=f"how often each is run ({RUNS})")
-    parser.add_argument("--transcripts", type=Path, metavar="DIR", help="make it of the real transcripts in DIR")
-    parser.add_argument("--peers", action="store_true", help="also race the tools from PyPI")
-    options = parser.parse_args()
-    source = copied(options.transcripts) if options.transcripts else generated(seed=7)
-    with scratch_directory() as name:
-        root = name
+def main(megabytes: int = 100, runs: int = 5, transcripts: Path | None = None, peers: bool = False) -> None:
+    source = copied(transcripts) if transcripts else generated(seed=7)
+    with scratch_directory() as root:
         project = root / ".claude" / "projects" / "-home-dev-alpha"
-        transcript = source(project, options.megabytes * MEGABYTE, time.time() - 3600)
-        print(as_table([against_orjson(root, transcript, options.runs)], options.runs, "times"))
-        if options.peers:
+        transcript = source(project, megabytes * MEGABYTE, time.time() - 3600)
+        print(as_table([against_orjson(root, transcript, runs)], runs, "times"))
+        if peers:
             print(as_table(against_peers(root, transcript), RUNS_OF_PEERS, "times"))
 
 
@@ -103,4 +96,4 @@ def _seconds(work: Callable[[], object], clock: Callable[[], float] = time.perf_
 
 
 if __name__ == "__main__":
-    main()
+    run(main)

@@ -2,25 +2,25 @@
 sessions are told of their collisions with each prompt and with each edit, against what really happened.
 
 It prints, by kind, which share of the collisions was told with the next prompt (and to the later of two who edit a
-file, with the result of its edit), and which share of what was told is false.
+file, with the result of its edit), and which share of what was told is false. `--hard` plays histories with what is
+rare, `--show` prints those in which something is missed or false, `--check` exits with 1 if a share is not as it should
+be.
 """
 
 from __future__ import annotations
 
-import argparse
 import shutil
-import sys
 import tempfile
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from .command import run
 from .hard_clones import HardHistory
 from .shared_clones import KINDS, History
 
-HISTORIES = 1000
-SEED = 7
 LEAST_TOLD = 0.98
 MOST_FALSE = 0.01
 
@@ -71,24 +71,15 @@ def is_good(counts: Counts) -> bool:
     return True
 
 
-def main() -> int:
-    """Returns the exit code: 1 where too little was told, or too much of it is false, and that was to be checked."""
-    parser = argparse.ArgumentParser("python -m bench.collisions", description=__doc__)
-    parser.add_argument("--histories", type=int, default=HISTORIES, metavar="N", help=f"how many ({HISTORIES})")
-    parser.add_argument("--seed", type=int, default=SEED, metavar="N", help="the first one")
-    parser.add_argument("--hard", action="store_true", help="histories with what is rare")
-    parser.add_argument("--show", action="store_true", help="print each history in which something is missed or false")
-    parser.add_argument("--check", action="store_true", help="exit with 1 where a share is not as it should be")
-    options = parser.parse_args()
-    seeds = range(options.seed, options.seed + options.histories)
+def main(histories: int = 1000, seed: int = 7, hard: bool = False, show: bool = False, check: bool = False) -> int:
+    """Return the exit code: 1 if `check` and too little was told, or too much of it is false."""
+    seeds = range(seed, seed + histories)
     with ProcessPoolExecutor(max_workers=2) as pool:
-        counts = total(
-            list(pool.map(play, seeds, [options.show] * len(seeds), [options.hard] * len(seeds), chunksize=8))
-        )
-    print(f"{options.histories} histories of two to four sessions in one clone\n")
+        counts = total(list(pool.map(partial(play, show=show, is_hard=hard), seeds, chunksize=8)))
+    print(f"{histories} histories of two to four sessions in one clone\n")
     print(table(counts))
-    return 1 if options.check and not is_good(counts) else 0
+    return 1 if check and not is_good(counts) else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run(main)

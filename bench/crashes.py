@@ -8,7 +8,6 @@ exactly what a store holds that was made in one go.
 
 from __future__ import annotations
 
-import argparse
 import os
 import random
 import signal
@@ -27,25 +26,21 @@ from session_memory.store.sqlite.engine import SqliteStore
 from session_memory.store.values import Filter
 from session_memory.system.sqlite import DatabaseError
 
+from .command import run
 from .histories import Histories
 from .scratch import scratch_directory
 
-KILLS = 10_000
 BATCH_BYTES = 4096  # small, so that a file takes several transactions
 CHECK_EVERY = 1000
 KINDS = (apsw.IOError, apsw.FullError, apsw.CantOpenError)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser("python -m bench.crashes", description=__doc__)
-    parser.add_argument("--kills", type=int, default=KILLS, metavar="N", help=f"how often to kill it ({KILLS})")
-    parser.add_argument("--seed", type=int, default=7, metavar="N", help="of the histories and the moments (7)")
-    options = parser.parse_args()
-    kills(options.kills, options.seed, show=print)
-    faults(options.seed, show=print)
+def main(kills: int = 10_000, seed: int = 7) -> None:
+    kill(kills, seed, show=print)
+    faults(seed, show=print)
 
 
-def kills(count: int, seed: int, show: Any = lambda text: None) -> int:
+def kill(count: int, seed: int, show: Any = lambda text: None) -> int:
     """Kills `count` ingestions; how many died of it. Raises AssertionError."""
     chance = random.Random(seed)
     landed = 0
@@ -217,4 +212,4 @@ def failing_files() -> Iterator[FailingFiles]:
 
 
 if __name__ == "__main__":
-    main()
+    run(main)

@@ -5,13 +5,14 @@ What is counted is what `session-memory filter` counts. Each setting that keeps 
 
 from __future__ import annotations
 
-import argparse
 import sys
 import time
 from pathlib import Path
 
 from session_memory.memories.reduction import Reduction, measured
 from session_memory.settings.sections import Filtering, MemorySettings
+
+from .command import run
 
 TRANSCRIPTS = Path(__file__).resolve().parents[2] / "shared" / "transcripts"
 SETTINGS = {
@@ -22,18 +23,14 @@ SETTINGS = {
 }
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser("python -m bench.filtering", description=__doc__)
-    parser.add_argument("directories", nargs="*", type=Path, metavar="DIR", help="transcripts")
-    options = parser.parse_args()
-    directories = options.directories or [TRANSCRIPTS / "claude", TRANSCRIPTS / "pi"]
-    if not all(directory.is_dir() for directory in directories):
+def main(*directories: Path) -> int:
+    given = directories or (TRANSCRIPTS / "claude", TRANSCRIPTS / "pi")
+    if not all(directory.is_dir() for directory in given):
         print("no transcripts there: name directories that hold some", file=sys.stderr)
         return 1
-    print(
-        "| transcripts | kept | characters before | after | less | of the files | MB/s |\n|---|---|--:|--:|--:|--:|--:|"
-    )
-    for directory in directories:
+    print("| transcripts | kept | characters before | after | less | of the files | MB/s |")
+    print("|---|---|--:|--:|--:|--:|--:|")
+    for directory in given:
         for name, filtering in SETTINGS.items():
             print(row(directory, name, MemorySettings(filtering=filtering)))
     return 0
@@ -52,4 +49,4 @@ def row(directory: Path, name: str, settings: MemorySettings) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run(main)

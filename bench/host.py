@@ -8,23 +8,23 @@ what the tests need.
 
 from __future__ import annotations
 
-import argparse
-import json
 import random
 import sys
 import time
 from collections import Counter
+from contextlib import closing
 from importlib import import_module
+from json import dumps
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from .command import run
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 harness: Any = import_module("host_scene")
 
-GROUPS, MESSAGES, KILLS = 20, 100, 100
 LIVES_SECONDS = (2.0, 8.0)
 THINKING_SECONDS = (0.0, 0.0, 0.3, 1.0, 3.0)
-SEED = 7
 
 
 class Books(NamedTuple):
@@ -40,31 +40,16 @@ class Books(NamedTuple):
     problems: dict[str, list[str]]
 
 
-def main() -> int:
-    """Returns the exit code: 1 where the books do not agree."""
-    options = _options()
-    dice = random.Random(options.seed)
-    with harness.Echo(lambda: dice.choice(THINKING_SECONDS)) as api:
-        machine = harness.HostMachine(api)
-        try:
-            books = run(machine, options.groups, options.messages, options.kills, dice)
-        finally:
-            machine.close()
-    print(json.dumps(books._asdict(), indent=2) if options.json else _as_text(books, options))
+def main(groups: int = 20, messages: int = 100, kills: int = 100, seed: int = 7, json: bool = False) -> int:
+    """Return the exit code: 1 if the books do not agree. Each group gets so many messages."""
+    dice = random.Random(seed)
+    with harness.Echo(lambda: dice.choice(THINKING_SECONDS)) as api, closing(harness.HostMachine(api)) as machine:
+        books = play(machine, groups, messages, kills, dice)
+    print(dumps(books._asdict(), indent=2) if json else _as_text(books, groups))
     return 1 if any(books.problems.values()) else 0
 
 
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser("python -m bench.host", description=__doc__)
-    parser.add_argument("--groups", type=int, default=GROUPS, help=f"how many groups ({GROUPS})")
-    parser.add_argument("--messages", type=int, default=MESSAGES, help=f"how many messages each gets ({MESSAGES})")
-    parser.add_argument("--kills", type=int, default=KILLS, help=f"how often the host is killed ({KILLS})")
-    parser.add_argument("--seed", type=int, default=SEED, help=f"of what is random ({SEED})")
-    parser.add_argument("--json", action="store_true", help="print JSON")
-    return parser.parse_args()
-
-
-def run(
+def play(
     machine: Any, groups: int, messages: int, kills: int, dice: random.Random,
     lives_seconds: tuple[float, float] = LIVES_SECONDS,
 ) -> Books:  # fmt: skip
@@ -141,9 +126,9 @@ def _disordered(machine: Any) -> list[str]:
     return found
 
 
-def _as_text(books: Books, options: argparse.Namespace) -> str:
+def _as_text(books: Books, groups: int) -> str:
     lines = [
-        f"{options.groups} groups, {books.messages} messages, {books.kills} kills in {books.seconds} s",
+        f"{groups} groups, {books.messages} messages, {books.kills} kills in {books.seconds} s",
         f"  {books.prompts} prompts were made of the messages; the API saw {books.requests} requests, "
         f"in which {books.asked_again} messages were new more than once",
         f"  {books.replies} replies went out",
@@ -154,4 +139,4 @@ def _as_text(books: Books, options: argparse.Namespace) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run(main)

@@ -2,13 +2,13 @@
 
 First import: each in a process of its own, one after the other, on the same files. One megabyte appended to a large
 file: against the same megabyte as a file of its own. Each other runtime: a gigabyte of its transcripts against one of
-Claude Code's. Memory: a process of its own over one large file. `--peers` also
-races agentsview from PyPI, each in its own process on the same files (needs a package index).
+Claude Code's. Memory: a process of its own over one large file, of `--large` megabytes.
+`--transcripts DIR` makes all of it of real ones. `--peers` also races agentsview from PyPI, each in its own process on
+the same files (needs a package index).
 """
 
 from __future__ import annotations
 
-import argparse
 import gc
 import os
 import subprocess
@@ -24,13 +24,13 @@ from session_memory.store.ingest.ingestion import Ingestion
 from session_memory.store.ingest.sources import SourceDirectory
 from session_memory.store.sqlite.engine import SqliteStore
 
+from .command import run
 from .corpus import FORMATS, MEGABYTE, Author, Texts, write_session
 from .decoding import decode
 from .report import Row, as_table
 from .scratch import scratch_directory
 from .sources import copied, generated
 
-RUNS = 5
 OWN = "agent-sdk"
 DEEPEST = max(one.DEEPEST for one in all_runtimes()) + 1  # below a runtime's own directory
 SESSIONS = 24  # that share the megabytes: enough for each kind of them
@@ -52,28 +52,22 @@ print(time.perf_counter() - began)
 MEASURED = "import sys; from bench.ingest import import_all; import_all(sys.argv[1], sys.argv[2])"
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser("python -m bench.ingest", description=__doc__)
-    parser.add_argument("--megabytes", type=int, default=120, metavar="N", help="how much to import (120)")
-    parser.add_argument("--large", type=int, default=200, metavar="N", help="the size of the file that grows (200)")
-    parser.add_argument("--runs", type=int, default=RUNS, metavar="N", help=f"how often each is run ({RUNS})")
-    parser.add_argument("--transcripts", type=Path, metavar="DIR", help="make it of the real transcripts in DIR")
-    parser.add_argument("--peers", action="store_true", help="also race agentsview")
-    options = parser.parse_args()
-    with scratch_directory() as name:
-        root = name
-        make = copied(options.transcripts) if options.transcripts else generated(seed=7)
+def main(
+    megabytes: int = 120, large: int = 200, runs: int = 5, transcripts: Path | None = None, peers: bool = False
+) -> None:
+    with scratch_directory() as root:
+        make = copied(transcripts) if transcripts else generated(seed=7)
         projects = root / ".claude" / "projects"
         for number in range(SESSIONS):
             when = time.time() - 3600 * (SESSIONS - number)
-            make(projects / f"-home-dev-{number % 5}", options.megabytes * MEGABYTE // SESSIONS, when)
+            make(projects / f"-home-dev-{number % 5}", megabytes * MEGABYTE // SESSIONS, when)
         os.sync()  # else whoever syncs first waits for all of it
-        rows = [first_import(root, projects, options.runs), appended(root, make, options.large, options.runs)]
+        rows = [first_import(root, projects, runs), appended(root, make, large, runs)]
         for format in FORMATS:
-            rows += of_runtime(root, format, options.megabytes, options.runs) if format != OWN else []
-        if options.peers:
-            rows.append(against_peer(root, projects, options.runs))
-        print(as_table(rows, options.runs))
+            rows += of_runtime(root, format, megabytes, runs) if format != OWN else []
+        if peers:
+            rows.append(against_peer(root, projects, runs))
+        print(as_table(rows, runs))
         print(f"database: {share(root / 'first.db'):.2f} times the bytes of text that it holds (limit {SIZE_LIMIT})")
         print(f"memory: {memory_for_one_file(root)} MB at most (limit {MEMORY_LIMIT_MEGABYTES})")
 
@@ -204,4 +198,4 @@ def _seconds(work: Callable[[], object]) -> float:
 
 
 if __name__ == "__main__":
-    main()
+    run(main)

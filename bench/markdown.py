@@ -5,30 +5,25 @@ The judge is a CommonMark parser of the tests, which shares no code with what it
 
 from __future__ import annotations
 
-import argparse
 import os
 import random
-import sys
 import time
 from concurrent.futures import ProcessPoolExecutor
 
 from session_memory.text.markdown import escape, unescape
 from tests.text_scene import SPEAKERS, Judge, random_text
 
-STRINGS = 1_000_000
+from .command import run
+
 BATCH = 10_000
 
 
-def main() -> int:
-    """Returns the exit code: 1 where a string is alive."""
-    parser = argparse.ArgumentParser("python -m bench.markdown", description=__doc__)
-    parser.add_argument("--strings", type=int, default=STRINGS, metavar="N", help=f"how many strings ({STRINGS:,})")
-    parser.add_argument("--seed", type=int, default=0, metavar="N", help="other strings for another number (0)")
-    options = parser.parse_args()
+def main(strings: int = 1_000_000, seed: int = 0) -> int:
+    """Return the exit code: 1 if a string is alive."""
     began = time.perf_counter()
-    complaints = found_in(options.strings, options.seed)
+    complaints = found_in(strings, seed)
     print(*complaints, sep="\n", end="\n" if complaints else "")
-    print(f"{options.strings:,} strings in {time.perf_counter() - began:.0f} s, {len(complaints)} complaints")
+    print(f"{strings:,} strings in {time.perf_counter() - began:.0f} s, {len(complaints)} complaints")
     return 1 if complaints else 0
 
 
@@ -54,4 +49,4 @@ def judged(seed: str, count: int) -> list[str]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run(main)

@@ -8,9 +8,7 @@ counts little. Limits: at most 0.3 s and 25 ms at 8,000.
 
 from __future__ import annotations
 
-import argparse
 import os
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -29,9 +27,9 @@ from session_memory.store.sqlite.memory_index import IndexedMemory, Origin
 from session_memory.store.values import Conversation, Filter
 from tests.stored import Stored, talk
 
+from .command import run
 from .scratch import scratch_directory
 
-SIZES = "1000,4000,8000"
 SINGLES, BATCH = 5, 50
 PROJECTS = 40
 SINGLE_LIMIT, BATCH_LIMIT = 0.3, 0.025
@@ -42,20 +40,15 @@ WORDS = (
 )  # fmt: skip
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser("python -m bench.memories", description=__doc__)
-    parser.add_argument("--sizes", default=SIZES, metavar="N,N", help=f"memories ({SIZES})")
-    parser.add_argument("--check", action="store_true", help="exit with 1 if a limit is exceeded at the last size")
-    options = parser.parse_args()
+def main(sizes: str = "1000,4000,8000", check: bool = False) -> int:
+    """Return the exit code: 1 if `check` and a limit is exceeded at the last size."""
     single = each = 0.0
-    for size in map(int, options.sizes.split(",")):
+    for size in map(int, sizes.split(",")):
         with scratch_directory() as name:
             single, each, end = measured(name, size)
-        print(
-            f"{size:6,} memories: single {single:.3f} s, batch {each * 1000:.1f} ms each, its end {end:.3f} s",
-            flush=True,
-        )
-    return 1 if options.check and (single > SINGLE_LIMIT or each > BATCH_LIMIT) else 0
+        cells = f"single {single:.3f} s, batch {each * 1000:.1f} ms each, its end {end:.3f} s"
+        print(f"{size:6,} memories: {cells}", flush=True)
+    return 1 if check and (single > SINGLE_LIMIT or each > BATCH_LIMIT) else 0
 
 
 def measured(root: Path, size: int) -> tuple[float, float, float]:
@@ -123,4 +116,4 @@ def _result(chance: Random) -> MemoryResult:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run(main)

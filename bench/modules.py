@@ -5,11 +5,11 @@ The hook runs in a process of its own under `sys.setprofile`. Counted are calls 
 
 from __future__ import annotations
 
-import argparse
 import json
 import subprocess
 import sys
 
+from .command import run
 from .scenes import KILOBYTE, REPOSITORY, News, Scene
 from .scratch import scratch_directory
 from .sources import generated
@@ -41,14 +41,11 @@ main.user_prompt_submit()
 """
 
 
-def main() -> int:
-    """Return the exit code: 1 if the limit is exceeded and `--check` is given."""
-    parser = argparse.ArgumentParser("python -m bench.modules", description=__doc__)
-    parser.add_argument("--check", action="store_true", help=f"exit with 1 if there are more than {LIMIT}")
-    options = parser.parse_args()
+def main(check: bool = False) -> int:
+    """Return the exit code: 1 if `check` and the limit is exceeded."""
     entered = modules_of_prompt()
     print(*entered, f"{len(entered)} modules (at most {LIMIT})", sep="\n")
-    return 1 if options.check and len(entered) > LIMIT else 0
+    return 1 if check and len(entered) > LIMIT else 0
 
 
 def modules_of_prompt() -> list[str]:
@@ -73,4 +70,4 @@ def entered_by(command: Command) -> list[str]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run(main)

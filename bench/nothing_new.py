@@ -6,7 +6,6 @@ Started as the installed command is: `-I`, without anything of the environment.
 
 from __future__ import annotations
 
-import argparse
 import compileall
 import os
 import sys
@@ -15,34 +14,27 @@ from pathlib import Path
 
 from session_memory.install.program import launcher_text
 
+from .command import run
 from .report import Row, as_table
 from .scenes import REPOSITORY
 from .scratch import scratch_directory
 from .sources import generated
 from .stopwatch import Command, Stopwatch
 
-RUNS = 40
-FILES = 1000
 PROJECTS = 20
 FILE_BYTES = 4096
 LIMIT = 5.0
 SEARCH_LIMIT = 5.0
 
 
-def main() -> int:
-    """Returns the exit code: 1 where a limit was exceeded and that was to be checked."""
-    parser = argparse.ArgumentParser("python -m bench.nothing_new", description=__doc__)
-    parser.add_argument("--files", type=int, default=FILES, metavar="N", help=f"how many files there are ({FILES})")
-    parser.add_argument("--runs", type=int, default=RUNS, metavar="N", help=f"how often each is run ({RUNS})")
-    parser.add_argument("--check", action="store_true", help="exit with 1 if a limit is exceeded")
-    options = parser.parse_args()
+def main(files: int = 1000, runs: int = 40, check: bool = False) -> int:
+    """Return the exit code: 1 if `check` and a limit is exceeded."""
     compileall.compile_dir(REPOSITORY / "session_memory", quiet=1)
-    with scratch_directory() as name:
-        home = name
-        _write_transcripts(home, options.files)
-        rows = _measure(home, options.files, options.runs)
-    print(as_table(rows, options.runs))
-    return 1 if options.check and any(row.is_over for row in rows) else 0
+    with scratch_directory() as home:
+        _write_transcripts(home, files)
+        rows = _measure(home, files, runs)
+    print(as_table(rows, runs))
+    return 1 if check and any(row.is_over for row in rows) else 0
 
 
 def _write_transcripts(home: Path, files: int) -> None:
@@ -71,13 +63,13 @@ def _measure(home: Path, files: int, runs: int) -> list[Row]:
     with Stopwatch() as stopwatch:
         stopwatch.run(Command([str(launcher), "ingest"], environment))
         ingest = Command([str(launcher), "ingest"], environment)
-        own, reference = stopwatch.compare(ingest, bare, runs, lambda: None, told)
+        own, reference = stopwatch.compare(ingest, bare, runs, check=told)
         rows = [Row(f"ingest, nothing new in {files} files", own.seconds, reference.seconds, "bare", LIMIT)]
         search = Command([str(launcher), "search", "test build"], environment)
-        own, reference = stopwatch.compare(search, bare, runs, lambda: None, found)
+        own, reference = stopwatch.compare(search, bare, runs, check=found)
         rows.append(Row(f"search, nothing new in {files} files", own.seconds, reference.seconds, "bare", SEARCH_LIMIT))
     return rows
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run(main)

@@ -4,12 +4,11 @@ The store holds a gigabyte of invented transcripts of a year, one of them with 1
 beside those of an empty page of the same server, asked for in turn. First paint is what Chromium says of a view that is
 opened; a search as one types is what the browser waits for each answer; live lag is from the end of a write to the
 event that tells of it. With agentsview beside it (`--agentsview PROGRAM`, from PyPI) both show the same transcripts,
-and their answers are taken in turn.
+and their answers are taken in turn. `--home DIR` keeps the transcripts there, and takes those that are.
 """
 
 from __future__ import annotations
 
-import argparse
 import http.client
 import os
 import re
@@ -28,6 +27,7 @@ from urllib.parse import urlencode
 from playwright.sync_api import Page, sync_playwright
 
 from .browser import launched
+from .command import run
 from .corpus import Author, Texts, write_session
 from .pictures import served
 from .report import Row, as_table
@@ -66,38 +66,30 @@ class Server(NamedTuple):
         return seconds
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser("python -m bench.page", description=__doc__)
-    parser.add_argument("--megabytes", type=int, default=1000, metavar="N", help="of transcripts (1000)")
-    parser.add_argument("--runs", type=int, default=20, metavar="N", help="of each measurement (20)")
-    parser.add_argument("--home", type=Path, metavar="DIR", help="keep the transcripts there, and take those that are")
-    parser.add_argument("--agentsview", metavar="PROGRAM", help="race against it, on the same transcripts")
-    options = parser.parse_args()
+def main(megabytes: int = 1000, runs: int = 20, home: Path | None = None, agentsview: str = "") -> None:
     with scratch_directory() as name:
-        home = options.home or name
-        long_session = write_transcripts(home, options.megabytes)
-        with served(home) as link:
+        place = home or name
+        long_session = write_transcripts(place, megabytes)
+        with served(place) as link:
             root = "/" + link.split("/")[3]
             server = entered(link)
-            print(as_table(first_bytes(server, root, options.runs), options.runs, "seconds to the first byte"), "\n")
+            print(as_table(first_bytes(server, root, runs), runs, "seconds to the first byte"), "\n")
             with sync_playwright() as playwright:
                 browser = launched(playwright)
                 page = browser.new_page(viewport={"width": 1400, "height": 900})
                 page.goto(link)
                 page.wait_for_selector("main h1")
                 base = link.rpartition("/enter")[0]
-                in_browser(page, base, long_session, options.runs)
-                if options.agentsview:
-                    with agentsview(options.agentsview, home, name) as other:
-                        rows = race(server, root, other, options.runs)
+                in_browser(page, base, long_session, runs)
+                if agentsview:
+                    with its_server(agentsview, place, name) as other:
+                        rows = race(server, root, other, runs)
                         own, its = (f"{base}/", f"http://127.0.0.1:{ITS_PORT}/")
-                        paints = in_turn(
-                            lambda: painted(page, own) / 1000, lambda: painted(page, its) / 1000, options.runs
-                        )
+                        paints = in_turn(lambda: painted(page, own) / 1000, lambda: painted(page, its) / 1000, runs)
                         rows.append(Row("first paint of the first page", *paints, "agentsview", 1.0))
-                    print("\n" + as_table(rows, options.runs, "against agentsview"), "\n")
+                    print("\n" + as_table(rows, runs, "against agentsview"), "\n")
                 browser.close()
-            lag = median(live_lag(server, root, home) for _ in range(min(options.runs, LIVE_RUNS)))
+            lag = median(live_lag(server, root, place) for _ in range(min(runs, LIVE_RUNS)))
             print(f"{'live lag':48} {lag:8.0f} ms")
             print(f"{'memory of the server, at most':48} {peak_megabytes(server.port):8.0f} MB")
 
@@ -228,7 +220,7 @@ def peak_megabytes(port: int) -> float:
 
 
 @contextmanager
-def agentsview(program: str, home: Path, place: Path) -> Iterator[Server]:
+def its_server(program: str, home: Path, place: Path) -> Iterator[Server]:
     """Its server over the same transcripts, once it has taken them in."""
     environment = {"HOME": str(home), "PATH": "/usr/bin:/bin", "AGENTSVIEW_DATA_DIR": str(place / "agentsview")}
     command = [program, "serve", "--no-browser", "--no-update-check", "--port", str(ITS_PORT)]
@@ -282,4 +274,4 @@ def race(server: Server, root: str, other: Server, runs: int) -> list[Row]:
 
 
 if __name__ == "__main__":
-    main()
+    run(main)

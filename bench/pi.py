@@ -6,7 +6,6 @@ between them on every prompt. The harness of the tests installs Pi from npm; it 
 
 from __future__ import annotations
 
-import argparse
 import compileall
 import json
 import os
@@ -20,6 +19,7 @@ from typing import Any
 from session_memory.runtimes.pi import encode_cwd
 
 from .cases import MIXED_SIZES
+from .command import run
 from .corpus import Author, Texts, write_session
 from .report import Row, as_table
 from .scenes import AGE_SECONDS, REPOSITORY
@@ -30,7 +30,6 @@ sys.path.insert(0, str(REPOSITORY / "tests"))
 harness: Any = import_module("clients.pi")
 fake_llm: Any = import_module("fakes.fake_llm")
 
-RUNS = 40
 LIMIT = 1.5
 BEFORE = "export default (pi) => pi.on('before_agent_start', () => { globalThis.begun = performance.now(); });\n"
 AFTER = (
@@ -41,13 +40,10 @@ AFTER = (
 )
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser("python -m bench.pi", description=__doc__)
-    parser.add_argument("--runs", type=int, default=RUNS, metavar="N", help=f"how many prompts ({RUNS})")
-    options = parser.parse_args()
+def main(runs: int = 40) -> None:
     compileall.compile_dir(REPOSITORY / "session_memory", quiet=1)
     with scratch_directory() as root, Stopwatch() as stopwatch:
-        print(as_table([measure(root, stopwatch, options.runs)], options.runs))
+        print(as_table([measure(root, stopwatch, runs)], runs))
 
 
 def measure(root: Path, stopwatch: Stopwatch, runs: int) -> Row:
@@ -112,4 +108,4 @@ def _complain() -> list[str]:
 
 
 if __name__ == "__main__":
-    main()
+    run(main)

@@ -6,7 +6,6 @@ Needs Chromium: the one that is there, else the one that `playwright install chr
 
 from __future__ import annotations
 
-import argparse
 import html
 import json
 import os
@@ -22,6 +21,7 @@ from pathlib import Path
 from playwright.sync_api import Browser, sync_playwright
 
 from .browser import launched
+from .command import run
 from .invented import write_home
 from .scenes import REPOSITORY
 from .scratch import scratch_directory
@@ -41,23 +41,19 @@ b {color: #ff8f85; font-weight: normal}
 <p>● Another session is changing src/cart.ts. I will look at its edit first.</p>"""
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser("python -m bench.pictures", description=__doc__)
-    parser.add_argument("--out", type=Path, default=REPOSITORY / "docs" / "images", metavar="DIR", help="docs/images")
-    options = parser.parse_args()
-    options.out.mkdir(parents=True, exist_ok=True)
+def main(out: Path = REPOSITORY / "docs" / "images") -> None:
+    out.mkdir(parents=True, exist_ok=True)
     os.environ["TZ"] = f"<here>{time.gmtime().tm_hour - HOUR:+d}"  # where it is that hour now: at night little happens
     time.tzset()
-    with scratch_directory() as name, sync_playwright() as playwright:
-        home = name
+    with scratch_directory() as home, sync_playwright() as playwright:
         write_home(home, time.time())
         browser = launched(playwright)
-        picture_prompt(browser, told(home), options.out / PROMPT)
-        print(options.out / PROMPT)
+        picture_prompt(browser, told(home), out / PROMPT)
+        print(out / PROMPT)
         with served(home) as link:
             for file, (path, theme) in PICTURES.items():
-                take(browser, link, path, theme, options.out / file)
-                print(options.out / file)
+                take(browser, link, path, theme, out / file)
+                print(out / file)
         browser.close()
 
 
@@ -113,4 +109,4 @@ def take(browser: Browser, link: str, path: str, theme: str, file: Path) -> None
 
 
 if __name__ == "__main__":
-    main()
+    run(main)

@@ -6,7 +6,6 @@ conversation has to be archived, kept exactly once with what was recorded first,
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import random
@@ -29,6 +28,7 @@ from session_memory.store.values import Filter
 from session_memory.system.files import write_atomically
 from tests.stored import Stored, talk
 
+from .command import run
 from .scratch import scratch_directory
 
 if TYPE_CHECKING:
@@ -71,19 +71,15 @@ class Slow:
         return MemoryResult((Memory("episode", token, entries[0].text),))
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser("python -m bench.queue", description=__doc__)
-    parser.add_argument("--kills", type=int, default=2000, metavar="N", help="how many processes are killed (2000)")
-    parser.add_argument("--seed", type=int, default=7, metavar="N", help="of the random moments (7)")
-    options = parser.parse_args()
+def main(kills: int = 2000, seed: int = 7) -> int:
     with scratch_directory() as name:
-        outcome = run(name, options.kills, options.seed)
+        outcome = play(name, kills, seed)
     print(f"{outcome.kills} kills, {outcome.conversations} conversations, {outcome.calls} calls to the strategy")
     print("\n".join(outcome.problems) or "every conversation archived, kept once, never processed again afterwards")
     return 1 if outcome.problems else 0
 
 
-def run(root: Path, kills: int, seed: int) -> Outcome:
+def play(root: Path, kills: int, seed: int) -> Outcome:
     """Kills so many processes, adding conversations all the while; then lets one come to its end."""
     chance = random.Random(seed)
     path, log, kept = str(root / "store.db"), str(root / "log.jsonl"), root / "kept"
@@ -201,4 +197,4 @@ def _append(path: str, value: dict[str, object]) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run(main)

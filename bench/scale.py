@@ -5,11 +5,11 @@ on the machine counts little. Refresh: what a command does before it answers, in
 new and with one megabyte appended to the largest file. Search: for two terms, drawn as they occur in the texts. All of
 it grows no faster than the work: a megabyte costs at most 1.5 times as much in the largest store as in the smallest,
 and a refresh with nothing new in 20,000 files at most 8 times a bare start of Python.
+`--files 0` leaves these out; `--directory DIR` is where there is room for transcripts and store.
 """
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import resource
@@ -29,16 +29,14 @@ from session_memory.store.refresh import open_store, refresh
 from session_memory.store.sqlite.engine import SqliteStore
 from session_memory.store.values import Filter
 
-from .chart import Line, as_svg
+from .command import run
 from .corpus import MEGABYTE, Texts
 from .scratch import scratch_directory
 from .search import words_and_common
 from .sources import Source, generated, with_ids_of_its_own
 from .stopwatch import peak_memory
 
-SIZES = "100,1000,4000"
 FILE_MEGABYTES = (1, 1, 2, 2, 3, 3, 4, 4, 6, 6, 8, 8, 12, 16, 24)  # of the transcripts that are copied: 100 together
-FILES = 20_000
 FILE_BYTES = 4096
 QUERIES = 200
 RUNS = 7
@@ -73,32 +71,23 @@ HEADINGS = (
 )  # fmt: skip
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser("python -m bench.scale", description=__doc__)
-    parser.add_argument("--sizes", default=SIZES, metavar="MB,MB", help=f"megabytes of transcripts ({SIZES})")
-    parser.add_argument("--files", type=int, default=FILES, metavar="N", help=f"many small files; 0 for none ({FILES})")
-    parser.add_argument("--svg", type=Path, metavar="FILE", help="draw cost against size")
-    parser.add_argument("--directory", type=Path, help="where there is room for transcripts and store")
-    options = parser.parse_args()
-    sizes = sorted(int(size) for size in options.sizes.split(","))
-    with scratch_directory(options.directory) as name:
+def main(sizes: str = "100,1000,4000", files: int = 20_000, directory: Path | None = None) -> None:
+    with scratch_directory(directory) as name:
         source = generated(SEED)
         megabyte = source(name / "megabyte", MEGABYTE, time.time())
         copies = copied_transcripts(source, name)
         home = name / "home"
         costs = []
         print("| " + " | ".join(HEADINGS) + " |\n|" + "---|" * len(HEADINGS), flush=True)
-        for size in sizes:
+        for size in sorted(map(int, sizes.split(","))):
             fill(home, size, copies)
             costs.append(measured(home, megabyte))
             print("| " + " | ".join(cells(costs[-1])) + " |", flush=True)
         first, last = costs[0], costs[-1]
         times = per_megabyte(last) / per_megabyte(first)
         print(f"\nA megabyte in the largest store: {times:.2f} x of one in the smallest (limit {IMPORT_LIMIT})")
-        if options.files:
-            print(many_files(source, name / "many", options.files))
-    if options.svg:
-        options.svg.write_text(chart(costs))
+        if files:
+            print(many_files(source, name / "many", files))
 
 
 def copied_transcripts(source: Source, root: Path) -> Iterator[bytes]:
@@ -232,19 +221,6 @@ def cells(cost: Cost) -> list[str]:
     ]
 
 
-def chart(costs: list[Cost]) -> str:
-    """An SVG of what things cost, as multiples of what they cost in the smallest store."""
-    parts: dict[str, Callable[[Cost], float]] = {
-        "import of a megabyte": per_megabyte,
-        "one megabyte appended": lambda cost: cost.appended,
-        "refresh, nothing new": lambda cost: cost.refresh,
-        "search, p95": lambda cost: cost.search_p95,
-        "database, per megabyte": lambda cost: cost.database_bytes / cost.megabytes,
-    }
-    lines = [Line(title, [(cost.megabytes, of(cost) / of(costs[0])) for cost in costs]) for title, of in parts.items()]
-    return as_svg("Cost against size: multiples of the smallest store's", "MB of transcripts", lines)
-
-
 def processor_seconds() -> float:
     """What this process and those that it has waited for have taken."""
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -263,4 +239,4 @@ def fail(text: str) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run(main)

@@ -13,7 +13,7 @@ _WAIT_SECONDS = 60.0
 
 
 @contextmanager
-def scratch_directory(parent: str | None = None) -> Iterator[Path]:
+def scratch_directory(parent: Path | None = None) -> Iterator[Path]:
     """Make a directory and remove it afterwards, once the upkeep that a hook started in it writes no more."""
     place = Path(tempfile.mkdtemp(prefix="session-memory-bench-", dir=parent))
     try:

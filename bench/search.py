@@ -7,12 +7,11 @@ one of 200 entries. Each query is run three times, and the median counts: other 
 In a fresh process: `session-memory search` for two terms, drawn likewise, in what was taken in of a gigabyte of
 invented transcripts, against a bare interpreter start, and against ripgrep (`grep -r` where there is none), which
 prints the lines of the files that have either; printing them is most of what it does, so another row tells what it
-takes just to count them.
+takes just to count them. `--megabytes 0` leaves these out.
 """
 
 from __future__ import annotations
 
-import argparse
 import re
 import shutil
 import sys
@@ -31,6 +30,7 @@ from session_memory.store.sqlite.engine import SqliteStore
 from session_memory.store.sqlite.search_index import KnownTables, SqliteSearchIndex
 from session_memory.store.values import Batch, FileState, Filter, NewEntry
 
+from .command import run
 from .corpus import Texts
 from .report import Row, as_table
 from .scenes import REPOSITORY
@@ -50,18 +50,12 @@ HOUR = 3_600_000
 FRESH_QUERIES = 5
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser("python -m bench.search", description=__doc__)
-    parser.add_argument("--entries", type=int, default=1_000_000, metavar="N", help="entries in the store (1,000,000)")
-    parser.add_argument("--megabytes", type=int, default=1000, metavar="N", help="of transcripts; 0 for none (1000)")
-    parser.add_argument("--queries", type=int, default=400, metavar="N", help="queries of each kind (400)")
-    parser.add_argument("--runs", type=int, default=15, metavar="N", help="how often processes are run (15)")
-    options = parser.parse_args()
+def main(entries: int = 1_000_000, megabytes: int = 1000, queries: int = 400, runs: int = 15) -> None:
     with scratch_directory() as name:
-        inside_a_process(name, options.entries, options.queries)
-        if options.megabytes:
+        inside_a_process(name, entries, queries)
+        if megabytes:
             print()
-            print(as_table(fresh_process(name, options.megabytes, options.runs), options.runs))
+            print(as_table(fresh_process(name, megabytes, runs), runs))
 
 
 def inside_a_process(root: Path, number: int, queries: int) -> None:
@@ -188,7 +182,7 @@ def _compared(
     stopwatch: Stopwatch, commands: list[Command], others: list[Command], runs: int, check: Callable[[bytes], None]
 ) -> tuple[float, float]:
     """The median seconds of commands, and of the others that they are run in turn with."""
-    pairs = [stopwatch.compare(command, other, runs, lambda: None, check) for command, other in zip(commands, others)]
+    pairs = [stopwatch.compare(command, other, runs, check=check) for command, other in zip(commands, others)]
     return median([own.seconds for own, _ in pairs]), median([other.seconds for _, other in pairs])
 
 
@@ -203,4 +197,4 @@ def _expect_output(stdout: bytes) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run(main)

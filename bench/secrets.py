@@ -1,8 +1,10 @@
-"""`python -m bench.secrets`: how fast redaction is, what it finds of made-up secrets and in transcripts."""
+"""`python -m bench.secrets`: how fast redaction is, what it finds of made-up secrets and in transcripts.
+
+Each sample is made `--seeds N` times; `--show` lists what is found in transcripts, but its middle.
+"""
 
 from __future__ import annotations
 
-import argparse
 import json
 import sys
 import time
@@ -14,6 +16,8 @@ from typing import Any
 from session_memory.text.secrets import find_secrets, redact
 from tests.text_scene import samples
 
+from .command import run
+
 ROOT = Path(__file__).resolve().parents[1]
 TRANSCRIPTS = ROOT.parent / "shared" / "transcripts"
 SURROUNDINGS = ("see {} here.", '"text": "{}"', "a\n{}\nb", "`{}`", "({})")
@@ -21,24 +25,15 @@ SIZES = ((0, 200), (200, 1_000), (1_000, 4_000), (4_000, 20_000), (20_000, sys.m
 RUNS = 5
 
 
-def main() -> int:
-    options = _options()
-    print("recall\n" + "\n".join(_recall(options.seeds)))
-    if options.transcripts.is_dir():
-        texts = [text for path in sorted(options.transcripts.rglob("*.jsonl")) for text in _records(path)]
+def main(transcripts: Path = TRANSCRIPTS, seeds: int = 20, show: bool = False) -> int:
+    print("recall\n" + "\n".join(_recall(seeds)))
+    if transcripts.is_dir():
+        texts = [text for path in sorted(transcripts.rglob("*.jsonl")) for text in _records(path)]
         print("\nspeed, texts of so many characters\n" + "\n".join(_speed(texts)))
-        print("\nfound in the transcripts\n" + "\n".join(_finds(texts, options.show)))
+        print("\nfound in the transcripts\n" + "\n".join(_finds(texts, show)))
     else:
-        print(f"no transcripts in {options.transcripts}: give some with --transcripts", file=sys.stderr)
+        print(f"no transcripts in {transcripts}: give some with --transcripts", file=sys.stderr)
     return 0
-
-
-def _options() -> argparse.Namespace:
-    parser = argparse.ArgumentParser("python -m bench.secrets", description=__doc__)
-    parser.add_argument("--transcripts", type=Path, metavar="DIR", default=TRANSCRIPTS, help="JSONL files")
-    parser.add_argument("--seeds", type=int, metavar="N", default=20, help="make every sample N times (20)")
-    parser.add_argument("--show", action="store_true", help="list what is found, but its middle")
-    return parser.parse_args()
 
 
 def _records(path: Path) -> Iterator[str]:
@@ -115,4 +110,4 @@ def _masked(secret: str) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run(main)

@@ -76,8 +76,8 @@ class Stopwatch:
         command: Command,
         reference: Command,
         runs: int,
-        before: Callable[[], None],
-        check: Callable[[bytes], None],
+        before: Callable[[], None] = lambda: None,
+        check: Callable[[bytes], None] = lambda stdout: None,
     ) -> tuple[Typical, Typical]:
         """The medians of `command` and `reference`, run in turn, so that the machine's moods meet both alike.
 

@@ -3,13 +3,12 @@
 Invented entries are written into a store and pushed to a real server, which is started for this, or is the one that
 SESSION_MEMORY_TEST_POSTGRES names. Then the same queries are put to both, in turn: how long each takes, and whether the
 first ten hits are the same, and the first of them. `--grow N`: then the server makes N times as much of what was
-pushed, and the queries are put to that. `--kills N`: instead, three machines push at once while each is killed again
-and again, connections are cut and the server crashes; in the end everything has to be there, once.
+pushed, up to 200, and the queries are put to that. `--kills N`: instead, three machines push at once while each is
+killed again and again, connections are cut and the server crashes; in the end everything has to be there, once.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import signal
 import sys
@@ -34,6 +33,7 @@ from session_memory.store.team_push import SharedAs, push_new
 from session_memory.store.values import Filter, Hit
 from tests.postgres_server import EACH_ITEM, PostgresServer, running_server
 
+from .command import run
 from .corpus import Texts
 from .scratch import scratch_directory
 from .search import ENTRIES_A_FILE, SEED, batch_of, words_and_common
@@ -56,22 +56,14 @@ KILLED_ITEMS = 200  # in a batch of those that are killed, so that a kill finds 
 KILLED_SECONDS = 0.3  # at most, after a process has connected
 
 
-def main() -> int:
-    """Returns the exit code: 1 where something was lost or doubled, or answers differ too often."""
-    parser = argparse.ArgumentParser("python -m bench.team", description=__doc__)
-    parser.add_argument("--entries", type=int, default=1_000_000, metavar="N", help="entries in the store (1,000,000)")
-    parser.add_argument("--queries", type=int, default=1000, metavar="N", help="queries put to both (1000)")
-    parser.add_argument("--grow", type=int, default=1, metavar="N", help="then ask N times as many entries, up to 200")
-    parser.add_argument("--kills", type=int, default=0, metavar="N", help="kill pushing machines N times instead")
-    options = parser.parse_args()
+def main(entries: int = 1_000_000, queries: int = 1000, grow: int = 1, kills: int = 0) -> int:
+    """Return the exit code: 1 if something was lost or doubled, or answers differ too often."""
     with scratch_directory() as name, running_server(is_durable=True) as server:
         if isinstance(server, str):
             print(f"bench: {server}", file=sys.stderr)
             return 1
         url = server.url_of(server.database, "ann")
-        if options.kills:
-            return _kill(server, url, name, options.kills)
-        return _compare(server, url, name, options.entries, options.queries, options.grow)
+        return _kill(server, url, name, kills) if kills else _compare(server, url, name, entries, queries, grow)
 
 
 def _compare(server: PostgresServer, url: str, root: Path, entries: int, queries: int, times: int) -> int:
@@ -284,4 +276,4 @@ def _sizes(server: PostgresServer) -> list[tuple[str, int]]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run(main)

@@ -3,7 +3,6 @@ first and after a folder was added, and asking what a commit has in a repository
 
 from __future__ import annotations
 
-import argparse
 import json
 import shutil
 import subprocess
@@ -16,6 +15,7 @@ from session_memory.system.git_objects import GitObjects
 from session_memory.transcripts.project_folders import keep_project
 
 from .clones import GIT
+from .command import run
 from .scratch import scratch_directory
 
 WORKTREES, FOLDERS, PACKS = 400, 3_000, 2_000
@@ -23,11 +23,8 @@ RUNS = 5
 LIMIT_SECONDS = 0.3
 
 
-def main() -> int:
-    """Return the exit code: 1 if a limit was exceeded and that was to be checked."""
-    parser = argparse.ArgumentParser("python -m bench.worktrees", description=__doc__)
-    parser.add_argument("--check", action="store_true", help="exit with 1 if a limit is exceeded")
-    options = parser.parse_args()
+def main(check: bool = False) -> int:
+    """Return the exit code: 1 if `check` and a limit is exceeded."""
     with scratch_directory() as name:
         home, claude = name.resolve(), runtime("agent-sdk")
         root = repository(home)
@@ -42,7 +39,7 @@ def main() -> int:
         seconds = {what: min(timed(ask, run) for run in range(RUNS)) for what, ask in found.items()}
     for what, took in seconds.items():
         print(f"{what:15} {took:.3f} s of {LIMIT_SECONDS}")
-    return 1 if options.check and max(seconds.values()) > LIMIT_SECONDS else 0
+    return 1 if check and max(seconds.values()) > LIMIT_SECONDS else 0
 
 
 def timed(ask: Callable[[int], object], run: int) -> float:
@@ -86,4 +83,4 @@ def folders(home: Path, root: Path, claude: Runtime) -> None:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    run(main)

@@ -1,15 +1,15 @@
 """`python -m bench.extraction`: precision and recall of what is kept of conversations without a model, by kind.
 
 Exits with 1 where the precision of a kind is below what is aimed at, or something rejected came back as anything else.
+`--faults` also prints what is wrong, and what is missing.
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from ..command import run
 from . import real
 from .excerpts import SETS, Judged, judge, read
 from .rejections import PLANTED, came_back, kept
@@ -18,25 +18,21 @@ from .scores import is_good, scores, scores_of, table
 TRANSCRIPTS = Path(__file__).parents[3] / "shared" / "transcripts"
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser("python -m bench.extraction", description=__doc__)
-    parser.add_argument("--faults", action="store_true", help="also print what is wrong, and what is missing")
-    parser.add_argument("--transcripts", type=Path, default=TRANSCRIPTS, metavar="DIR", help="real ones, with labels")
-    options = parser.parse_args()
+def main(faults: bool = False, transcripts: Path = TRANSCRIPTS) -> int:
     passed = True
     for path in SETS:
         judged = [judge(one) for one in read(path)]
         found = scores(judged)
         passed = passed and is_good(found)
         print(f"{path.stem}: {len(judged)} excerpts\n{table(found)}\n")
-        if options.faults:
+        if faults:
             _show_faults(judged)
-    if options.transcripts.is_dir():
-        *counts, faults = real.judged(options.transcripts)
+    if transcripts.is_dir():
+        *counts, wrong_ones = real.judged(transcripts)
         found = scores_of(*counts)
         passed = passed and is_good(found)
         print(f"real transcripts\n{table(found)}\n")
-        print("".join([f"  wrong    {fault}\n" for fault in faults]) if options.faults else "", end="")
+        print("".join([f"  wrong    {fault}\n" for fault in wrong_ones]) if faults else "", end="")
     wrong = came_back()
     print(f"rejected: of {PLANTED} planted {kept()} kept as that, {len(wrong)} came back as something else")
     print("".join([f"  {line}\n" for line in wrong]), end="")
@@ -52,4 +48,4 @@ def _show_faults(judged: Iterable[Judged]) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run(main)

@@ -4,15 +4,16 @@ none; and what it costs the prompt hook to look.
 Each set of labelled prompts is asked with the memories of both. What users typed in real transcripts is about none of
 them, whatever project it is asked in. The cost is that of a prompt where nothing else is new, with 5,000 memories,
 less that of the same prompt with none, in starts of a bare interpreter. Exits with 1 where any is not what is aimed at.
+`--faults` also prints which prompts got something else, `--runs 0` leaves out the cost, `--cpu` counts the time of the
+processor, for a machine that is busy.
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from ..command import run
 from ..scratch import scratch_directory
 from .cost import MEMORIES, MOST, added_by_memories
 from .prompts import ABOUT, OTHER_FORMS, SETS, UNRELATED, Answer, ask, read
@@ -20,29 +21,20 @@ from .real import prompts_of
 
 TRANSCRIPTS = Path(__file__).parents[3] / "shared" / "transcripts"
 LEAST_RIGHT, LEAST_SILENT = 0.70, 0.99
-RUNS = 60
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser("python -m bench.prompt_memories", description=__doc__)
-    parser.add_argument("--faults", action="store_true", help="also print which prompts got something else")
-    parser.add_argument("--transcripts", type=Path, default=TRANSCRIPTS, metavar="DIR", help="real ones")
-    parser.add_argument(
-        "--runs", type=int, default=RUNS, metavar="N", help=f"how often the hook is run; 0: not ({RUNS})"
-    )
-    parser.add_argument("--cpu", action="store_true", help="count the processor's time: for a machine that is busy")
-    options = parser.parse_args()
+def main(faults: bool = False, transcripts: Path = TRANSCRIPTS, runs: int = 60, cpu: bool = False) -> int:
     sets = {path.stem: read(path) for path in SETS}
     memories = [memory for found, _ in sets.values() for memory in found]
     passed = True
     with scratch_directory() as name:
         for title, (_, prompts) in sets.items():
-            passed &= _show(title, ask(memories, prompts, name), with_faults=options.faults)
-        real = prompts_of(options.transcripts, {memory.origins[0][5] for memory in memories})
+            passed &= _show(title, ask(memories, prompts, name), with_faults=faults)
+        real = prompts_of(transcripts, {memory.origins[0][5] for memory in memories})
         if real:
-            passed &= _show("real transcripts", ask(memories, real, name), with_faults=options.faults)
-    if options.runs:
-        for title, added in added_by_memories(memories, options.runs, of_processor=options.cpu).items():
+            passed &= _show("real transcripts", ask(memories, real, name), with_faults=faults)
+    if runs:
+        for title, added in added_by_memories(memories, runs, of_processor=cpu).items():
             passed &= added <= MOST
             print(f"a prompt {title}, {MEMORIES:,} memories: {added:+.2f} x (at most +{MOST} x)")
     return 0 if passed else 1
@@ -73,4 +65,4 @@ def _show(title: str, answers: Sequence[Answer], *, with_faults: bool) -> bool:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run(main)

@@ -64,8 +64,8 @@ def _measure(
         before()
         if prompt != long and (b"Remembered" in stopwatch.run(own.hook()).stdout) != (prompt == _ABOUT):
             raise CommandError(f"the hook tells the wrong thing with {prompt!r}")
-        slower, quicker = stopwatch.compare(own.hook(), without.hook(), runs, before, lambda stdout: None)
-        _, bare = stopwatch.compare(own.hook(), own.bare(), runs, before, lambda stdout: None)
+        slower, quicker = stopwatch.compare(own.hook(), without.hook(), runs, before)
+        _, bare = stopwatch.compare(own.hook(), own.bare(), runs, before)
         added[title] = (slower.seconds - quicker.seconds) / bare.seconds
     own.check_log()
     return added

@@ -8,12 +8,12 @@ is the share of all such sessions that are among the first ten.
 
 Each set is also asked of plain FTS5: `bm25()` of messages and tool uses, and of whole sessions, as shares of the best,
 added. And ours is asked for sentences of the sessions, verbatim, each of which is in one of them only. With `--team`
-everything is pushed to a real server, as in `bench.team`, and asked of a team's store too.
+everything is pushed to a real server, as in `bench.team`, and asked of a team's store too. With `--missed` the
+questions are printed that are not among the first five.
 """
 
 from __future__ import annotations
 
-import argparse
 import re
 import sys
 import time
@@ -35,6 +35,7 @@ from session_memory.store.team_push import push_new
 from session_memory.store.values import Filter
 from tests.postgres_server import running_server
 
+from ..command import run
 from ..scratch import scratch_directory
 from ..team import SHARED
 from .checkpoints import Checkpoints
@@ -63,27 +64,19 @@ class Answer(NamedTuple):
         return len(self.question.evidence & set(self.found[: DEPTHS[-1]])) / len(self.question.evidence)
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser("python -m bench.recall", description=__doc__)
-    parser.add_argument("files", nargs="*", type=Path, metavar="FILE", help="sets (those in bench/recall)")
-    parser.add_argument(
-        "--checkpoints", nargs="+", default=[], type=Path, metavar="REPOSITORY", help="repositories with checkpoints"
-    )
-    parser.add_argument("--team", action="store_true", help="also ask a team's store")
-    parser.add_argument("--missed", action="store_true", help="also print the questions not among the first five")
-    options = parser.parse_args()
-    files = options.files or ([] if options.checkpoints else OWN_SETS)
+def main(*files: Path, checkpoints: list[Path] = [], team: bool = False, missed: bool = False) -> int:  # noqa: B006
+    given = files or ([] if checkpoints else OWN_SETS)
     headings = "  ".join(f"R@{depth:<4}" for depth in DEPTHS)
     print(f"{'':26} {'questions':>9}   {headings}  all @10  ms/query")
     try:
-        with running_server() if options.team else nullcontext() as server:
+        with running_server() if team else nullcontext() as server:
             if isinstance(server, str):
                 raise OSError(server)
             url = server.url_of(server.database, "ann") if server else ""
-            for path in files:
-                _print_rows(path.stem, read_set(path), options.missed, url)
-            for path in options.checkpoints:
-                _print_rows("/".join(path.resolve().parts[-2:]), [Checkpoints(path)], options.missed, url)
+            for path in given:
+                _print_rows(path.stem, read_set(path), missed, url)
+            for path in checkpoints:
+                _print_rows("/".join(path.resolve().parts[-2:]), [Checkpoints(path)], missed, url)
     except (SetError, OSError) as error:
         print(f"bench: {error}", file=sys.stderr)
         return 1
@@ -224,4 +217,4 @@ def _row(title: str, answers: list[Answer]) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    run(main)

@@ -9,13 +9,13 @@ import sys
 import apsw
 import pytest
 
-from bench.crashes import check, faults, ingest, kills
+from bench.crashes import check, faults, ingest, kill
 from bench.histories import Histories
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="kills processes that it forks")
 def test_nothing_is_lost_or_doubled_when_ingestions_are_killed():
-    assert kills(150, seed=sys.maxsize) > 20
+    assert kill(150, seed=sys.maxsize) > 20
 
 
 def test_nothing_is_lost_or_doubled_when_a_write_a_sync_or_an_open_fails():

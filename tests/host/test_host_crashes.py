@@ -109,7 +109,7 @@ def test_the_books_agree_after_three_kills() -> None:
     with Echo(lambda: dice.choice(bench.THINKING_SECONDS)) as api:
         machine = HostMachine(api)
         try:
-            books = bench.run(machine, 3, 5, 3, dice, lives_seconds=(1.5, 4.0))
+            books = bench.play(machine, 3, 5, 3, dice, lives_seconds=(1.5, 4.0))
         finally:
             machine.close()
     assert {name: found for name, found in books.problems.items() if found} == {}

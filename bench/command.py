@@ -1,0 +1,40 @@
+"""Runs a benchmark from the command line: the arguments of its `main` are the options, its docstring is the help."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from argparse import ArgumentParser, RawDescriptionHelpFormatter
+from collections.abc import Callable
+from typing import NoReturn, get_args, get_origin, get_type_hints
+
+
+def run(main: Callable[..., int | None]) -> NoReturn:
+    """Run a benchmark with the options of this process, and exit with what it returns."""
+    given = vars(parser_of(main).parse_args())
+    plain = [one for one in inspect.signature(main).parameters.values() if one.kind is one.VAR_POSITIONAL]
+    sys.exit(main(*[value for one in plain for value in given.pop(one.name)], **given))
+
+
+def parser_of(main: Callable[..., object]) -> ArgumentParser:
+    """Return the parser of a benchmark's options. One of the type bool is a flag, a list takes several values; an
+    argument without a default stands alone."""
+    parser = ArgumentParser(
+        description=sys.modules[main.__module__].__doc__, formatter_class=RawDescriptionHelpFormatter
+    )
+    hints = get_type_hints(main)
+    for name, one in inspect.signature(main).parameters.items():
+        option = f"--{name.replace('_', '-')}"
+        kinds = [kind for kind in get_args(hints[name]) if kind is not type(None)] or [hints[name]]
+        if one.kind is one.VAR_POSITIONAL:
+            parser.add_argument(name, nargs="*", type=kinds[0])
+        elif one.default is one.empty:
+            parser.add_argument(name, type=kinds[0])
+        elif kinds[0] is bool:
+            parser.add_argument(option, action="store_true")
+        elif get_origin(hints[name]) is list:
+            parser.add_argument(option, nargs="+", type=kinds[0], default=[])
+        else:
+            note = f"({one.default:,})" if isinstance(one.default, int) else f"({one.default})" if one.default else ""
+            parser.add_argument(option, type=kinds[0], default=one.default, help=note)
+    return parser
