@@ -8,60 +8,11 @@ from pathlib import Path
 from shlex import quote
 
 from .clones import Actor, unique
-from .shared_clones import KINDS, Change, History, Truth
+from .shared_clones import COMMANDS, KINDS, Change, History, Truth
 
 FILES = ("src/app.py", "src/größe 1.py", "docs/a guide.md", "Makefile", "src/ui/main.ts", "notebooks/Übung.ipynb")
 LINK = "lib"  # a link to src
 HIDDEN = "edited where it does not show"
-
-# Edits of {name} by a command line, which show. {text} is a line that is in no file yet.
-SHOWN = (
-    "cd {directory} && echo '{text}' >> {base}",
-    "(cd {directory}; echo '{text}' >> {base}); git status --short >/dev/null",
-    "true && sed -i '$ a {text}' {name} && true",
-    "cat > {name} <<'END'\nif a > b.txt; then {text}\nrm Makefile; git stash\nEND",
-    "cat >> {name} <<-END\n\tgit reset --hard > Makefile\n\t{text}\n\tEND",
-    "echo 'a > b {text}' | tee -a {name} > /dev/null; false",
-    "for i in 1; do echo '{text}' >> {name}; done",
-    "cp {name} {name}.old && echo '{text}' >> {name} && rm {name}.old",
-    "echo '{text}' > {name}.new && mv -f {name}.new {name}",
-    "rm -f {name}",
-    "mkdir -p out && mv {name} out/ && echo '{text}' >> out/{base} && mv out/{base} {name}",
-    "bash -c \"echo '{text}' >> {name}\"",
-    "FOO=1 env LANG=C tee {name} <<< '{text}' > /dev/null",
-    "git rev-parse HEAD 2>&1 >/dev/null; printf '%s\\n' '{text}' >{name}",
-)
-# The same where nobody can see it: what is told of these is not false, but it need not be told.
-UNSEEN = (
-    "python3 -c \"open('{plain}', 'a').write('{text}')\"",
-    "F={name}; echo '{text}' >> \"$F\"",
-    "grep -q nothing {name} || echo '{text}' >> {name}",
-    "cp {name} copy.tmp; mv copy.tmp {name}",
-    "mv {directory} {directory}.away && mv {directory}.away {directory}",
-    "cp -r {directory} copy && rm -rf copy",
-)
-# What looks like one, but is none: it does not run, or not on this file.
-NONE = (
-    "false && echo '{text}' > {name}; true",
-    "echo 'echo > {name}'",
-    "cat <<'END'\necho '{text}' > {name}\nEND",
-    "sed -n 's/a/b/p' {name} > /dev/null",
-    "diff {name} {name} 2>/dev/null 1>&2",
-    "mkdir -p out && cp {name} out/ && rm -r out",
-)
-GIT = (
-    "git commit -q --amend -a --no-edit", "git commit -qam all", "git add -A; git commit -qm 'a > b; all'",
-    "git -C {up} commit -qam all", "git stash -q && git stash pop -q", "git stash -q", "git stash pop -q",
-    "git stash -q -u -m 'for later'", "git switch -q -", "git checkout -q --detach", "git checkout -q main",
-    "git checkout -q -b topic-{number}", "git rebase -q main || git rebase --abort", "git restore {name}",
-    "git merge -q --no-edit main", "git reset -q --soft HEAD~1", "git reset -q --hard HEAD",
-    "git reset -q --hard HEAD~1",
-    "git worktree add -q {up}/../wt-{number} && git worktree remove --force {up}/../wt-{number}",
-    "git checkout -q HEAD -- {name}", "git add {name} && false && git commit -qm never", "false && git reset -q --hard",
-    "git commit -qm one -- {name}", "git diff --stat; git log -1 | cat", "git stash list; git clean -nd",
-    "git clean -fdq", "git commit -q --allow-empty -m nothing", "git cherry-pick -n main; git status",
-    "git repack -q -a -d",
-)  # fmt: skip
 
 
 class HardHistory(History):
@@ -102,15 +53,15 @@ class HardHistory(History):
         elif kind < 0.70:
             self.shell_edit(truth, name)
         elif kind < 0.74:
-            self._command(truth, name, chance.choice(UNSEEN), HIDDEN)
+            self._command(truth, name, chance.choice(COMMANDS["unseen"]), HIDDEN)
         elif kind < 0.77:
-            self._command(truth, name, chance.choice(NONE), HIDDEN)
+            self._command(truth, name, chance.choice(COMMANDS["none"]), HIDDEN)
         else:
-            self.git(truth, self._line(truth, name, chance.choice(GIT)))
+            self.git(truth, self._line(truth, name, chance.choice(COMMANDS["hard git"])))
 
     def shell_edit(self, truth: Truth, name: str) -> None:
         """An edit by a command that shows."""
-        self._command(truth, name, self.chance.choice(SHOWN), KINDS[1])
+        self._command(truth, name, self.chance.choice(COMMANDS["shown"]), KINDS[1])
 
     def canonical(self, name: str) -> str:
         """A file by the name that it has in `files`."""

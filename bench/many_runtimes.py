@@ -6,8 +6,8 @@ from pathlib import Path
 
 from session_memory.runtimes import runtime
 
-from .corpus import FORMATS, Author, Texts
-from .mirrored import LONG_AGO_SECONDS, OpenCodeDatabase, write_chat
+from .corpus import FORMATS, Author, Texts, write_chat
+from .opencode import LONG_AGO_SECONDS, LargeDatabase
 from .scenes import MEGABYTE, SEED, Scene
 from .sources import Source, generated_for
 from .stopwatch import Command
@@ -50,9 +50,9 @@ class ManyRuntimes(Scene):
         """Brings the mirrors up to date: a prompt makes none of what is long."""
         return [self._command("-I", "-S", "-c", BRING_MIRRORS, str(self._app), *MIRRORED)]
 
-    def _open_code(self) -> OpenCodeDatabase:
+    def _open_code(self) -> LargeDatabase:
         data_dir = runtime("opencode").config_dir({"HOME": str(self.root)})
-        return OpenCodeDatabase(Path(data_dir), str(self.agent_dir))
+        return LargeDatabase(Path(data_dir), str(self.agent_dir))
 
     def _author(self, seed: str, size: int, end: float) -> Author:
         author = Author(self._texts, f"{SEED}-{seed}", "alpha", size, end)
@@ -71,7 +71,7 @@ class ManyInDatabase(ManyRuntimes):
         """Nothing: what is told of is short, and a mirror of each session of long ago takes upkeep a while."""
         return []
 
-    def _open_code(self) -> OpenCodeDatabase:
+    def _open_code(self) -> LargeDatabase:
         database = super()._open_code()
         author = self._author("old", min(MEGABYTE, self._database_size) // 2, self.ended - LONG_AGO_SECONDS)
         database.fill(author, self._database_size)

@@ -20,7 +20,7 @@ from session_memory.settings.program import ProgramPaths
 from session_memory.system.files import is_locked
 
 from .corpus import Texts
-from .mirrored import OpenCodeDatabase
+from .opencode import LargeDatabase
 from .sources import Source
 from .stopwatch import Command, CommandError, Stopwatch
 
@@ -49,7 +49,7 @@ class Scene:
     is a transcript of the own session too. `database` is that of OpenCode, if it has sessions.
     """
 
-    database: OpenCodeDatabase | None = None
+    database: LargeDatabase | None = None
 
     def __init__(self, root: Path, app: Path, source: Source, sizes: list[int], *, with_names: bool = False) -> None:
         self.root = root

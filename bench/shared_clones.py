@@ -8,6 +8,8 @@ from pathlib import Path
 from random import Random
 from typing import NamedTuple
 
+import yaml
+
 from session_memory.activity.collisions.facts import ACTIVE_SECONDS
 
 from .clones import FILES, Actor, Clone, git, unique
@@ -17,6 +19,7 @@ ROOM = 2000  # characters: what is told is judged here, not how much of it fits
 KINDS = ("edited by a tool", "edited by a command", "taken by git", "HEAD", "with the later edit")
 COMMIT = 40  # characters
 NAMES = ("main", "discord", "email", "cron")
+COMMANDS: dict[str, list[str]] = yaml.safe_load(Path(__file__).with_name("commands.yaml").read_text())
 
 
 class Change(NamedTuple):
@@ -108,12 +111,7 @@ class History:
         elif kind < 0.87:
             self._switch(f"b{chance.randrange(3)}", truth)
         else:
-            commands = (
-                "git commit -qam all", "git add -A && git commit -qm all", "git stash -q", "git stash -q -u",
-                "git reset -q --hard", f"git checkout -q -- {name}", "git add -A", "git status",
-                f"git add {name} && git commit -qm one", "git clean -fdq", "git log -1",
-            )  # fmt: skip
-            self.git(truth, chance.choice(commands))
+            self.git(truth, chance.choice(COMMANDS["git"]).format(name=name))
 
     def touched(self, truth: Truth, name: str) -> None:
         """A session has seen a file."""
@@ -135,13 +133,10 @@ class History:
         """An edit by a command that shows."""
         text = unique(self.chance).strip()
         directory, _, base = name.rpartition("/")
-        commands = (
-            f"sed -i '$ a {text}' {name}", f"echo '{text}' >> {name}", f"cd {directory or '.'} && echo {text} >{base}",
-            f"cat > {name} <<'END'\n{text}\nEND", f"echo {text} | tee -a {name} >/dev/null",
-            f"echo {text} > new.tmp && mv new.tmp {name}", f"perl -pi -e 's/^/{text[:9]}/' {name}",
-        )  # fmt: skip
+        form = self.chance.choice(COMMANDS["edits"])
+        command = form.format(text=text, start=text[:9], name=name, directory=directory or ".", base=base)
         before = self.text(truth, name)
-        truth.actor.bash(self.chance.choice(commands))
+        truth.actor.bash(command)
         if self.text(truth, name) != before:
             self.changed(truth, name, KINDS[1])
         elif before is not None:

@@ -8,15 +8,14 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import NamedTuple
 
-from . import claude, codex, copilot, pi, qwen
-from .author import Author, Record
+from .author import Author
+from .claude import Claude
+from .formats import Codex, Copilot, Format, Gemini, Pi, Qwen
 from .texts import Texts
 
-__all__ = ["FORMATS", "Author", "Format", "Texts", "append_turns", "write_session"]
+__all__ = ["FORMATS", "Author", "Texts", "append_turns", "write_chat", "write_session"]
 
 MEGABYTE = 1 << 20
 TAIL_BYTES = 2 * MEGABYTE  # a transcript's last records surely are among these
@@ -24,21 +23,9 @@ TAIL_BYTES = 2 * MEGABYTE  # a transcript's last records surely are among these
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), check_circular=False).encode
 
 
-class Format(NamedTuple):
-    """How a runtime's records are made, continued and told apart."""
-
-    records: Callable[[Author], Iterator[Record]]
-    take_up: Callable[[Author, Record], bool]
-    kind: Callable[[Record], str]
-
-
-FORMATS = {
-    "agent-sdk": Format(claude.records, claude.take_up, claude.kind),
-    "pi": Format(pi.records, pi.take_up, pi.kind),
-    "codex": Format(codex.records, codex.take_up, codex.kind),
-    "qwen": Format(qwen.records, qwen.take_up, qwen.kind),
-    "copilot": Format(copilot.records, copilot.take_up, copilot.kind),
-}
+FORMATS: dict[str, Format] = {
+    "agent-sdk": Claude(), "pi": Pi(), "codex": Codex(), "qwen": Qwen(), "copilot": Copilot()
+}  # fmt: skip
 
 
 def write_session(path: Path, author: Author, format: str = "agent-sdk") -> Counter[str]:
@@ -54,6 +41,17 @@ def append_turns(path: Path, author: Author, format: str = "agent-sdk") -> Count
         lines = file.read().split(b"\n")[1:-1]
     any(FORMATS[format].take_up(author, json.loads(line)) for line in reversed(lines))
     return _write(path, "ab", author, FORMATS[format])
+
+
+def write_chat(config_dir: Path, author: Author) -> Path:
+    """Write a chat of Gemini CLI, and beside it what tells its directory: it is in none of FORMATS, since no transcript
+    of it is read without a mirror."""
+    project = config_dir / "tmp" / Path(author.cwd).name
+    (project / "chats").mkdir(parents=True, exist_ok=True)
+    (project / ".project_root").write_text(author.cwd)
+    path = project / "chats" / f"session-2026-11-22T02-15-{author.session_id[:8]}.jsonl"
+    _write(path, "wb", author, Gemini())
+    return path
 
 
 def _write(path: Path, mode: str, author: Author, format: Format) -> Counter[str]:

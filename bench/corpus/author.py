@@ -46,6 +46,7 @@ class Author:
         self.written = 0
         self.parent_id: str | None = None
         self.is_subagent = False
+        self.turn_id = ""
         self._clock = Clock(self.random, size, end)
         self._language = "chinese" if self.chance(0.08) else "prose"
 

@@ -6,52 +6,46 @@ from base64 import b64encode
 from collections.abc import Iterator
 
 from .author import Author, Record
+from .formats import Format
 from .tools import Call, call
 
 MODEL = "claude-opus-4-5-20251101"
+_SYSTEM: Record = {"type": "system", "level": "info", "isMeta": False}
 
 
-def records(author: Author) -> Iterator[Record]:
-    """The records of a session, or those that follow `author.parent_id`, without end."""
-    if author.parent_id is None and author.chance(0.4):
-        yield {"type": "summary", "summary": author.words(7), "leafUuid": author.uuid()}
-    while True:
-        yield from _turn(author)
+class Claude(Format):
+    def opening(self, author: Author) -> Iterator[Record]:
+        if author.chance(0.4):
+            yield {"type": "summary", "summary": author.words(7), "leafUuid": author.uuid()}
 
+    def take_up(self, author: Author, record: Record) -> bool:
+        if "uuid" not in record:
+            return False
+        author.parent_id, author.session_id, author.cwd = record["uuid"], record["sessionId"], record["cwd"]
+        return True
 
-def take_up(author: Author, record: Record) -> bool:
-    """Lets `author` go on behind `record`; False if nothing can follow it."""
-    if "uuid" not in record:
-        return False
-    author.parent_id, author.session_id, author.cwd = record["uuid"], record["sessionId"], record["cwd"]
-    return True
+    def kind(self, record: Record) -> str:
+        if record["type"] not in ("user", "assistant"):
+            return str(record["type"])
+        content = record["message"]["content"]
+        block = "text" if isinstance(content, str) else content[0]["type"]
+        return f"text of the {record['type']}" if block == "text" else str(block)
 
-
-def kind(record: Record) -> str:
-    """What a record is, for a tally: `tool_result`, `text of the user`, `progress`, ..."""
-    if record["type"] not in ("user", "assistant"):
-        return str(record["type"])
-    content = record["message"]["content"]
-    block = "text" if isinstance(content, str) else content[0]["type"]
-    return f"text of the {record['type']}" if block == "text" else str(block)
-
-
-def _turn(author: Author) -> Iterator[Record]:
-    """A prompt and all that follows until the agent has answered it."""
-    prompt = author.prose(author.spread(150, 1.1, most=8000))
-    yield _file_history_snapshot(author)
-    yield from _prompt(author, prompt)
-    for _ in range(int(author.random.expovariate(1 / 9)) + 1):
-        yield from _step(author)
-        if author.chance(0.02):
-            yield _queued_prompt(author)
-    answer = author.prose(author.spread(735, 0.8, most=9000))
-    yield _assistant(author, author.token("msg_01"), {"type": "text", "text": answer})
-    yield _system(author, subtype="turn_duration", durationMs=author.random.randrange(300_000))
-    if author.chance(0.5):
-        yield {"type": "last-prompt", "lastPrompt": prompt[:200], "sessionId": author.session_id}
-    if author.chance(0.03):
-        yield from _compaction(author)
+    def turn(self, author: Author) -> Iterator[Record]:
+        prompt = author.prose(author.spread(150, 1.1, most=8000))
+        yield _file_history_snapshot(author)
+        yield from _prompt(author, prompt)
+        for _ in range(int(author.random.expovariate(1 / 9)) + 1):
+            yield from _step(author)
+            if author.chance(0.02):
+                yield _queued_prompt(author)
+        answer = author.prose(author.spread(735, 0.8, most=9000))
+        yield _assistant(author, author.token("msg_01"), {"type": "text", "text": answer})
+        yield _linked(author, **_SYSTEM, subtype="turn_duration", durationMs=author.random.randrange(300_000))
+        if author.chance(0.5):
+            yield {"type": "last-prompt", "lastPrompt": prompt[:200], "sessionId": author.session_id}
+        if author.chance(0.03):
+            yield from _compaction(author)
 
 
 def _prompt(author: Author, text: str) -> Iterator[Record]:
@@ -118,52 +112,31 @@ def _tool_result(author: Author, used: Call, use_id: str, asked_by: str | None) 
 def _assistant(author: Author, message_id: str, block: Record) -> Record:
     random = author.random
     usage = {
-        "input_tokens": random.randrange(1, 12),
-        "cache_creation_input_tokens": random.randrange(9_000),
+        "input_tokens": random.randrange(1, 12), "cache_creation_input_tokens": random.randrange(9_000),
         "cache_read_input_tokens": random.randrange(180_000),
         "cache_creation": {"ephemeral_5m_input_tokens": random.randrange(9_000), "ephemeral_1h_input_tokens": 0},
-        "output_tokens": 300,
-        "service_tier": "standard",
-    }
+        "output_tokens": 300, "service_tier": "standard",
+    }  # fmt: skip
     message = {
-        "model": MODEL,
-        "id": message_id,
-        "type": "message",
-        "role": "assistant",
-        "content": [block],
-        "stop_reason": None,
-        "stop_sequence": None,
-        "usage": usage,
-    }
+        "model": MODEL, "id": message_id, "type": "message", "role": "assistant", "content": [block],
+        "stop_reason": None, "stop_sequence": None, "usage": usage,
+    }  # fmt: skip
     return _linked(author, message=message, requestId=author.token("req_011C"), type="assistant")
 
 
 def _queued_prompt(author: Author) -> Record:
-    """What a person typed while the agent was working."""
-    attachment: Record = {
-        "type": "queued_command",
-        "prompt": author.prose(120),
-        "commandMode": "prompt",
-        "origin": {"kind": "human"},
-    }
-    return _linked(author, attachment=attachment, type="attachment")
+    """Return what a person typed while the agent was working."""
+    queued: Record = {"type": "queued_command", "prompt": author.prose(120), "commandMode": "prompt"}
+    return _linked(author, attachment={**queued, "origin": {"kind": "human"}}, type="attachment")
 
 
 def _compaction(author: Author) -> Iterator[Record]:
     metadata = {"trigger": "auto", "preTokens": 155_123}
-    yield _system(author, subtype="compact_boundary", content="Conversation compacted", compactMetadata=metadata)
+    told = {"content": "Conversation compacted", "compactMetadata": metadata}
+    yield _linked(author, **_SYSTEM, subtype="compact_boundary", **told)
     text = "This session is being continued from a previous conversation. " + author.prose(9000)
-    yield _linked(
-        author,
-        type="user",
-        message={"role": "user", "content": text},
-        isVisibleInTranscriptOnly=True,
-        isCompactSummary=True,
-    )
-
-
-def _system(author: Author, **fields: object) -> Record:
-    return _linked(author, type="system", level="info", isMeta=False, **fields)
+    message = {"role": "user", "content": text}
+    yield _linked(author, type="user", message=message, isVisibleInTranscriptOnly=True, isCompactSummary=True)
 
 
 def _file_history_snapshot(author: Author) -> Record:
@@ -180,17 +153,9 @@ def _file_history_snapshot(author: Author) -> Record:
 
 def _linked(author: Author, **fields: object) -> Record:
     """A record in the envelope that user, assistant, system, attachment and progress records share, in its order."""
-    record: Record = {
-        "parentUuid": author.parent_id,
-        "isSidechain": author.is_subagent,
-        "userType": "external",
-        "cwd": author.cwd,
-        "sessionId": author.session_id,
-        "version": "2.1.37",
-        "gitBranch": "main",
-    }
-    record.update(fields)
+    envelope: Record = {
+        "parentUuid": author.parent_id, "isSidechain": author.is_subagent, "userType": "external", "cwd": author.cwd,
+        "sessionId": author.session_id, "version": "2.1.37", "gitBranch": "main",
+    }  # fmt: skip
     author.parent_id = author.uuid()
-    record["uuid"] = author.parent_id
-    record["timestamp"] = author.timestamp()
-    return record
+    return {**envelope, **fields, "uuid": author.parent_id, "timestamp": author.timestamp()}

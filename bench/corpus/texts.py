@@ -2,63 +2,21 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from random import Random
 from string import capwords
+from typing import Any
 
-COMMON_WORDS = """
-the of and to a in is that for it as with on be this are by not from or an have but at which we will can if should then
-add fix test file error function return value class import module session cursor memory index search query database
-write read path line update change because before after call config default option request response server client user
-message token parse stream buffer lock commit branch merge build release version
-"""
+import yaml
+
 VOCABULARY_WORDS = 24_000
 RUNNING_WORDS = 400_000
 HAN_CHARACTERS = 1_200
 HAN_WORDS = 8_000
 FILES = 1_500
 
-# How many lines of a kind there are, and what they look like. Each field is filled anew in each line.
-TEMPLATES: dict[str, tuple[int, tuple[str, ...]]] = {
-    "code": (
-        40_000,
-        (
-            "def {name}(self, {name}: str, {name}=None) -> dict[str, int]:",
-            '    {name} = {name}.get("{name}", {number})',
-            "    return {name}({name}, {name}[{digit}])",
-            '        if {name} is not None and {name} != "{name}":',
-            "    # {words:9}",
-            '            raise ValueError(f"{words:5}: {{{name}!r}}")',
-            "  const {name} = await {name}.{name}({{ {name}: '{name}', {name} }});",
-            '\t"{name}": "{name}",',
-            "",
-            "    }}",
-            "from {name} import {name}, {name}",
-        ),
-    ),
-    "log": (
-        30_000,
-        (
-            "2026-0{digit}-1{digit}T1{digit}:2{digit}:3{digit}.{number:03}Z INFO {name}.{name} {words:6} id=@ID@",
-            "tests/test_{name}.py::test_{name} PASSED [ {digit}0%]",
-            "\x1b[32m✓\x1b[39m {words:5} ({number}ms)",
-            '  File "/home/dev/{file}", line {number}, in {name}',
-            "npm warn deprecated {name}@{digit}.{number}.{digit}: {words:8}",
-            "@ID@  {name}: {words:7}",
-        ),
-    ),
-    "json": (
-        20_000,
-        (
-            '{{"id": {number}, "{name}": "{words:3}", "hash": "@ID@", "ok": true}},',
-            '{{"path": "C:\\\\{name}\\\\{name}", "{name}": null, "size": {number}}},',
-        ),
-    ),
-    "diff": (20_000, ("+    {name} = {name}({name})", "-    {name}({words:2})", " {name}.{name} = '{words:3}'")),
-    "grep": (20_000, ("{file}:{number}:    return {name}.{name}", "{file}:{number}:# {words:7}")),
-    "listing": (15_000, ("-rw-r--r--  1 dev dev {number:8} Jan 1{digit} 10:2{digit} {file}",)),
-    "prose": (9_000, ("{Words:18}.", "{Words:31}.", "{Words:40}:", "{Words:24} `{name}`.", "{Words:55} — {words:6}.")),
-    "chinese": (4_000, ("{han:24}，{han:12}。", "{han:40}。")),
-}
+_KNOWN = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text())
+TEMPLATES: dict[str, dict[str, Any]] = _KNOWN["templates"]
 
 
 class Texts:
@@ -69,8 +27,8 @@ class Texts:
         self.files = fields.files
         self._fields = fields
         self._pools = {
-            kind: "\n".join([fields.random.choice(templates).format_map(fields) for _ in range(count)])
-            for kind, (count, templates) in TEMPLATES.items()
+            kind: "\n".join([fields.random.choice(one["forms"]).format_map(fields) for _ in range(one["lines"])])
+            for kind, one in TEMPLATES.items()
         }
 
     def cut(self, kind: str, length: int, random: Random) -> str:
@@ -138,7 +96,7 @@ class _Words:
 
 def _vocabulary(random: Random) -> list[str]:
     """Distinct words: the common ones, then invented ones of one to four syllables."""
-    words = dict.fromkeys(COMMON_WORDS.split())
+    words = dict.fromkeys(_KNOWN["common words"].split())
     while len(words) < VOCABULARY_WORDS:
         syllables = random.choice((1, 2, 2, 3, 3, 4))
         words["".join([_syllable(random) for _ in range(syllables)])] = None

@@ -16,8 +16,7 @@ from page_scene import ServedPage
 from records import append, exchange
 from store_scene import StoreUser
 
-from bench.corpus import FORMATS, Author, Texts
-from bench.mirrored import write_chat
+from bench.corpus import FORMATS, Author, Texts, write_chat
 from bench.sources import generated_for
 from session_memory.runtimes import all_runtimes, runtime
 
