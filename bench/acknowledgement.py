@@ -33,7 +33,7 @@ FATES = {
 }  # fmt: skip
 LATE_EXCHANGES = 5  # at most, in the update whose record comes late
 _LINE = re.compile(r"^- (s\d)(?: in \S+)? \([^)]*?(\d+) messages\).*last: \"did (\d+)\"$", re.MULTILINE)
-RUNTIMES: dict[str, type[RuntimeSession]] = {"claude-code": ClaudeSession, "pi": PiSession}
+RUNTIMES: dict[str, type[ClaudeSession] | type[PiSession]] = {"claude-code": ClaudeSession, "pi": PiSession}
 
 
 def main(messages: int = 10_000, seed: int = 7, runtime: str = "") -> int:
@@ -75,13 +75,13 @@ def play(runtime: str, messages: int, seed: int) -> Result:
 class Ledger:
     """A user's sessions: `listeners`, of which the last one has the prompts, and speakers, which only say something."""
 
-    def __init__(self, root: Path, kind: type[RuntimeSession], chance: random.Random) -> None:
+    def __init__(self, root: Path, kind: type[ClaudeSession] | type[PiSession], chance: random.Random) -> None:
         self.result = Result()
         self._root = root
         self._chance = chance
         self._speakers = [kind(root) for _ in range(SPEAKERS)]
         self._said = [0] * SPEAKERS  # exchanges
-        self._listeners = [kind(root)]
+        self._listeners: list[RuntimeSession] = [kind(root)]
         self._unheard: list[list[set[int]]] = [[set() for _ in range(SPEAKERS)]]  # by a fork, since it begins later
         self._late: Counter[tuple[int, int]] = Counter()
         self._late_record: Callable[[], None] | None = None

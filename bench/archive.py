@@ -11,7 +11,6 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from statistics import median
@@ -26,6 +25,7 @@ from .report import Row, as_table
 from .scenes import REPOSITORY
 from .scratch import scratch_directory
 from .sources import copied, generated
+from .stopwatch import seconds
 
 RUNS_OF_PEERS = 2
 LIMIT = 2.0  # times the time of decoding: half its rate
@@ -55,8 +55,8 @@ def against_orjson(root: Path, transcript: Path, runs: int) -> Row:
     for number in range(runs):
         source = ArchiveSource(f"session-{number}", str(transcript), runtime("agent-sdk"))
         archive = partial(write_archive, source, str(root / "archives"), ArchiveStyle(), 0.0)
-        archiving.append(_seconds(archive, time.process_time))
-        decoding.append(_seconds(partial(decode, [transcript]), time.process_time))
+        archiving.append(seconds(archive, time.process_time))
+        decoding.append(seconds(partial(decode, [transcript]), time.process_time))
     rate = transcript.stat().st_size / 1e6 / median(archiving)
     return Row(f"archiving {rate:.0f} MB/s", median(archiving), median(decoding), "orjson, every line", LIMIT)
 
@@ -81,18 +81,12 @@ def against_peers(root: Path, transcript: Path) -> list[Row]:
 
 
 def _process_seconds(command: list[str], home: Path, directory: Path) -> float:
-    return median([_seconds(partial(_run, command, home, directory)) for _ in range(RUNS_OF_PEERS)])
+    return median([seconds(partial(_run, command, home, directory)) for _ in range(RUNS_OF_PEERS)])
 
 
 def _run(command: list[str], home: Path, directory: Path) -> None:
     environment = {"HOME": str(home), "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
     subprocess.run(command, cwd=directory, env=environment, check=True, capture_output=True, stdin=subprocess.DEVNULL)
-
-
-def _seconds(work: Callable[[], object], clock: Callable[[], float] = time.perf_counter) -> float:
-    began = clock()
-    work()
-    return clock() - began
 
 
 if __name__ == "__main__":

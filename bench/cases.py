@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from .many_runtimes import ManyInDatabase, ManyRuntimes
-from .scenes import KILOBYTE, MEGABYTE, Buried, Clash, News, Scene, Unsettled
+from .scenes import KILOBYTE, MEGABYTE, Buried, Clash, News, Scene, Tails, Unsettled
 from .sources import Source
 from .stopwatch import Command, CommandError, Stopwatch
 
 MIXED_SIZES = [int(60 * KILOBYTE * 1.1**number) for number in range(50)]  # up to 6 MB, 68 MB in all
 SMALL_SIZES = [30 * KILOBYTE] * 1000
-SKIPPED_BYTES = 62 * MEGABYTE
 LARGE_SIZES = [100 * MEGABYTE] * 10
 DATABASE_BYTES = 1024 * MEGABYTE  # of OpenCode, against one of a megabyte
+
+
+Check = Callable[[bytes], None]
+Change = Callable[[Scene, Stopwatch], Tails]
 
 
 class Stage(NamedTuple):
@@ -33,7 +37,7 @@ class Setup(NamedTuple):
     command: Command
     reference: Command
     before: Callable[[], None]
-    check: Callable[[bytes], None]
+    check: Check
 
 
 class Case(NamedTuple):
@@ -47,24 +51,18 @@ class Case(NamedTuple):
     reference_title: str = "bare"
 
 
-def nothing_new(sizes: list[int], *, with_names: bool = False) -> Callable[[Stage], Setup]:
-    """All sessions were told and stay as they are."""
+def prompt(
+    sizes: list[int], change: Change | None = None, *, expect: Check | None = None, kind: type[Scene] = Scene,
+    run: Callable[[Scene], Command] = Scene.hook, **options: bool,
+) -> Callable[[Stage], Setup]:  # fmt: skip
+    """A hook is run where all sessions were told, and stay as they are or have a `change` since."""
 
     def set_up(stage: Stage) -> Setup:
-        scene = Scene(stage.root, stage.app, stage.source, sizes, with_names=with_names)
-        scene.settle(stage.stopwatch)
-        return Setup(scene.hook(), scene.bare(), lambda: None, _expect_silence)
-
-    return set_up
-
-
-def nothing_new_in_any(sizes: list[int]) -> Callable[[Stage], Setup]:
-    """The same where the sessions are of several runtimes."""
-
-    def set_up(stage: Stage) -> Setup:
-        scene = ManyRuntimes(stage.root, stage.app, stage.source, sizes)
-        scene.settle(stage.stopwatch)
-        return Setup(scene.hook(), scene.bare(), lambda: None, _expect_silence)
+        scene = kind(stage.root, stage.app, stage.source, sizes, **options)
+        if change is None:
+            scene.settle(stage.stopwatch)
+        before = change(scene, stage.stopwatch).bring if change else lambda: None
+        return Setup(run(scene), scene.bare(), before, expect or (_says(b"[Session Activity]") if change else _silence))
 
     return set_up
 
@@ -74,27 +72,9 @@ def first_prompt(sizes: list[int]) -> Callable[[Stage], Setup]:
 
     def set_up(stage: Stage) -> Setup:
         scene = Scene(stage.root, stage.app, stage.source, sizes)
-        return Setup(scene.hook(), scene.bare(), scene.forget, _expect_activity)
+        return Setup(scene.hook(), scene.bare(), scene.forget, _says(b"[Session Activity]"))
 
     return set_up
-
-
-def something_new(*, is_typed: bool = False) -> Callable[[Stage], Setup]:
-    """20 KB were appended to each of 50 transcripts, a minute ago, since all of them were told."""
-
-    def set_up(stage: Stage) -> Setup:
-        scene = Scene(stage.root, stage.app, stage.source, MIXED_SIZES)
-        news = News(scene, 20, stage.stopwatch, is_typed=is_typed)
-        return Setup(scene.hook(), scene.bare(), news.bring, _expect_activity)
-
-    return set_up
-
-
-def something_new_in_all(stage: Stage) -> Setup:
-    """20 KB were appended to each of 50 transcripts of several runtimes."""
-    scene = ManyRuntimes(stage.root, stage.app, stage.source, MIXED_SIZES)
-    news = News(scene, 20, stage.stopwatch)
-    return Setup(scene.hook(), scene.bare(), news.bring, _expect_activity)
 
 
 def large_database(*, is_new: bool) -> Callable[[Stage], Setup]:
@@ -106,7 +86,7 @@ def large_database(*, is_new: bool) -> Callable[[Stage], Setup]:
         scenes = [
             ManyInDatabase(stage.root / name, stage.app, stage.source, MIXED_SIZES[:14], size) for name, size in sizes
         ]
-        news = [News(scene, 20, stage.stopwatch) for scene in scenes] if is_new else []
+        news = [News(scene, stage.stopwatch) for scene in scenes] if is_new else []
         for scene in scenes if not is_new else []:
             scene.settle(stage.stopwatch)
 
@@ -114,27 +94,16 @@ def large_database(*, is_new: bool) -> Callable[[Stage], Setup]:
             for one in news:
                 one.bring()
 
-        return Setup(scenes[0].hook(), scenes[1].hook(), before, _expect_activity if is_new else _expect_silence)
+        check = _says(b"[Session Activity]") if is_new else _silence
+        return Setup(scenes[0].hook(), scenes[1].hook(), before, check)
 
     return set_up
 
 
-def skipped(stage: Stage) -> Setup:
-    """A session edited a file, and 64 MB of screenshots and outputs lie behind it."""
-    scene = Scene(stage.root, stage.app, stage.source, MIXED_SIZES[:6])
-    buried = Buried(scene, SKIPPED_BYTES, stage.stopwatch)
-
-    def check(stdout: bytes) -> None:
-        if b"edited module.py" not in stdout:
-            raise CommandError(f"the hook does not tell of the edit: {stdout!r}")
-
-    return Setup(scene.hook(), scene.bare(), buried.bring, check)
-
-
 def told_in_turn(stage: Stage) -> Setup:
-    """The prompts after that of `something_new`: each tells a few more until all are told; then all over again."""
+    """The prompts after the one with news: each tells a few more until all are told; then all over again."""
     scene = Scene(stage.root, stage.app, stage.source, MIXED_SIZES)
-    news = News(scene, 20, stage.stopwatch)
+    news = News(scene, stage.stopwatch)
     is_told = True
 
     def before() -> None:
@@ -157,35 +126,7 @@ def acknowledgement(stage: Stage) -> Setup:
     scenes = [Scene(stage.root / name, stage.app, stage.source, MIXED_SIZES[:3]) for name in ("told", "quiet")]
     unsettled = Unsettled(scenes[0], stage.stopwatch)
     scenes[1].settle(stage.stopwatch)
-    return Setup(scenes[0].hook(), scenes[1].hook(), unsettled.bring, _expect_silence)
-
-
-def collisions(stage: Stage) -> Setup:
-    """Six other sessions edited files that the own one has edited, and the branch was switched."""
-    scene = Scene(stage.root, stage.app, stage.source, MIXED_SIZES[:6])
-    clash = Clash(scene, stage.stopwatch)
-    return Setup(scene.hook(), scene.bare(), clash.bring, _expect_collisions)
-
-
-def call_with_nothing_new(stage: Stage) -> Setup:
-    """A file is about to be edited, and all sessions stay as they are."""
-    scene = Scene(stage.root, stage.app, stage.source, MIXED_SIZES)
-    scene.settle(stage.stopwatch)
-    return Setup(scene.call_hook(), scene.bare(), lambda: None, _expect_silence)
-
-
-def call_with_something_new(stage: Stage) -> Setup:
-    """20 KB were appended to each of ten transcripts since the last prompt, none of it about the file."""
-    scene = Scene(stage.root, stage.app, stage.source, MIXED_SIZES[:10])
-    news = News(scene, 20, stage.stopwatch)
-    return Setup(scene.call_hook(), scene.bare(), news.bring, _expect_silence)
-
-
-def call_with_collisions(stage: Stage) -> Setup:
-    """Six other sessions edited files that the own one has edited, one of them the file that is about to be edited."""
-    scene = Scene(stage.root, stage.app, stage.source, MIXED_SIZES[:6])
-    clash = Clash(scene, stage.stopwatch)
-    return Setup(scene.call_hook(), scene.bare(), clash.bring, _expect_an_edit)
+    return Setup(scenes[0].hook(), scenes[1].hook(), unsettled.bring, _silence)
 
 
 def reader(stage: Stage) -> Setup:
@@ -214,7 +155,7 @@ def session_start(*, is_due: bool) -> Callable[[Stage], Setup]:
         scene.wait_for_upkeep()
 
         def check(stdout: bytes) -> None:
-            _expect_silence(stdout)
+            _silence(stdout)
             scene.wait_for_upkeep()
 
         before = scene.make_upkeep_due if is_due else lambda: None
@@ -223,62 +164,54 @@ def session_start(*, is_due: bool) -> Callable[[Stage], Setup]:
     return set_up
 
 
-CASES = [
-    Case("quiet-50", "50 other sessions, nothing new", 1.0, nothing_new(MIXED_SIZES), 1.5),
-    Case("quiet-50-named", "the same, named sessions of an agent", 1.0, nothing_new(MIXED_SIZES, with_names=True), 1.5),
-    Case("many-quiet-50", "50 other sessions of seven runtimes, nothing new", 1.0, nothing_new_in_any(MIXED_SIZES)),
-    Case("many-new-50", "the same, 20 KB new in each", 2.6, something_new_in_all),
-    Case(
-        "many-quiet-1000", "1,000 other sessions of seven runtimes, nothing new", 1.6, nothing_new_in_any(SMALL_SIZES)
-    ),
-    Case(
-        "opencode-1gb",
-        "14 of seven, OpenCode's database has 1 GB, nothing new",
-        1.1,
-        large_database(is_new=False),
-        reference_title="1 MB",
-    ),
-    Case(
-        "opencode-1gb-new",
-        "the same, 20 KB new in each",
-        1.1,
-        large_database(is_new=True),
-        reference_title="1 MB",
-    ),
-    Case("new-50", "50 other sessions, 20 KB new in each", 1.6, something_new(), 1.5),
-    Case("new-50-typed", "the same, all of it typed by users", 1.6, something_new(is_typed=True), 1.5),
-    Case("new-50-next", "the prompts after that, until all are told", 1.5, told_in_turn, 1.5),
-    Case("skipped", "an edit and 64 MB of screenshots and outputs behind it", 8.0, skipped, 2.0),
-    Case("told", "something told last is to be found", 1.3, acknowledgement, reference_title="nothing"),
-    Case("collisions", "6 other sessions edited files in hand, HEAD moved", 1.6, collisions, 1.5),
-    Case("call-quiet", "before an edit, 50 other sessions, nothing new", 1.0, call_with_nothing_new, 1.5),
-    Case("call-new", "before an edit, 10 other sessions, 20 KB new in each", 1.4, call_with_something_new, 1.5),
-    Case("call-collisions", "before an edit of what one of 6 other sessions edited", 1.5, call_with_collisions, 1.5),
-    Case("first-10", "first prompt ever, 10 sessions of 100 MB", 2.4, first_prompt(LARGE_SIZES)),
-    Case("first-50", "first prompt ever, 50 sessions", 2.4, first_prompt(MIXED_SIZES)),
-    Case("quiet-1000", "1,000 other sessions, nothing new", 1.6, nothing_new(SMALL_SIZES)),
-    Case("quiet-1000-named", "the same, named sessions of an agent", 2.2, nothing_new(SMALL_SIZES, with_names=True)),
-    Case("session-start", "a session starts, upkeep ran a moment ago", 1.3, session_start(is_due=False)),
-    Case("session-start-due", "the same, upkeep is due and starts", 1.5, session_start(is_due=True)),
-    Case("reader", "reader, last 50 entries of 1 GB", 1.1, reader, reference_title="of 1 MB"),
-]
-
-
-def _expect_silence(stdout: bytes) -> None:
+def _silence(stdout: bytes) -> None:
     if stdout:
         raise CommandError(f"the hook has something to tell: {stdout!r}")
 
 
-def _expect_collisions(stdout: bytes) -> None:
-    if b"! branch is fix now" not in stdout or (b"edited them" not in stdout and b"edited it" not in stdout):
-        raise CommandError(f"the hook tells of no collision: {stdout!r}")
+def _says(*parts: bytes) -> Check:
+    """Return a check that what was printed has these parts, each in one of the forms between bars."""
+
+    def check(stdout: bytes) -> None:
+        missing = [part for part in parts if not any(form in stdout for form in part.split(b"|"))]
+        if missing:
+            raise CommandError(f"the hook does not say {missing}: {stdout!r}")
+
+    return check
 
 
-def _expect_an_edit(stdout: bytes) -> None:
-    if b"PreToolUse" not in stdout or b"edited it" not in stdout:
-        raise CommandError(f"the hook does not tell of the edit: {stdout!r}")
-
-
-def _expect_activity(stdout: bytes) -> None:
-    if b"[Session Activity]" not in stdout:
-        raise CommandError(f"the hook has nothing to tell: {stdout!r}")
+EDITED = b"edited it|edited them"
+CASES = [
+    Case("quiet-50", "50 other sessions, nothing new", 1.0, prompt(MIXED_SIZES), 1.5),
+    Case("quiet-50-named", "the same, named sessions of an agent", 1.0, prompt(MIXED_SIZES, with_names=True), 1.5),
+    Case("many-quiet-50", "50 other sessions of seven runtimes, nothing new", 1.0,
+         prompt(MIXED_SIZES, kind=ManyRuntimes)),
+    Case("many-new-50", "the same, 20 KB new in each", 2.6, prompt(MIXED_SIZES, News, kind=ManyRuntimes)),
+    Case("many-quiet-1000", "1,000 other sessions of seven runtimes, nothing new", 1.6,
+         prompt(SMALL_SIZES, kind=ManyRuntimes)),
+    Case("opencode-1gb", "14 of seven, OpenCode's database has 1 GB, nothing new", 1.1,
+         large_database(is_new=False), reference_title="1 MB"),
+    Case("opencode-1gb-new", "the same, 20 KB new in each", 1.1, large_database(is_new=True), reference_title="1 MB"),
+    Case("new-50", "50 other sessions, 20 KB new in each", 1.6, prompt(MIXED_SIZES, News), 1.5),
+    Case("new-50-typed", "the same, all of it typed by users", 1.6,
+         prompt(MIXED_SIZES, partial(News, is_typed=True)), 1.5),
+    Case("new-50-next", "the prompts after that, until all are told", 1.5, told_in_turn, 1.5),
+    Case("skipped", "an edit and 64 MB of screenshots and outputs behind it", 8.0,
+         prompt(MIXED_SIZES[:6], Buried, expect=_says(b"edited module.py")), 2.0),
+    Case("told", "something told last is to be found", 1.3, acknowledgement, reference_title="nothing"),
+    Case("collisions", "6 other sessions edited files in hand, HEAD moved", 1.6,
+         prompt(MIXED_SIZES[:6], Clash, expect=_says(b"! branch is fix now", EDITED)), 1.5),
+    Case("call-quiet", "before an edit, 50 other sessions, nothing new", 1.0,
+         prompt(MIXED_SIZES, run=Scene.call_hook), 1.5),
+    Case("call-new", "before an edit, 10 other sessions, 20 KB new in each", 1.4,
+         prompt(MIXED_SIZES[:10], News, run=Scene.call_hook, expect=_silence), 1.5),
+    Case("call-collisions", "before an edit of what one of 6 other sessions edited", 1.5,
+         prompt(MIXED_SIZES[:6], Clash, run=Scene.call_hook, expect=_says(b"PreToolUse", EDITED)), 1.5),
+    Case("first-10", "first prompt ever, 10 sessions of 100 MB", 2.4, first_prompt(LARGE_SIZES)),
+    Case("first-50", "first prompt ever, 50 sessions", 2.4, first_prompt(MIXED_SIZES)),
+    Case("quiet-1000", "1,000 other sessions, nothing new", 1.6, prompt(SMALL_SIZES)),
+    Case("quiet-1000-named", "the same, named sessions of an agent", 2.2, prompt(SMALL_SIZES, with_names=True)),
+    Case("session-start", "a session starts, upkeep ran a moment ago", 1.3, session_start(is_due=False)),
+    Case("session-start-due", "the same, upkeep is due and starts", 1.5, session_start(is_due=True)),
+    Case("reader", "reader, last 50 entries of 1 GB", 1.1, reader, reference_title="of 1 MB"),
+]  # fmt: skip

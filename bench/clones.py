@@ -23,6 +23,7 @@ from session_memory.activity.updates import open_update
 from session_memory.runtimes import runtime
 from session_memory.settings.compiled import Settings
 from session_memory.transcripts.entries import Session
+from tests.records import stamp
 
 GIT = {
     "PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/nonexistent", "LANG": "C.UTF-8", "GIT_CONFIG_GLOBAL": "/dev/null",
@@ -87,8 +88,8 @@ class Clone:
     def _settle(self, before: dict[Path, tuple[int, int]]) -> None:
         """Gives what was written the time of the scene, in git's index too."""
         real = time.time() - 3600
-        for path, stamp in self._stamps().items():
-            if before.get(path) != stamp and stamp[1] > real * 1e9:
+        for path, found in self._stamps().items():
+            if before.get(path) != found and found[1] > real * 1e9:
                 os.utime(path, (self.now, self.now))
         for root in {actor.root for actor in self.sessions} | {self.root}:
             if (root / ".git").exists():
@@ -200,22 +201,13 @@ class Actor:
     def open_call(self, tool: str, arguments: dict[str, Any], call_id: str) -> None:
         """A tool call that has no result yet."""
         block = {"type": "tool_use", "id": call_id, "name": tool, "input": arguments}
-        message = {
-            "id": f"msg_{call_id}",
-            "type": "message",
-            "role": "assistant",
-            "model": "claude-x",
-            "content": [block],
-        }
-        self._append(self._record("assistant", {**message, "stop_reason": "tool_use"}))
+        message = {"id": f"msg_{call_id}", "type": "message", "role": "assistant", "model": "claude-x"}
+        self._append(self._record("assistant", {**message, "content": [block], "stop_reason": "tool_use"}))
 
     def _record(self, kind: str, message: dict[str, Any]) -> dict[str, Any]:
-        when = (
-            time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(self.clone.now)) + f".{int(self.clone.now % 1 * 1000):03}Z"
-        )
         return {
             "parentUuid": None, "isSidechain": "subagents" in self.path.parts, "type": kind, "message": message,
-            "uuid": str(uuid.uuid4()), "timestamp": when, "userType": "external", "entrypoint": "cli",
+            "uuid": str(uuid.uuid4()), "timestamp": stamp(self.clone.now), "userType": "external", "entrypoint": "cli",
             "cwd": str(self.worktree), "sessionId": self.id, "version": "2.1.329", "gitBranch": "main",
         }  # fmt: skip
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 import random
-import time
 import uuid
 from collections.abc import Callable
 from pathlib import Path
+
+from tests.records import stamp
 
 SESSIONS = 8
 LONGEST = 40 * 1024
@@ -58,9 +59,7 @@ class Histories:
     def _new(self, session: str) -> bytes:
         self._number += 1
         text = f"{self._number} " + "lorem ipsum " * self._chance.randrange(20)
-        when = time.strftime(
-            "%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(START + self._number * self._chance.choice((1, 900)))
-        )
+        when = stamp(START + self._number * self._chance.choice((1, 900)))
         identity = str(uuid.UUID(int=self._number << 80, version=4))
         role = self._chance.choice(("user", "assistant"))
         message = {"role": role, "content": [{"type": "text", "text": text.strip()}]}

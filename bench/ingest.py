@@ -9,7 +9,6 @@ the same files (needs a package index).
 
 from __future__ import annotations
 
-import gc
 import os
 import subprocess
 import sys
@@ -30,6 +29,7 @@ from .decoding import decode
 from .report import Row, as_table
 from .scratch import scratch_directory
 from .sources import copied, generated
+from .stopwatch import seconds
 
 OWN = "agent-sdk"
 DEEPEST = max(one.DEEPEST for one in all_runtimes()) + 1  # below a runtime's own directory
@@ -107,16 +107,16 @@ def of_runtime(root: Path, format: str, megabytes: int, runs: int) -> list[Row]:
             path = Path(runtime(name).own_path({"session_id": author.session_id}, author.cwd, str(directory)))
             write_session(path, author, name)
     sizes = [sum(path.stat().st_size for path in one.rglob("*.jsonl")) for one in (theirs, ours)]
-    seconds: list[list[float]] = [[], []]
+    times: list[list[float]] = [[], []]
     texts_held = [0, 0]
     for number in range(runs):
         for which, directory in enumerate((theirs, ours)):
             database = str(root / f"{format}-{directory.name}-{number}.db")
-            seconds[which].append(_seconds_alone("import_all", database, str(directory)))
+            times[which].append(_seconds_alone("import_all", database, str(directory)))
             texts_held[which] = _text_bytes(database)
     rows = []
     for title, amounts, of in ((f"a gigabyte of {format}", sizes, "of"), (f"of text in {format}", texts_held, "in")):
-        theirs_takes, ours_takes = [median(found) / amount * 1e9 for found, amount in zip(seconds, amounts)]
+        theirs_takes, ours_takes = [median(found) / amount * 1e9 for found, amount in zip(times, amounts)]
         rows.append(Row(title, theirs_takes, ours_takes, f"{of} {OWN}", 1.0))
     return rows
 
@@ -131,11 +131,11 @@ def appended(root: Path, make: Callable[[Path, int, float], Path], megabytes: in
     for number in range(runs):
         with large.open("ab") as file:
             file.write(extra.replace(b'"uuid":"', b'"uuid":"%d-' % number))
-        growing.append(_seconds(partial(import_all, database, str(root / "large"))))
+        growing.append(seconds(partial(import_all, database, str(root / "large"))))
         directory = root / f"alone-{number}" / "-home-dev-alone"
         directory.mkdir(parents=True)
         (directory / "alone.jsonl").write_bytes(extra)
-        alone.append(_seconds(partial(import_all, str(root / f"alone-{number}.db"), str(directory.parent))))
+        alone.append(seconds(partial(import_all, str(root / f"alone-{number}.db"), str(directory.parent))))
     return Row(f"1 MB behind {megabytes} MB", median(growing), median(alone), "1 MB alone", APPEND_LIMIT)
 
 
@@ -146,11 +146,11 @@ def against_peer(root: Path, projects: Path, runs: int) -> Row:
     subprocess.run([environment / "bin" / "pip", "install", "--quiet", PEER], check=True)
     own, theirs = [], []
     for number in range(max(1, runs // 3)):
-        own.append(_seconds(partial(_run, [sys.executable, "-c", MEASURED, f"{root}/own-{number}.db", str(projects)])))
+        own.append(seconds(partial(_run, [sys.executable, "-c", MEASURED, f"{root}/own-{number}.db", str(projects)])))
         home = root / f"peer-home-{number}"
         home.mkdir()
         (home / ".claude").symlink_to(root / ".claude")
-        theirs.append(_seconds(partial(_run, [str(environment / "bin" / "agentsview"), "sync"], home)))
+        theirs.append(seconds(partial(_run, [str(environment / "bin" / "agentsview"), "sync"], home)))
     return Row(f"{PEER} (at least 4 x)", median(theirs), median(own), "session-memory")
 
 
@@ -188,13 +188,6 @@ def _seconds_alone(function: str, *arguments: str) -> float:
     """The time that a function of this module takes in a process of its own, which has imported what it needs."""
     done = subprocess.run([sys.executable, "-c", TIMED, function, *arguments], check=True, capture_output=True)
     return float(done.stdout)
-
-
-def _seconds(work: Callable[[], object]) -> float:
-    gc.collect()
-    began = time.perf_counter()
-    work()
-    return time.perf_counter() - began
 
 
 if __name__ == "__main__":

@@ -48,7 +48,7 @@ class ManyRuntimes(Scene):
 
     def before_settling(self) -> list[Command]:
         """Brings the mirrors up to date: a prompt makes none of what is long."""
-        return [self._command("-I", "-S", "-c", BRING_MIRRORS, str(self._app), *MIRRORED)]
+        return [self.program("-I", "-S", "-c", BRING_MIRRORS, str(self._app), *MIRRORED)]
 
     def _open_code(self) -> LargeDatabase:
         data_dir = runtime("opencode").config_dir({"HOME": str(self.root)})

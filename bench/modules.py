@@ -52,7 +52,7 @@ def modules_of_prompt() -> list[str]:
     """Return the names of the modules that a prompt with news enters."""
     with scratch_directory() as name, Stopwatch() as stopwatch:
         scene = Scene(name, REPOSITORY, generated(SEED), SIZES)
-        news = News(scene, 20, stopwatch)
+        news = News(scene, stopwatch)
         news.bring()
         found = entered_by(scene.hook())
     return [one for one in found if not one.startswith("runtimes.")]

@@ -17,7 +17,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from itertools import cycle
 from pathlib import Path
 from random import Random
@@ -34,7 +34,7 @@ from .corpus import MEGABYTE, Texts
 from .scratch import scratch_directory
 from .search import words_and_common
 from .sources import Source, generated, with_ids_of_its_own
-from .stopwatch import peak_memory
+from .stopwatch import peak_memory, seconds
 
 FILE_MEGABYTES = (1, 1, 2, 2, 3, 3, 4, 4, 6, 6, 8, 8, 12, 16, 24)  # of the transcripts that are copied: 100 together
 FILE_BYTES = 4096
@@ -225,12 +225,6 @@ def processor_seconds() -> float:
     """What this process and those that it has waited for have taken."""
     children = resource.getrusage(resource.RUSAGE_CHILDREN)
     return time.process_time() + children.ru_utime + children.ru_stime
-
-
-def seconds(work: Callable[[], object]) -> float:
-    began = time.perf_counter()
-    work()
-    return time.perf_counter() - began
 
 
 def fail(text: str) -> None:

@@ -33,6 +33,7 @@ UPKEEP_SECONDS = 60.0  # that a first run may take
 KILOBYTE = 1024
 MEGABYTE = 1024 * KILOBYTE
 SEED = 7
+BURYING_BYTES = 62 * MEGABYTE
 
 
 def install(program_dir: Path) -> Path:
@@ -80,32 +81,30 @@ class Scene:
         }
 
     def hook(self) -> Command:
-        """The hook as the runtime runs it."""
-        script = str(self._app / "hooks" / "user_prompt_submit.py")
-        return self._command("-I", "-S", script)
+        """Return the hook as the runtime runs it."""
+        return self._command("hooks/user_prompt_submit.py")
 
     def session_start(self) -> Command:
-        """The hook for a session that starts."""
-        script = str(self._app / "hooks" / "session_start.py")
-        event = {**self.event, "hook_event_name": "SessionStart", "source": "startup"}
-        return self._command("-I", "-S", script, event=event)
+        """Return the hook for a session that starts."""
+        return self._command("hooks/session_start.py", hook_event_name="SessionStart", source="startup")
 
     def call_hook(self) -> Command:
-        """The hook for tool calls, as the runtime runs it before an edit."""
-        path = str(self.agent_dir / "src" / "module0.py")
-        call = {"hook_event_name": "PreToolUse", "tool_name": "Edit", "tool_use_id": "toolu_1"}
-        event = {**self.event, **call, "tool_input": {"file_path": path, "old_string": "1", "new_string": "2"}}
-        script = str(self._app / "hooks" / "pre_tool_use.py")
-        return self._command("-I", "-S", script)._replace(stdin=json.dumps(event).encode())
+        """Return the hook for tool calls, as the runtime runs it before an edit."""
+        edit = {"file_path": str(self.agent_dir / "src" / "module0.py"), "old_string": "1", "new_string": "2"}
+        call = {"tool_name": "Edit", "tool_use_id": "toolu_1", "tool_input": edit}
+        return self._command("hooks/pre_tool_use.py", hook_event_name="PreToolUse", **call)
 
     def reader(self, name: str) -> Command:
-        """The reader as an agent runs it, for the last entries of one named session."""
-        script = str(self._app / "scripts" / "session_reader.py")
-        return self._command("-I", "-S", script, name, "--lines", "50", "--home", str(self.agent_dir))
+        """Return the reader as an agent runs it, for the last entries of one named session."""
+        return self._command("scripts/session_reader.py", name, "--lines", "50", "--home", str(self.agent_dir))
+
+    def program(self, *arguments: str) -> Command:
+        """Return an interpreter with these arguments, started like the hook."""
+        return Command([sys.executable, *arguments], self.environment, json.dumps(self.event).encode())
 
     def bare(self) -> Command:
         """An interpreter that does nothing, started like the hook."""
-        return self._command("-I", "-c", "pass")
+        return self.program("-I", "-c", "pass")
 
     @property
     def own_path(self) -> Path:
@@ -176,8 +175,9 @@ class Scene:
             time.sleep(0.05)
         raise CommandError(f"{self.root}: upkeep does not end")
 
-    def _command(self, *arguments: str, event: dict[str, str] | None = None) -> Command:
-        return Command([sys.executable, *arguments], self.environment, json.dumps(event or self.event).encode())
+    def _command(self, script: str, *arguments: str, **event: object) -> Command:
+        command = self.program("-I", "-S", str(self._app / script), *arguments)
+        return command._replace(stdin=json.dumps({**self.event, **event}).encode())
 
     def _add(self, source: Source, number: int, size: int) -> Path | None:
         path = source(self._project_dir, size, self.ended)
@@ -197,9 +197,18 @@ class Tail(NamedTuple):
     offset: int
     content: bytes
 
+    def put(self) -> None:
+        """Write them there, instead of all that lies behind the offset, as if that was a minute ago."""
+        with open(self.path, "r+b") as file:
+            file.truncate(self.offset)
+            file.seek(self.offset)
+            file.write(self.content)
+        written = time.time() - FRESH_AGE_SECONDS
+        os.utime(self.path, (written, written))
+
 
 class State:
-    """What the hook keeps of a settled scene."""
+    """The files that the hook keeps of a settled scene."""
 
     def __init__(self, scene: Scene) -> None:
         self._directory = scene.state_dir
@@ -207,7 +216,7 @@ class State:
         self._kept = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in files}
 
     def set_back(self) -> None:
-        """Takes away what came since, and has all else be as it was, with its time: mirrors are told by that."""
+        """Delete newer ones, and restore all others with their times: mirrors are told by these."""
         for path in self._directory.rglob("*"):
             if path.is_file() and path not in self._kept:
                 path.unlink()
@@ -217,97 +226,58 @@ class State:
             os.utime(path, ns=(written, written))
 
 
-class News:
-    """Something new in each session of a settled scene: the last kilobytes of its transcript, or as much that its user
-    typed.
+class Tails:
+    """New ends of transcripts of a settled scene: each time they are brought, the hook has them to tell anew."""
 
-    They are taken away, and each time that they come back the hook has them to tell anew.
-    """
-
-    def __init__(self, scene: Scene, kilobytes: int, stopwatch: Stopwatch, *, is_typed: bool = False) -> None:
-        size = kilobytes * KILOBYTE
-        texts = Texts(SEED) if is_typed else None
-        self._tails = [_typed_tail(path, size, texts) if texts else _cut_tail(path, size) for path in scene.sessions]
+    def __init__(self, scene: Scene, stopwatch: Stopwatch, tails: list[Tail]) -> None:
+        self._tails = tails
         self._database = scene.database
-        if self._database is not None:
-            self._database.cut(size)
         scene.settle(stopwatch)
         self._state = State(scene)
 
     def bring(self) -> None:
-        """Sets back what the hook keeps, and appends to each transcript what it was not told of yet."""
+        """Set back what the hook keeps, and append to each transcript what it was not told of yet."""
         self._state.set_back()
         if self._database is not None:
             self._database.put()
-        written = time.time() - FRESH_AGE_SECONDS
         for tail in self._tails:
-            with open(tail.path, "r+b") as file:
-                file.truncate(tail.offset)
-                file.seek(tail.offset)
-                file.write(tail.content)
-            os.utime(tail.path, (written, written))
+            tail.put()
 
 
-class Buried:
-    """A session of a settled scene edited a file, and what its tools showed and printed lies behind it: brought each
-    time as `News` is."""
+class News(Tails):
+    """Something new in each session: the last kilobytes of its transcript, or as much that its user typed."""
 
-    def __init__(self, scene: Scene, size: int, stopwatch: Stopwatch) -> None:
-        self._path = scene.sessions[0]
-        self._before = self._path.stat().st_size
-        self._size = size
-        self._edit = _edit_lines(self._path.stem, str(scene.agent_dir / "module.py"), time.time() - 60, scene)
-        record = json.loads(self._edit.splitlines()[1])
-        image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBOR/x0" * 110_000}}
-        shown = [_with_result(record, [image]), _with_result(record, "12 passed, def f(): return {}\n" * 2_500)]
-        self._shown = shown[0] + 4 * shown[1]
-        scene.settle(stopwatch)
-        self._state = State(scene)
-
-    def bring(self) -> None:
-        """Sets back what the hook keeps, and appends to the transcript what it was not told of yet."""
-        self._state.set_back()
-        written = time.time() - FRESH_AGE_SECONDS
-        with open(self._path, "r+b") as file:
-            file.truncate(self._before)
-            file.seek(self._before)
-            file.write(self._edit)
-            for _ in range(self._size // len(self._shown)):
-                file.write(self._shown)
-        os.utime(self._path, (written, written))
+    def __init__(self, scene: Scene, stopwatch: Stopwatch, *, kilobytes: int = 20, is_typed: bool = False) -> None:
+        size = kilobytes * KILOBYTE
+        texts = Texts(SEED) if is_typed else None
+        tails = [_typed_tail(path, size, texts) if texts else _cut_tail(path, size) for path in scene.sessions]
+        if scene.database is not None:
+            scene.database.cut(size)
+        super().__init__(scene, stopwatch, tails)
 
 
-def _with_result(record: dict[str, Any], content: object) -> bytes:
-    """The line of a record with another result of its call."""
-    (block,) = record["message"]["content"]
-    message = {**record["message"], "content": [{**block, "content": content}]}
-    return json.dumps({**record, "message": message}, separators=(",", ":")).encode() + b"\n"
-
-
-class Unsettled:
-    """A settled scene whose hook has told something last that the own transcript shows, and has not looked there yet:
-    brought each time anew."""
+class Buried(Tails):
+    """An edit of a file in one session, with 62 MB of what its tools showed and printed behind it."""
 
     def __init__(self, scene: Scene, stopwatch: Stopwatch) -> None:
-        News(scene, 20, stopwatch).bring()
-        scene.show_told(stopwatch.run(scene.hook()).stdout)
-        self._cursors = {path: path.read_bytes() for path in scene.state_dir.rglob("cursors/*.json")}
+        path = scene.sessions[0]
+        edit = _edit_lines(path.stem, str(scene.agent_dir / "module.py"), time.time() - 60, scene)
+        record = json.loads(edit.splitlines()[1])
+        image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "iVBOR/x0" * 110_000}}
+        shown = [_with_result(record, [image]), _with_result(record, "12 passed, def f(): return {}\n" * 2_500)]
+        behind = shown[0] + 4 * shown[1]
+        content = edit + behind * (BURYING_BYTES // len(behind))
+        super().__init__(scene, stopwatch, [Tail(path, path.stat().st_size, content)])
 
-    def bring(self) -> None:
-        """Sets the hook's cursors back."""
-        for path, content in self._cursors.items():
-            path.write_bytes(content)
 
-
-class Clash:
-    """A repository in which the own session and each of the others edit the same files, and one switched the branch:
-    brought each time as `News` is."""
+class Clash(Tails):
+    """A repository in which the own session and each of the others edit the same files, and one switches the branch."""
 
     def __init__(self, scene: Scene, stopwatch: Stopwatch) -> None:
         self._git_dir = scene.agent_dir / ".git"
-        (self._git_dir / "logs").mkdir(parents=True)
-        (self._git_dir / "HEAD").write_text("ref: refs/heads/main\n")
         self._log = self._git_dir / "logs" / "HEAD"
+        self._log.parent.mkdir(parents=True)
+        (self._git_dir / "HEAD").write_text("ref: refs/heads/main\n")
         self._log.write_text(_moved("commit (initial): begin", scene.ended))
         files = [scene.agent_dir / "src" / f"module{number}.py" for number in range(8)]
         files[0].parent.mkdir()
@@ -318,25 +288,38 @@ class Clash:
         with own.open("ab") as transcript:
             transcript.write(b"".join([_edit_lines(own.stem, str(file), then, scene) for file in files]))
         os.utime(own, (then + 60, then + 60))
-        self._news = [
-            (path, path.stat().st_size, _edit_lines(path.stem, str(files[number % 8]), time.time() - 60, scene))
+        edits = [
+            Tail(path, path.stat().st_size, _edit_lines(path.stem, str(files[number % 8]), time.time() - 60, scene))
             for number, path in enumerate(scene.sessions)
         ]
-        scene.settle(stopwatch)
-        self._state = State(scene)
+        super().__init__(scene, stopwatch, edits)
 
     def bring(self) -> None:
-        """Sets back what the hook keeps, appends to each transcript, and switches the branch."""
-        self._state.set_back()
-        written = time.time() - FRESH_AGE_SECONDS
-        for path, offset, content in self._news:
-            with open(path, "r+b") as file:
-                file.truncate(offset)
-                file.seek(offset)
-                file.write(content)
-            os.utime(path, (written, written))
+        super().bring()
         (self._git_dir / "HEAD").write_text("ref: refs/heads/fix\n")
-        self._log.write_text(_moved("checkout: moving from main to fix", written))
+        self._log.write_text(_moved("checkout: moving from main to fix", time.time() - FRESH_AGE_SECONDS))
+
+
+class Unsettled:
+    """A settled scene whose hook has told something last that the own transcript shows, and has not looked there yet:
+    brought each time anew."""
+
+    def __init__(self, scene: Scene, stopwatch: Stopwatch) -> None:
+        News(scene, stopwatch).bring()
+        scene.show_told(stopwatch.run(scene.hook()).stdout)
+        self._cursors = {path: path.read_bytes() for path in scene.state_dir.rglob("cursors/*.json")}
+
+    def bring(self) -> None:
+        """Set the hook's cursors back."""
+        for path, content in self._cursors.items():
+            path.write_bytes(content)
+
+
+def _with_result(record: dict[str, Any], content: object) -> bytes:
+    """The line of a record with another result of its call."""
+    (block,) = record["message"]["content"]
+    message = {**record["message"], "content": [{**block, "content": content}]}
+    return json.dumps({**record, "message": message}, separators=(",", ":")).encode() + b"\n"
 
 
 def _moved(message: str, when: float) -> str:
@@ -345,37 +328,33 @@ def _moved(message: str, when: float) -> str:
 
 
 def _edit_lines(session_id: str, path: str, when: float, scene: Scene) -> bytes:
-    """An edit and its result, as two records."""
+    """Return an edit and its result, as two records."""
     call_id = f"toolu_{uuid.uuid4().hex[:24]}"
     arguments = {"file_path": path, "old_string": "1", "new_string": "2"}
     call = {"type": "tool_use", "id": call_id, "name": "Edit", "input": arguments}
     result = {"tool_use_id": call_id, "type": "tool_result", "content": "Done."}
-    lines = b""
-    for kind, block in (("assistant", call), ("user", result)):
-        record = {
-            "parentUuid": None, "isSidechain": False, "type": kind, "message": {"role": kind, "content": [block]},
-            "uuid": str(uuid.uuid4()), "cwd": str(scene.agent_dir), "sessionId": session_id, "version": "2.1.329",
-            "timestamp": time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(when)),
-        }  # fmt: skip
-        lines += json.dumps(record, separators=(",", ":")).encode() + b"\n"
-    return lines
+    said = (("assistant", [call]), ("user", [result]))
+    return b"".join([_record(kind, content, session_id, scene.agent_dir, when) for kind, content in said])
 
 
 def _typed_tail(path: Path, size: int, texts: Texts) -> Tail:
-    """Prompts of up to 500 characters, to be added to a transcript."""
+    """Return prompts of up to 500 characters, to be added to a transcript."""
     random = Random(path.stem)
     content = b""
     while len(content) < size:
         text = texts.cut("prose", random.randrange(20, 500), random)
-        record = {
-            "parentUuid": None, "isSidechain": False, "userType": "external", "cwd": "/home/dev/alpha",
-            "sessionId": path.stem, "version": "2.1.329", "gitBranch": "main",
-            "type": "user", "message": {"role": "user", "content": text},
-            "uuid": str(uuid.UUID(int=random.getrandbits(128), version=4)),
-            "timestamp": time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(time.time() - FRESH_AGE_SECONDS)),
-        }  # fmt: skip
-        content += json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
+        content += _record("user", text, path.stem, "/home/dev/alpha", time.time() - FRESH_AGE_SECONDS)
     return Tail(path, path.stat().st_size, content)
+
+
+def _record(role: str, content: object, session_id: str, cwd: object, when: float) -> bytes:
+    """Return the line of a message."""
+    record = {
+        "parentUuid": None, "isSidechain": False, "userType": "external", "cwd": str(cwd), "sessionId": session_id,
+        "version": "2.1.329", "gitBranch": "main", "type": role, "message": {"role": role, "content": content},
+        "uuid": str(uuid.uuid4()), "timestamp": time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(when)),
+    }  # fmt: skip
+    return json.dumps(record, ensure_ascii=False, separators=(",", ":")).encode() + b"\n"
 
 
 def _cut_tail(path: Path, size: int) -> Tail:

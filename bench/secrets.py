@@ -8,8 +8,9 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from session_memory.text.secrets import find_secrets, redact
 from tests.text_scene import samples
 
 from .command import run
+from .stopwatch import seconds
 
 ROOT = Path(__file__).resolve().parents[1]
 TRANSCRIPTS = ROOT.parent / "shared" / "transcripts"
@@ -79,16 +81,9 @@ def _speed(texts: list[str]) -> Iterator[str]:
     for low, high in (*SIZES, (0, sys.maxsize)):
         chosen = [text for text in texts if low <= len(text) < high]
         size = sum(map(len, chosen)) / 1e6
-        seconds = min(_seconds(chosen) for _ in range(RUNS))
+        took = min(seconds(partial(deque, map(redact, chosen), 0), time.process_time) for _ in range(RUNS))
         most = "" if high == sys.maxsize else f"{high:,}"
-        yield f"  {low:7,} - {most:7}{len(chosen):6} texts {size:6.1f} MB {size / seconds:6.1f} MB/s"
-
-
-def _seconds(texts: list[str]) -> float:
-    start = time.process_time()
-    for text in texts:
-        redact(text)
-    return time.process_time() - start
+        yield f"  {low:7,} - {most:7}{len(chosen):6} texts {size:6.1f} MB {size / took:6.1f} MB/s"
 
 
 def _finds(texts: list[str], show: bool) -> Iterator[str]:

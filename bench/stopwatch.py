@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import marshal
 import resource
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from statistics import median
@@ -93,6 +95,14 @@ class Stopwatch:
                 bare.append(pair[0])
                 own.append(pair[1])
         return _typical(own), _typical(bare)
+
+
+def seconds(work: Callable[[], object], clock: Callable[[], float] = time.perf_counter) -> float:
+    """Return the time that some work takes in this process."""
+    gc.collect()
+    began = clock()
+    work()
+    return clock() - began
 
 
 def peak_memory() -> int:

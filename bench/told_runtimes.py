@@ -11,27 +11,33 @@ import uuid
 from pathlib import Path
 from typing import Any
 
+from tests.records import stamp
+
 from .scenes import REPOSITORY
 
 CWD = "/srv/agent"
 
 
-class RuntimeSession:
-    """A session with its transcript. `leaf` is the record that the next one goes on from; LACKS names what does not
-    happen in the runtime."""
+class Transcript:
+    """A session's transcript. `leaf` is the record that the next one goes on from; LACKS names what does not happen in
+    the runtime."""
 
     SCRIPT = ""
     LACKS: tuple[str, ...] = ()
     ID, PARENT = "uuid", "parentUuid"
 
-    def __init__(self, root: Path) -> None:
+    def __init__(self, root: Path, folder: str, prefix: str = "") -> None:
         self.root = root
         self.id = str(uuid.uuid4())
         self.leaf: str | None = None
         self.prompt_id = ""
         self.process = uuid.uuid4().int % 30_000
-        self.path = self.place()
+        self.path = root / folder / f"{prefix}{self.id}.jsonl"
         self.path.parent.mkdir(parents=True, exist_ok=True)
+
+    def shown_in(self, record: dict[str, Any]) -> list[str]:
+        """Return what a record shows that hooks told."""
+        raise NotImplementedError
 
     def told(self) -> list[str]:
         """What hooks told the agent, by the branch of the transcript that ends at the leaf."""
@@ -44,7 +50,7 @@ class RuntimeSession:
 
     def add(self, **record: Any) -> None:
         """Appends a record, which goes on from the leaf."""
-        linked = {self.PARENT: self.leaf, **record, self.ID: uuid.uuid4().hex, "timestamp": stamp()}
+        linked = {self.PARENT: self.leaf, **record, self.ID: uuid.uuid4().hex, "timestamp": stamp(time.time())}
         self.leaf = linked[self.ID]
         self.write(linked)
 
@@ -65,64 +71,24 @@ class RuntimeSession:
         hook.stdin = None
         return hook
 
-    def place(self) -> Path:
-        """Where the transcript lies."""
-        raise NotImplementedError
-
     def environment(self) -> dict[str, str]:
-        """What the runtime tells its hooks in their environment."""
+        """Return what the runtime tells its hooks in their environment."""
         return {}
 
-    def event(self, prompt: str, *, is_same_prompt: bool = False) -> dict[str, Any]:
-        """What the runtime hands to the hook of a prompt: another one, or one with the id of the last."""
-        raise NotImplementedError
-
-    def text_in(self, printed: bytes) -> str:
-        """What a hook that printed this tells the agent."""
-        raise NotImplementedError
-
-    def shown_in(self, record: dict[str, Any]) -> list[str]:
-        """What a record shows that hooks told."""
-        raise NotImplementedError
-
-    def name(self, name: str) -> None:
-        raise NotImplementedError
-
-    def ask(self, text: str) -> None:
-        raise NotImplementedError
-
-    def answer(self, text: str) -> None:
-        raise NotImplementedError
-
-    def show(self, text: str) -> None:
-        """Records what a hook told, if it told something."""
-        raise NotImplementedError
-
     def fail(self) -> None:
-        """Records that a hook failed."""
-
-    def cancel(self, before: str | None) -> None:
-        """Ends a prompt that went on from `before` without an answer."""
-        raise NotImplementedError
+        """Record that a hook failed."""
 
     def resume(self) -> None:
-        """Goes on in another process."""
+        """Go on in another process."""
         self.process += 1
 
-    def compact(self) -> None:
-        raise NotImplementedError
 
-    def fork(self) -> RuntimeSession:
-        """Another session that goes on from here."""
-        raise NotImplementedError
-
-
-class ClaudeSession(RuntimeSession):
+class ClaudeSession(Transcript):
     SCRIPT = "user_prompt_submit.py"
     _is_resumed = False
 
-    def place(self) -> Path:
-        return self.root / ".claude" / "projects" / "-srv-agent" / f"{self.id}.jsonl"
+    def __init__(self, root: Path) -> None:
+        super().__init__(root, ".claude/projects/-srv-agent")
 
     def environment(self) -> dict[str, str]:
         return {"CLAUDE_PID": str(self.process), "CLAUDE_CODE_ENTRYPOINT": "cli"}
@@ -198,19 +164,15 @@ class ClaudeSession(RuntimeSession):
         self.add(isSidechain=False, attachment={"type": kind, **fields}, type="attachment", cwd=CWD)
 
 
-class PiSession(RuntimeSession):
+class PiSession(Transcript):
     SCRIPT = "pi_prompt.py"
     LACKS = ("typed in the middle of a turn", "hook run twice")
     ID, PARENT = "id", "parentId"
 
     def __init__(self, root: Path, parent: PiSession | None = None) -> None:
-        super().__init__(root)
-        header = {"type": "session", "version": 3, "id": self.id, "timestamp": stamp(), "cwd": CWD}
+        super().__init__(root, ".pi/agent/sessions/--srv-agent--", "2026-11-20T23-18-26-727Z_")
+        header = {"type": "session", "version": 3, "id": self.id, "timestamp": stamp(time.time()), "cwd": CWD}
         self.write({**header, **({"parentSession": str(parent.path)} if parent else {})})
-
-    def place(self) -> Path:
-        folder = self.root / ".pi" / "agent" / "sessions" / "--srv-agent--"
-        return folder / f"2026-11-20T23-18-26-727Z_{self.id}.jsonl"
 
     def event(self, prompt: str, *, is_same_prompt: bool = False) -> dict[str, Any]:
         place = {"transcript_path": str(self.path), "session_dir": str(self.path.parent), "cwd": CWD}
@@ -253,7 +215,4 @@ class PiSession(RuntimeSession):
         self.add(type="message", message={"role": role, "content": content, **fields})
 
 
-def stamp() -> str:
-    """The time, as transcripts have it."""
-    now = time.time()
-    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now)) + f".{int(now % 1 * 1000):03}Z"
+RuntimeSession = ClaudeSession | PiSession

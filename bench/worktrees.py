@@ -6,8 +6,8 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
-import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from session_memory.runtimes import Runtime, runtime
@@ -17,6 +17,7 @@ from session_memory.transcripts.project_folders import keep_project
 from .clones import GIT
 from .command import run
 from .scratch import scratch_directory
+from .stopwatch import seconds
 
 WORKTREES, FOLDERS, PACKS = 400, 3_000, 2_000
 RUNS = 5
@@ -36,16 +37,14 @@ def main(check: bool = False) -> int:
             "folders again": lambda run: keep_project(places, str(root), str(home), f"{home}/index-{run}"),
             "packs": lambda run: GitObjects(f"{root}/.git").at(commit.stdout.strip(), "readme"),
         }
-        seconds = {what: min(timed(ask, run) for run in range(RUNS)) for what, ask in found.items()}
-    for what, took in seconds.items():
+        times = {what: min(seconds(partial(answer, ask, run)) for run in range(RUNS)) for what, ask in found.items()}
+    for what, took in times.items():
         print(f"{what:15} {took:.3f} s of {LIMIT_SECONDS}")
-    return 1 if check and max(seconds.values()) > LIMIT_SECONDS else 0
+    return 1 if check and max(times.values()) > LIMIT_SECONDS else 0
 
 
-def timed(ask: Callable[[int], object], run: int) -> float:
-    began = time.perf_counter()
+def answer(ask: Callable[[int], object], run: int) -> None:
     assert ask(run)
-    return time.perf_counter() - began
 
 
 def repository(home: Path) -> Path:

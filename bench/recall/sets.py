@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
+
+from tests.records import assistant, user
 
 BETWEEN_MESSAGES = timedelta(seconds=40)
 
@@ -96,22 +99,13 @@ def _messages(session: dict[str, Any]) -> list[Message]:
     ]
 
 
-def _records(session: Session, name: str) -> list[dict[str, Any]]:
-    records = []
+def _records(session: Session, name: str) -> Iterator[dict[str, Any]]:
     parent = None
     for number, message in enumerate(session.messages):
-        uuid = f"{name[:-4]}{number:04x}"
-        content = message.text if message.role == "user" else [{"type": "text", "text": message.text}]
-        body: dict[str, Any] = {"role": message.role, "content": content}
-        if message.role == "assistant":
-            body["id"] = f"msg_{uuid}"
-        when = (session.date + number * BETWEEN_MESSAGES).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        records.append(
-            {
-                "parentUuid": parent, "isSidechain": False, "userType": "external", "cwd": "/srv/agent",
-                "sessionId": name, "version": "2.1.0", "type": message.role, "message": body, "uuid": uuid,
-                "timestamp": when,
-            }
-        )  # fmt: skip
+        uuid, at = f"{name[:-4]}{number:04x}", (session.date + number * BETWEEN_MESSAGES).timestamp()
+        fields = {"parentUuid": parent, "sessionId": name, "uuid": uuid, "at": at}
+        if message.role == "user":
+            yield user(message.text, **fields)
+        else:
+            yield assistant(message.text, message_id=f"msg_{uuid}", **fields)
         parent = uuid
-    return records
