@@ -1,4 +1,4 @@
-"""A temporary directory for a scene."""
+"""Temporary directories, and their removal while upkeep that a hook started may still write to them."""
 
 from __future__ import annotations
 
@@ -14,12 +14,17 @@ _WAIT_SECONDS = 60.0
 
 @contextmanager
 def scratch_directory(parent: Path | None = None) -> Iterator[Path]:
-    """Make a directory and remove it afterwards, once the upkeep that a hook started in it writes no more."""
+    """Make a directory and remove it afterwards."""
     place = Path(tempfile.mkdtemp(prefix="session-memory-bench-", dir=parent))
     try:
         yield place
     finally:
-        until = time.monotonic() + _WAIT_SECONDS
-        while place.exists() and time.monotonic() < until:
-            shutil.rmtree(place, ignore_errors=True)
-            time.sleep(0.1 if place.exists() else 0)
+        remove_tree(place)
+
+
+def remove_tree(place: Path) -> None:
+    """Remove a directory with all that is in it, also what is written to it meanwhile."""
+    until = time.monotonic() + _WAIT_SECONDS
+    while place.exists() and time.monotonic() < until:
+        shutil.rmtree(place, ignore_errors=True)
+        time.sleep(0.1 if place.exists() else 0)

@@ -21,6 +21,7 @@ from typing import Any
 
 import records
 
+from bench.scratch import remove_tree
 from session_memory.install.environment import GROUPS, Environment
 from session_memory.install.program import ensure_app
 from session_memory.settings.program import ProgramPaths
@@ -206,10 +207,10 @@ def installed_machine() -> Machine:
     """A used machine after an install, at the same path for all tests of a process, each time as the install left it."""
     home, kept = _installed_home()
     subprocess.run(["chmod", "-R", "u+rwX", home], check=True)
-    shutil.rmtree(home)
+    remove_tree(home)
     shutil.copytree(kept, home, symlinks=True)
     machine = Machine(home)
-    shutil.rmtree(machine.claude / "projects")
+    remove_tree(machine.claude / "projects")
     machine.has_claude_code()
     return machine
 

@@ -13,6 +13,8 @@ from opencode_scene import OpenCodeDatabase
 from records import NamedHome, PiSession, exchange, new_id, register, user, write
 from store_scene import MONDAY, StoreUser, trip
 
+from bench.scratch import remove_tree
+
 
 @pytest.fixture
 def machine(tmp_path):
@@ -78,7 +80,7 @@ class TestIngest:
         machine.run("ingest", "--dir", machine.home / "backup")
         machine.session("one", *exchange("hello", "hi"))
         before = machine.stored()
-        shutil.rmtree(machine.projects)
+        remove_tree(machine.projects)
         shutil.copytree(machine.home / "backup", machine.projects)
         for words in ([], ["--dir", machine.home / "backup"], []):
             assert machine.run("ingest", *words).returncode == 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -13,6 +12,7 @@ from host_scene import HostMachine
 from odd_files import NO_FILES
 from records import exchange, new_id, write
 
+from bench.scratch import remove_tree
 from session_memory.archives.groups import archive_group_session
 from session_memory.settings.host_layout import Group, Layout, held_home
 
@@ -44,7 +44,7 @@ KINDS = {
 
 def clear(path: Path) -> None:
     if path.is_dir() and not path.is_symlink():
-        shutil.rmtree(path)
+        remove_tree(path)
     else:
         path.unlink(missing_ok=True)
 

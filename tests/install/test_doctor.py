@@ -13,6 +13,7 @@ import pytest
 import records
 from install_machine import PYTHON, Machine, agent_home, installed_machine
 
+from bench.scratch import remove_tree
 from session_memory.install import checks
 from session_memory.install.homes import RUNTIME, identify
 from session_memory.install.trial import Trial
@@ -154,7 +155,7 @@ def test_transcripts_that_are_not_found(machine: Machine) -> None:
 def test_a_home_that_is_gone(machine: Machine) -> None:
     agent = agent_home(machine.home / "agent")
     machine.install("--home", str(agent))
-    shutil.rmtree(agent)
+    remove_tree(agent)
     code, wrong = machine.doctor()
     assert (code, list(wrong)) == (1, [f"{agent}: there is no such directory"])
     assert machine.run(*wrong[f"{agent}: there is no such directory"].rpartition(": ")[2].split()).returncode == 0

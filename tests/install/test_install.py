@@ -14,6 +14,7 @@ import pytest
 import records
 from install_machine import MINE, PYTHON, REPOSITORY, Machine, agent_home, copy_repository, told, tree, used_machine
 
+from bench.scratch import remove_tree
 from session_memory.install.ledger import read_ledger
 
 
@@ -60,7 +61,7 @@ def test_uninstalling_leaves_the_home_directory_as_it_was(machine: Machine, sett
     if settings is not None:
         machine.settings.write_text(settings, newline="")
         machine.settings.chmod(0o640)
-    shutil.rmtree(machine.program_dir)
+    remove_tree(machine.program_dir)
     (machine.home / ".local" / "share").rmdir()
     before = tree(machine.home)
     machine.has_environment()
@@ -164,7 +165,7 @@ def test_an_agent_home_is_told_of_its_named_sessions(bare_machine: Machine, memo
     transcripts = bare_machine.claude / "projects" / re.sub("[^A-Za-z0-9]", "-", str(root / workdir).rstrip("/"))
     transcripts.parent.mkdir(parents=True)
     shutil.copytree(next(root.rglob("-srv-agent")), transcripts)
-    shutil.rmtree(next(root.rglob("projects")))
+    remove_tree(next(root.rglob("projects")))
     result = bare_machine.installed("--home", str(root))
     assert '- discord (1m ago, 2 messages): "is it up?"' in told(result)[0]
     assert "user_prompt_submit.py" in (root / workdir / ".claude" / "settings.json").read_text()
@@ -349,7 +350,7 @@ def test_the_ledger_keeps_the_settings_to_this_user(machine: Machine) -> None:
 def test_transcripts_that_lie_elsewhere_are_found_by_their_ids(machine: Machine) -> None:
     agent = agent_home(machine.home / "agent")
     shutil.copytree(agent / ".claude" / "projects" / "-srv-agent", machine.claude / "projects" / "-somewhere-else")
-    shutil.rmtree(agent / ".claude" / "projects")
+    remove_tree(agent / ".claude" / "projects")
     assert "is it up?" in told(machine.installed("--home", str(agent)))[0]
 
 

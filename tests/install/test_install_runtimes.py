@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 from pathlib import Path
 
 import pytest
 from install_machine import MINE, Machine, tree, used_machine
+
+from bench.scratch import remove_tree
 
 CODEX_HOOKS = '{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "say done"}]}]}}'
 QWEN_SETTINGS = '{\n\t"model": {"name": "qwen3"}\n}'
@@ -135,7 +136,7 @@ def test_a_plugin_that_comes_later_takes_the_place_of_the_hooks(machine: Machine
 
 
 def test_a_runtime_that_was_never_started_is_found_by_its_command(machine: Machine) -> None:
-    shutil.rmtree(machine.home / ".codex")
+    remove_tree(machine.home / ".codex")
     assert "Codex" not in machine.install("--dry-run").stdout
     done = machine.install("--runtime", "codex")
     assert (done.returncode, "Codex is not on this machine" in done.stderr) == (1, True)

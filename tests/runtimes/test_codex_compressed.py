@@ -17,6 +17,8 @@ import zstandard
 from records import codex_exchange, codex_line, new_id, write
 from store_scene import StoreUser
 
+from bench.scratch import remove_tree
+
 WORK = "/srv/work"
 
 
@@ -240,7 +242,7 @@ def test_those_in_a_backup_are_taken_in_and_are_the_same_sessions(person: CodexU
     person.archived(person.compressed(person.said("zero", "none")))
     person.compressed(person.said("one", "first"))
     shutil.copytree(person.home / ".codex", person.home / "backup" / "2025")
-    shutil.rmtree(person.home / ".codex" / "sessions")
+    remove_tree(person.home / ".codex" / "sessions")
     for words in (["--dir", person.home / "backup"], ["--dir", person.home / "backup"]):
         assert person.run("ingest", *words).returncode == 0
         assert sorted(person.stored()) == ["first", "none", "one", "zero"]
@@ -256,7 +258,7 @@ def test_a_single_one_is_taken_in_and_a_damaged_one_in_a_backup_is_told(
     packed = person.compressed(person.said("one", "first"))
     backup = shutil.copytree(packed.parent, person.home / "backup")
     (backup / f"rollout-2026-11-20T10-00-00-{new_id()}.jsonl.zst").write_bytes(packed.read_bytes()[:-9])
-    shutil.rmtree(person.home / ".codex")
+    remove_tree(person.home / ".codex")
     (tmp_path / "none").mkdir()
     (tmp_path / "none" / "zstandard.py").write_text("raise ImportError\n")
     bare = person.run_process(

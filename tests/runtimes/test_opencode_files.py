@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import shutil
 from pathlib import Path
 
 import pytest
 from opencode_scene import OpenCodeDatabase, OpenCodeUser, tool
 from store_scene import StoreUser
 
+from bench.scratch import remove_tree
 from session_memory.runtimes.opencode import RUNTIME as OPENCODE
 from session_memory.system import files as system
 
@@ -51,7 +51,7 @@ def test_files_have_the_mirrors_that_they_have_once_they_are_imported(user: Open
     (user.root / "later.db").rename(user.database.path)
     user.refresh(everything=True)
     assert mirrors(user) == found
-    shutil.rmtree(user.root / ".session-memory")
+    remove_tree(user.root / ".session-memory")
     user.refresh(everything=True)
     assert mirrors(user) == found
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -15,6 +14,7 @@ from memories_scene import told_with_prompt
 from records import append, assistant, user
 from store_scene import MONDAY, StoreUser
 
+from bench.scratch import remove_tree
 from session_memory.tools import HomeBackend, call
 
 SECRET, OTHER = "cherimoya", "persimmon"  # what each of two sessions is about
@@ -84,7 +84,7 @@ class Machine(StoreUser):
 
     def lose_store(self) -> None:
         """Removes the store, and the transcripts that it could be made of again."""
-        shutil.rmtree(self.projects)
+        remove_tree(self.projects)
         for path in self.database.parent.glob("memory.db*"):
             path.unlink()
 

@@ -16,6 +16,7 @@ import pytest
 from records import exchange
 from store_scene import MONDAY, StoreUser, trip
 
+from bench.scratch import remove_tree
 from session_memory.store.sqlite.corruption import quarantine_if_corrupt
 from session_memory.store.sqlite.queue import StoredQueue
 from session_memory.store.values import Usage
@@ -55,7 +56,7 @@ def before(tmp_path_factory: pytest.TempPathFactory) -> tuple[StoreUser, Path]:
 @pytest.fixture
 def machine(before: tuple[StoreUser, Path]) -> StoreUser:
     machine, kept = before
-    shutil.rmtree(machine.home / ".session-memory")
+    remove_tree(machine.home / ".session-memory")
     shutil.copytree(kept, machine.home / ".session-memory")
     return machine
 

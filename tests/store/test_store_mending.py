@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import random
-import shutil
 import sqlite3
 
 import pytest
 from records import assistant, exchange, user
 from store_scene import MONDAY, Scene, StoreUser, trip
 
+from bench.scratch import remove_tree
 from session_memory.archives.writer import ArchiveSource, archive_session
 from session_memory.runtimes import runtime
 from session_memory.settings.homes import person_home
@@ -80,7 +80,7 @@ class TestCorruption:
     def test_archives_come_back_where_no_transcript_is_left_at_all(self, machine, words):
         machine.session("one", *trip())
         machine.run("archive", "--all")
-        shutil.rmtree(machine.projects)
+        remove_tree(machine.projects)
         assert machine.run(*words).returncode == 0
         assert "As you like." in machine.stored()
 
@@ -89,7 +89,7 @@ class TestCorruption:
         machine.session("two", *exchange("still here", "yes"))
         machine.config("sessions: {one: {ignore: true}}\n")
         assert machine.run("archive", "--all").returncode == 0
-        shutil.rmtree(machine.projects)
+        remove_tree(machine.projects)
         assert machine.result("search", "here")["hits"] != []
         assert machine.result("search", "cherry", code=1)["hits"] == []
         machine.config("")

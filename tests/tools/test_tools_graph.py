@@ -19,6 +19,7 @@ from fakes.fake_openai import DIMENSIONS, FakeOpenAI
 from graph_scene import Machine
 from host_scene import Box, GroupDir, three_groups
 
+from bench.scratch import remove_tree
 from session_memory.host.ipc import write_snapshots
 from session_memory.memories.strategies.graphiti.strategy import GraphFact
 from session_memory.settings.registry import register_host
@@ -97,7 +98,7 @@ def homes(tmp_path_factory: pytest.TempPathFactory, server: FakeOpenAI) -> tuple
 def person(homes: tuple[Path, Path], api: FakeOpenAI) -> Person:
     """A person who has this graph, as it was made."""
     home, kept = homes
-    shutil.rmtree(home)
+    remove_tree(home)
     shutil.copytree(kept, home)
     return Person(home, api)
 

@@ -38,7 +38,7 @@ def left(home: Path) -> Iterator[Path]:
 def test_short_sessions_leave_nothing_for_good(tmp_path: Path) -> None:
     person = PlainUser(tmp_path)
     person.config("upkeep: false\n")
-    count = some(200, 40)
+    count = some(80, 24)
     for number in range(count):
         work = tmp_path / "work" / f"task-{number}"
         work.mkdir(parents=True)
@@ -85,7 +85,7 @@ def test_the_log_of_many_small_pushes_stays_small(tmp_path: Path) -> None:
     scene = Scene(tmp_path)
     known = None
     with closing(scene.store):
-        for push in range(some(400, 200)):
+        for push in range(some(400, 150)):
             entries = [said(f"entry {push} {number} " + "word " * 50, push * 30 + number) for number in range(20)]
             known = put(scene, known, known or state(), *entries)
             sizes = [path.stat().st_size for path in scene.database.parent.iterdir() if path.name.endswith("-wal")]

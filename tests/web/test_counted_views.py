@@ -89,7 +89,7 @@ def test_every_sum_on_the_page_is_that_of_the_command(machine: StoreUser, zone: 
             text = page.view(f"/costs/counted?since={since}").text
             for by in ("day", "model", "project", "session"):
                 words = [] if since == "all" else ["--since", since]
-                done = machine.run_process("costs", "--json", "--limit", "99", "--by", by, *words, TZ=zone)
+                done = machine.run("costs", "--json", "--limit", "99", "--by", by, *words, TZ=zone)
                 told = {
                     row[by].rpartition("/")[2]: (
                         row["input_tokens"], row["output_tokens"], row["cache_read_tokens"],
@@ -146,7 +146,7 @@ def test_a_record_of_long_ago_makes_no_thousand_bars(machine: StoreUser, at: str
     old["timestamp"] = at.replace("+00:00", ".000Z")
     machine.session("old", user("Bake", at=MONDAY), old)
     machine.run("ingest")
-    assert json.loads(machine.run_process("costs", "--json").stdout)["total"]["dollars"] == 10.0
+    assert json.loads(machine.run("costs", "--json").stdout)["total"]["dollars"] == 10.0
     with ServedPage(machine) as page:
         answered = page.view("/costs/counted?since=all")
     assert answered.status == 200
