@@ -20,11 +20,10 @@ from session_memory.archives.writer import ArchiveSource, write_archive
 from session_memory.runtimes import runtime
 
 from .command import run
-from .decoding import decode
 from .report import Row, as_table
 from .scenes import REPOSITORY
 from .scratch import scratch_directory
-from .sources import copied, generated
+from .sources import copied, decode, generated
 from .stopwatch import seconds
 
 RUNS_OF_PEERS = 2

@@ -9,16 +9,14 @@ be.
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections import Counter
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
-from pathlib import Path
 from typing import NamedTuple
 
 from .command import run
 from .hard_clones import HardHistory
+from .scratch import scratch_directory
 from .shared_clones import KINDS, History
 
 LEAST_TOLD = 0.98
@@ -36,12 +34,9 @@ class Counts(NamedTuple):
 
 def play(seed: int, show: bool = False, is_hard: bool = False) -> Counts:
     """The counts of one history."""
-    root = Path(tempfile.mkdtemp(prefix="session-memory-bench-"))
-    try:
+    with scratch_directory() as root:
         history = (HardHistory if is_hard else History)(root, seed)
         history.run()
-    finally:
-        shutil.rmtree(root)
     if show and any(line.startswith(("MISSED", "FALSE")) for line in history.log):
         print(f"-- history {seed}", *history.log, sep="\n")
     return Counts(history.due, history.hits, history.told, history.false)

@@ -8,13 +8,12 @@ exactly what a store holds that was made in one go.
 
 from __future__ import annotations
 
-import os
 import random
-import signal
 import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +27,7 @@ from session_memory.system.sqlite import DatabaseError
 
 from .command import run
 from .histories import Histories
+from .kills import forked, is_killed
 from .scratch import scratch_directory
 
 BATCH_BYTES = 4096  # small, so that a file takes several transactions
@@ -52,14 +52,9 @@ def kill(count: int, seed: int, show: Any = lambda text: None) -> int:
         for number in range(1, count + 1):
             histories.step()
             started = time.monotonic()
-            child = os.fork()
-            if not child:
-                _ingest_and_exit(root, database)
-            time.sleep(chance.uniform(0, longest))
-            os.kill(child, signal.SIGKILL)
-            _, status = os.waitpid(child, 0)
-            landed += os.WIFSIGNALED(status)
-            if not os.WIFSIGNALED(status):  # it was done before: aim at what it took
+            if is_killed(forked(partial(ingest, root, database)), chance.uniform(0, longest)):
+                landed += 1
+            else:  # it was done before: aim at what it took
                 longest = max(0.002, 0.9 * longest + 0.1 * (time.monotonic() - started))
             if number % CHECK_EVERY == 0 or number == count:
                 check(root, database, histories)
@@ -133,15 +128,6 @@ def ingest(root: Path, database: str) -> None:
         Ingestion(store, batch_bytes=BATCH_BYTES).scan(SourceDirectory(str(root)))
     finally:
         store.close()
-
-
-def _ingest_and_exit(root: Path, database: str) -> None:
-    try:
-        ingest(root, database)
-    except BaseException as error:
-        print(f"ingestion: {error!r}", file=sys.stderr)
-        os._exit(1)
-    os._exit(0)
 
 
 class FailingFiles(apsw.VFS):

@@ -13,8 +13,8 @@ from session_memory.memories.reduction import Reduction, measured
 from session_memory.settings.sections import Filtering, MemorySettings
 
 from .command import run
+from .real import TRANSCRIPTS
 
-TRANSCRIPTS = Path(__file__).resolve().parents[2] / "shared" / "transcripts"
 SETTINGS = {
     "default": Filtering(),
     "parameters uncapped": Filtering(max_parameter_chars=10**6),

@@ -25,10 +25,9 @@ from session_memory.store.sqlite.engine import SqliteStore
 
 from .command import run
 from .corpus import FORMATS, MEGABYTE, Author, Texts, write_session
-from .decoding import decode
 from .report import Row, as_table
 from .scratch import scratch_directory
-from .sources import copied, generated
+from .sources import copied, decode, generated
 from .stopwatch import seconds
 
 OWN = "agent-sdk"

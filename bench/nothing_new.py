@@ -12,14 +12,12 @@ import sys
 import time
 from pathlib import Path
 
-from session_memory.install.program import launcher_text
-
 from .command import run
 from .report import Row, as_table
 from .scenes import REPOSITORY
 from .scratch import scratch_directory
 from .sources import generated
-from .stopwatch import Command, Stopwatch
+from .stopwatch import Stopwatch, installed
 
 PROJECTS = 20
 FILE_BYTES = 4096
@@ -48,26 +46,21 @@ def _write_transcripts(home: Path, files: int) -> None:
 
 
 def _measure(home: Path, files: int, runs: int) -> list[Row]:
-    launcher = home / "session-memory"
-    launcher.write_text(launcher_text(sys.executable, REPOSITORY))
-    launcher.chmod(0o755)
-    environment = {"HOME": str(home), "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
-    bare = Command([sys.executable, "-I", "-c", "pass"], environment)
-
     def told(stdout: bytes) -> None:
         assert stdout == f"Nothing new in {files} files.\n".encode(), stdout
 
     def found(stdout: bytes) -> None:
         assert b"session-memory show" in stdout, stdout
 
+    rows = []
     with Stopwatch() as stopwatch:
-        stopwatch.run(Command([str(launcher), "ingest"], environment))
-        ingest = Command([str(launcher), "ingest"], environment)
-        own, reference = stopwatch.compare(ingest, bare, runs, check=told)
-        rows = [Row(f"ingest, nothing new in {files} files", own.seconds, reference.seconds, "bare", LIMIT)]
-        search = Command([str(launcher), "search", "test build"], environment)
-        own, reference = stopwatch.compare(search, bare, runs, check=found)
-        rows.append(Row(f"search, nothing new in {files} files", own.seconds, reference.seconds, "bare", SEARCH_LIMIT))
+        stopwatch.run(installed(home, "ingest"))
+        for words, check, limit in ((["ingest"], told, LIMIT), (["search", "test build"], found, SEARCH_LIMIT)):
+            command = installed(home, *words)
+            bare = command._replace(arguments=[sys.executable, "-I", "-c", "pass"])
+            own, reference = stopwatch.compare(command, bare, runs, check=check)
+            title = f"{words[0]}, nothing new in {files} files"
+            rows.append(Row(title, own.seconds, reference.seconds, "bare", limit))
     return rows
 
 

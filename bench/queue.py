@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import signal
 import sys
 import time
 from collections.abc import Sequence
@@ -29,6 +28,7 @@ from session_memory.system.files import write_atomically
 from tests.stored import Stored, talk
 
 from .command import run
+from .kills import forked, is_killed
 from .scratch import scratch_directory
 
 if TYPE_CHECKING:
@@ -93,29 +93,16 @@ def play(root: Path, kills: int, seed: int) -> Outcome:
             for _ in range(5):
                 stored.add(*talk(f"topic {chance.random()}"))
         stored.close()  # a fork must not share an open database
-        killed += _killed_after(chance.uniform(0, LONGEST_LIFE_SECONDS), work)
+        killed += is_killed(forked(work), chance.uniform(0, LONGEST_LIFE_SECONDS))
         stored.store = SqliteStore(path)
         recorded |= _recorded(stored.store)
     stored.close()
-    _await(os_fork(work))
+    os.waitpid(forked(work), 0)
     stored.store = SqliteStore(path)
     try:
         return _checked(stored.store, killed, log, kept, recorded)
     finally:
         stored.close()
-
-
-def os_fork(work: partial[None]) -> int:
-    """The id of a new process that does the work and exits."""
-    child = os.fork()
-    if child:
-        return child
-    try:
-        work()
-    except BaseException:
-        sys.excepthook(*sys.exc_info())
-        os._exit(1)
-    os._exit(0)
 
 
 def _work_off(path: str, log: str, kept: str) -> None:
@@ -141,18 +128,6 @@ def _work_off(path: str, log: str, kept: str) -> None:
         if all(done.status != "stopped" for done in queue.work_off([strategy], (strategy.id,))):
             return
         time.sleep(LEASE_SECONDS / 5)
-
-
-def _killed_after(seconds: float, work: partial[None]) -> bool:
-    """Starts the work and kills it after so long; False if it was done before."""
-    child = os_fork(work)
-    time.sleep(seconds)
-    os.kill(child, signal.SIGKILL)
-    return os.WIFSIGNALED(_await(child))
-
-
-def _await(child: int) -> int:
-    return os.waitpid(child, 0)[1]
 
 
 def _recorded(store: SqliteStore) -> dict[int, str]:

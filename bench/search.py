@@ -22,7 +22,6 @@ from pathlib import Path
 from random import Random
 from statistics import median, quantiles
 
-from session_memory.install.program import launcher_text
 from session_memory.store.search.postings import WHOLE
 from session_memory.store.search.query import STOP_WORDS
 from session_memory.store.search.search import search
@@ -33,10 +32,9 @@ from session_memory.store.values import Batch, FileState, Filter, NewEntry
 from .command import run
 from .corpus import Texts
 from .report import Row, as_table
-from .scenes import REPOSITORY
 from .scratch import scratch_directory
 from .sources import generated
-from .stopwatch import Command, CommandError, Stopwatch
+from .stopwatch import Command, CommandError, Stopwatch, installed
 
 SEED = 7
 ENTRIES_A_FILE = 100
@@ -141,13 +139,10 @@ def fresh_process(root: Path, megabytes: int, runs: int) -> list[Row]:
     source = generated(SEED)
     for number in range(SESSIONS):
         source(projects / f"-home-dev-{number % 5}", megabytes * 1_000_000 // SESSIONS, time.time() - number * 86_400)
-    launcher = root / "session-memory"  # as it is installed
-    launcher.write_text(launcher_text(sys.executable, REPOSITORY))
-    launcher.chmod(0o755)
     random = Random(SEED)
     rows = []
     with Stopwatch() as stopwatch:
-        stopwatch.run(Command([str(launcher), "ingest"], _environment(root)))
+        stopwatch.run(installed(root, "ingest"))
         for kind, words in zip(("two terms", "two common terms"), words_and_common(Texts(SEED), random)):
             pairs = [random.sample(words, 2) for _ in range(FRESH_QUERIES)]
             rows += _fresh_rows(stopwatch, root, f"{kind}, {megabytes} MB", pairs, runs)
@@ -155,11 +150,11 @@ def fresh_process(root: Path, megabytes: int, runs: int) -> list[Row]:
 
 
 def _fresh_rows(stopwatch: Stopwatch, root: Path, title: str, pairs: list[list[str]], runs: int) -> list[Row]:
-    environment = _environment(root)
     ripgrep = shutil.which("rg")
     name, raw = ("ripgrep", [ripgrep, "-i"]) if ripgrep else ("grep -r", ["/bin/grep", "-r", "-i"])
+    ours = [installed(root, "search", " ".join(pair)) for pair in pairs]
+    environment = ours[0].environment
     bare = Command([sys.executable, "-I", "-c", "pass"], environment)
-    ours = [Command([f"{root}/session-memory", "search", " ".join(pair)], environment) for pair in pairs]
     patterns = [[word for term in pair for word in ("-e", term)] + [f"{root}/.claude/projects"] for pair in pairs]
     printing = [Command([*raw, *pattern], environment) for pattern in patterns]
     counting = [Command([*raw, "-c", *pattern], environment) for pattern in patterns]
@@ -172,10 +167,6 @@ def _fresh_rows(stopwatch: Stopwatch, root: Path, title: str, pairs: list[list[s
         Row(f"{name}, {title} (at least 20 x)", printed, beside, "search"),
         Row(f"{name} -c, which only counts", counted, beside_counting, "search"),
     ]
-
-
-def _environment(root: Path) -> dict[str, str]:
-    return {"HOME": str(root), "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
 
 
 def _compared(

@@ -18,10 +18,9 @@ from session_memory.text.secrets import find_secrets, redact
 from tests.text_scene import samples
 
 from .command import run
+from .real import TRANSCRIPTS
 from .stopwatch import seconds
 
-ROOT = Path(__file__).resolve().parents[1]
-TRANSCRIPTS = ROOT.parent / "shared" / "transcripts"
 SURROUNDINGS = ("see {} here.", '"text": "{}"', "a\n{}\nb", "`{}`", "({})")
 SIZES = ((0, 200), (200, 1_000), (1_000, 4_000), (4_000, 20_000), (20_000, sys.maxsize))
 RUNS = 5

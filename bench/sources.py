@@ -1,17 +1,20 @@
-"""Where the transcripts of a scene come from: generated, or copies of real ones."""
+"""Where the transcripts of a scene come from: generated, or copies of real ones; and the floor that reading them is
+measured against."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
 from functools import cache
 from itertools import count
 from pathlib import Path
 
+import orjson
+
 from session_memory.runtimes import runtime
 
-from .corpus import Author, Texts, write_session
+from .corpus import MEGABYTE, Author, Texts, write_session
 
 Source = Callable[[Path, int, float], Path]
 """Writes into a directory a transcript of some bytes or a little more, with its last record at a time in seconds since
@@ -79,6 +82,17 @@ def copied(directory: Path) -> Source:
 def with_ids_of_its_own(transcript: bytes, number: int) -> bytes:
     """A copy of a transcript, another one for each number."""
     return _ID.sub(rb"\g<1>%08x" % number, transcript)
+
+
+def decode(files: Iterable[Path]) -> None:
+    """Decodes every line of each file, which is the least that a program can do that looks at all of them."""
+    for path in files:
+        with open(path, "rb", buffering=MEGABYTE) as file:
+            for line in file:
+                try:
+                    orjson.loads(line)
+                except orjson.JSONDecodeError:  # there are such lines in real ones; contextlib.suppress takes its time
+                    continue
 
 
 @cache

@@ -13,6 +13,8 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
+from session_memory.install.program import launcher_text
+
 LAUNCHER = Path(__file__).with_name("launcher.py")
 WARM_UP_RUNS = 3
 
@@ -23,6 +25,14 @@ class Command(NamedTuple):
     arguments: list[str]
     environment: dict[str, str]
     stdin: bytes = b""
+
+
+def installed(home: Path, *words: str) -> Command:
+    """Return `session-memory WORDS` as it is installed, for the person whose HOME is `home`."""
+    launcher = home / "session-memory"
+    launcher.write_text(launcher_text(sys.executable, Path(__file__).resolve().parents[1]))
+    launcher.chmod(0o755)
+    return Command([str(launcher), *words], {"HOME": str(home), "PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"})
 
 
 class Run(NamedTuple):

@@ -16,11 +16,11 @@ import threading
 import time
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import closing, suppress
+from functools import partial
 from multiprocessing import get_context
 from pathlib import Path
 from random import Random
 from statistics import median, quantiles
-from typing import NoReturn
 
 import psycopg
 
@@ -35,6 +35,7 @@ from tests.postgres_server import EACH_ITEM, PostgresServer, running_server
 
 from .command import run
 from .corpus import Texts
+from .kills import forked, is_killed
 from .scratch import scratch_directory
 from .search import ENTRIES_A_FILE, SEED, batch_of, words_and_common
 
@@ -206,15 +207,11 @@ def _push_and_kill(url: str, database: Path, machine: str, kills: int) -> int:
     random, killed = Random(machine), 0
     while killed < kills:
         connected, told = os.pipe()
-        pid = os.fork()
-        if not pid:
-            _push_in_child(url, database, machine, told)
+        child = forked(partial(_push_in_child, url, database, machine, told))
         os.close(told)
         os.read(connected, 1)
         os.close(connected)
-        time.sleep(random.uniform(0, KILLED_SECONDS))
-        os.kill(pid, signal.SIGKILL)
-        if os.WIFSIGNALED(os.waitpid(pid, 0)[1]):
+        if is_killed(child, random.uniform(0, KILLED_SECONDS)):
             killed += 1
         else:
             with suppress(UnreachableTeamError), closing(TeamPush(url, machine)) as team:
@@ -223,14 +220,13 @@ def _push_and_kill(url: str, database: Path, machine: str, kills: int) -> int:
     return killed
 
 
-def _push_in_child(url: str, database: Path, machine: str, told: int) -> NoReturn:
+def _push_in_child(url: str, database: Path, machine: str, told: int) -> None:
     """Pushes a store in small batches, and ends; tells when it is about to begin."""
     team_push.BATCH_ITEMS = KILLED_ITEMS
     store = SqliteStore(str(database))
     with suppress(UnreachableTeamError), closing(TeamPush(url, machine)) as team:
         os.write(told, b"1")
         push_new(store, team, lambda *_: SHARED)
-    os._exit(0)
 
 
 def _content(server: PostgresServer) -> dict[str, list[tuple[object, ...]]]:

@@ -58,13 +58,8 @@ def _read_image(author: Author, path: str) -> Call:
 
 def _grep(author: Author, length: int) -> Call:
     found = author.text("grep", min(length, 20_000))
-    details: dict[str, Any] = {
-        "mode": "content",
-        "numFiles": 0,
-        "filenames": [],
-        "content": found,
-        "numLines": found.count("\n"),
-    }
+    details: dict[str, Any] = {"mode": "content", "numFiles": 0, "filenames": [], "content": found}
+    details["numLines"] = found.count("\n")
     return Call("Grep", {"pattern": author.words(1), "output_mode": "content", "-n": True}, found, details)
 
 
@@ -74,14 +69,11 @@ def _edit(author: Author, length: int) -> Call:
     new = author.text("code", author.random.randrange(60, 1500))
     lines = [*(f"-{line}" for line in old.split("\n")), *(f"+{line}" for line in new.split("\n"))]
     details = {
-        "filePath": path,
-        "oldString": old,
-        "newString": new,
+        "filePath": path, "oldString": old, "newString": new,
         "originalFile": author.text("code", min(2 * length, 60_000)),
         "structuredPatch": [{"oldStart": 40, "oldLines": 9, "newStart": 40, "newLines": 12, "lines": lines}],
-        "userModified": False,
-        "replaceAll": False,
-    }
+        "userModified": False, "replaceAll": False,
+    }  # fmt: skip
     arguments = {"file_path": path, "old_string": old, "new_string": new, "replace_all": False}
     return Call("Edit", arguments, f"The file {path} has been updated successfully.", details)
 
@@ -100,12 +92,9 @@ def _glob(author: Author, _length: int) -> Call:
 
 
 def _todo_write(author: Author, _length: int) -> Call:
+    status = ("pending", "completed")
     todos = [
-        {
-            "content": author.words(7),
-            "status": author.random.choice(("pending", "completed")),
-            "activeForm": author.words(5),
-        }
+        {"content": author.words(7), "status": author.random.choice(status), "activeForm": author.words(5)}
         for _ in range(author.random.randrange(3, 9))
     ]
     return Call("TodoWrite", {"todos": todos}, "Todos have been modified successfully.", {"newTodos": todos})
@@ -116,14 +105,9 @@ def _task(author: Author, length: int) -> Call:
     answer = [{"type": "text", "text": author.prose(min(length, 12_000))}]
     arguments = {"description": author.words(4), "prompt": prompt, "subagent_type": "general-purpose"}
     details = {
-        "status": "completed",
-        "prompt": prompt,
-        "agentId": f"{author.random.getrandbits(28):07x}",
-        "content": answer,
-        "totalDurationMs": 91_234,
-        "totalTokens": 40_000,
-        "totalToolUseCount": 9,
-    }
+        "status": "completed", "prompt": prompt, "agentId": f"{author.random.getrandbits(28):07x}", "content": answer,
+        "totalDurationMs": 91_234, "totalTokens": 40_000, "totalToolUseCount": 9,
+    }  # fmt: skip
     return Call("Task", arguments, answer, details)
 
 

@@ -10,12 +10,10 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from ..command import run
+from ..real import TRANSCRIPTS
 from . import real
-from .excerpts import SETS, Judged, judge, read
+from .excerpts import SETS, Judged, is_good, judge, read, scores, scores_of, table
 from .rejections import PLANTED, came_back, kept
-from .scores import is_good, scores, scores_of, table
-
-TRANSCRIPTS = Path(__file__).parents[3] / "shared" / "transcripts"
 
 
 def main(faults: bool = False, transcripts: Path = TRANSCRIPTS) -> int:

@@ -12,15 +12,10 @@ from pathlib import Path
 from session_memory.memories.format import EPISODE, short_hash
 from session_memory.memories.strategies.extractive.strategy import ExtractiveStrategy
 from session_memory.memories.strategy import Memory
-from session_memory.store.ingest.ingestion import Ingestion
-from session_memory.store.ingest.sources import SourceDirectory
-from session_memory.store.sqlite.engine import SqliteStore
-from session_memory.store.values import Filter
 
-from ..scratch import scratch_directory
+from ..real import conversations_of
 
 LABELS = Path(__file__).with_name("real.tsv")
-RUNTIMES = ("claude", "pi")
 FEWEST_MESSAGES = 5  # of a conversation of which memories are made
 
 
@@ -42,19 +37,13 @@ def labels() -> dict[tuple[str, int], list[tuple[str, ...]]]:
 
 
 def made(transcripts: Path) -> Iterator[RealItem]:
-    """What the strategy makes of real transcripts, but for episodes."""
+    """Yield what the strategy makes of real transcripts, but for episodes."""
     strategy = ExtractiveStrategy({}, None)  # type: ignore[arg-type]
-    with scratch_directory() as directory:
-        store = SqliteStore(f"{directory}/store.db")
-        for runtime in RUNTIMES:
-            Ingestion(store).scan(SourceDirectory(str(transcripts / runtime)))
-        for conversation in store.conversations(Filter(limit=-1)):
-            entries = list(store.entries(conversation.id))
-            if conversation.entry_count >= FEWEST_MESSAGES:
-                for item in strategy.process(conversation, entries).memories:
-                    if item.kind != EPISODE:
-                        yield RealItem(conversation.session_id, item)
-        store.close()
+    for conversation, entries in conversations_of(transcripts, "claude", "pi"):
+        if conversation.entry_count >= FEWEST_MESSAGES:
+            for item in strategy.process(conversation, entries).memories:
+                if item.kind != EPISODE:
+                    yield RealItem(conversation.session_id, item)
 
 
 def judged(transcripts: Path) -> tuple[Counter[str], Counter[str], Counter[str], list[str]]:

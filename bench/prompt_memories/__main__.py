@@ -14,12 +14,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..command import run
+from ..real import TRANSCRIPTS
 from ..scratch import scratch_directory
 from .cost import MEMORIES, MOST, added_by_memories
-from .prompts import ABOUT, OTHER_FORMS, SETS, UNRELATED, Answer, ask, read
-from .real import prompts_of
+from .prompts import ABOUT, OTHER_FORMS, SETS, UNRELATED, Answer, ask, read, real_prompts
 
-TRANSCRIPTS = Path(__file__).parents[3] / "shared" / "transcripts"
 LEAST_RIGHT, LEAST_SILENT = 0.70, 0.99
 
 
@@ -30,7 +29,7 @@ def main(faults: bool = False, transcripts: Path = TRANSCRIPTS, runs: int = 60, 
     with scratch_directory() as name:
         for title, (_, prompts) in sets.items():
             passed &= _show(title, ask(memories, prompts, name), with_faults=faults)
-        real = prompts_of(transcripts, {memory.origins[0][5] for memory in memories})
+        real = real_prompts(transcripts, {memory.origins[0][5] for memory in memories})
         if real:
             passed &= _show("real transcripts", ask(memories, real, name), with_faults=faults)
     if runs:
@@ -55,7 +54,7 @@ def _show(title: str, answers: Sequence[Answer], *, with_faults: bool) -> bool:
             share = right / len(found)
             shares.append(share >= (LEAST_SILENT if words == "about nothing remembered" else LEAST_RIGHT))
             print(f"{title:18} {words:40} {right:4} of {len(found):4}  {share:.3f}")
-    others = sum(id != one.prompt.memory for one in about for id in one.told.ids)
+    others = sum(id != one.prompt.memory for one in about for id in one.ids)
     if about:
         print(f"{title:18} {'other memories told with them':40} {others:4}")
     for one in answers if with_faults else ():

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
 from collections.abc import Sequence
-from pathlib import Path
 from random import Random
 
 from session_memory.memories.prompt_index import content
@@ -14,6 +11,7 @@ from session_memory.store.sqlite.memory_index import IndexedMemory
 
 from ..corpus import Texts
 from ..scenes import SEED, Scene, install
+from ..scratch import scratch_directory
 from ..sources import generated
 from ..stopwatch import CommandError, Stopwatch
 
@@ -28,16 +26,12 @@ _ABOUT = "tried redis for the sessions, dropped it because the hosting has no pe
 def added_by_memories(memories: Sequence[IndexedMemory], runs: int, *, of_processor: bool) -> dict[str, float]:
     """What a prompt takes more with memories than without, in starts of a bare interpreter, by what it is about.
     `memories` are among the 5,000; `of_processor`: the processor's time counts, for a machine that is busy."""
-    root = Path(tempfile.mkdtemp(prefix="session-memory-bench-"))
-    try:
+    with scratch_directory() as root, Stopwatch(of_processor=of_processor) as stopwatch:
         app = install(root / "program")
         own, without = [Scene(root / name, app, generated(SEED), SESSIONS) for name in ("with", "without")]
-        with Stopwatch(of_processor=of_processor) as stopwatch:
-            for scene in (own, without):
-                scene.settle(stopwatch)
-            return _measure(own, without, memories, runs, stopwatch)
-    finally:
-        shutil.rmtree(root)
+        for scene in (own, without):
+            scene.settle(stopwatch)
+        return _measure(own, without, memories, runs, stopwatch)
 
 
 def _measure(

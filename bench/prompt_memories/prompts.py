@@ -22,6 +22,8 @@ from session_memory.memories.prompt_index import content
 from session_memory.settings.homes import PROMPT_INDEX
 from session_memory.store.sqlite.memory_index import IndexedMemory, Origin
 
+from ..real import conversations_of
+
 HERE = Path(__file__).parent
 SETS = (HERE / "developed.txt", HERE / "unseen.txt")
 ABOUT, OTHER_FORMS, UNRELATED = "?", "~", "-"
@@ -45,9 +47,14 @@ class Answer(NamedTuple):
     told: PromptMemories
 
     @property
+    def ids(self) -> list[str]:
+        """Return the ids of the memories, whose keys end with a version."""
+        return [key.rpartition("-")[0] for key in self.told.ids]
+
+    @property
     def is_right(self) -> bool:
         """Whether the memory was told that the prompt is about; nothing, where it is about none."""
-        return self.prompt.memory in self.told.ids if self.prompt.memory else not self.told.text
+        return self.prompt.memory in self.ids if self.prompt.memory else not self.told.text
 
 
 def read(path: Path) -> tuple[list[IndexedMemory], list[Prompt]]:
@@ -77,6 +84,13 @@ def ask(memories: Sequence[IndexedMemory], prompts: Iterable[Prompt], directory:
         Answer(prompt, relevant(str(directory), prompt.text, CHARACTERS, PromptedSession({}, prompt.directory)))
         for prompt in prompts
     ]
+
+
+def real_prompts(transcripts: Path, directories: Iterable[str]) -> list[Prompt]:
+    """Return each message of a user in real transcripts, as a prompt in each of `directories` about none of these."""
+    found = conversations_of(transcripts, "claude", "codex", "pi")
+    texts = dict.fromkeys(one.text for _, entries in found for one in entries if one.role == "user" and one.text)
+    return [Prompt(UNRELATED, place, text) for text in texts for place in sorted(directories)]
 
 
 def _memory(line: str, directory: str, number: int) -> IndexedMemory:

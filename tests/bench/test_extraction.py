@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from bench.extraction.excerpts import SETS, Excerpt, Expected, entries_of, judge, read
+from bench.extraction.excerpts import SETS, Excerpt, Expected, entries_of, is_good, judge, read, scores, table
 from bench.extraction.rejections import PLANTED, came_back, kept
-from bench.extraction.scores import is_good, scores, table
 
 
 @pytest.mark.parametrize("path", SETS, ids=lambda path: path.stem)
