@@ -5,14 +5,17 @@ from __future__ import annotations
 import argparse
 import os
 from functools import partial
+from typing import TYPE_CHECKING
 
 from ..errors import SessionMemoryError, WrongCallError
 from ..system.terminal import exit_code
-from ..tools.backend import Backend
 from ..tools.call import Served, call
-from ..tools.host_tools import tools_for
+from ..tools.definitions import tools_for
 from ..tools.stdio_server import serve_this_process
 from .arguments import HOME
+
+if TYPE_CHECKING:
+    from ..tools.backend import Backend
 
 SUMMARY = "serve the tools for sessions to an MCP client, on stdin and stdout"
 

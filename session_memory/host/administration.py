@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ..settings.host_layout import Layout
-from ..tools.backend import ListedChat, ListedTask, RefusedError
+from ..tools.values import ListedChat, RefusedError
 from .group_files import add_group
 from .ledger import Ledger
 from .schedule import ScheduleError, UnknownTaskError
@@ -19,7 +19,7 @@ _WHERE_IDS_ARE = "use list_tasks to see the ids"
 
 
 class HostAdministration:
-    """See `tools.backend.Administration`. Each call opens the database itself, since agents call from their own
+    """See `tools.values.Administration`. Each call opens the database itself, since agents call from their own
     threads. Raises GroupNameError."""
 
     def __init__(self, layout: Layout, group: str) -> None:
@@ -28,48 +28,38 @@ class HostAdministration:
         self.is_main = own.is_main
         self._layout = layout
 
-    def tasks(self) -> list[ListedTask]:
-        """See Administration."""
+    def tasks(self) -> list[Task]:
         with self._ledger() as ledger:
-            return [_listed(task) for task in ledger.schedule.tasks(self._reach)]
+            return ledger.schedule.tasks(self._reach)
 
-    def schedule(
-        self, group: str, prompt: str, schedule_type: str, schedule_value: str, context_mode: str
-    ) -> ListedTask:
-        """See Administration."""
+    def schedule(self, group: str, prompt: str, schedule_type: str, schedule_value: str, context_mode: str) -> Task:
         with self._ledger() as ledger:
             self._check_pace(schedule_type, schedule_value)
             target = ledger.group(self._named(group))
             planned = [task for task in ledger.schedule.tasks(target.folder) if task.status != "completed"]
             if len(planned) >= MOST_TASKS:
                 raise RefusedError(f"{target.folder} has {len(planned)} tasks, the maximum", "cancel some first")
-            task = ledger.schedule.add(
-                target.folder, target.jid, prompt, schedule_type, schedule_value.strip(), context_mode
-            )
-            return _listed(task)
+            value = schedule_value.strip()
+            return ledger.schedule.add(target.folder, target.jid, prompt, schedule_type, value, context_mode)
 
-    def update_task(self, task_id: str, changes: dict[str, str]) -> ListedTask:
-        """See Administration."""
+    def update_task(self, task_id: str, changes: dict[str, str]) -> Task:
         with self._ledger() as ledger, _hint():
             before = ledger.schedule.task(task_id, self._reach)
             after = {"schedule_type": before.schedule_type, "schedule_value": before.schedule_value, **changes}
             if changes.keys() & {"schedule_type", "schedule_value"}:
                 self._check_pace(after["schedule_type"], after["schedule_value"])
-            return _listed(ledger.schedule.update(task_id, self._reach, **changes))
+            return ledger.schedule.update(task_id, self._reach, **changes)
 
     def cancel_task(self, task_id: str) -> None:
-        """See Administration."""
         with self._ledger() as ledger, _hint():
             ledger.schedule.remove(task_id, self._reach)
 
     def chats(self) -> list[ListedChat]:
-        """See Administration."""
         self._check_main()
         with self._ledger() as ledger:
             return _listed_chats(ledger)
 
     def register_group(self, group: str, chat: str, name: str, trigger: str) -> ListedChat:
-        """See Administration."""
         self._check_main()
         with self._ledger() as ledger:
             known = {one.folder: one for one in ledger.groups()}.get(group)
@@ -78,7 +68,6 @@ class HostAdministration:
             return _listed_chat(ledger, group)
 
     def update_group(self, group: str, changes: dict[str, str]) -> ListedChat:
-        """See Administration."""
         self._check_main()
         with self._ledger() as ledger:
             ledger.update(group, name=changes.get("name"), trigger=changes.get("trigger"), jid=changes.get("chat"))
@@ -123,13 +112,6 @@ def _hint() -> Iterator[None]:
         raise RefusedError(str(error), _WHERE_IDS_ARE) from None
     except ScheduleError as error:
         raise RefusedError(str(error), error.hint) from None
-
-
-def _listed(task: Task) -> ListedTask:
-    return ListedTask(
-        task.id, task.group, task.prompt, task.schedule_type, task.schedule_value, task.context_mode, task.status,
-        task.next_run, task.last_run, task.last_result,
-    )  # fmt: skip
 
 
 def _listed_chats(ledger: Ledger) -> list[ListedChat]:

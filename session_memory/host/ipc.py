@@ -26,7 +26,7 @@ from ..system.json import decode
 from ..text.paths import is_name
 from ..text.sanitize import for_prompt
 from ..tools.call import ToolResult, call
-from ..tools.host_tools import tools_for
+from ..tools.definitions import tools_for
 
 if TYPE_CHECKING:
     from ..settings.host_layout import Group, Layout

@@ -1,8 +1,10 @@
-"""The values of a host's database: groups, messages, prompts, replies and tasks. Times are ISO 8601 in UTC."""
+"""The values of a host's database: groups, messages, prompts, replies and runs of tasks. Times are ISO 8601 in UTC."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
+
+from ..tools.values import Task as Task  # which an agent sees as it is in the database
 
 LOCAL = "local:"  # prefix of chats without a channel: replies are not delivered but read from the database
 
@@ -75,28 +77,6 @@ class ChatReply(NamedTuple):
     text: str
     timestamp: str
     answers: tuple[str, ...]
-
-
-class Task(NamedTuple):
-    """A scheduled task: `schedule_type` is cron, interval or once, `context_mode` group or isolated."""
-
-    id: str
-    group: str
-    jid: str
-    prompt: str
-    schedule_type: str
-    schedule_value: str
-    context_mode: str
-    next_run: str | None
-    last_run: str | None
-    last_result: str | None
-    status: str
-    created_at: str
-
-    def row(self) -> dict[str, object]:
-        """Return the task as a dict of database columns."""
-        columns = {"group": "group_folder", "jid": "chat_jid"}
-        return {columns.get(name, name): value for name, value in self._asdict().items()}
 
 
 class TaskRun(NamedTuple):

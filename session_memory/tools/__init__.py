@@ -6,12 +6,13 @@ that runs agents with claude-agent-sdk, `stdio_server` to any MCP client.
 
 from __future__ import annotations
 
-from .backend import Backend, ListedSession, RefusedError, SearchLimits, SearchResult
+from .backend import Backend
 from .call import ToolResult, call
 from .definitions import TOOLS
 from .group_backend import GroupBackend
 from .home_backend import HomeBackend
 from .sdk_server import sdk_server
+from .values import ListedSession, RefusedError, SearchLimits, SearchResult
 
 __all__ = [
     "TOOLS",

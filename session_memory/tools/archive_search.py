@@ -13,13 +13,13 @@ from ..store.search.query import STOP_WORDS
 from ..system.files import open_regular, read_at
 from ..text.format import ELLIPSIS, one_line
 from ..text.timestamps import epoch_seconds
-from .backend import EVERYWHERE, SearchResult
+from .values import EVERYWHERE, SearchResult
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from ..settings.privacy import Privacy
-    from .backend import SearchLimits
+    from .values import SearchLimits
 
     Score = tuple[int, float, int]
 

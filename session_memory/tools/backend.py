@@ -1,216 +1,174 @@
-"""The interface between the tools and the sessions that an agent may see. Values and a protocol."""
+"""The backend of the tools: the sessions of one agent, its store and its memories."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from abc import ABC, abstractmethod
+from functools import cached_property
+from shlex import quote as quote_argument
+from typing import TYPE_CHECKING
 
 from ..errors import SessionMemoryError
+from ..store.postgres.engine import TeamPool
+from .store_search import errors_in_store, location_with_store, note, search_store
+from .team_search import is_joined, search_team, team_entries
+from .values import EVERYWHERE, RefusedError, SearchResults
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Mapping
 
     from ..memories.strategies.graphiti.strategy import GraphFact
     from ..patterns.habits import ErrorMatch
+    from ..store.location import StoreLocation
     from ..store.sqlite.memory_index import IndexedMemory
     from ..transcripts.entries import Entry
+    from .values import Administration, ListedSession, Search, SearchLimits, SearchResult
 
-    Search = Callable[[str, int, "SearchLimits"], list["SearchResult"]]
-
-
-_TEAM = "team-"  # before the number of a conversation, in an id from search_team
-
-
-class RefusedError(SessionMemoryError):
-    """A request that cannot be fulfilled; message and hint are for the model."""
-
-
-class ListedSession(NamedTuple):
-    """A session that the agent may see: `id` is the argument of resume_session, `session_id` the runtime's own id.
-
-    `modified` is in seconds since the epoch, None if unknown. `is_active` marks the agent's current session. `group` is
-    set only for a session of another group, `runtime` only for one of another runtime.
-    """
-
-    id: str
-    name: str
-    session_id: str
-    modified: float | None = None
-    is_active: bool = False
-    group: str = ""
-    runtime: str = ""
+GRAPH_SECONDS = 20.0  # an agent waits for the answer, at most a minute in a sandbox
+ONLY_ARCHIVES = (
+    "Only archives were searched, of conversations that ended or were compacted: the store of all conversations does "
+    "not exist yet, or cannot be used."
+)
+NO_STORE = "errors cannot be looked up: the store of all conversations does not exist yet, or cannot be used"
+NO_MEMORIES = "memories cannot be changed: their store does not exist yet, or cannot be used"
+NO_GRAPH = "there is no knowledge graph to search"
 
 
-class SearchLimits(NamedTuple):
-    """Limits of a search: from `since` and before `until`, in milliseconds since the epoch, None for no limit; in
-    directories that contain `project`, ignoring case."""
-
-    since: int | None = None
-    until: int | None = None
-    project: str = ""
-
-    def fits(self, milliseconds: float | None, *directories: str) -> bool:
-        """Return whether a message of that time, in sessions started in these directories, is within the limits."""
-        if self.since is not None and (milliseconds is None or milliseconds < self.since):
-            return False
-        if self.until is not None and (milliseconds is None or milliseconds >= self.until):
-            return False
-        project = self.project.casefold()
-        return not project or any(project in directory.casefold() for directory in directories)
-
-
-EVERYWHERE = SearchLimits()
-
-
-def team_id(conversation: object) -> str:
-    """Return the id by which an agent reads a conversation of its team; '' if it cannot be read."""
-    return f"{_TEAM}{conversation}" if conversation else ""
-
-
-def team_conversation(id: str) -> int | None:
-    """Return the conversation number in an id from `team_id`; None for any other id or name."""
-    number = id.strip().removeprefix(_TEAM)
-    return int(number) if id.strip().startswith(_TEAM) and number.isascii() and number.isdigit() else None
-
-
-class SearchResult(NamedTuple):
-    """A message that a search found: its session, its speaker, its time (seconds since the epoch, or None), the snippet
-    around the match, and its conversation (the name of an archive), '' if none."""
-
-    session_id: str
-    session_name: str
-    role: str
-    timestamp: float | None
-    snippet: str
-    conversation: str
-
-
-class SearchResults(list[SearchResult]):
-    """The results of a search, the best first. `notice` tells the agent how far the search reached, '' if there is
-    nothing to report."""
-
-    def __init__(self, found: Iterable[SearchResult] = (), notice: str = "") -> None:
-        super().__init__(found)
-        self.notice = notice
-
-
-class ListedTask(NamedTuple):
-    """A scheduled task as the agent may see it; times are ISO 8601 in UTC, or None."""
-
-    id: str
-    group: str
-    prompt: str
-    schedule_type: str
-    schedule_value: str
-    context_mode: str
-    status: str
-    next_run: str | None
-    last_run: str | None
-    last_result: str | None
-
-
-class ListedChat(NamedTuple):
-    """A known chat and the group that answers in it, '' for none. `trigger` is the pattern that addresses its agent, ''
-    if it answers everything; `last_activity` is ISO 8601 in UTC, '' for never."""
-
-    chat: str
-    name: str
-    group: str
-    trigger: str
-    last_activity: str
-
-
-class Administration(Protocol):
-    """A host's services for the agent of one of its groups, beyond its sessions. The group is fixed at construction;
-    `is_main` marks the group that administers the others.
-
-    The argument `group` is '' for the agent's own. Methods raise as those of Backend do.
-    """
-
-    @property
-    def group(self) -> str:
-        """The agent's own group."""
-
-    @property
-    def is_main(self) -> bool:
-        """True if the agent may name other groups."""
-
-    def tasks(self) -> list[ListedTask]:
-        """Return the tasks that the agent may change, the next one first."""
-
-    def schedule(
-        self, group: str, prompt: str, schedule_type: str, schedule_value: str, context_mode: str
-    ) -> ListedTask:
-        """Add a task, unless the same one exists; return it."""
-
-    def update_task(self, task_id: str, changes: dict[str, str]) -> ListedTask:
-        """Change the given properties of a task."""
-
-    def cancel_task(self, task_id: str) -> None:
-        """Delete a task."""
-
-    def chats(self) -> list[ListedChat]:
-        """Return the chats of the host, those of groups first. For main."""
-
-    def register_group(self, group: str, chat: str, name: str, trigger: str) -> ListedChat:
-        """Register a group that answers in a chat; '' for one used from the terminal. For main."""
-
-    def update_group(self, group: str, changes: dict[str, str]) -> ListedChat:
-        """Change the name, trigger or chat of a group. For main."""
-
-
-class Backend(Protocol):
+class Backend(ABC):
     """The sessions of one agent. They are fixed at construction: no argument of a tool names a group or a path, and the
-    sessions that methods receive come from its own list.
+    sessions that methods receive come from its own list. Methods raise SessionMemoryError with a message for the model,
+    OSError for unreadable files. Several threads call them.
 
-    Methods raise SessionMemoryError with a message for the model, OSError for unreadable files. Several threads call
-    them.
+    It searches what the home `path` may see (by default the current one): store and memories; without a store, the
+    archives. It changes the memories of `own_path`, in which the agent works. A given `search` replaces all that.
+    `teams` opens the team's store. Memories and store are imported when they are needed: the MCP server starts with
+    every session of an agent, on any Python.
     """
 
-    @property
-    def administration(self) -> Administration | None:
-        """The host's services for the agent's group; None without a host."""
+    def __init__(
+        self, path: str | None, own_path: str | None, environ: Mapping[str, str], search: Search | None,
+        teams: TeamPool | None,
+    ) -> None:  # fmt: skip
+        self._searched_path = path
+        self._own_path = own_path
+        self._environ = environ
+        self._given_search = search
+        self._teams = teams or TeamPool()
+        self._has_noted_archives = False
+        # The host's services for the agent's group; None without a host.
+        self.administration: Administration | None = None
 
-    @property
-    def has_graph(self) -> bool:
-        """True if `search_graph` has a knowledge graph to search."""
-
-    @property
-    def has_team(self) -> bool:
-        """True if `search_team` has a team to search."""
-
+    @abstractmethod
     def sessions(self) -> list[ListedSession]:
         """Return the sessions, the latest first."""
 
+    @abstractmethod
     def entries(self, session: ListedSession, count: int) -> tuple[list[Entry], int]:
         """Return the last `count` entries of a session in file order, and the number of unreadable records."""
 
-    def search(self, query: str, limit: int, limits: SearchLimits = EVERYWHERE) -> list[SearchResult]:
-        """Return at most `limit` memories and messages of earlier conversations within `limits` that match the query:
-        memories first, each the best first."""
-
-    def errors(self, text: str) -> list[ErrorMatch]:
-        """Return earlier occurrences of the same error as a line of `text`, the best match first."""
-
-    def search_graph(self, query: str, limit: int) -> list[GraphFact]:
-        """Return at most `limit` facts of the knowledge graph that match the query, the best first; so many per group
-        if there are several."""
-
-    def search_team(self, query: str, limit: int, limits: SearchLimits = EVERYWHERE) -> list[SearchResult]:
-        """Search the team's sessions and memories as `search` does the home's. `role` contains the speaker and place,
-        `session_id` a `team_id`."""
-
-    def team_entries(self, conversation: int, count: int) -> tuple[ListedSession, list[Entry]]:
-        """Return a conversation of the team, named after its owner, and its last `count` entries in order."""
-
-    def remember(self, kind: str, text: str, quote: str) -> IndexedMemory:
-        """Store a memory that a quotation from the agent's session proves; return the stored one."""
-
-    def forget(self, id: str) -> tuple[IndexedMemory, str]:
-        """Forget a memory of the agent's own; return it, and the command with which a person undoes that."""
-
+    @abstractmethod
     def clear(self, name: str) -> str:
         """Save the session under a name, so that the next message begins a new one. Return the message for the
         model."""
 
+    @abstractmethod
     def resume(self, session: ListedSession, save_as: str | None) -> str:
         """Continue an earlier session with the next message. Return the message for the model."""
+
+    def search(self, query: str, limit: int, limits: SearchLimits = EVERYWHERE) -> list[SearchResult]:
+        """Return at most `limit` memories and messages of earlier conversations within `limits` that match the query:
+        memories first, each the best first."""
+        if self._given_search:
+            return self._given_search(query, limit, limits)
+        try:
+            location = location_with_store(self._searched_path, self._environ)
+            if location:
+                return search_store(location, query, limit, limits, self._own_session())
+        except (ImportError, SessionMemoryError):  # apsw is not installed; the database is locked or corrupt
+            pass
+        notice = "" if self._has_noted_archives else ONLY_ARCHIVES
+        self._has_noted_archives = True
+        return SearchResults(self._search_archives(query, limit, limits), notice)
+
+    def errors(self, text: str) -> list[ErrorMatch]:
+        """Return earlier occurrences of the same error as a line of `text`, the best match first."""
+        location = location_with_store(self._searched_path, self._environ)
+        if location is None:
+            raise RefusedError(NO_STORE, "go on without it")
+        try:
+            return errors_in_store(location, text, self._own_session())
+        except ImportError:  # apsw is not installed
+            raise RefusedError(NO_STORE, "go on without it") from None
+
+    @cached_property
+    def has_graph(self) -> bool:
+        """True if `search_graph` has a knowledge graph to search. Determined once, as an agent gets its tools once."""
+        from ..memories.strategies.graphiti import missing_packages
+        from ..settings.sections import memory_settings
+        from ..store.location import find_location
+
+        if missing_packages():
+            return False
+        try:
+            location = find_location(self._searched_path, self._environ)
+            return "graphiti" in memory_settings(location.home.settings().memories).strategies
+        except SessionMemoryError:  # invalid settings, which `doctor` reports
+            return False
+
+    def search_graph(self, query: str, limit: int) -> list[GraphFact]:
+        """Return at most `limit` facts of the knowledge graph that match the query, the best first; so many per group
+        if there are several."""
+        location = location_with_store(self._searched_path, self._environ)
+        if location is None:
+            raise RefusedError(NO_GRAPH, "go on without it")
+        from ..memories.strategies.graphiti.graphs import search_graph
+
+        return search_graph(location, query, limit, timeout_seconds=GRAPH_SECONDS)
+
+    @cached_property
+    def has_team(self) -> bool:
+        """True if `search_team` has a team to search. Determined once, too."""
+        try:
+            return is_joined(self._searched_path, self._environ)
+        except SessionMemoryError:
+            return False
+
+    def search_team(self, query: str, limit: int, limits: SearchLimits = EVERYWHERE) -> list[SearchResult]:
+        """Search the team's sessions and memories as `search` does the home's. `role` contains the speaker and place,
+        `session_id` a `team_id`."""
+        return search_team(self._teams, self._searched_path, self._environ, query, limit, limits)
+
+    def team_entries(self, conversation: int, count: int) -> tuple[ListedSession, list[Entry]]:
+        """Return a conversation of the team, named after its owner, and its last `count` entries in order."""
+        return team_entries(self._teams, self._searched_path, self._environ, conversation, count)
+
+    def remember(self, kind: str, text: str, quote: str) -> IndexedMemory:
+        """Store a memory that a quotation from the agent's session proves; return the stored one."""
+        session = self._own_session()
+        if not session:
+            raise RefusedError("nothing was remembered: it is not known which session this is", "tell the user")
+        from ..memories.writer import remember  # needs apsw
+
+        return remember(self._own_location(), session, kind, text, quote, note)
+
+    def forget(self, id: str) -> tuple[IndexedMemory, str]:
+        """Forget a memory of the agent's own; return it, and the command with which a person undoes that."""
+        location = self._own_location()
+        from ..memories.writer import forget
+
+        gone = forget(location, id, note)
+        home = f" --home {quote_argument(self._own_path)}" if self._own_path else ""
+        return gone, f"session-memory memories forget {gone.id} --undo{home}"
+
+    def _own_location(self) -> StoreLocation:
+        location = location_with_store(self._own_path, self._environ)
+        if location is None:
+            raise RefusedError(NO_MEMORIES, "tell the user if it stays so")
+        return location
+
+    @abstractmethod
+    def _own_session(self) -> str:
+        """Return the id of the agent's current session; '' if unknown."""
+
+    @abstractmethod
+    def _search_archives(self, query: str, limit: int, limits: SearchLimits) -> list[SearchResult]:
+        """Return the results of a search in the archives."""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..errors import LockedError, SessionMemoryError
 from ..system.json import as_string
 from . import results
-from .host_tools import tools_for
+from .definitions import tools_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable

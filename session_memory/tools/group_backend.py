@@ -17,8 +17,8 @@ from ..text.timestamps import epoch_seconds
 from ..transcripts.gate import Family, Gate, describe
 from ..transcripts.log import has_entries, last_entries
 from .archive_search import search_archives
-from .backend import ListedSession, RefusedError
-from .store_backend import StoreBackend
+from .backend import Backend
+from .values import ListedSession, RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from ..transcripts.entries import Entry
     from ..transcripts.gate import Described
     from ..transcripts.pointers import SavedSession, SessionManager
-    from .backend import Administration, Search, SearchLimits, SearchResult
+    from .values import Administration, Search, SearchLimits, SearchResult
 
 _UNTITLED = "the present conversation"
 
 
-class GroupBackend(StoreBackend):
+class GroupBackend(Backend):
     """The `Backend` of a group's agent.
 
     `search` must not find more than the group may see. `administration` is the host's services for it. Raises
@@ -52,16 +52,15 @@ class GroupBackend(StoreBackend):
         self._layout = layout
         self._group = layout.group(group)
         self._sessions = sessions
-        self.administration = administration
         root = layout.root if self._group.is_main else self._group.root
         super().__init__(root, self._group.root, {}, search, teams)
+        self.administration = administration
 
     def sessions(self) -> list[ListedSession]:
-        """See Backend. Those of other groups come last."""
+        """Return the sessions, those of other groups last."""
         return [one for group in self._groups() for one in self._sessions_of(group, self._privacy(group))]
 
     def entries(self, session: ListedSession, count: int) -> tuple[list[Entry], int]:
-        """See Backend."""
         group = self._layout.group(session.group) if session.group else self._group
         try:
             with self._transcript(group, session.session_id) as path:
@@ -72,7 +71,6 @@ class GroupBackend(StoreBackend):
             raise RefusedError(f"the transcript of {session.name!r} is gone", hint) from None
 
     def clear(self, name: str) -> str:
-        """See Backend."""
         kept = self._sessions.clear(self._group.name, name)
         return (
             f"Done: this conversation is kept as {name!r} (id {kept.history_id}){_archived(kept)}. Finish your answer: "
@@ -80,7 +78,6 @@ class GroupBackend(StoreBackend):
         )
 
     def resume(self, session: ListedSession, save_as: str | None) -> str:
-        """See Backend."""
         if self._is_own(session):
             raise RefusedError("you are in that session already", "there is nothing to resume")
         if session.group:

@@ -20,8 +20,8 @@ from ..system.json import encode
 from ..text.format import one_line
 from ..transcripts.sessions import UnknownSessionError, find_sessions
 from .archive_search import search_archives
-from .backend import ListedSession, RefusedError
-from .store_backend import StoreBackend
+from .backend import Backend
+from .values import ListedSession, RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from ..store.postgres.engine import TeamPool
     from ..transcripts.entries import Entry
     from ..transcripts.sessions import FoundSession
-    from .backend import Search, SearchLimits, SearchResult
+    from .values import Search, SearchLimits, SearchResult
 
 _ONLY_THE_USER = "Nothing has changed yet, since only the user can do that. Tell them to"
 
 
-class HomeBackend(StoreBackend):
+class HomeBackend(Backend):
     """The `Backend` of the home at `path`, by default the current one (an agent home, or the project)."""
 
     def __init__(
@@ -48,13 +48,7 @@ class HomeBackend(StoreBackend):
         self._path = path
         self._found: dict[str, FoundSession] = {}
 
-    @property
-    def administration(self) -> None:
-        """See Backend."""
-        return None
-
     def sessions(self) -> list[ListedSession]:
-        """See Backend."""
         own_runtime, own_id = running_session(self._environ, os.getppid())
         try:
             found = find_sessions(self._path, False, self._environ, own_id=own_id, former_names=former_names)
@@ -69,11 +63,9 @@ class HomeBackend(StoreBackend):
         ]
 
     def entries(self, session: ListedSession, count: int) -> tuple[list[Entry], int]:
-        """See Backend."""
         return self._found[session.id].last_entries(count)
 
     def clear(self, name: str) -> str:
-        """See Backend."""
         runtime, own_id = running_session(self._environ, os.getppid())
         self.sessions()
         own = self._found.get(own_id)
@@ -93,7 +85,6 @@ class HomeBackend(StoreBackend):
         )
 
     def resume(self, session: ListedSession, save_as: str | None) -> str:
-        """See Backend."""
         if session.is_active:
             raise RefusedError(f"you are in {session.name!r} already", "there is nothing to resume")
         target, own = self._found[session.id], self._found.get(self._own_session())

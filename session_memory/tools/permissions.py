@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from .. import NAME
-from .definitions import SEARCH_GRAPH, SEARCH_TEAM, TOOLS
+from .definitions import ALL
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -28,7 +28,7 @@ def lookup_rules(runtime: Runtime, programs: Iterable[str], conversations_dir: s
     if not rules.COMMAND_RULE:
         return []
     commands = [f"{program} {name}" for program in programs for name in LOOKUPS]
-    tools = [tool.name for tool in (*TOOLS, SEARCH_GRAPH, SEARCH_TEAM) if tool.is_read_only]
+    tools = [tool.name for tool in ALL if tool.audience in ("everyone", "graph", "team") if tool.is_read_only]
     return [
         *(rules.COMMAND_RULE.format(command=command) for command in commands),
         rules.READ_RULE.format(directory=conversations_dir),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ..settings.host_layout import MAIN
 from ..system.files import open_regular, read_at, write_private
 from .call import Served, ToolResult
-from .host_tools import tools_of_group
+from .definitions import tools_of_group
 
 if TYPE_CHECKING:
     from .definitions import Tool

@@ -11,7 +11,7 @@ from ..text.sanitize import all_for_prompt, for_prompt
 from ..text.timestamps import age, epoch_seconds
 from ..transcripts.entries import Entry
 from ..transcripts.log import render
-from .backend import SearchResults
+from .values import SearchResults
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..memories.strategies.graphiti.strategy import GraphFact
     from ..patterns.habits import ErrorMatch
     from ..store.sqlite.memory_index import IndexedMemory
-    from .backend import ListedChat, ListedSession, ListedTask, SearchResult
+    from .values import ListedChat, ListedSession, SearchResult, Task
 
 RESULT_CHARACTERS = 4_000
 NAME_CHARACTERS = 100
@@ -138,14 +138,14 @@ def memory(one: IndexedMemory) -> str:
     return f'{one.kind} {one.id}: "{shorten(one_line(for_prompt(said)), SNIPPET_CHARACTERS)}"'
 
 
-def tasks(listed: list[ListedTask], own: str, now: float) -> str:
+def tasks(listed: list[Task], own: str, now: float) -> str:
     """Return the tasks, a line each; `own` is the agent's group."""
     if not listed:
         return f"There are no tasks. {clock(now)}"
     return _bounded_list(f"{counted(len(listed), 'task')}. {clock(now)}", [f"- {task(one, own)}" for one in listed])
 
 
-def task(one: ListedTask, own: str) -> str:
+def task(one: Task, own: str) -> str:
     """Return a task on one line: id, state, schedule, prompt, last result."""
     state = f"next {_local(one.next_run)}" if one.status == "active" and one.next_run else one.status
     group = f", group {one.group}" if one.group != own else ""

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from .. import __version__
 from .call import call
-from .definitions import SERVER
-from .host_tools import tools_for
+from .definitions import SERVER, tools_for
 
 if TYPE_CHECKING:
     from anyio import Lock

@@ -119,11 +119,6 @@ def _id_of(message: object, key: str = "id") -> object:
     return found if isinstance(found, (str, int)) else None
 
 
-def answers(served: Served, line: bytes) -> Message | list[Message] | None:
-    """Return the answer to one line: a message, for a batch a list of them, None for no answer."""
-    return _answers(served, _parsed(line))
-
-
 def _parsed(line: bytes) -> object:
     """Return the message in a line; the error for one that holds none."""
     try:
@@ -133,6 +128,7 @@ def _parsed(line: bytes) -> object:
 
 
 def _answers(served: Served, message: object) -> Message | list[Message] | None:
+    """Return the answer to what a line held: a message, for a batch a list of them, None for no answer."""
     if isinstance(message, _RequestError):
         return _failed(None, message)
     if isinstance(message, list) and message:  # clients of 2025-03-26 may send several at once

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
-from .backend import EVERYWHERE, SearchResult, SearchResults
+from .values import EVERYWHERE, SearchResult, SearchResults
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..store.sqlite.memory_index import IndexedMemory
     from ..store.values import Hit
     from ..system.sqlite import Patience
-    from .backend import SearchLimits
+    from .values import SearchLimits
 
 _EVERY = 10**9
 MOST_MEMORIES = 3  # listed before the messages

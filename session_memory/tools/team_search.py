@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 from ..settings.sections import team_settings
 from ..store.values import TOOL_ROLE
 from ..transcripts.entries import Entry, ToolUse
-from .backend import ListedSession, RefusedError, SearchResults, team_id
 from .store_search import MOST_MEMORIES, is_within, location_with_store, remembered, said_in
+from .values import ListedSession, RefusedError, SearchResults, team_id
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ..store.postgres.engine import TeamPool
     from ..store.sqlite.memory_index import IndexedMemory
     from ..store.values import Hit, StoredEntry
-    from .backend import SearchLimits, SearchResult
+    from .values import SearchLimits, SearchResult
 
 _LOOKED_AT = 200  # best memories fetched, before the limits are applied
 

@@ -252,7 +252,7 @@ class TestPrivacy:
     def test_nothing_that_agents_read_names_the_way_around_it(self):
         texts = [path.read_text() for folder in ("skills", "templates") for path in (ROOT / folder).rglob("*.md")]
         assert not any("include-private" in text for text in texts)
-        assert "include-private" not in (ROOT / "session_memory/tools/definitions.py").read_text()
+        assert "include-private" not in (ROOT / "session_memory/tools/tools.json").read_text()
 
     def test_the_functions_for_other_programs_keep_to_it(self, home, monkeypatch):
         path = home.session("mail", *exchange("my diagnosis", "I see.", cwd=str(home.root)))

@@ -18,7 +18,7 @@ from session_memory.host.log import LINE_CHARACTERS
 from session_memory.host.recovery import running_pids
 from session_memory.host.values import Task, TaskRun
 from session_memory.runtimes.claude import RUNTIME as CLAUDE
-from session_memory.tools.host_tools import tools_of_group
+from session_memory.tools.definitions import tools_of_group
 from session_memory.tools.request_files import RequestFiles
 from session_memory.transcripts.pointers import LOST
 

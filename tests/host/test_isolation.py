@@ -35,7 +35,7 @@ from session_memory.store.location import find_location
 from session_memory.store.sqlite.engine import SqliteStore
 from session_memory.tools import TOOLS, RefusedError
 from session_memory.tools.archive_search import search_archives
-from session_memory.tools.host_tools import tools_of_group
+from session_memory.tools.definitions import tools_of_group
 
 GROUPS = ("main", "alpha", "beta")
 PAIRS = [*itertools.permutations(GROUPS, 2)]

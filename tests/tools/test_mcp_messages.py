@@ -15,7 +15,7 @@ import pytest
 from session_memory import __version__
 from session_memory.tools import TOOLS, ToolResult
 from session_memory.tools.call import Served
-from session_memory.tools.stdio_server import LINE_BYTES, answers, serve
+from session_memory.tools.stdio_server import LINE_BYTES, serve
 
 NAMES = [tool.name for tool in TOOLS]
 
@@ -30,10 +30,17 @@ def echo(name: str, arguments: object) -> ToolResult:
 ECHO = Served(TOOLS, echo)
 
 
+def answers(line: bytes) -> Any:
+    """What is answered to one line; None for nothing."""
+    sink = io.BytesIO()
+    serve(ECHO, io.BytesIO(line + b"\n"), sink)
+    return json.loads(sink.getvalue() or "null")
+
+
 def ask(method: str, params: Any = None, **more: Any) -> Any:
     """What is answered to one request."""
     message = {"jsonrpc": "2.0", "id": 7, "method": method, **more}
-    return answers(ECHO, json.dumps(message if params is None else {**message, "params": params}).encode())
+    return answers(json.dumps(message if params is None else {**message, "params": params}).encode())
 
 
 class TestHandshake:
@@ -103,23 +110,23 @@ class TestMessages:
 
     @pytest.mark.parametrize("line", [b"{", b"\xff\xfe", b"[" * 100_000, b'{"a": 1', b"nonsense"])
     def test_what_is_no_json_is_said_to_be_none(self, line: bytes) -> None:
-        found: Any = answers(ECHO, line)
+        found: Any = answers(line)
         assert (found["id"], found["error"]["code"]) == (None, -32700)
 
     @pytest.mark.parametrize(
         "line", [b"7", b"[]", b"{}", b'{"id": 1}', b'{"id": null, "method": "ping"}', b'{"id": {}, "method": "x"}']
     )
     def test_what_is_no_request_is_said_to_be_none(self, line: bytes) -> None:
-        found: Any = answers(ECHO, line)
+        found: Any = answers(line)
         assert found["error"]["code"] == -32600
 
     def test_notifications_and_answers_are_not_answered(self) -> None:
-        assert answers(ECHO, b'{"jsonrpc": "2.0", "method": "notifications/initialized"}') is None
-        assert answers(ECHO, b'{"jsonrpc": "2.0", "id": 3, "result": {}}') is None
+        assert answers(b'{"jsonrpc": "2.0", "method": "notifications/initialized"}') is None
+        assert answers(b'{"jsonrpc": "2.0", "id": 3, "result": {}}') is None
 
     def test_several_messages_at_once_are_answered_at_once(self) -> None:
         batch = [{"id": 1, "method": "ping"}, {"method": "notifications/initialized"}, {"id": "b", "method": "ping"}]
-        found: Any = answers(ECHO, json.dumps(batch).encode())
+        found: Any = answers(json.dumps(batch).encode())
         assert [one["id"] for one in found] == [1, "b"]
 
     def test_a_line_without_end_is_left_out_and_the_next_one_answered(self) -> None:

@@ -18,7 +18,7 @@ from session_memory.store.postgres.engine import TeamPool
 from session_memory.store.postgres.memories import push_memories
 from session_memory.store.postgres.push import TeamPush
 from session_memory.tools import GroupBackend, call
-from session_memory.tools.host_tools import tools_for
+from session_memory.tools.definitions import tools_for
 from session_memory.tools.request_files import RequestFiles
 
 

@@ -17,7 +17,7 @@ from tools_scene import FakeBackend, Home, some_sessions
 from session_memory.errors import LockedError, SessionMemoryError
 from session_memory.text.timestamps import milliseconds_at
 from session_memory.tools import TOOLS, HomeBackend, ToolResult, call
-from session_memory.tools.host_tools import tools_of_group
+from session_memory.tools.definitions import tools_of_group
 from session_memory.tools.results import RESULT_CHARACTERS
 
 REPOSITORY = Path(__file__).resolve().parents[2]

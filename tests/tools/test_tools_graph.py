@@ -24,8 +24,8 @@ from session_memory.host.ipc import write_snapshots
 from session_memory.memories.strategies.graphiti.strategy import GraphFact
 from session_memory.settings.registry import register_host
 from session_memory.store.location import find_location
-from session_memory.tools import GroupBackend, HomeBackend, ToolResult, call, store_backend
-from session_memory.tools.host_tools import tools_for
+from session_memory.tools import GroupBackend, HomeBackend, ToolResult, backend, call
+from session_memory.tools.definitions import tools_for
 from session_memory.tools.request_files import RequestFiles
 from session_memory.tools.results import RESULT_CHARACTERS, graph_facts
 
@@ -147,7 +147,7 @@ class TestPerson:
         self, person: Person, api: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         with socket.create_server(("127.0.0.1", 0)) as silent, monkeypatch.context() as hurried:
-            hurried.setattr(store_backend, "GRAPH_SECONDS", 1.0)  # the server takes the request and says nothing
+            hurried.setattr(backend, "GRAPH_SECONDS", 1.0)  # the server takes the request and says nothing
             url = f"http://127.0.0.1:{silent.getsockname()[1]}/v1"
             person.config.write_text(settings(api, person.home).replace(api.url, url))
             started = time.monotonic()
@@ -173,7 +173,7 @@ class TestPerson:
     def test_a_server_that_cannot_be_reached_is_said(
         self, person: Person, api: FakeOpenAI, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(store_backend, "GRAPH_SECONDS", 2.0)
+        monkeypatch.setattr(backend, "GRAPH_SECONDS", 2.0)
         person.config.write_text(settings(api, person.home).replace("url: kuzu://", "url: bolt://127.0.0.1:9 #"))
         told = person.ask()
         assert told.is_error
