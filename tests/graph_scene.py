@@ -11,7 +11,6 @@ from stored import Stored
 
 from session_memory.memories.budget import TokenBudget
 from session_memory.memories.queue import PartResult, Queue
-from session_memory.memories.strategies.graphiti import settings as graph_settings
 from session_memory.memories.strategies.graphiti import strategy as graph
 from session_memory.memories.strategies.graphiti.database import group_id
 from session_memory.memories.strategies.graphiti.strategy import GraphFact, GraphStrategy
@@ -47,7 +46,7 @@ class Machine:
         return list(queue.work_off([strategy], ("graphiti",)))
 
     def in_graph(self, group: str, ask: Any) -> Any:
-        settings = graph_settings.settings_of(self.values)
+        settings = graph.settings_of(self.values)
         url = graph.url_of(settings, str(self.root / "strategies"))
 
         async def asked() -> Any:

@@ -13,7 +13,7 @@ from session_memory.memories.strategies.graphiti.strategy import GraphFact
 from session_memory.patterns.habits import ErrorMatch
 from session_memory.runtimes import runtime
 from session_memory.tools import HomeBackend, ListedSession, SearchResult, ToolResult, call
-from session_memory.tools.backend import EVERYWHERE, SearchLimits
+from session_memory.tools.values import EVERYWHERE, SearchLimits
 from session_memory.transcripts.entries import Entry
 
 MONDAY = 1_790_000_000.0

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ..errors import ConfigError
 from ..system.files import write_atomically
 from ..system.json import sealed
-from .compiled import SAME, Key, Kind, Settings, stamps_of
+from .compiled import SAME, Key, Kind, Section, Settings, stamps_of
 from .grants import confine, granted
 from .keys import expected, written
 from .replaced_keys import renamed, replacement
@@ -25,6 +25,8 @@ from .yaml_file import KeyPath, has_parser, read_document
 if TYPE_CHECKING:
     from .homes import Home
     from .rules import PatternRule
+
+OwnSection = TypeVar("OwnSection", bound=Section)
 
 _RESERVED_NAMES = ("User", "Task", "Tool")
 
@@ -210,22 +212,22 @@ def compile_files(config_file: str, compiled_file: str, rules_files: Sequence[st
     return Settings(*checked)
 
 
-def strategy_settings(name: str, values: Any) -> dict[str, Any]:
-    """Return the section of the built-in strategy `name`, with its defaults. Raises ConfigError for any wrong key,
-    since a model costs money and reads what was said."""
-    section, where = SECTIONS[f"memories.{name}"], f"memories: {name}"
+def strategy_settings(section: type[OwnSection], values: Any) -> OwnSection:
+    """Return the section of a built-in strategy with its defaults. Raises ConfigError for any wrong key, since a model
+    costs money and reads what was said."""
+    where = section.SECTION.replace(".", ": ")
     by_name = {key.last_name: key for key in section.table()}
     known = f"the keys are {', '.join(by_name)}"
     if not isinstance(values, dict):
         raise ConfigError(f"{where} should be keys and values", known)
     given = {key: value for key, value in values.items() if value is not None}
-    for one, value in values.items():
+    for one in values:
         if one not in by_name:
             raise ConfigError(f"{where}: unknown key {one!r}", known)
-        problem = problem_with(by_name[one], value) if one in given else ""
+        problem = problem_with(by_name[one], given[one]) if one in given else ""
         if problem:
             raise ConfigError(f"{where}: {problem}")
-    return section(**given).as_dict()
+    return section(**given)
 
 
 def as_meant(key: Key, value: Any) -> Any:

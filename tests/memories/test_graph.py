@@ -18,7 +18,6 @@ from graph_scene import Machine
 
 from session_memory.commands import graph as graph_command
 from session_memory.errors import ConfigError
-from session_memory.memories.strategies.graphiti import settings as graph_settings
 from session_memory.memories.strategies.graphiti import strategy as graph
 from session_memory.memories.strategies.graphiti.database import checked_url, group_id
 from session_memory.memories.strategies.graphiti.graphs import forget_in_graph
@@ -291,7 +290,7 @@ class TestSettings:
     )  # fmt: skip
     def test_what_is_not_as_documented_is_refused(self, values: Any) -> None:
         with pytest.raises(ConfigError):
-            graph_settings.settings_of(values)
+            graph.settings_of(values)
 
     @pytest.mark.parametrize(
         "url", ["kuzu:///var/graph", "neo4j://host:7687", "neo4j+s://me@host/db", "bolt://host", "falkor://host:6379"]
@@ -307,9 +306,9 @@ class TestSettings:
 
     def test_without_a_key_it_is_unavailable_and_says_which_is_missing(self) -> None:
         with pytest.raises(UnavailableError, match="OPENAI_API_KEY is not set"):
-            graph_settings.settings_of({}).key({})
-        assert graph_settings.settings_of({"key_env": "MINE"}).key({"MINE": "k"}) == "k"
-        assert graph_settings.settings_of({"base_url": "http://127.0.0.1"}).embedder_key({}) == "none"
+            graph.key_of(graph.settings_of({}), {})
+        assert graph.key_of(graph.settings_of({"key_env": "MINE"}), {"MINE": "k"}) == "k"
+        assert graph.embedder_key_of(graph.settings_of({"base_url": "http://127.0.0.1"}), {}) == "none"
 
     def test_without_graphiti_it_is_unavailable_and_says_what_to_install(self, monkeypatch: pytest.MonkeyPatch) -> None:
         import importlib.util

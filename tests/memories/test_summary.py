@@ -22,6 +22,7 @@ from session_memory.memories.strategies.summary.reply import BadReplyError, chec
 from session_memory.memories.strategies.summary.strategy import SummaryStrategy
 from session_memory.memories.writer import MemoryWriter
 from session_memory.settings.check import strategy_settings
+from session_memory.settings.sections import SummarySettings
 from session_memory.store.sqlite.memory_index import IndexedMemory, MemoryFilter, MemoryIndex
 from session_memory.store.sqlite.queue import StoredQueue
 
@@ -368,7 +369,7 @@ class TestCheck:
 )
 def test_settings_that_are_not_as_documented_are_refused(values: Any) -> None:
     with pytest.raises(ConfigError):
-        strategy_settings("summary", values)
+        strategy_settings(SummarySettings, values)
 
 
 def test_the_guard_is_the_one_that_the_hooks_look_for() -> None:

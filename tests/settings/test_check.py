@@ -16,6 +16,7 @@ from session_memory.settings.sections import (
     Filtering,
     MemorySettings,
     StoreSettings,
+    SummarySettings,
     memory_settings,
     store_settings,
 )
@@ -110,7 +111,7 @@ class TestWrongKeys:
     def test_a_strategy_refuses_to_work_with_a_wrong_key_of_its_own(self, config: Path) -> None:
         config.write_text("memories: {summary: {modell: opus}}\n")
         with pytest.raises(ConfigError, match="unknown key 'modell'"):
-            strategy_settings("summary", settings(config).memories["summary"])
+            strategy_settings(SummarySettings, settings(config).memories["summary"])
 
     def test_a_strategy_of_a_package_has_keys_of_its_own(self, config: Path) -> None:
         config.write_text("memories: {strategies: [other], other: {since: 2026-01-01}}\n")

@@ -18,8 +18,8 @@ from ...strategy import BudgetError, Usage
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
+    from ....settings.sections import GraphitiSettings
     from ...strategy import ModelBudget
-    from .settings import GraphSettings
 
 
 class _Model(OpenAIGenericClient):
@@ -40,7 +40,7 @@ class _NoReranker(CrossEncoderClient):
         return [(passage, 1.0) for passage in passages]
 
 
-def model(settings: GraphSettings, client: AsyncOpenAI) -> OpenAIGenericClient:
+def model(settings: GraphitiSettings, client: AsyncOpenAI) -> OpenAIGenericClient:
     """Return the model that reads episodes."""
     config = LLMConfig(
         model=settings.model, small_model=settings.small_model or settings.model, temperature=0,
@@ -49,7 +49,7 @@ def model(settings: GraphSettings, client: AsyncOpenAI) -> OpenAIGenericClient:
     return _Model(config, client=client, max_tokens=settings.max_output_tokens)
 
 
-def embedder(settings: GraphSettings, client: AsyncOpenAI) -> OpenAIEmbedder:
+def embedder(settings: GraphitiSettings, client: AsyncOpenAI) -> OpenAIEmbedder:
     """Return the client that embeds texts."""
     config = OpenAIEmbedderConfig(embedding_model=settings.embedder, embedding_dim=settings.dimensions)
     return OpenAIEmbedder(config, client=client)

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, TypeVar
 from ....store.sqlite.memory_index import MemoryIndex
 from ...folders import groups_of, home_of, strategies_directory
 from ...strategy import StrategyError
-from . import settings as graph_settings
 from . import strategy as graph
 from .database import EMBEDDED, group_id
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ....settings.sections import GraphitiSettings
     from ....store.location import StoreLocation
     from ...strategy import Usage
     from .strategy import GraphFact
@@ -89,10 +89,10 @@ def _in_graph(
     return asyncio.run(_asked(graph.opened(settings, url, group, _NoBudget()), ask, timeout_seconds))
 
 
-def _place(location: StoreLocation, group: str) -> tuple[graph_settings.GraphSettings, str] | None:
+def _place(location: StoreLocation, group: str) -> tuple[GraphitiSettings, str] | None:
     """Return settings and URL of a group's graph; None if opening it would create an empty one."""
     values = home_of(location).settings().memories.get("graphiti", {})
-    settings = graph_settings.settings_of(values)
+    settings = graph.settings_of(values)
     url = graph.url_of(settings, strategies_directory(location))
     path = f"{url.removeprefix(f'{EMBEDDED}://')}/{group}.kuzu"
     return None if url.startswith(EMBEDDED) and not os.path.exists(path) else (settings, url)

@@ -1,4 +1,4 @@
-"""Claude's JSON answer: its schema and our own check of shapes, lengths and quotations. Pure.
+"""Claude's JSON answer: our own check of shapes, lengths and quotations. Pure.
 
 The API guarantees the schema, but not that quotations are real, and a made-up memory would be believed for years.
 """
@@ -18,52 +18,6 @@ LONGEST = {"title": 160, "summary": 4000, "subject": 80, "text": 1000, "quote": 
 SHOWN_CHARACTERS = 80
 
 _TYPOGRAPHY = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "–": "-", "—": "-", "…": "...", "\u00a0": " "})
-
-
-def _text(description: str) -> dict[str, str]:
-    return {"type": "string", "description": description}
-
-
-_MEMORY = {
-    "type": "object",
-    "additionalProperties": False,
-    "required": ["kind", "subject", "text", "quote", "replaces"],
-    "properties": {
-        "kind": {"type": "string", "enum": list(KINDS)},
-        "subject": _text("the project, person or thing that it is about, in one to four words"),
-        "text": _text("one sentence that can be understood without the conversation"),
-        "quote": _text("the words of the record that prove it, copied exactly, at least three words"),
-        "replaces": {
-            "type": "array",
-            "items": {"type": "string"},
-            "description": "the ids of known memories that this one corrects or answers; usually none",
-        },
-    },
-}
-CONVERSATION: dict[str, Any] = {
-    "type": "object",
-    "additionalProperties": False,
-    "required": ["title", "summary", "memories"],
-    "properties": {
-        "title": _text("what the conversation was about, in at most ten words"),
-        "summary": _text("what was wanted, what was done, how it ended; one to three short paragraphs"),
-        "memories": {"type": "array", "items": _MEMORY},
-    },
-}
-WHOLE: dict[str, Any] = {
-    "type": "object",
-    "additionalProperties": False,
-    "required": ["title", "summary", "answered"],
-    "properties": {
-        "title": _text("what the whole conversation was about, in at most ten words"),
-        "summary": _text("what was wanted, what was done, how it ended; one to three short paragraphs"),
-        "answered": {
-            "type": "array",
-            "items": {"type": "integer"},
-            "description": "the numbers of the open questions that a later part answers",
-        },
-    },
-}
 
 
 class StatedMemory(NamedTuple):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from ....settings.check import strategy_settings
-from ....settings.sections import memory_settings
+from ....settings.sections import SummarySettings, memory_settings
 from ....store.values import Conversation, StoredEntry
 from ....text.format import shorten
 from ....text.sanitize import for_people
@@ -17,8 +17,6 @@ from ...strategy import KnownMemory, Memory, MemoryResult, ModelBudget, Strategy
 from . import instructions
 from .model import OVERHEAD_TOKENS, Claude, FailedCallError, ModelAnswer
 from .reply import (
-    CONVERSATION,
-    WHOLE,
     BadReplyError,
     StatedMemory,
     SummaryReply,
@@ -45,10 +43,10 @@ class SummaryStrategy:
     def __init__(self, values: Mapping[str, Any], budget: ModelBudget) -> None:
         """Check the settings. Raises ConfigError."""
         self._settings = memory_settings(values)
-        own = strategy_settings(self.id, values.get(self.id, {}))
-        self._input_tokens: int = own["max_input_tokens"]
+        own = strategy_settings(SummarySettings, values.get(self.id, {}))
+        self._input_tokens = own.max_input_tokens
         self._claude = Claude(
-            own["model"], output_tokens=own["max_output_tokens"], timeout_seconds=own["timeout_seconds"], guard=GUARD
+            own.model, output_tokens=own.max_output_tokens, timeout_seconds=own.timeout_seconds, guard=GUARD
         )
         self._budget = budget
         self._known: Callable[[Conversation, str, int], list[KnownMemory]] = lambda conversation, text, limit: []
@@ -117,7 +115,7 @@ class SummaryStrategy:
         return dialogue.ask(
             instructions.READING.format(mark=mark),
             instructions.reading_prompt(part, mark, known, name),
-            CONVERSATION,
+            instructions.CONVERSATION_SCHEMA,
             lambda value: checked(value, part, ids),
             dialogue.cost(estimated_tokens(part) + KNOWN_TOKENS),
         )
@@ -206,7 +204,7 @@ def _as_whole(
     told = [(reply.title, reply.summary) for reply in replies]
     prompt = instructions.whole_prompt(told, [one.text for one in questions], mark)
     title, summary, answered = dialogue.ask(
-        instructions.WHOLE.format(mark=mark), prompt, WHOLE,
+        instructions.WHOLE.format(mark=mark), prompt, instructions.WHOLE_SCHEMA,
         lambda value: checked_whole(value, len(questions)),
         dialogue.cost(estimated_tokens(prompt)),
     )  # fmt: skip
