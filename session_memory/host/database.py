@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..system.sqlite import connect_migrated, writing
 from ..transcripts.pointers import MIGRATIONS as POINTERS
@@ -47,6 +47,11 @@ class HostDatabase:
         """Return numbers that change when the database does: by another connection, or by this one."""
         return int(self.connection.pragma("data_version")), self.connection.total_changes()
 
+    def change(self, table: str, id: object, **values: object) -> None:
+        """Change columns of the row with this id."""
+        columns = ", ".join([f"{name} = ?" for name in values])
+        self._execute(f"UPDATE {table} SET {columns} WHERE id = ?", *values.values(), id)
+
     # Groups
 
     def groups(self) -> list[RegisteredGroup]:
@@ -60,7 +65,7 @@ class HostDatabase:
 
     def add_group(self, group: RegisteredGroup, added_at: str) -> None:
         """Register a group."""
-        self._change(
+        self._execute(
             "INSERT INTO registered_groups (jid, name, folder, trigger_pattern, requires_trigger, added_at) "
             "VALUES (?, ?, ?, ?, ?, ?)",
             *group, added_at,
@@ -68,12 +73,12 @@ class HostDatabase:
 
     def change_group(self, folder: str, group: RegisteredGroup) -> None:
         """Change everything but the folder of a group; its tasks move with it to another chat."""
-        self._change(
+        self._execute(
             "UPDATE scheduled_tasks SET chat_jid = ? WHERE group_folder = ? "
             "AND chat_jid = (SELECT jid FROM registered_groups WHERE folder = ?)",
             group.jid, folder, folder,
         )  # fmt: skip
-        self._change(
+        self._execute(
             "UPDATE registered_groups SET jid = ?, name = ?, trigger_pattern = ?, requires_trigger = ? "
             "WHERE folder = ?",
             group.jid, group.name, group.trigger_pattern, group.requires_trigger, folder,
@@ -81,7 +86,7 @@ class HostDatabase:
 
     def remove_group(self, folder: str) -> None:
         """Remove a group; its chat, messages and tasks stay."""
-        self._change("DELETE FROM registered_groups WHERE folder = ?", folder)
+        self._execute("DELETE FROM registered_groups WHERE folder = ?", folder)
 
     # Chats and messages
 
@@ -95,7 +100,7 @@ class HostDatabase:
 
     def add_chat(self, jid: str, name: str | None, last_message_time: str) -> None:
         """Add a chat, or update a known one. Without `name` its id is its first name."""
-        self._change(
+        self._execute(
             "INSERT INTO chats (jid, name, last_message_time, channel) VALUES (?, coalesce(?, ?), ?, ?) "
             "ON CONFLICT (jid) DO UPDATE SET name = coalesce(?, name), "
             "last_message_time = max(last_message_time, excluded.last_message_time)",
@@ -113,10 +118,10 @@ class HostDatabase:
 
     def add_reply(self, message_id: str, jid: str, text: str, kind: str, timestamp: str) -> int:
         """Add a message of an agent for delivery; return the reply's id."""
-        self._change(
+        self._execute(
             "INSERT INTO messages VALUES (?, ?, 'agent', 'agent', ?, ?, 1, 1)", message_id, jid, text, timestamp
         )
-        self._change("INSERT INTO outbox (message_id, chat_jid, kind) VALUES (?, ?, ?)", message_id, jid, kind)
+        self._execute("INSERT INTO outbox (message_id, chat_jid, kind) VALUES (?, ?, ?)", message_id, jid, kind)
         return self.connection.last_insert_rowid()
 
     def replies(self, after: int = 0, jid: str = "", limit: int = 1000) -> list[ChatReply]:
@@ -132,14 +137,10 @@ class HostDatabase:
         """Return the replies that no channel has delivered yet."""
         return self._replies("o.delivered_at IS NULL", (), limit)
 
-    def set_delivered(self, reply_id: int, at: str) -> None:
-        """Record the delivery of a reply."""
-        self._change("UPDATE outbox SET delivered_at = ? WHERE id = ?", at, reply_id)
-
     def last_reply(self) -> int:
         """Return the id of the latest reply; 0 for none."""
         ((found,),) = self._rows("SELECT coalesce(max(id), 0) FROM outbox")
-        return int(str(found))
+        return int(found)
 
     def last_message_time(self, folder: str) -> str:
         """Return the time of the last message in a group's chat; '' for none."""
@@ -157,7 +158,7 @@ class HostDatabase:
 
     def set_state(self, key: str, value: str) -> None:
         """Set a value of `router_state`."""
-        self._change(
+        self._execute(
             "INSERT INTO router_state VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value", key, value
         )
 
@@ -166,7 +167,7 @@ class HostDatabase:
     def last_arrival(self) -> int:
         """Return the inbox position of the latest message; 0 for none."""
         ((found,),) = self._rows("SELECT coalesce(max(seq), 0) FROM inbox")
-        return int(str(found))
+        return int(found)
 
     def arrivals(self, after: int) -> list[Arrival]:
         """Return the messages after a position in the inbox, in order."""
@@ -179,7 +180,9 @@ class HostDatabase:
 
     def add_to_inbox(self, message_id: str, jid: str, folder: str) -> None:
         """Add a message to the inbox, to wait for its answer."""
-        self._change("INSERT INTO inbox (message_id, chat_jid, group_folder) VALUES (?, ?, ?)", message_id, jid, folder)
+        self._execute(
+            "INSERT INTO inbox (message_id, chat_jid, group_folder) VALUES (?, ?, ?)", message_id, jid, folder
+        )
 
     def groups_with_waiting_messages(self) -> set[str]:
         """Return the folders of the groups with messages in their inbox."""
@@ -197,7 +200,7 @@ class HostDatabase:
 
     def move_into_prompt(self, folder: str, prompt_id: int, limit: int) -> None:
         """Move the first messages of a group's inbox into a prompt."""
-        self._change(
+        self._execute(
             "UPDATE inbox SET prompt_id = ? WHERE seq IN "
             "(SELECT seq FROM inbox WHERE group_folder = ? AND prompt_id IS NULL ORDER BY seq LIMIT ?)",
             prompt_id, folder, limit,
@@ -210,7 +213,7 @@ class HostDatabase:
             "LEFT JOIN prompts p ON p.id = i.prompt_id AND p.answered_at IS NULL WHERE i.group_folder = ?",
             folder,
         )
-        return int(str(waiting)), int(str(working))
+        return waiting, working
 
     # Prompts
 
@@ -218,7 +221,7 @@ class HostDatabase:
         self, folder: str, jid: str, uuid: str, task_id: str | None = None, due_at: str | None = None
     ) -> int:
         """Add an open prompt; return its id."""
-        self._change(
+        self._execute(
             "INSERT INTO prompts (group_folder, chat_jid, uuid, task_id, due_at) VALUES (?, ?, ?, ?, ?) "
             "ON CONFLICT (task_id, due_at) DO NOTHING",  # the same time twice, as when the clock is set back
             folder, jid, uuid, task_id, due_at,
@@ -254,25 +257,9 @@ class HostDatabase:
         )
         return [Message._make(row) for row in rows]
 
-    def set_begun(self, prompt_id: int, session_id: str, at: str) -> None:
-        """Record that a session receives a prompt."""
-        self._change("UPDATE prompts SET session_id = ?, begun_at = ? WHERE id = ?", session_id, at, prompt_id)
-
-    def set_uuid(self, prompt_id: int, uuid: str) -> None:
-        """Give a prompt another id for the runtime."""
-        self._change("UPDATE prompts SET uuid = ? WHERE id = ?", uuid, prompt_id)
-
-    def set_put_off(self, prompt_id: int, not_before: str) -> None:
-        """Count another attempt and delay the next until `not_before`."""
-        self._change("UPDATE prompts SET attempt = attempt + 1, not_before = ? WHERE id = ?", not_before, prompt_id)
-
     def is_open(self, prompt_id: int) -> bool:
         """Return whether a prompt has no answer yet."""
         return bool(self._rows("SELECT 1 FROM prompts WHERE id = ? AND answered_at IS NULL", prompt_id))
-
-    def set_answered(self, prompt_id: int, reply_id: int | None, at: str) -> None:
-        """Record the reply to a prompt; None if the agent had nothing to say."""
-        self._change("UPDATE prompts SET answered_at = ?, reply_id = ? WHERE id = ?", at, reply_id, prompt_id)
 
     def reply_to(self, message_id: str, jid: str) -> tuple[bool, int | None]:
         """Return whether a message is answered, and the reply's id (None if the agent had nothing to say)."""
@@ -284,7 +271,7 @@ class HostDatabase:
         if not rows:
             return False, None
         is_answered, reply_id = rows[0]
-        return bool(is_answered), None if reply_id is None else int(str(reply_id))
+        return bool(is_answered), reply_id
 
     # Tasks
 
@@ -304,25 +291,12 @@ class HostDatabase:
 
     def add_task(self, task: Task) -> None:
         """Add a task."""
-        self._change(
+        self._execute(
             "INSERT INTO scheduled_tasks (id, group_folder, chat_jid, prompt, schedule_type, schedule_value, "
             "context_mode, next_run, last_run, last_result, status, created_at) "
             "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             *task,
         )
-
-    def set_next_run(self, task_id: str, next_run: str | None, status: str) -> None:
-        """Set a task's next due time and its status."""
-        self._change("UPDATE scheduled_tasks SET status = ?, next_run = ? WHERE id = ?", status, next_run, task_id)
-
-    def change_task(self, task: Task) -> None:
-        """Change a task's prompt, schedule and status."""
-        self._change(
-            "UPDATE scheduled_tasks SET prompt = ?, schedule_type = ?, schedule_value = ?, context_mode = ?, "
-            "next_run = ?, status = ? WHERE id = ?",
-            task.prompt, task.schedule_type, task.schedule_value, task.context_mode, task.next_run, task.status,
-            task.id,
-        )  # fmt: skip
 
     def status_of(self, task_id: str) -> str:
         """Return the status of a task; '' if there is none."""
@@ -331,13 +305,13 @@ class HostDatabase:
 
     def remove_waiting_prompts(self, task_id: str) -> None:
         """Delete the prompts of a task that no agent has received."""
-        self._change("DELETE FROM prompts WHERE task_id = ? AND answered_at IS NULL AND begun_at IS NULL", task_id)
+        self._execute("DELETE FROM prompts WHERE task_id = ? AND answered_at IS NULL AND begun_at IS NULL", task_id)
 
     def remove_task(self, task_id: str) -> None:
         """Delete a task, its log and its prompts."""
         for table in ("task_run_logs", "prompts"):
-            self._change(f"DELETE FROM {table} WHERE task_id = ?", task_id)
-        self._change("DELETE FROM scheduled_tasks WHERE id = ?", task_id)
+            self._execute(f"DELETE FROM {table} WHERE task_id = ?", task_id)
+        self._execute("DELETE FROM scheduled_tasks WHERE id = ?", task_id)
 
     def has_open_prompt(self, task_id: str) -> bool:
         """Return whether a run of a task is unfinished."""
@@ -345,11 +319,11 @@ class HostDatabase:
 
     def add_run(self, run: TaskRun, summary: str) -> None:
         """Log a run of a task and record it in the task, which is completed if it is never due again."""
-        self._change(
+        self._execute(
             "INSERT INTO task_run_logs (task_id, run_at, duration_ms, status, result, error) VALUES (?, ?, ?, ?, ?, ?)",
             *run,
         )
-        self._change(
+        self._execute(
             "UPDATE scheduled_tasks SET last_run = ?, last_result = ?, "
             "status = CASE WHEN next_run IS NULL THEN 'completed' ELSE status END WHERE id = ?",
             run.run_at, summary, run.task_id,
@@ -375,8 +349,8 @@ class HostDatabase:
         )  # fmt: skip
         return [reply._replace(answers=tuple(json.loads(str(reply.answers)))) for reply in map(ChatReply._make, rows)]
 
-    def _rows(self, sql: str, *values: object) -> list[tuple[object, ...]]:
+    def _rows(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
         return self.connection.execute(sql, values).fetchall()
 
-    def _change(self, sql: str, *values: object) -> None:
+    def _execute(self, sql: str, *values: object) -> None:
         self.connection.execute(sql, values)

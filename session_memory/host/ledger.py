@@ -88,7 +88,7 @@ class Ledger(HostDatabase):
             self.remove_group(folder)
             active = [task for task in self.schedule.tasks(folder) if task.status == ACTIVE]
             for task in active:
-                self.set_next_run(task.id, task.next_run, PAUSED)
+                self.change("scheduled_tasks", task.id, status=PAUSED)
         return [task.id for task in active]
 
     def note_chat(self, jid: str, name: str = "", at: str = "") -> None:
@@ -152,19 +152,21 @@ class Ledger(HostDatabase):
         """Record that a session receives the prompt; return the prompt as it is now."""
         begun_at = self._iso()
         with self.transaction():
-            self.set_begun(prompt.id, session_id, begun_at)
+            self.change("prompts", prompt.id, session_id=session_id, begun_at=begun_at)
         return prompt._replace(session_id=session_id, begun_at=begun_at)
 
     def ask_again(self, prompt: Prompt) -> None:
         """Give the prompt a new id: the runtime refuses an id it has seen."""
         with self.transaction():
-            self.set_uuid(prompt.id, str(uuid.uuid4()))
+            self.change("prompts", prompt.id, uuid=str(uuid.uuid4()))
 
     def put_off(self, prompt: Prompt, seconds: float) -> None:
         """Retry the prompt after that time; counts as another attempt."""
         with self.transaction():
-            self.set_uuid(prompt.id, str(uuid.uuid4()))
-            self.set_put_off(prompt.id, iso_time(self._now() + seconds))
+            self.change(
+                "prompts", prompt.id, uuid=str(uuid.uuid4()), attempt=prompt.attempt + 1,
+                not_before=iso_time(self._now() + seconds),
+            )  # fmt: skip
 
     def answer(self, prompts: Iterable[Prompt], text: str, error: str = "") -> int | None:
         """Record one reply to all of `prompts`, which closes them. Return its id, None if `text` is blank.
@@ -179,7 +181,7 @@ class Ledger(HostDatabase):
             kind = "error" if error else "task" if first.task else "reply"
             reply_id = self._post(first.jid, text, kind) if text.strip() else None
             for prompt in answered:
-                self.set_answered(prompt.id, reply_id, self._iso())
+                self.change("prompts", prompt.id, answered_at=self._iso(), reply_id=reply_id)
                 self._note_last_answered(prompt)
                 if prompt.task:
                     self.schedule.log_run(prompt.task, prompt.begun_at, text, error)
@@ -193,7 +195,7 @@ class Ledger(HostDatabase):
     def mark_delivered(self, reply_id: int) -> None:
         """Record the delivery of a reply."""
         with self.transaction():
-            self.set_delivered(reply_id, self._iso())
+            self.change("outbox", reply_id, delivered_at=self._iso())
 
     def _text_of(self, prompt: Prompt) -> str:
         return task_text(prompt.text) if prompt.task else messages_text(self.messages_of(prompt.id))

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from ..runtimes import Runtime
 from ..runtimes.records import TURNS, PromptId, Reply
-from ..system.files import open_regular
+from ..system.files import Opened
 from ..transcripts.lines import first_line, lines_forward
 from ..transcripts.reader import TranscriptReader
 
@@ -66,19 +66,15 @@ def _close(found: Recovered, text: str) -> None:
 def _records(runtime: Runtime, transcript: str, prompt_ids: Collection[str]) -> Iterator[dict[str, Any]]:
     """Return the records from the first one that names one of the prompts."""
     wanted = [prompt_id.encode() for prompt_id in prompt_ids]
-    try:
-        descriptor = open_regular(transcript)
-    except OSError:
+    is_begun = False
+    if not os.path.isfile(transcript):
         return
-    try:
+    with Opened(transcript) as descriptor:
         reader = TranscriptReader(runtime, first_line(descriptor))
-        is_begun = False
         for _, line in lines_forward(descriptor, 0, os.fstat(descriptor).st_size):
             is_begun = is_begun or any(prompt_id in line for prompt_id in wanted)
             if is_begun:
                 yield from reader.records(line)
-    finally:
-        os.close(descriptor)
 
 
 POLL_SECONDS = 0.05

@@ -90,7 +90,8 @@ class Schedule:
             is_late = task.next_run is None or task.next_run <= iso_time(now)
             if is_new_time or (is_late and task.status == ACTIVE != before.status):
                 task = task._replace(next_run=iso_time(first_time(task.schedule_type, task.schedule_value, now)))
-            self._database.change_task(task)
+            changed = ("prompt", "schedule_type", "schedule_value", "context_mode", "next_run", "status")
+            self._database.change("scheduled_tasks", task.id, **{name: getattr(task, name) for name in changed})
         return task
 
     def remove(self, task_id: str, group: str = "") -> None:
@@ -99,7 +100,7 @@ class Schedule:
             self.task(task_id, group)
             self._database.remove_waiting_prompts(task_id)
             if self._database.has_open_prompt(task_id):
-                self._database.set_next_run(task_id, None, CANCELLED)
+                self._database.change("scheduled_tasks", task_id, next_run=None, status=CANCELLED)
             else:
                 self._database.remove_task(task_id)
 
@@ -124,7 +125,7 @@ class Schedule:
                     continue
                 if not self._database.has_open_prompt(task.id):
                     self._database.add_prompt(task.group, task.jid, str(uuid.uuid4()), task.id, task.next_run)
-                self._database.set_next_run(task.id, _iso_or_none(following), task.status)
+                self._database.change("scheduled_tasks", task.id, next_run=_iso_or_none(following))
         return ended
 
     def log_run(self, task_id: str, begun_at: str, result: str, error: str) -> None:
@@ -142,7 +143,7 @@ class Schedule:
         self._database.add_run(run, summary)
 
     def _end(self, task: Task, error: str) -> None:
-        self._database.set_next_run(task.id, None, ACTIVE)
+        self._database.change("scheduled_tasks", task.id, next_run=None)
         self._database.add_run(TaskRun(task.id, iso_time(self._now()), 0, "error", None, error), f"Error: {error}")
 
 

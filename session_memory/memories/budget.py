@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
+from math import ceil
 
 from ..store.sqlite.queue_database import TokenAccounts
 from ..system.files import read_whole
@@ -112,9 +113,9 @@ def checked(usage: Usage) -> Usage:
 def estimated_tokens(text: str) -> int:
     """Return an upper estimate of the tokens in `text`: one per 2.5 ASCII characters, 1.5 for any other character."""
     if text.isascii():
-        return _rounded_up(len(text) / ASCII_CHARACTERS_A_TOKEN)
+        return ceil(len(text) / ASCII_CHARACTERS_A_TOKEN)
     others = len(text) - len(text.encode("ascii", "ignore"))
-    return _rounded_up((len(text) - others) / ASCII_CHARACTERS_A_TOKEN + others * TOKENS_AN_OTHER_CHARACTER)
+    return ceil((len(text) - others) / ASCII_CHARACTERS_A_TOKEN + others * TOKENS_AN_OTHER_CHARACTER)
 
 
 def longest_within(text: str, tokens: int) -> int:
@@ -153,7 +154,3 @@ def _plain_name(model: str) -> str:
     table: `gpt-5.4` is not `gpt-5`."""
     name = _VERSION.sub("", _PROVIDER.sub("", model.rpartition("/")[2]), count=1)
     return name.replace(".", "-") if name.startswith("claude-") else name
-
-
-def _rounded_up(number: float) -> int:
-    return -int(-number // 1)

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from ..archives.format import slug
 from ..settings.homes import private_beside
 from ..store.sqlite.memory_index import PRIVATE, IndexedMemory, PlacedMemory
-from ..system.files import open_regular, read_at, write_atomically
+from ..system.files import Opened, read_at, write_atomically
 from .format import EPISODE, REJECTED, parse, short_hash, split
 
 UNTRUSTED = "untrusted/"
@@ -137,14 +137,11 @@ def find(directory: str) -> dict[str, tuple[str, bool]]:
 def read(directory: str, path: str) -> Page:
     """Read a page; a missing one is empty but for its heading. Raises OSError."""
     try:
-        descriptor = open_regular(file_of(directory, path))
+        with Opened(file_of(directory, path)) as descriptor:
+            status = os.fstat(descriptor)
+            content = read_at(descriptor, 0, status.st_size)
     except FileNotFoundError:
         return Page(path, [_head(path)], "", True)
-    try:
-        status = os.fstat(descriptor)
-        content = read_at(descriptor, 0, status.st_size)
-    finally:
-        os.close(descriptor)
     stamp, is_settled = _stamp(status)
     return Page(path, split(content.decode("utf-8", "surrogateescape").replace("\r\n", "\n")), stamp, is_settled)
 

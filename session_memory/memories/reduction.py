@@ -13,7 +13,7 @@ from ..settings.sections import MemorySettings
 from ..store.ingest.extract import Extractor
 from ..store.rules import ReadRules
 from ..store.values import TOOL_ROLE, NewEntry, RuleSubject, StoredEntry, ToolOutcome
-from ..system.files import open_regular
+from ..system.files import Opened
 from ..system.quick_json import decode_line
 from ..transcripts.entries import Entry
 from ..transcripts.lines import first_line, lines_forward
@@ -51,8 +51,7 @@ class Reduction(NamedTuple):
 
 def measured(path: str, settings: MemorySettings, rules: ReadRules | None = None) -> Reduction | None:
     """Measure a transcript; None if no runtime wrote it or `rules` exclude it. Raises OSError."""
-    descriptor = open_regular(path)
-    try:
+    with Opened(path) as descriptor:
         size = os.fstat(descriptor).st_size
         found = _entries(descriptor, size, path, rules)
         if found is None:
@@ -61,8 +60,6 @@ def measured(path: str, settings: MemorySettings, rules: ReadRules | None = None
         for text in _message_texts(descriptor, size):
             characters += len(text)
             tokens += estimated_tokens(text)
-    finally:
-        os.close(descriptor)
     text = filtered(found, settings.filtering)
     pieces = chunks(found, settings.filtering, settings.chunking.max_chunk_tokens)
     return Reduction(size, characters, tokens, len(text), estimated_tokens(text), len(exchanges(found)), len(pieces))
@@ -71,11 +68,8 @@ def measured(path: str, settings: MemorySettings, rules: ReadRules | None = None
 def transcript_entries(path: str, rules: ReadRules | None = None) -> list[StoredEntry]:
     """Return the entries and tool calls of a transcript as the store would; [] if no runtime wrote it or `rules`
     exclude it. Raises OSError."""
-    descriptor = open_regular(path)
-    try:
+    with Opened(path) as descriptor:
         return _entries(descriptor, os.fstat(descriptor).st_size, path, rules) or []
-    finally:
-        os.close(descriptor)
 
 
 def _entries(descriptor: int, size: int, path: str, rules: ReadRules | None) -> list[StoredEntry] | None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, contextmanager
 from importlib import import_module
 from typing import NamedTuple, cast
 
@@ -44,7 +44,8 @@ class PlannedPart(NamedTuple):
 
 
 class StrategyRun:
-    """The strategies `ids`, with queue and budget. `missing` maps strategies that failed to load to the reason."""
+    """The strategies `ids`, with queue and budget. `missing` maps strategies that failed to load to the reason.
+    Conversations that `rules` exclude wait."""
 
     def __init__(
         self, database: str, settings: MemorySettings, homes: tuple[str, ...] | None, ids: Sequence[str],
@@ -60,7 +61,7 @@ class StrategyRun:
         self.missing: list[tuple[str, StrategyError]] = []
         for id in ids:
             try:
-                self.strategies += load_strategies([id], settings, self.budget)
+                self.strategies.append(load_strategy(id, settings, self.budget))
             except StrategyError as error:
                 self.missing.append((id, error))
 
@@ -139,30 +140,11 @@ def prepared(location: StoreLocation, ids: Sequence[str] = ()) -> Iterator[tuple
     ConfigError, DatabaseError.
     """
     os.environ[ENV_GUARD] = "1"
-    with (
-        opened(location.database, settings_of(location), location.homes, ids, location.rules) as work,
-        memory_writer(location) as keep,
-    ):
+    settings = settings_of(location)
+    run = StrategyRun(location.database, settings, location.homes, ids or settings.strategies, location.rules)
+    with closing(run) as work, memory_writer(location) as keep:
         keep.attach(work.strategies, strategies_directory(location))
         yield work, keep
-
-
-@contextmanager
-def opened(
-    database: str, settings: MemorySettings, homes: tuple[str, ...] | None, ids: Sequence[str] = (),
-    rules: StoreRules | None = None,
-) -> Iterator[StrategyRun]:  # fmt: skip
-    """Yield a run with the strategies `ids` (default: the configured ones). Conversations that `rules` exclude wait."""
-    run = StrategyRun(database, settings, homes, ids or settings.strategies, rules)
-    try:
-        yield run
-    finally:
-        run.close()
-
-
-def load_strategies(ids: Iterable[str], settings: MemorySettings, budget: ModelBudget) -> list[Strategy]:
-    """Load the strategies with these ids. Raises UnknownStrategyError, and the strategy's own errors about settings."""
-    return [_load(id, settings, budget) for id in ids]
 
 
 def known_ids() -> list[str]:
@@ -172,7 +154,8 @@ def known_ids() -> list[str]:
     return sorted({*_BUILT_IN, *(point.name for point in entry_points(group=ENTRY_POINTS))})
 
 
-def _load(id: str, settings: MemorySettings, budget: ModelBudget) -> Strategy:
+def load_strategy(id: str, settings: MemorySettings, budget: ModelBudget) -> Strategy:
+    """Load the strategy with this id. Raises UnknownStrategyError, and the strategy's own errors about settings."""
     if id in _BUILT_IN:
         module, name = _BUILT_IN[id]
         make = getattr(import_module(f"{__package__}.{module}"), name)

@@ -34,6 +34,14 @@ class Strategy(Protocol):
         temporary."""
 
 
+class TextStrategy:
+    """A strategy that takes any conversation in which something was said."""
+
+    def should_process(self, conversation: Conversation, entries: Sequence[StoredEntry]) -> bool:
+        """Return whether there is any text."""
+        return any(entry.role != "tool" and entry.text for entry in entries)
+
+
 class ModelBudget(Protocol):
     """A strategy's token budget. Every call to a model happens within `call`."""
 

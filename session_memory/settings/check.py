@@ -50,12 +50,14 @@ class Checked(NamedTuple):
 
 
 class FileCheck:
-    """The valid part of one file. `faults` are in the order of the file; `lines` are those of the keys, from 1."""
+    """The valid part of one file: `values`, the `rules` of sessions and of `projects`. `faults` are in the order of the
+    file; `lines` are those of the keys, from 1."""
 
     def __init__(self, path: str, root: str = "", person_file: str = "") -> None:
         self.path = path
         self.values: dict[str, Any] = {}
         self._rules = RulesCheck()
+        self.rules, self.projects = self._rules.sessions, self._rules.projects
         self.faults: list[Fault] = []
         self.lines: dict[KeyPath, int] = {}
         try:
@@ -69,16 +71,6 @@ class FileCheck:
             self.values = self._section("", document.values)
         if root:
             self._confine(root, person_file)
-
-    @property
-    def rules(self) -> list[PatternRule]:
-        """The rules of sessions."""
-        return self._rules.sessions
-
-    @property
-    def projects(self) -> list[PatternRule]:
-        """The rules of projects."""
-        return self._rules.projects
 
     def _confine(self, root: str, person_file: str) -> None:
         """Drop what the file of the home `root` may not set, unless the person's file grants it."""
@@ -111,13 +103,8 @@ class FileCheck:
             elif section == "memories" and name in _strategies(values):
                 found[name] = value  # which the strategy checks
             else:
-                meant = closest(
-                    name,
-                    [
-                        *known,
-                        *(one.rpartition(".")[2] for one in SECTIONS if one and one.rpartition(".")[0] == section),
-                    ],
-                )
+                inner = [one.rpartition(".")[2] for one in SECTIONS if one and one.rpartition(".")[0] == section]
+                meant = closest(name, [*known, *inner])
                 self._unknown(full, value, meant)
                 if meant in known and meant not in values and known[meant].if_wrong is not SAME:
                     found[meant] = known[meant].fallback

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from ..archives.format import ASKING, messages_in, title_in
 from ..archives.privacy import visible_archives
 from ..store.search.query import STOP_WORDS
-from ..system.files import open_regular, read_at
+from ..system.files import Opened, read_at
 from ..text.format import ELLIPSIS, one_line
 from ..text.timestamps import epoch_seconds
 from .values import EVERYWHERE, SearchResult
@@ -88,13 +88,10 @@ def _in_archive(
 def _content(path: str) -> str:
     """Return the archive's text; '' if it has become unreadable."""
     try:
-        descriptor = open_regular(path)
+        with Opened(path) as descriptor:
+            return read_at(descriptor, 0, ARCHIVE_BYTES).decode("utf-8", "replace")
     except OSError:
         return ""
-    try:
-        return read_at(descriptor, 0, ARCHIVE_BYTES).decode("utf-8", "replace")
-    finally:
-        os.close(descriptor)
 
 
 def _snippet(text: str, words: list[re.Pattern[str]]) -> str:

@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING
 
 from ..settings.host_layout import MAIN
-from ..system.files import open_regular, read_at, write_private
+from ..system.files import read_whole, write_private
 from .call import Served, ToolResult
 from .definitions import tools_of_group
 
@@ -39,17 +39,11 @@ class RequestFiles:
         """Return the group's tools from the host's snapshots: only main has those of main."""
         is_main = has_graph = has_team = False
         try:
-            descriptor = open_regular(self._groups_file)
-        except OSError:  # no snapshot yet
-            return tools_of_group(is_main=False)
-        try:
-            told = json.loads(read_at(descriptor, 0, SNAPSHOT_BYTES))
+            told = json.loads(read_whole(self._groups_file, SNAPSHOT_BYTES))
             is_main = any(group["folder"] == MAIN for group in told["groups"])
             has_graph, has_team = told.get("has_graph") is True, told.get("has_team") is True
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):  # no snapshot yet
             pass
-        finally:
-            os.close(descriptor)
         return tools_of_group(is_main=is_main, has_graph=has_graph, has_team=has_team)
 
     def call(self, name: str, arguments: object) -> ToolResult:
@@ -78,11 +72,7 @@ class RequestFiles:
                 self._take_back(request_id)
                 return None
             time.sleep(_PAUSE_SECONDS)
-        descriptor = open_regular(path)
-        try:
-            response = json.loads(read_at(descriptor, 0, RESPONSE_BYTES))
-        finally:
-            os.close(descriptor)
+        response = json.loads(read_whole(path, RESPONSE_BYTES))
         os.unlink(path)
         return ToolResult(str(response["text"]), response["is_error"] is True)
 

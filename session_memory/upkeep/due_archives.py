@@ -12,14 +12,14 @@ from ..archives.list import KnownArchives
 from ..archives.privacy import private_folder_if_there, settle
 from ..archives.writer import ArchiveSource, archive_session
 from ..errors import SessionMemoryError
-from ..runtimes import Runtime, all_runtimes
+from ..runtimes import all_runtimes
 from ..runtimes.detection import runtime_of
 from ..settings.privacy import Privacy
 from ..settings.registry import agent_home
 from ..store.location import StoreLocation
 from ..store.sqlite.engine import SqliteStore
 from ..store.values import Conversation, Filter
-from ..system.files import open_regular
+from ..system.files import Opened
 from ..transcripts.sessions import UnknownSessionError, find_sessions
 
 EVERY_SECONDS = 600  # for a watcher: a check reads the list of all archives
@@ -71,7 +71,8 @@ def write_due(
             settle(home.conversations_dir, privacy)
             names = _names(location, environ)
         try:
-            runtime = _runtime(one.transcript)
+            with Opened(one.transcript) as descriptor:
+                runtime = runtime_of(descriptor)
             if runtime:
                 source = ArchiveSource(one.session_id, one.transcript, runtime, name=names.get(one.session_id, ""))
                 directory = home.conversations_dir
@@ -129,11 +130,3 @@ def _names(location: StoreLocation, environ: Mapping[str, str]) -> dict[str, str
     except UnknownSessionError:
         return {}
     return {one.id: one.session.name for one in found}
-
-
-def _runtime(transcript: str) -> Runtime | None:
-    descriptor = open_regular(transcript)
-    try:
-        return runtime_of(descriptor)
-    finally:
-        os.close(descriptor)

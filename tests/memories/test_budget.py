@@ -19,7 +19,7 @@ from session_memory.memories.budget import (
     estimated_tokens,
     longest_within,
 )
-from session_memory.memories.runner import UnknownStrategyError, load_strategies
+from session_memory.memories.runner import UnknownStrategyError, load_strategy
 from session_memory.memories.strategy import MemoryResult, StrategyError, Usage
 from session_memory.settings.sections import MemorySettings, memory_settings
 from session_memory.store.sqlite.queue import StoredQueue
@@ -269,7 +269,7 @@ class TestPrices:
 class TestStrategies:
     def test_an_unknown_one_is_an_error_that_names_the_known(self, machine):
         with pytest.raises(UnknownStrategyError) as caught:
-            load_strategies(["sumary"], MemorySettings(), budget(machine, day=0))
+            load_strategy("sumary", MemorySettings(), budget(machine, day=0))
         assert "extractive" in caught.value.hint
 
     def test_a_package_adds_one_by_an_entry_point(self, machine, tmp_path, monkeypatch):
@@ -283,7 +283,7 @@ class TestStrategies:
         )
         monkeypatch.syspath_prepend(str(package))
         settings = memory_settings({"strategies": ["other"], "other": {"depth": 3}})
-        [other] = load_strategies(["other"], settings, budget(machine, day=0))
+        other = load_strategy("other", settings, budget(machine, day=0))
         assert other.values["other"] == {"depth": 3}
         with pytest.raises(UnknownStrategyError, match="cannot be loaded"):
-            load_strategies(["wrong"], settings, budget(machine, day=0))
+            load_strategy("wrong", settings, budget(machine, day=0))

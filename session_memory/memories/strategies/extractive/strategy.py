@@ -17,7 +17,7 @@ from ....transcripts.titles import is_plan, subject
 from ....transcripts.titles import is_request as names_something
 from ...filtering import relative_path
 from ...format import EPISODE, REJECTED
-from ...strategy import Memory, MemoryResult, ModelBudget, StrategyContext
+from ...strategy import Memory, MemoryResult, ModelBudget, StrategyContext, TextStrategy
 from .sentences import excerpt, has_words, looks_like_code, sentences_of, typed_paragraphs
 from .solutions import says_something, solutions
 from .statements import statements, takes_back
@@ -46,7 +46,7 @@ _GOES_ON = re.compile(r"(?:then|and|also|now|so|next)\b,?\s+", re.IGNORECASE)
 _READS = re.compile(r"(?:read|look at|see|check out|open|go through|have a look)\b", re.IGNORECASE)
 
 
-class ExtractiveStrategy:
+class ExtractiveStrategy(TextStrategy):
     """The `Strategy` of heuristics: free, offline, and only with words of the conversation."""
 
     id = "extractive"
@@ -58,10 +58,6 @@ class ExtractiveStrategy:
     def attach(self, context: StrategyContext) -> None:
         """Use existing memories, so that a rejection can supersede them."""
         self._context = context
-
-    def should_process(self, conversation: Conversation, entries: Sequence[StoredEntry]) -> bool:
-        """Return whether there is any text."""
-        return any(entry.role != "tool" and entry.text for entry in entries)
 
     def process(self, conversation: Conversation, entries: Sequence[StoredEntry]) -> MemoryResult:
         """Return an episode, if something was done or said, and items with their quotations."""

@@ -17,7 +17,7 @@ from ....settings.sections import GraphitiSettings, memory_settings
 from ....text.sanitize import for_people, shortened
 from ....text.timestamps import now_milliseconds
 from ...filtering import chunks
-from ...strategy import MemoryResult, StrategyContext, StrategyError, UnavailableError, Usage
+from ...strategy import MemoryResult, StrategyContext, StrategyError, TextStrategy, UnavailableError, Usage
 from . import missing_packages
 from .database import EMBEDDED, checked_url, group_id, open_driver
 
@@ -61,7 +61,7 @@ class GraphFact(NamedTuple):
         return ", ".join([part for part in (since, until) if part])
 
 
-class GraphStrategy:
+class GraphStrategy(TextStrategy):
     """The `Strategy` that fills the graph. Its settings are `memories: graphiti`."""
 
     id = "graphiti"
@@ -78,10 +78,6 @@ class GraphStrategy:
     def attach(self, context: StrategyContext) -> None:
         """Set the directory of the embedded graph, and the test for untrusted conversations."""
         self._context = context
-
-    def should_process(self, conversation: Conversation, entries: Sequence[StoredEntry]) -> bool:
-        """Return whether there is any text."""
-        return any(entry.role != "tool" and entry.text for entry in entries)
 
     def estimate(self, conversation: Conversation, entries: Sequence[StoredEntry]) -> Usage:
         """Return graphiti's usual cost for the episodes; each request is checked again when it is made."""

@@ -13,7 +13,16 @@ from ....text.format import shorten
 from ....text.sanitize import for_people
 from ...budget import estimated_tokens
 from ...filtering import Chunk, chunks
-from ...strategy import KnownMemory, Memory, MemoryResult, ModelBudget, StrategyContext, StrategyError, Usage
+from ...strategy import (
+    KnownMemory,
+    Memory,
+    MemoryResult,
+    ModelBudget,
+    StrategyContext,
+    StrategyError,
+    TextStrategy,
+    Usage,
+)
 from . import instructions
 from .model import OVERHEAD_TOKENS, Claude, FailedCallError, ModelAnswer
 from .reply import (
@@ -35,7 +44,7 @@ MOST_PROBLEMS = 10
 TITLE_CHARACTERS = 160
 
 
-class SummaryStrategy:
+class SummaryStrategy(TextStrategy):
     """The `Strategy` that asks Claude. Its settings are `memories: summary`."""
 
     id = "summary"
@@ -55,10 +64,6 @@ class SummaryStrategy:
         """Set the function for known memories, and the runtime's working directory."""
         self._known = context.known
         self._claude.directory = f"{context.directory}/{self.id}"
-
-    def should_process(self, conversation: Conversation, entries: Sequence[StoredEntry]) -> bool:
-        """Return whether there is any text."""
-        return any(entry.role != "tool" and entry.text for entry in entries)
 
     def estimate(self, conversation: Conversation, entries: Sequence[StoredEntry]) -> Usage:
         """Return the cost of one call per part, one for the whole if there are several, and one repetition of the most
