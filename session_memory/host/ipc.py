@@ -67,11 +67,7 @@ def write_snapshots(
     snapshots = {
         "session_history": {"active": sessions.get(group), "sessions": _visible(history, "group_folder", own)},
         "current_tasks": {"tasks": _visible(tasks, "group_folder", own)},
-        "available_groups": {
-            "groups": _visible(groups, "folder", own),
-            "has_graph": has_graph,
-            "has_team": has_team,
-        },
+        "available_groups": {"groups": _visible(groups, "folder", own), "has_graph": has_graph, "has_team": has_team},
     }
     with directory_below(layout.root, own.ipc_dir) as directory:
         for name, content in snapshots.items():

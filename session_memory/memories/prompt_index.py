@@ -11,16 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
-from ..activity.prompt_memories import (
-    BUCKETS,
-    MAGIC,
-    NUMBER_BYTES,
-    SILENT_AT,
-    TEXTS_AT,
-    WHOLE,
-    bucket_of,
-    terms,
-)
+from ..activity.prompt_memories import BUCKETS, MAGIC, NUMBER_BYTES, SILENT_AT, TEXTS_AT, WHOLE, bucket_of, terms
 from ..settings.homes import PROMPT_INDEX
 from ..store.search.query import STOP_WORDS
 from ..store.sqlite.exclusions import Stamp

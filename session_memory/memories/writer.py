@@ -87,10 +87,7 @@ class MemoryWriter:
 def memory_writer(location: StoreLocation) -> MemoryWriter:
     """Return the writer for memories made of a store's conversations."""
     return MemoryWriter(
-        location.database,
-        partial(folder_of, location),
-        partial(is_untrusted, location),
-        location.rules,
+        location.database, partial(folder_of, location), partial(is_untrusted, location), location.rules
     )
 
 

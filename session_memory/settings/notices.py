@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ..system.files import LARGEST_BYTES, read_whole, write_atomically
-from ..system.json import decode, encode
-from .registry import unregistered_home
+from ..system.json import encode
+from .registry import read_noted, unregistered_home
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ def untold(home: Home, others: Sequence[str] = ()) -> str:
     told of yet, and each file with rules that is not read, until it is gone; '' for nothing. It counts as told then."""
     faults = [*home.settings().faults, *others]
     path = home.state_dir + _TOLD_FILE
-    told = _read_told(path)
+    told = read_noted(path)
     new = [fault for fault in faults if fault not in told]
     if told != faults:
         _write_told(path, faults)
@@ -57,19 +57,11 @@ def looks_like_home(start: str, environ: Mapping[str, str], folder: str) -> str:
 def untold_home(home: Home, start: str, environ: Mapping[str, str], folder: str) -> str:
     """Return the same for the start of a session, once for each such directory. What it returns counts as told."""
     line, path = looks_like_home(start, environ, folder), home.state_dir + _TOLD_HOMES_FILE
-    told = _read_told(path) if line else []
+    told = read_noted(path) if line else []
     if not line or line in told:
         return ""
     _write_told(path, [*told, line][-_MOST_TOLD:])
     return f"session-memory: {line}"
-
-
-def _read_told(path: str) -> list[str]:
-    try:
-        told = decode(read_whole(path).decode())
-    except (OSError, ValueError):
-        return []
-    return told if isinstance(told, list) else []
 
 
 def _write_told(path: str, lines: list[str]) -> None:

@@ -8,7 +8,6 @@ import shlex
 import sys
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 import session_memory
@@ -28,52 +27,21 @@ _EXTRA_OF = {
 }  # fmt: skip
 
 
-@dataclass(frozen=True)
 class ProgramPaths:
     """The paths of an installed program: `program_dir` holds all of it, `bin_dir` is where the user has commands."""
 
-    program_dir: Path
-    bin_dir: Path
-
-    @property
-    def app(self) -> Path:
-        """The copy of the program that the hooks run."""
-        return self.program_dir / "app"
-
-    @property
-    def env(self) -> Path:
-        """The private virtual environment."""
-        return self.program_dir / "env"
-
-    @property
-    def python(self) -> Path:
-        """The private environment's interpreter."""
-        return python_in(self.env)
-
-    @property
-    def launcher(self) -> Path:
-        """The script that is the command."""
-        return self.program_dir / "bin" / (f"{NAME}.cmd" if os.name == "nt" else NAME)
-
-    @property
-    def command(self) -> str:
-        """The launcher as skills name it in their shell commands, and permission rules with them: word for word."""
-        return shlex.quote(str(self.launcher))
-
-    @property
-    def link(self) -> Path:
-        """The link to the launcher in `bin_dir`."""
-        return self.bin_dir / NAME
-
-    @property
-    def ledger_file(self) -> Path:
-        """The list of what was installed where."""
-        return self.program_dir / LEDGER_NAME
-
-    @property
-    def sample_home(self) -> Path:
-        """The agent home that is made where there is no other, to show the hook at work."""
-        return self.program_dir / "sample-home"
+    def __init__(self, program_dir: Path, bin_dir: Path) -> None:
+        self.program_dir = program_dir
+        self.bin_dir = bin_dir
+        self.app = program_dir / "app"  # the copy of the program that the hooks run
+        self.env = program_dir / "env"  # the private virtual environment
+        self.python = python_in(self.env)
+        self.launcher = program_dir / "bin" / (f"{NAME}.cmd" if os.name == "nt" else NAME)
+        # The launcher as skills name it in their shell commands, and permission rules with them: word for word.
+        self.command = shlex.quote(str(self.launcher))
+        self.link = bin_dir / NAME  # to the launcher
+        self.ledger_file = program_dir / LEDGER_NAME  # what was installed where
+        self.sample_home = program_dir / "sample-home"  # made where there is no other home, to show the hook at work
 
 
 def program_paths(environ: Mapping[str, str]) -> ProgramPaths:

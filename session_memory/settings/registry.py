@@ -54,12 +54,12 @@ def is_registered(directory: str, environ: Mapping[str, str]) -> bool:
     host, _, group = real.rpartition("/groups/")
     if host and "/" not in group and is_registered_host(host, environ):
         return True
-    return real in _noted(person_home(environ).state_dir + _NAMED_FILE)
+    return real in read_noted(person_home(environ).state_dir + _NAMED_FILE)
 
 
 def is_registered_host(directory: str, environ: Mapping[str, str]) -> bool:
     """Return True if the person made or ran the host in `directory`."""
-    return real_path(directory) in _noted(person_home(environ).state_dir + _HOSTS_FILE)
+    return real_path(directory) in read_noted(person_home(environ).state_dir + _HOSTS_FILE)
 
 
 def register_host(directory: str, environ: Mapping[str, str]) -> None:
@@ -74,7 +74,7 @@ def register_named(directory: str, environ: Mapping[str, str]) -> None:
 
 
 def _note(directory: str, path: str) -> None:
-    noted = _noted(path)
+    noted = read_noted(path)
     if real_path(directory) not in noted:
         write_atomically(path, encode([*noted, real_path(directory)]).encode())
 
@@ -127,7 +127,8 @@ def _in_ledger(path: str) -> list[str]:
         return []
 
 
-def _noted(path: str) -> list[str]:
+def read_noted(path: str) -> list[str]:
+    """Return the texts that a file holds as a JSON list; [] if it cannot be read."""
     try:
         noted = decode(read_whole(path).decode())
     except (OSError, ValueError):

@@ -20,13 +20,9 @@ class StoreSettings(Section):
         if_wrong=[], sample="~/.claude/projects", alias="watchPath",
     )  # fmt: skip
     conversation_gap_minutes: int = key(
-        Kind.WHOLE,
-        60,
-        "A silence longer than this ends a conversation.",
-        1,
-        7 * 24 * 60,
+        Kind.WHOLE, 60, "A silence longer than this ends a conversation.", 1, 7 * 24 * 60,
         alias="conversationGapMinutes",
-    )
+    )  # fmt: skip
     poll_interval_ms: int = key(
         Kind.WHOLE, 30_000, "How often `session-memory watch` looks for conversations that have ended.",
         100, 24 * 3600 * 1000, alias="pollIntervalMs",
@@ -147,11 +143,9 @@ class HostSettings(Section):
     ABOUT = "A host of several groups of agents: `session-memory host run`."
 
     model: str | None = key(
-        Kind.MODEL,
-        None,
-        "The model, as Claude Code calls it; without it, the runtime's own choice.",
+        Kind.MODEL, None, "The model, as Claude Code calls it; without it, the runtime's own choice.",
         sample="claude-sonnet-5",
-    )
+    )  # fmt: skip
     groups_at_once: int = key(Kind.WHOLE, 5, "How many groups talk to a model at a time; the others wait.", 1, 100)
     idle_seconds: float = key(
         Kind.NUMBER, 60, "How long an agent with nothing to do is kept ready for the next message.", 0, 24 * 3600

@@ -15,15 +15,6 @@ from .sdk_server import sdk_server
 from .values import ListedSession, RefusedError, SearchLimits, SearchResult
 
 __all__ = [
-    "TOOLS",
-    "Backend",
-    "GroupBackend",
-    "HomeBackend",
-    "ListedSession",
-    "RefusedError",
-    "SearchLimits",
-    "SearchResult",
-    "ToolResult",
-    "call",
-    "sdk_server",
+    "TOOLS", "Backend", "GroupBackend", "HomeBackend", "ListedSession", "RefusedError", "SearchLimits", "SearchResult",
+    "ToolResult", "call", "sdk_server",
 ]  # fmt: skip

@@ -38,11 +38,7 @@ class HomeBackend(Backend):
     """The `Backend` of the home at `path`, by default the current one (an agent home, or the project)."""
 
     def __init__(
-        self,
-        path: str | None,
-        environ: Mapping[str, str],
-        search: Search | None = None,
-        teams: TeamPool | None = None,
+        self, path: str | None, environ: Mapping[str, str], search: Search | None = None, teams: TeamPool | None = None
     ) -> None:
         super().__init__(path, path, environ, search, teams)
         self._path = path

@@ -53,19 +53,16 @@ def listing(listed: list[ListedSession], skip: int, now: float) -> str:
         return "There are no sessions yet."
     if skip >= len(listed):
         return f"There are {counted(len(listed), 'session')}, so none is left after skipping {skip:,}."
-    lines: list[str] = []
-    room = RESULT_CHARACTERS - _HEADING_CHARACTERS
-    for one in listed[skip:]:
-        line = f"- {_label(one)}{f', {age(now - one.modified)}' if one.modified is not None else ''}"
-        if room < len(line) + 1:
-            break
-        lines.append(line)
-        room -= len(line) + 1
+    lines = _with_room((_listed(one, now) for one in listed[skip:]), gap=1)
     heading = f"{counted(len(listed), 'session')}, the latest first. read_session takes a name or an id."
     left = len(listed) - skip - len(lines)
     if left:
         lines.append(f"{left} more: call list_sessions with skip={skip + len(lines)}.")
     return "\n".join([heading, *lines])
+
+
+def _listed(one: ListedSession, now: float) -> str:
+    return f"- {_label(one)}{f', {age(now - one.modified)}' if one.modified is not None else ''}"
 
 
 def log(session: ListedSession, entries: list[Entry], unreadable: int, skip: int, *, is_all: bool) -> str:
@@ -199,12 +196,11 @@ def bounded(text: str) -> str:
     return shorten(text, RESULT_CHARACTERS)
 
 
-def _with_room(blocks: Iterable[str]) -> list[str]:
-    """Return the first blocks that fit below a heading; the others are not even generated."""
-    room = RESULT_CHARACTERS - _HEADING_CHARACTERS
+def _with_room(blocks: Iterable[str], room: int = RESULT_CHARACTERS - _HEADING_CHARACTERS, gap: int = 2) -> list[str]:
+    """Return the first blocks that fit below a heading, with a gap before each; the others are not even generated."""
     shown: list[str] = []
     for block in blocks:
-        room -= len(block) + 2
+        room -= len(block) + gap
         if room < 0:
             break
         shown.append(block)
@@ -213,13 +209,7 @@ def _with_room(blocks: Iterable[str]) -> list[str]:
 
 def _bounded_list(heading: str, lines: list[str]) -> str:
     """Return the lines that fit below a heading, and the number of the others."""
-    room = RESULT_CHARACTERS - len(heading) - _CUT_CHARACTERS
-    shown: list[str] = []
-    for line in lines:
-        room -= len(line) + 1
-        if room < 0:
-            break
-        shown.append(line)
+    shown = _with_room(lines, RESULT_CHARACTERS - len(heading) - _CUT_CHARACTERS, gap=1)
     left = len(lines) - len(shown)
     return "\n".join([heading, *shown, *([f"{left} more are not shown."] if left else [])])
 

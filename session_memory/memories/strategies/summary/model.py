@@ -9,7 +9,7 @@ import asyncio
 import json
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ....text.sanitize import shortened
@@ -71,29 +71,38 @@ class Claude:
             return asyncio.run(self._ask(system, prompt, schema, directory))
 
     async def _ask(self, system: str, prompt: str, schema: Mapping[str, Any], directory: str) -> ModelAnswer:
-        from claude_agent_sdk import ClaudeSDKError, CLINotFoundError
+        from claude_agent_sdk import ClaudeSDKError, CLINotFoundError, ResultMessage, query
 
-        partial = _PartialAnswer(self.model)
+        messages: list[Message] = []
         errors: list[str] = []
         options = self._options(system, schema, directory)
         options.stderr = errors.append
+
+        async def listen() -> None:
+            async for message in query(prompt=prompt, options=options):
+                messages.append(message)
+
+        problem: Exception | None = None
         try:
-            await asyncio.wait_for(_listen(partial, prompt, options), self._timeout)
+            await asyncio.wait_for(listen(), self._timeout)
         except asyncio.TimeoutError as error:
-            late = StrategyError(f"no answer within {self._timeout:g} s", is_temporary=True)
-            raise FailedCallError(late, partial.usage) from error
+            problem = error
         except CLINotFoundError as error:
             hint = "install Claude Code, or claude-agent-sdk, whose wheel includes it"
             raise FailedCallError(UnavailableError("Claude Code was not found", hint), Usage()) from error
         except ClaudeSDKError as error:
-            if partial.result is None:
-                raise FailedCallError(_broken(error, errors), partial.usage) from error
-        if partial.result is None:
-            raise FailedCallError(_broken(None, errors), partial.usage)
+            problem = error
+        result = next((one for one in reversed(messages) if isinstance(one, ResultMessage)), None)
+        usage = _usage(result, self.model)
+        if isinstance(problem, asyncio.TimeoutError):
+            late = StrategyError(f"no answer within {self._timeout:g} s", is_temporary=True)
+            raise FailedCallError(late, usage) from problem
+        if result is None:
+            raise FailedCallError(_broken(problem, errors), usage) from problem
         # The runtime reports its end after one turn as an error, although the answer is there.
-        if partial.result.is_error and partial.result.subtype != "error_max_turns":
-            raise FailedCallError(_refusal(partial.result), partial.usage)
-        return partial.answer()
+        if result.is_error and result.subtype != "error_max_turns":
+            raise FailedCallError(_refusal(result), usage)
+        return _answer(messages, usage or Usage(model=self.model))
 
     def _options(self, system: str, schema: Mapping[str, Any], directory: str) -> ClaudeAgentOptions:
         from claude_agent_sdk import ClaudeAgentOptions
@@ -113,52 +122,27 @@ class Claude:
         )  # fmt: skip
 
 
-class _PartialAnswer:
-    """The received part of an answer."""
-
-    def __init__(self, model: str) -> None:
-        self.result: ResultMessage | None = None
-        self._model = model
-        self._texts: list[str] = []
-        self._value: Any = None
-
-    def take(self, message: Message) -> None:
-        from claude_agent_sdk import AssistantMessage, ResultMessage, TextBlock, ToolUseBlock
-
-        if isinstance(message, ResultMessage):
-            self.result = message
-        elif isinstance(message, AssistantMessage):
-            for block in message.content:
-                if isinstance(block, TextBlock):
-                    self._texts.append(block.text)
-                elif isinstance(block, ToolUseBlock) and block.name == ANSWER_TOOL:
-                    self._value = block.input
-
-    @property
-    def usage(self) -> Usage | None:
-        """The reported usage; None before the report."""
-        reported = self.result.usage if self.result else None
-        if not isinstance(reported, dict):
-            return None
-        models = list((self.result.model_usage if self.result else None) or {})
-        return Usage(
-            _count(reported, "input_tokens") + _count(reported, "cache_creation_input_tokens"),
-            _count(reported, "output_tokens"),
-            _count(reported, "cache_read_input_tokens"),
-            models[0] if len(models) == 1 else self._model,
-        )
-
-    def answer(self) -> ModelAnswer:
-        text = "\n".join(self._texts)
-        value = self._value if self._value is not None else _json_in(text)
-        return ModelAnswer(value, text, self.usage or Usage(model=self._model))
+def _usage(result: ResultMessage | None, model: str) -> Usage | None:
+    """Return the reported usage; None before the report."""
+    reported = result.usage if result else None
+    if result is None or not isinstance(reported, dict):
+        return None
+    models = list(result.model_usage or {})
+    return Usage(
+        _count(reported, "input_tokens") + _count(reported, "cache_creation_input_tokens"),
+        _count(reported, "output_tokens"),
+        _count(reported, "cache_read_input_tokens"),
+        models[0] if len(models) == 1 else model,
+    )
 
 
-async def _listen(partial: _PartialAnswer, prompt: str, options: ClaudeAgentOptions) -> None:
-    from claude_agent_sdk import query
+def _answer(messages: Sequence[Message], usage: Usage) -> ModelAnswer:
+    from claude_agent_sdk import AssistantMessage, TextBlock, ToolUseBlock
 
-    async for message in query(prompt=prompt, options=options):
-        partial.take(message)
+    blocks = [block for message in messages if isinstance(message, AssistantMessage) for block in message.content]
+    text = "\n".join([block.text for block in blocks if isinstance(block, TextBlock)])
+    given = [block.input for block in blocks if isinstance(block, ToolUseBlock) and block.name == ANSWER_TOOL]
+    return ModelAnswer(given[-1] if given else _json_in(text), text, usage)
 
 
 def _json_in(text: str) -> Any:

@@ -25,14 +25,7 @@ from ...strategy import (
 )
 from . import instructions
 from .model import OVERHEAD_TOKENS, Claude, FailedCallError, ModelAnswer
-from .reply import (
-    BadReplyError,
-    StatedMemory,
-    SummaryReply,
-    checked,
-    checked_whole,
-    comparable,
-)
+from .reply import BadReplyError, StatedMemory, SummaryReply, checked, checked_whole, comparable
 
 Checked = TypeVar("Checked")
 
@@ -139,12 +132,7 @@ class _Dialogue:
         return cost_of(self._claude, tokens)
 
     def ask(
-        self,
-        system: str,
-        prompt: str,
-        schema: Mapping[str, Any],
-        check: Callable[[Any], Checked],
-        estimate: Usage,
+        self, system: str, prompt: str, schema: Mapping[str, Any], check: Callable[[Any], Checked], estimate: Usage
     ) -> Checked:
         """Ask and return what `check` makes of the answer. Raises StrategyError, BudgetError."""
         answer = self._call(system, prompt, schema, estimate)
