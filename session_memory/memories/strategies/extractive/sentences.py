@@ -20,23 +20,10 @@ FIRST_OF_OTHER_SCRIPTS = "\u2e80"
 WRAPPED_CHARACTERS = 60  # a line this long may be wrapped within a sentence
 
 _FENCED = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
-_MARKS = re.compile(
-    r"^[ \t]*(?:(?:#{1,6}[ \t]+|>|[-*+•][ \t]+|\d{1,3}[.)][ \t]+|\|)[ \t]*)+|\*\*|__|\|[ \t]*$", re.MULTILINE
-)
 _RULES = re.compile(r"^\s*(?:[-=*_|:]\s*){3,}$", re.MULTILINE)
 _SYMBOLS = re.compile(r"[\u2190-\u2bff\U0001f000-\U0001faff\ufe0f]\s?")
-_ABBREVIATED = (
-    r"(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)(?<!\betc\.)(?<!\bca\.)(?<!\bapprox\.)(?<!\bDr\.)(?<!\bMr\.)"
-    r"(?<!\bMs\.)(?<!\bMrs\.)(?<!\bSt\.)(?<!\bNo\.)(?<!\bNr\.)(?<!z\.B\.)"
-)
-_SENTENCE_END = re.compile(rf"(?<=[.!?…]){_ABBREVIATED}[\"')\]]*\s+|(?<=[。！？])|\n+")
 _WRAPPED = re.compile(rf"(?<=[^\n]{{{WRAPPED_CHARACTERS}}}[\w,])\n(?=[a-z])")
 _CLOSED = re.compile(r"[.,;:!?…。！？、，；：]$")
-_CODE = re.compile(
-    r"[{};=<>]{2}|\)\s*\{|&&|\|\||^\s*(?:import|from|const|let|var|def|class|function|return|for)\b.*[({:;]$|^\S+:\d+|"
-    r"^[#\d.]+\s|[;{}]\s*$|^\$ |->|=>"
-)
-_ADDRESS = re.compile(r"\S+://\S+|@?[~.]?/?[\w.-]+/[\w./-]+|@\S+|\b[\w-]+\.[a-z]{1,4}\b")
 _WORD = re.compile(r"[^\W\d_]{2,}|\d+")
 
 LONGEST_PARAGRAPH = 900  # a longer one was hardly typed
@@ -47,28 +34,20 @@ MOST_HEADINGS = 1
 MOST_BARE_LINES = 3  # of a typed paragraph, neither sentences nor list items
 
 _POINT = re.compile(r"^\s*(?:[-*•+]|\d{1,2}[.)]|[a-h]\))\s")
-_LIKE_SENTENCE = re.compile(r"[.!?:;,…。！？][\"')\]]*\s*$|^(?=.{60})(?:\S+\s){9}")
 _LOWER = re.compile(r"\s*[a-z]+\s[a-z]+\s")
 _UPPER = re.compile(r"\s*[A-Z]\w*\s[a-z]")
 
 _FENCED_BLOCK = re.compile(r"^[ \t]*(```+|~~~+).*?(?:^[ \t]*\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
-_TAGGED = re.compile(  # not a tag within a line, as in HTML
-    r"(?:^[ \t]*<([a-z][\w-]*)|<([a-z]+[-_][\w-]+))(?:\s[^<>]*)?>.*?(?:</(?:\1|\2)>|\Z)",
-    re.DOTALL | re.IGNORECASE | re.MULTILINE,
-)
+_MARKS = pattern("marks", re.MULTILINE)
+_SENTENCE_END = pattern("sentence_end", 0)
+_CODE = pattern("code_line", 0)
+_TAGGED = pattern("tagged", re.DOTALL | re.IGNORECASE | re.MULTILINE)
+_PASTED_LINE = pattern("pasted_line", re.VERBOSE)
+_LIKE_SENTENCE = pattern("like_sentence", 0)
+_CODE_SHAPED = pattern("code_shaped", 0)
+_ADDRESS = pattern("address", 0)
 _INJECTED, _ANNOUNCES_PASTE, _ATTRIBUTED = pattern("injected"), pattern("announces_paste"), pattern("attributed", 0)
 _HEADING = re.compile(r"^#{1,6} \S")
-# Lines that people do not type into a prompt.
-_PASTED_LINE = re.compile(
-    r"""^\s*(?:>|\||[│┌└├┃╭╰─━═]|➜|❯|λ|\$ |>>> |\.\.\. |\+{3} |-{3} |@@ |diff --git|\d{2,4}[-/:.]\d\d[-/:.]\d\d|
-    \[?\d{4}-\d\d-\d\d|\[(?:INFO|WARN|ERROR|DEBUG)|(?:INFO|WARN(?:ING)?|ERROR|DEBUG|FATAL)\b[: ]|at\s+\S+\s*\(|
-    File\s"|Traceback|[\w.$/-]+:\d+(?::\d+)?:?\s|//|/\*|\*/|\#!|--\s|<!--|</?[a-z][\w-]*[\s>/]|
-    [{}\[\]();]+\s*$|["'][\w-]+["']\s*:|(?:import|from|const|let|var|def|class|function|func|fn|return|public|private|if|
-    for|while)\b.*[({:;\]]\s*$|.*[;{]\s*$|.*(?:=>|\)\s*\{)|[\w.-]+\s*[:=]\s*["'\[{\d]|\S+@\S+:\S*[$\#]\s|\(\w+\)\s\S+@|
-    [✓✔✗✘✖×●▶⏺⎿]|[-+]\s{3,}|\d+\s*[│|+-]\s)""",
-    re.VERBOSE,
-)
-_CODE_SHAPED = re.compile(r"\w\(.*\)\s*[;{]|[\w)]\s*(?:===?|!==?|&&|\|\||->|::|:=)\s*[\w(]")
 
 
 def sentences_of(text: str) -> list[str]:

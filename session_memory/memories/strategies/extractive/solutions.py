@@ -22,21 +22,15 @@ ERROR_CHARACTERS = 160
 PROBLEM_CHARACTERS = 70  # in the title
 REASON_CHARACTERS = 240
 
-_PLACE = re.compile(r"^\S+(?:\(\d+,\d+\)|:\d+(?::\d+)?):?\s+")
-_PIPED = re.compile(r"\|\s*(?:tail|head|grep|tee|cat|less|sed|awk)\b|\|\||;\s*(?:echo|true)\b")
-_TRIMMINGS = re.compile(r"^\s*(?:cd\s+\S+\s*(?:&&|;)\s*)+|\s+2>&1|\s*[12]?>\s*/dev/null|\s*\|\s*(?:tail|head)\b[^|]*$")
-_TAKES_BACK = re.compile(
-    r"\bgit (?:checkout\s+(?:--\s|\S*[./])|restore\s+(?!--staged)|reset --hard|revert\b|stash(?!\s+(?:pop|apply|list)))"
-)
+_PLACE = pattern("place", 0)
+_PIPED = pattern("piped", 0)
+_TRIMMINGS = pattern("trimmings", 0)
+_TAKES_BACK = pattern("git_takes_back", 0)
+_ONLY_COUNTS = pattern("only_counts")
 _SETS_UP = pattern("sets_up", 0)
 _REFUSED, _EXPLAINS, _ANNOUNCES = map(pattern, ("refused", "explains", "announces_work"))
 _GIT = re.compile(r"git (?!commit)")
 _BYPASSES = re.compile(r"--no-verify|--force|--skip\S*|--ignore\S*|--allow\S*|(?:^|\s)-f\b|--hard")
-_ONLY_COUNTS = re.compile(
-    r"^[\W\d]*(?:(?:found|tests?|files?|total)\W+)?\d+ \w+(?:[\W\d]+(?:errors?|warnings?|problems?|failed|passed|"
-    r"passing|failing|skipped|and|in|s))*\W*$",
-    re.IGNORECASE,
-)
 
 
 def says_something(error: str) -> bool:
