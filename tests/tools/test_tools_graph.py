@@ -154,6 +154,7 @@ class TestPerson:
             told = person.ask()
         assert time.monotonic() - started < PATIENCE_SECONDS
         assert told == ToolResult("the graph did not answer in time. Try again later", True)
+        monkeypatch.setattr(backend, "GRAPH_SECONDS", 60.0)
         person.config.write_text(settings(api, person.home))
         assert "Ada uses Redis" in person.ask().text
 
