@@ -37,6 +37,7 @@ ACTIVE_SECONDS = 15 * 60
 DECODED_BYTES = 32 * 1024 * 1024  # of all transcripts: if that is not enough, the user is asked
 READ_BYTES = 256 * 1024 * 1024
 RESULT_BYTES = 2 * 1024 * 1024  # at the end of a transcript, searched for the result of a call
+_MOST_QUOTED = 1000  # characters of a command that may be as long as made the time run out
 _NEW_BRANCH = ("-b", "-B", "--orphan", "--detach", "-d")
 
 
@@ -166,7 +167,7 @@ class ObjectionSearch:
 
 def unjudged(command: str) -> Objection:
     """Return the objection to a git command that could not be judged in time: the user knows better."""
-    return Objection("", "", 0.0, command=command)
+    return Objection("", "", 0.0, command=command[:_MOST_QUOTED])
 
 
 def reason_of(objection: Objection, directory: str, now: float) -> str:

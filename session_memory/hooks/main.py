@@ -42,14 +42,14 @@ def pre_tool_use() -> None:
     """Run the hook PreToolUse, and Pi's `tool_call`: report collisions over the file that a tool is about to edit."""
     from .tool_call import answer, is_answered
 
-    _run(is_answered, lambda context: answer(context, _print), is_waited_for=True)
+    _run(is_answered, lambda context: answer(context, _printer(context)), is_waited_for=True)
 
 
 def session_start() -> None:
     """Run the hook SessionStart: note where a fork begins, and inject the session's past."""
     from .session_start import answer, is_answered
 
-    _run(is_answered, lambda context: answer(context, _print), with_upkeep=True, is_waited_for=True)
+    _run(is_answered, lambda context: answer(context, _printer(context)), with_upkeep=True, is_waited_for=True)
 
 
 def pre_compact() -> None:
@@ -82,7 +82,7 @@ def pi_session_start() -> None:
 def _answer_prompt(runtime_name: str = _FIRST) -> None:
     from .prompt import answer, is_typed
 
-    _run(is_typed, lambda context: answer(context, _print), runtime_name, is_waited_for=True)
+    _run(is_typed, lambda context: answer(context, _printer(context)), runtime_name, is_waited_for=True)
 
 
 def _run(
@@ -192,6 +192,12 @@ def _start_upkeep(context: Context) -> None:
     start_upkeep(context.home, context.settings.upkeep)
 
 
-def _print(answer: dict[str, Any]) -> None:
-    sys.stdout.buffer.write(encode(answer).encode() + b"\n")
-    sys.stdout.buffer.flush()
+def _printer(context: Context) -> Callable[[dict[str, Any]], None]:
+    """Return the function that prints a hook's answer. It ends the deadline: what is printed is also committed."""
+
+    def print_answer(answer: dict[str, Any]) -> None:
+        context.deadline.end()
+        sys.stdout.buffer.write(encode(answer).encode() + b"\n")
+        sys.stdout.buffer.flush()
+
+    return print_answer

@@ -8,6 +8,7 @@ from ..activity.call_collisions import Call, CallDelivery, CallSearch
 from ..activity.call_log import CallLog
 from ..settings.compiled import ASK, OFF
 from ..settings.homes import environment
+from ..system.deadline import DeadlineError
 from ..text.paths import resolved
 from ..transcripts.entries import INTRODUCTION
 from .prompt import own_session
@@ -33,7 +34,32 @@ def is_answered(event: Event, runtime: Runtime) -> bool:
 
 def answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> None:
     """Print what the agent gets with the result of the call, or what the user is asked before it, if anything. Raises
-    SessionMemoryError, OSError: then nothing counts as reported."""
+    SessionMemoryError, OSError: then nothing counts as reported. At the deadline the user is asked about a git command
+    that is not judged yet."""
+    printed: list[bool] = []
+
+    def print_once(output: dict[str, Any]) -> None:
+        printed.append(True)
+        print_answer(output)
+
+    try:
+        _answer(context, print_once)
+    except DeadlineError:
+        runtime, event = context.runtime, context.event
+        command = next((one.argument for one in runtime.tool_calls(event) if one.kind != _EDIT), "")
+        if command and not printed and context.settings.collisions == ASK:
+            from ..activity.approval import reason_of, unjudged
+
+            reason = reason_of(unjudged(command), "", 0.0)
+            can_ask = runtime.can_ask(event, environment())
+            text = f"{INTRODUCTION}! {reason}"
+            print_answer(
+                runtime.held_output(reason, "") if can_ask else runtime.context_output(text, runtime.TOOL_EVENT)
+            )
+        raise
+
+
+def _answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> None:
     runtime = context.runtime
     objections = find_objections(context)  # before anything is locked
     delivery = context.deadline.attempt("collisions", delivery_for, context)

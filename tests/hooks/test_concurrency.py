@@ -34,6 +34,9 @@ ROUNDS = 3
 KILLS = some(120, 40)
 SEED = 20261121
 # `- blue (just now, 3 messages): "prompt 12"`: from its 13th prompt on, three were told of.
+NOT_NOW = re.compile(
+    "held by another process|it took too long, and was left out$|not done within"
+)  # the next prompt tells it
 REPORT = re.compile(r'^- (\w+) \(.*?, (\d+) messages?\): "prompt (\d+)"', re.MULTILINE)
 
 Span = tuple[int, int]
@@ -160,7 +163,7 @@ def test_fifty_hooks_at_once_tell_every_line_to_every_session_once(tmp_path: Pat
     last = [(name, crowd.run_hook(name), b"", 0) for name in crowd.listeners]
 
     assert {(errors, code) for _, _, errors, code in outputs} == {(b"", 0)}
-    assert [entry for entry in crowd.log_lines() if "held by another process" not in entry] == []
+    assert [entry for entry in crowd.log_lines() if not NOT_NOW.search(entry)] == []
     for listener in crowd.listeners:
         told = [reports(output) for name, output, _, _ in outputs + last if name == listener]
         for name, transcript in crowd.transcripts.items():

@@ -180,21 +180,20 @@ class TestDeadline:
     def test_several_parts_that_hang_leave_time_for_the_next(self) -> None:
         program = f"""
 import sys; sys.path.insert(0, {str(ROOT)!r})
-import os, time
+import os
 from session_memory.system.deadline import Deadline
 deadline = Deadline()
 deadline.start()
-began = time.monotonic()
 found = []
 def take(number):
     if number < 4:
         os.read(os.pipe()[0], 1)
     found.append(number)
 deadline.attempt_each(range(6), take, str)
-print(found, deadline.late, round(time.monotonic() - began, 2))
+print(found, deadline.late)
 """
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
-        assert done.stdout.startswith("[4, 5] ['0', '1', '2', '3'] 0.7")
+        assert done.stdout == "[4, 5] ['0', '1', '2', '3']\n"
 
     def test_a_part_that_raises_costs_itself(self) -> None:
         deadline = Deadline()

@@ -9,12 +9,18 @@ import re
 import time
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from git_scene import git
 from hooks_scene import run
 from records import append, assistant, user
 from tool_call_scene import Project
+
+from session_memory.hooks import tool_call
+from session_memory.hooks.context import context_of, home_of
+from session_memory.runtimes import runtime
+from session_memory.system.deadline import DeadlineError
 
 INTERACTIVE = {"CLAUDE_CODE_ENTRYPOINT": "cli"}
 PRINT_MODE = {"CLAUDE_CODE_ENTRYPOINT": "sdk-cli"}
@@ -197,6 +203,22 @@ def test_an_absurd_command_is_judged_or_its_user_asked_within_the_time_of_the_ru
     asked = reason(project, "Bash", ABSURD[name] + f"cd {project.directory} && git stash")
     assert time.monotonic() - started < 15
     assert "reaches app, which discord edited" in asked or "could not be checked in time" in asked
+
+
+def test_the_user_is_asked_about_a_git_command_if_the_whole_hook_ran_out_of_time(project, monkeypatch):
+    event = project.user.event(
+        hook_event_name="PreToolUse", cwd=project.cwd, tool_name="Bash", tool_input={"command": "git stash"},
+        tool_use_id="toolu_9",
+    )  # fmt: skip
+    environ = {"HOME": str(project.user.root), **INTERACTIVE}
+    context = context_of(event, environ, runtime("agent-sdk"), home_of(event, environ, runtime("agent-sdk")))
+    monkeypatch.setattr(tool_call, "environment", lambda: environ)
+    monkeypatch.setattr(type(context), "other_sessions", Mock(side_effect=DeadlineError))
+    printed = []
+    with pytest.raises(DeadlineError):
+        tool_call.answer(context, printed.append)
+    (output,) = printed
+    assert '"git stash" could not be checked in time' in json.dumps(output).replace("\\", "")
 
 
 @pytest.mark.parametrize("setting", ["tell", "ask"])

@@ -222,7 +222,7 @@ def test_a_large_file_costs_little_more_than_to_read_it() -> None:
     started = time.process_time()
     after = with_rules(with_hooks(text, "settings.json", HOOKS, ours), "settings.json", RULES)
     assert without_rules(without_hooks(after, "settings.json", ours), "settings.json", RULES) == text
-    assert time.process_time() - started < 100 * a_read
+    assert time.process_time() - started < 400 * a_read
 
 
 def test_a_file_that_is_not_utf_8_is_refused_with_the_place() -> None:

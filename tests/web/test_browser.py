@@ -86,6 +86,27 @@ def test_a_session_is_followed_and_its_parts_load_as_one_reads(
     tab.context.close()
 
 
+def test_what_loads_above_the_end_of_a_session_does_not_stop_following(browser: Browser, page: ServedPage) -> None:
+    tab = visit(browser, page, "/session/s1")
+    end = tab.get_by_text("It holds 59 things.")
+    expect(end).to_be_in_viewport()
+    tab.evaluate(
+        """() => {
+            const part = document.querySelector(".chunk"), added = document.createElement("div");
+            part.style.display = "none"; // shorter for a moment, as a part is that replaces its placeholder
+            scrollTo(0, document.documentElement.scrollHeight);
+            part.style.display = "";
+            added.style.height = "3000px";
+            part.prepend(added);
+        }"""
+    )
+    tab.wait_for_timeout(200)
+    expect(end).to_be_in_viewport()
+    tab.mouse.wheel(0, -2000)
+    expect(end).not_to_be_in_viewport()
+    tab.context.close()
+
+
 def test_a_diff_shows_each_line_in_one_row_with_its_colour_to_its_end(browser: Browser, page: ServedPage) -> None:
     tab = visit(browser, page, "/session/s1")
     tab.locator(".outline a", has_text="Why is the cart empty?").click()

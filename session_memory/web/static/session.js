@@ -49,9 +49,14 @@ function renewOutline() {
 }
 const isAtEnd = () => innerHeight + scrollY > document.documentElement.scrollHeight - 160;
 const toEnd = () => scrollTo(0, document.documentElement.scrollHeight);
-let follows = false, lastY = 0; // whoever scrolls up follows no more; what is loaded above moves the page down alone
+// A reader who scrolls up follows no more. What loads above may move the page up too, but no hand did that just before.
+const HAND_SECONDS = 3;
+let follows = false, lastY = 0, lastHand = -Infinity;
+for (const kind of ["wheel", "touchmove", "pointerdown", "keydown"])
+  addEventListener(kind, () => { lastHand = performance.now(); }, { passive: true, capture: true });
 addEventListener("scroll", () => {
-  if (isAtEnd()) follows = true; else if (scrollY < lastY - 2) follows = false;
+  const isByHand = performance.now() - lastHand < HAND_SECONDS * 1000;
+  if (isAtEnd()) follows = true; else if (isByHand && scrollY < lastY - 2) follows = false;
   lastY = scrollY;
 }, { passive: true });
 new ResizeObserver(() => { if (follows) toEnd(); }).observe($("#dialogue"));
