@@ -10,6 +10,8 @@ from ..text.timestamps import EXAMPLES, milliseconds_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
     from ..store.location import StoreLocation
     from ..store.values import Filter
 
@@ -65,7 +67,6 @@ class OnlyForPeopleError(SessionMemoryError):
 
 
 def add_limit(parser: argparse.ArgumentParser, limit: int) -> None:
-    """Add `--limit`, by default `limit`."""
     parser.add_argument("--limit", metavar="N", type=positive, default=limit, help=f"at most N ({limit})")
 
 
@@ -88,6 +89,16 @@ def filter_of(arguments: argparse.Namespace, location: StoreLocation) -> Filter:
         until=arguments.until,
         limit=arguments.limit,
     )
+
+
+def transcripts_below(paths: Iterable[str]) -> Iterator[str]:
+    """Yield the files that are named, and the transcripts in the directories that are."""
+    for path in paths:
+        if not os.path.isdir(path):
+            yield path
+        for directory, folders, names in os.walk(path):
+            folders.sort()
+            yield from (os.path.join(directory, name) for name in sorted(names) if name.endswith(".jsonl"))
 
 
 def repository_directories(path: str) -> tuple[str, ...]:

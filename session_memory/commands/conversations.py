@@ -9,7 +9,7 @@ from ..store.values import STATUSES, Filter
 from ..text.format import enumerated, one_line, shorten
 from ..text.sanitize import all_for_prompt
 from .arguments import add_common, filter_of
-from .opened_store import check_names, refresh, with_store
+from .opened_store import check_names, on_store, refresh
 from .output import brief, fields, moment
 
 if TYPE_CHECKING:
@@ -33,12 +33,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_common(parser, filter_limit=LIMIT, team=True, private=True)
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """List them. Raises SessionMemoryError."""
-    return with_store(arguments, lambda opened: _list(opened, arguments))
-
-
-def _list(opened: OpenStore, arguments: argparse.Namespace) -> int:
+@on_store
+def run(opened: OpenStore, arguments: argparse.Namespace) -> int:
     refresh(opened)
     wanted = filter_of(arguments, opened.location)._replace(status=arguments.status)
     found = opened.store.conversations(wanted._replace(limit=wanted.limit + 1))

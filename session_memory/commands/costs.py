@@ -12,7 +12,7 @@ from ..text.format import counted, enumerated
 from ..text.sanitize import for_prompt
 from ..upkeep.costs import BY, CostSum, SessionFiles, expenses, of_memories, sums_of
 from .arguments import add_common, filter_of
-from .opened_store import OpenStore, check_names, refresh, with_store
+from .opened_store import OpenStore, check_names, on_store, refresh
 from .output import brief
 from .progress import shown_of
 
@@ -29,12 +29,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_common(parser, filter_limit=LIMIT, private=True)
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Show them. Raises SessionMemoryError."""
-    return with_store(arguments, lambda opened: _show(opened, arguments))
-
-
-def _show(opened: OpenStore, arguments: argparse.Namespace) -> int:
+@on_store
+def run(opened: OpenStore, arguments: argparse.Namespace) -> int:
     refresh(opened)
     wanted = filter_of(arguments, opened.location)
     prices = all_prices(settings_of(opened.location).prices)

@@ -11,7 +11,7 @@ from typing import BinaryIO
 
 from ..errors import SessionMemoryError, WrongCallError
 from ..memories.folders import groups_of
-from ..store.values import Conversation, Filter, RuleSubject
+from ..store.values import Conversation, Filter
 from ..system.sqlite import CorruptDatabaseError
 from ..text.format import counted
 from ..text.timestamps import now_milliseconds
@@ -97,11 +97,10 @@ def _sessions_called(opened: OpenStore, name: str) -> list[str]:
     begins so."""
     location = opened.location
     called = [(one.title, one.session_id) for one in opened.store.conversations(Filter(location.homes, limit=NO_LIMIT))]
-    rules = location.rules.read()
+    rules = location.rules()
     for home in groups_of(location):
         for state in opened.store.file_states(home).values():
-            file = RuleSubject(state.id, home, state.session_id, state.title, state.cwd, state.file_path)
-            called += [(one, state.session_id) for one in rules.names(file)]
+            called += [(one, state.session_id) for one in rules.names(state.subject)]
     found = list(dict.fromkeys(id for known, id in called if known == name))
     begun = {id for known, id in called if known.casefold().startswith(name.casefold())}
     return found or (list(begun) if len(begun) == 1 else [])

@@ -15,7 +15,7 @@ from ..store.location import StoreLocation, find_location
 from ..store.rules import ReadRules
 from ..system.terminal import Terminal
 from ..text.format import counted
-from .arguments import add_common
+from .arguments import add_common, transcripts_below
 
 SUMMARY = "show the part of conversations that a model reads, and how much shorter it is"
 SUFFIX = ".jsonl"
@@ -40,25 +40,14 @@ def run(arguments: argparse.Namespace) -> int:
     settings = settings_of(location)
     if not arguments.path and not arguments.all:
         raise WrongCallError("no transcript was named", "name one, or a directory of them, or use --all")
-    paths = [*_below(arguments.path), *(_all(location) if arguments.all else ())]
+    paths = [*transcripts_below(arguments.path), *(_all(location) if arguments.all else ())]
     if not paths:
         raise NothingToFilterError("there is no transcript to look at", f"a transcript's name ends with {SUFFIX}")
     if arguments.show:
-        _show(paths, settings, location.rules.read(), terminal)
+        _show(paths, settings, location.rules(), terminal)
     else:
-        _measure(paths, settings, location.rules.read(), terminal)
+        _measure(paths, settings, location.rules(), terminal)
     return 0
-
-
-def _below(paths: list[str]) -> Iterator[str]:
-    """Yield the files that are named, and the transcripts in the directories that are."""
-    for path in paths:
-        if not os.path.isdir(path):
-            yield path
-            continue
-        for directory, folders, names in os.walk(path):
-            folders.sort()
-            yield from (os.path.join(directory, name) for name in sorted(names) if name.endswith(SUFFIX))
 
 
 def _all(location: StoreLocation) -> Iterator[str]:

@@ -18,7 +18,7 @@ from ..settings import forgotten
 from ..settings.rules import covers
 from ..store.location import Archives
 from ..store.sqlite.memory_index import MemoryFilter
-from ..store.values import Conversation, FileState, Filter, RuleSubject
+from ..store.values import Conversation, FileState, Filter
 from ..system.confined_files import OutsideGroupError, pinned
 from ..system.terminal import Terminal
 from ..text.format import counted
@@ -164,7 +164,7 @@ def _chosen(opened: OpenStore, session: str, project: str, before: int | None, n
         for home in groups_of(location)
         for state in opened.store.file_states(home).values()
     }
-    rules = location.rules.read()
+    rules = location.rules()
     every = opened.store.all_conversations(location.homes)
     named = _named(opened, every, files, rules, session) if session else None
     wanted = [
@@ -196,7 +196,7 @@ def _chosen(opened: OpenStore, session: str, project: str, before: int | None, n
     whole = [path for path in transcripts if paths[path]]
     names: dict[str, set[str]] = {home: set() for home, _ in until}
     for key in keys:
-        names[key[0]].update((files[key].session_id, *rules.names(_judged(files[key]))))
+        names[key[0]].update((files[key].session_id, *rules.names(files[key].subject)))
     return Chosen(wanted, until, _memories(opened, until), archives, rewritten, transcripts, whole, names)
 
 
@@ -214,7 +214,7 @@ def _named(
         state = files.get((one.home, one.source_file))
         if one.session_id.startswith(session):
             by_id[one.session_id] = one
-        elif state and session in (state.title, *rules.names(_judged(state))):
+        elif state and session in (state.title, *rules.names(state.subject)):
             by_name[one.session_id] = one
     found = by_name or by_id
     if len(found) > 1:
@@ -245,10 +245,6 @@ def _visible(opened: OpenStore, chosen: Chosen) -> Chosen:
 
 def _line(one: Conversation) -> str:
     return f"{one.session_id}  {moment(one.last_message_at)}  {brief(one.title, TITLE_CHARACTERS)}"
-
-
-def _judged(state: FileState) -> RuleSubject:
-    return RuleSubject(state.id, state.home, state.session_id, state.title, state.cwd, state.file_path)
 
 
 def _memories(opened: OpenStore, until: dict[tuple[str, str], int]) -> dict[str, list[str]]:

@@ -15,6 +15,7 @@ from contextlib import suppress
 from ..errors import SessionMemoryError
 from ..host.channels.terminal import follow, say, wait_for_reply
 from ..host.channels.unix_socket import shown
+from ..host.ledger import Ledger
 from ..host.log import host_lock, is_served
 from ..host.values import ChatReply
 from ..settings.host_layout import Layout
@@ -25,7 +26,7 @@ from ..text.sanitize import plain
 from . import host_groups, host_tasks
 from .arguments import not_negative
 from .host_groups import add_group_arguments
-from .host_tasks import add_task_arguments, ledger_of, local_time
+from .host_tasks import add_task_arguments, local_time
 
 SUMMARY = "groups of agents with sessions, archives and tasks of their own"
 CREDENTIALS = (
@@ -111,7 +112,7 @@ def _shower(terminal: Terminal) -> Callable[[str, bool], None]:
 
 def _say(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> int:
 
-    ledger, text = ledger_of(layout), " ".join(arguments.text)
+    ledger, text = Ledger(layout.database), " ".join(arguments.text)
     group, is_called = ledger.group(arguments.group), ledger.answers(arguments.group, text)
     message_id = say(ledger, group.folder, text, arguments.sender)
     reply, note = None, ""
@@ -131,7 +132,7 @@ def _say(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> i
 
 
 def _tail(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> None:
-    ledger = ledger_of(layout)
+    ledger = Ledger(layout.database)
     jid = ledger.group(arguments.group).jid
     replies: Iterable[ChatReply] = (
         ledger.latest_replies(jid, arguments.last)

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from ..archives.groups import open_sessions
 from ..errors import WrongCallError
 from ..host.group_files import add_group, prepare_host
+from ..host.ledger import Ledger
 from ..host.log import is_served
 from ..host.overview import GroupState, group_states, strangers
 from ..settings.host_layout import MAIN, Layout
@@ -17,7 +18,7 @@ from ..system.terminal import Terminal
 from ..text.format import counted
 from ..text.sanitize import plain
 from ..text.timestamps import age, epoch_seconds
-from .host_tasks import ledger_of, local_time, short
+from .host_tasks import local_time, short
 
 MOST_SHOWN = 20
 
@@ -51,7 +52,7 @@ def _add_properties(parser: argparse.ArgumentParser) -> None:
 def init(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> None:
     """Make a host, or add groups to one."""
     made = prepare_host(layout)
-    ledger = ledger_of(layout)
+    ledger = Ledger(layout.database)
     known = {group.folder for group in ledger.groups()}
     for name in arguments.groups or ([] if known else [MAIN]):
         if name not in known:
@@ -67,7 +68,7 @@ def init(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> N
 
 def add(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> None:
     """Add a group."""
-    ledger = ledger_of(layout)
+    ledger = Ledger(layout.database)
     made = add_group(
         layout, ledger, arguments.group, arguments.chat or "", arguments.name or "", arguments.trigger or ""
     )
@@ -82,7 +83,7 @@ def change(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) ->
     """Change the given settings of a group."""
     if arguments.name is None and arguments.trigger is None and arguments.chat is None:
         raise NothingToChangeError("nothing to change is given", "--chat, --name or --trigger")
-    ledger = ledger_of(layout)
+    ledger = Ledger(layout.database)
     ledger.update(arguments.group, name=arguments.name, trigger=arguments.trigger, jid=arguments.chat)
     group = ledger.group(arguments.group)
     terminal.line(f"{group.folder} ({group.name}) answers {_what(group.trigger)} in {group.jid}")
@@ -91,7 +92,7 @@ def change(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) ->
 
 def remove(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> None:
     """Stop answering in a group's chat."""
-    ledger = ledger_of(layout)
+    ledger = Ledger(layout.database)
     group = ledger.group(arguments.group)
     paused = ledger.remove(group.folder)
     terminal.line(f"{group.folder} answers no longer in {group.jid}.")
@@ -105,7 +106,7 @@ def remove(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) ->
 def status(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> None:
     """Print what the host is doing."""
 
-    ledger = ledger_of(layout)
+    ledger = Ledger(layout.database)
     found, others = group_states(ledger, open_sessions(layout)), strangers(ledger)
     runs = is_served(layout)
     terminal.line(f"{terminal.short(layout.root)}: {'running' if runs else 'not running'}")

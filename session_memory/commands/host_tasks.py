@@ -37,7 +37,7 @@ def add_task_arguments(action: Callable[..., argparse.ArgumentParser]) -> None:
 
 def tasks(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> None:
     """Show the tasks."""
-    planned = ledger_of(layout).schedule
+    planned = Ledger(layout.database).schedule
     found = planned.tasks()
     for task in found:
         terminal.line(f"{task.id}  {task.group}  {task.context_mode}  {_when(task)}")
@@ -54,7 +54,7 @@ def tasks(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> 
 
 def schedule(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> None:
     """Give an agent a task."""
-    ledger = ledger_of(layout)
+    ledger = Ledger(layout.database)
     if arguments.cron is not None:
         kind, value = "cron", arguments.cron
     elif arguments.every is not None:
@@ -71,7 +71,7 @@ def schedule(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) 
 
 def change_task(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> None:
     """Pause a task, resume it, or delete it."""
-    planned = ledger_of(layout).schedule
+    planned = Ledger(layout.database).schedule
     if arguments.action == "drop":
         planned.remove(arguments.task)
         terminal.line(f"{arguments.task} is gone")
@@ -93,11 +93,6 @@ def _milliseconds(seconds: str) -> str:
     if not shortest <= number <= longest:
         raise ScheduleError(f"--every {short(seconds)}: it takes seconds, from {shortest} to {longest}", "such as 3600")
     return str(round(number * 1000))
-
-
-def ledger_of(layout: Layout) -> Ledger:
-    """Return the content of the host's database."""
-    return Ledger(layout.database)
 
 
 def _when(task: Task) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import shlex
 from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +17,7 @@ from ..system.terminal import called_as
 from ..text.format import counted, enumerated, one_line
 from ..text.sanitize import for_prompt
 from .arguments import add_common
-from .opened_store import OpenStore, with_store
+from .opened_store import OpenStore, options_of, with_store
 from .output import brief, fields, iso, moment
 
 if TYPE_CHECKING:
@@ -103,7 +102,7 @@ def _search(opened: OpenStore, index: Index, arguments: argparse.Namespace) -> i
     found = _doubted(opened, index.search(query, _filter(opened, arguments)))
     opened.terminal.result({"memories": [as_json(memory) for memory in found]})
     for memory in found:
-        show_hit(opened, memory, _options(arguments))
+        show_hit(opened, memory, options_of(arguments))
     if not found:
         opened.terminal.line(f"Nothing is remembered about {brief(query, TITLE_CHARACTERS)}.")
     return 0 if found else 1
@@ -169,7 +168,7 @@ def as_json(memory: IndexedMemory) -> dict[str, Any]:
 def _show(opened: OpenStore, index: Index, arguments: argparse.Namespace) -> int:
     found = _doubted(opened, [_chosen(opened, index, id) for id in arguments.words])
     opened.terminal.result({"memories": [as_json(memory) for memory in found]})
-    options = _options(arguments)
+    options = options_of(arguments)
     for number, memory in enumerate(found):
         if number:
             opened.terminal.line()
@@ -224,7 +223,7 @@ def _forget(opened: OpenStore, index: Index, arguments: argparse.Namespace) -> i
     opened.terminal.line(f"{counted(len(chosen), 'memory', 'memories')} forgotten:")
     for memory in chosen.values():
         opened.terminal.line(f"  {line_of(memory)}")
-    opened.terminal.line(f"For a day this takes it back: {called_as()} memories forget --undo{_options(arguments)}")
+    opened.terminal.line(f"For a day this takes it back: {called_as()} memories forget --undo{options_of(arguments)}")
     return 0
 
 
@@ -239,12 +238,6 @@ def _take_back(opened: OpenStore, arguments: argparse.Namespace) -> int:
     for memory in found:
         opened.terminal.line(f"  {line_of(memory)}")
     return 0
-
-
-def _options(arguments: argparse.Namespace) -> str:
-    """Return the options for the store that was asked."""
-    team = " --team" if arguments.team else ""
-    return f"{team} --home {shlex.quote(arguments.home)}" if arguments.home else team
 
 
 def _chosen(opened: OpenStore, index: Index, id: str) -> IndexedMemory:

@@ -4,6 +4,7 @@ project for an unknown name."""
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from functools import partial
 
@@ -109,6 +110,17 @@ def refresh(opened: OpenStore) -> None:
         return
     shown = partial(_shown, opened.terminal, opened.location)
     store_refresh.refresh(opened.store, opened.location, opened.note, shown, workers=os.cpu_count() or 1)
+
+
+def options_of(arguments: argparse.Namespace) -> str:
+    """Return the options that have another command ask the same store."""
+    team = " --team" if arguments.team else ""
+    return f"{team} --home {shlex.quote(arguments.home)}" if arguments.home else team
+
+
+def on_store(work: Callable[[OpenStore, argparse.Namespace], int]) -> Callable[[argparse.Namespace], int]:
+    """Make the `run` of a command of what it does with the open store."""
+    return lambda arguments: with_store(arguments, lambda opened: work(opened, arguments))
 
 
 def note(text: str) -> None:

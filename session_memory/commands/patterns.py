@@ -12,7 +12,7 @@ from ..store.sqlite.tool_uses import conversation_steps
 from ..text.format import counted
 from ..text.sanitize import for_prompt
 from .arguments import NO_LIMIT, add_common, filter_of
-from .opened_store import OpenStore, check_names, refresh, with_store
+from .opened_store import OpenStore, check_names, on_store, refresh
 from .output import brief, fields, moment
 
 SUMMARY = "show what fails and what helps, and other habits"
@@ -26,12 +26,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_common(parser, filter_limit=LIMIT)
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Print them. Raises SessionMemoryError."""
-    return with_store(arguments, lambda opened: _show(opened, arguments))
-
-
-def _show(opened: OpenStore, arguments: argparse.Namespace) -> int:
+@on_store
+def run(opened: OpenStore, arguments: argparse.Namespace) -> int:
     refresh(opened)
     wanted = filter_of(arguments, opened.location)._replace(limit=NO_LIMIT)
     found = find_habits(conversation_steps(opened.store, wanted))

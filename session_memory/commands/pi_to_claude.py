@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Iterator
 
 from ..errors import SessionMemoryError
 from ..runtimes.pi.conversion import write_converted
 from ..system.terminal import exit_code
 from ..text.format import counted
+from .arguments import transcripts_below
 
 DESCRIPTION = "Converts Pi's session files to transcripts of Claude Code: DIR/<project>/<session>.jsonl."
 
@@ -26,7 +26,7 @@ def main(words: list[str] | None = None) -> int:
 
 def _convert_all(paths: list[str], out: str) -> int:
     written = unchanged = failed = 0
-    for path in _files(paths):
+    for path in transcripts_below(paths):
         try:
             is_new = write_converted(path, out)
         except (SessionMemoryError, OSError) as error:
@@ -37,13 +37,3 @@ def _convert_all(paths: list[str], out: str) -> int:
     more = f", {unchanged} as they were" if unchanged else ""
     print(f"{counted(written, 'session')} written to {out}{more}.")
     return 1 if failed or not (written or unchanged) else 0
-
-
-def _files(paths: list[str]) -> Iterator[str]:
-    """Yield the files that are named, and the session files in the directories that are."""
-    for path in paths:
-        if not os.path.isdir(path):
-            yield path
-        for directory, names, files in os.walk(path):
-            names.sort()
-            yield from (f"{directory}/{name}" for name in sorted(files) if name.endswith(".jsonl"))

@@ -13,7 +13,7 @@ from ..text.sanitize import for_people
 from ..text.timestamps import iso_time
 from ..transcripts.log import render
 from ..transcripts.sessions import FoundSession, choose
-from .arguments import HOME, OnlyForPeopleError, add_common, add_private, positive
+from .arguments import OnlyForPeopleError, add_common, positive
 from .sessions import add_all, is_own, known_sessions, show_sessions
 
 SUMMARY = "read the last messages of a session"
@@ -24,16 +24,14 @@ NAME_HELP = "the session: its name, its title, its id, or how one of them begins
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", metavar="NAME", help=NAME_HELP)
-    add_lines(parser)
-    add_all(parser)
-    add_private(parser)
-    parser.add_argument("--raw", action="store_true", help=argparse.SUPPRESS)  # for people, as --include-private
-    add_common(parser)
+    _add_options(parser)
 
 
-def add_lines(parser: argparse.ArgumentParser) -> None:
-    """Add `--lines`."""
+def _add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--lines", type=positive, default=LINES, metavar="N", help=f"the last N entries ({LINES})")
+    add_all(parser)
+    parser.add_argument("--raw", action="store_true", help=argparse.SUPPRESS)  # for people, as --include-private
+    add_common(parser, private=True)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -78,17 +76,8 @@ def main(words: list[str] | None = None) -> int:
     drop_set_by_project(os.environ)
     parser = argparse.ArgumentParser(prog="session_reader", description=SCRIPT)
     parser.add_argument("name", nargs="?", help=NAME_HELP)
-    add_lines(parser)
     parser.add_argument("--list", action="store_true", help="list the sessions, the latest first (as without a name)")
-    add_all(parser)
-    parser.add_argument("--home", metavar="PATH", help=HOME)
-    parser.add_argument(
-        "--include-private",
-        action="store_true",
-        help="for people: also sessions that the settings exclude or show without text",
-    )
-    parser.add_argument("--raw", action="store_true", help="for people: text as it is, secrets and all")
-    parser.add_argument("--json", action="store_true", help="for programs")
+    _add_options(parser)
     options = parser.parse_args(words)
     return exit_code(lambda: _list(options) if options.list or not options.name else run(options))
 

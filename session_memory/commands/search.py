@@ -8,7 +8,7 @@ from ..system.terminal import called_as
 from ..text.format import one_line, shorten
 from ..text.sanitize import all_for_prompt
 from .arguments import add_common, filter_of
-from .opened_store import check_names, note, refresh, with_store
+from .opened_store import check_names, note, options_of, refresh, with_store
 from .output import brief, fields, moment
 
 TYPE_CHECKING = False
@@ -40,16 +40,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Search, without apsw, as a plugin may have to do, in archives; 1 if nothing was found. Raises
-    SessionMemoryError."""
+    """Search; 1 if nothing was found. Raises SessionMemoryError."""
     if not " ".join(arguments.query).strip():
         raise NoQueryError("there is nothing to look for", 'name some words: session-memory search "cherry blossom"')
-    try:
-        return with_store(arguments, lambda opened: _search(opened, arguments))
-    except ModuleNotFoundError as error:
-        if error.name != "apsw":
-            raise
-        return _search_archives(arguments)
+    return with_store(arguments, lambda opened: _search(opened, arguments))
 
 
 def _search(opened: OpenStore, arguments: argparse.Namespace) -> int:
@@ -60,16 +54,16 @@ def _search(opened: OpenStore, arguments: argparse.Namespace) -> int:
     hits = opened.store.search(query, wanted)
     if not hits:
         check_names(opened, wanted)
-    program = called_as()
-    commands = [_command(program, hit, arguments.home, opened.is_team) for hit in hits]
-    remembered = _show_memories(opened, query, arguments.home) if _is_unlimited(arguments) else []
+    program, options = called_as(), options_of(arguments)
+    commands = [f"{program} show {hit.conversation.id} --around {hit.entry.number}{options}" for hit in hits]
+    remembered = _show_memories(opened, query, options) if _is_unlimited(arguments) else []
     as_json = [_as_json(hit, command) for hit, command in zip(hits, commands)]
     opened.terminal.result({"memories": remembered, "hits": as_json, "unchecked": hits.unchecked})
     if not hits and not remembered:
         opened.terminal.line(f"Nothing found for {brief(query, TITLE_CHARACTERS)}.")
         for fault in opened.location.home.settings().faults:  # which may exclude existing text
             note(fault)
-    texts = [[*_about(hit), *_pieces(hit)] for hit in hits]
+    texts = [[*_about(hit), *hit.pieces] for hit in hits]
     # All at once: looking for secrets in one text after the other takes longer than the search.
     safe = iter(all_for_prompt([text for of_hit in texts for text in of_hit]))
     for index, (hit, of_hit, command) in enumerate(zip(hits, texts, commands)):
@@ -88,15 +82,12 @@ def _is_unlimited(arguments: argparse.Namespace) -> bool:
     return not any(getattr(arguments, limit) for limit in limits)
 
 
-def _show_memories(opened: OpenStore, query: str, named_home: str | None) -> list[dict[str, Any]]:
+def _show_memories(opened: OpenStore, query: str, options: str) -> list[dict[str, Any]]:
     """Show the memories that fit the query; return them as JSON objects."""
     if not opened.is_team and not opened.store.holds_memories():
         return []
-    from shlex import quote
-
     from .memories import as_json, show_hit
 
-    options = (" --team" if opened.is_team else "") + (f" --home {quote(named_home)}" if named_home else "")
     found = _memories(opened, query)
     for memory in found:
         show_hit(opened, memory, options)
@@ -117,32 +108,12 @@ def _memories(opened: OpenStore, query: str) -> list[IndexedMemory]:
     return search_memories(opened.location, query, MEMORIES, opened.note, opened.patience)
 
 
-def _command(program: str, hit: Hit, home: str | None, is_team: bool) -> str:
-    """Return the command that shows the messages around a hit."""
-    command = f"{program} show {hit.conversation.id} --around {hit.entry.number}" + (" --team" if is_team else "")
-    if not home:
-        return command
-    from shlex import quote
-
-    return f"{command} --home {quote(home)}"
-
-
 def _about(hit: Hit) -> tuple[str, str, str]:
     """Return the title of a hit's conversation, the speaker, and the place."""
     who = hit.entry.tool if hit.entry.role == TOOL_ROLE else hit.entry.role
     if hit.conversation.who:
         who = f"{who} of {hit.conversation.who}"
     return hit.conversation.title, who, hit.conversation.cwd or "-"
-
-
-def _pieces(hit: Hit) -> list[str]:
-    """Return the parts of the snippet: others and those that fit the query, in turn."""
-    pieces = []
-    end = 0
-    for start, stop in hit.marks:
-        pieces += [hit.snippet[end:start], hit.snippet[start:stop]]
-        end = stop
-    return [*pieces, hit.snippet[end:]]
 
 
 def _print(opened: OpenStore, hit: Hit, about: tuple[str, str, str], pieces: list[str], command: str) -> None:
@@ -183,25 +154,3 @@ def _as_json(hit: Hit, command: str) -> dict[str, Any]:
         "score": hit.score,
         "command": command,
     }
-
-
-def _search_archives(arguments: argparse.Namespace) -> int:
-    """Search the archives. Of the limits, only that of the number counts there."""
-    import os
-
-    from ..system.terminal import Terminal
-    from ..tools.home_backend import HomeBackend
-
-    terminal = Terminal(os.environ, is_json=arguments.json)
-    note("apsw is not installed, so that only archives are searched: finished or compacted conversations")
-    found = HomeBackend(arguments.home, os.environ).search(" ".join(arguments.query), arguments.limit)
-    terminal.result({"memories": [], "hits": [one._asdict() for one in found], "unchecked": 0})
-    if not found:
-        terminal.line(f"Nothing found for {brief(' '.join(arguments.query), TITLE_CHARACTERS)}.")
-    for index, one in enumerate(found):
-        title, snippet = all_for_prompt([one.session_name, one.snippet])
-        terminal.line(("\n" if index else "") + terminal.paint("bold", shorten(one_line(title), TITLE_CHARACTERS)))
-        terminal.line(f"  {one_line(snippet)}")
-        when = moment(None if one.timestamp is None else round(one.timestamp * 1000))
-        terminal.line(terminal.paint("dim", f"  {when}, {one.role}, in {one.conversation}"))
-    return 0 if found else 1

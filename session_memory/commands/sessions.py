@@ -27,7 +27,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def add_all(parser: argparse.ArgumentParser) -> None:
-    """Add `--all`."""
     parser.add_argument("--all", action="store_true", help="the sessions of all projects, not only of this one")
 
 

@@ -7,7 +7,7 @@ from ..store.values import TOOL_ROLE
 from ..text.format import counted, one_line, shorten
 from ..text.sanitize import all_for_prompt, for_people
 from .arguments import add_common, positive
-from .opened_store import with_store
+from .opened_store import on_store
 from .output import fields, moment
 
 TYPE_CHECKING = False
@@ -38,12 +38,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_common(parser, team=True, private=True)
 
 
-def run(arguments: argparse.Namespace) -> int:
-    """Show it. Raises SessionMemoryError."""
-    return with_store(arguments, lambda opened: _show(opened, arguments))
-
-
-def _show(opened: OpenStore, arguments: argparse.Namespace) -> int:
+@on_store
+def run(opened: OpenStore, arguments: argparse.Namespace) -> int:
     conversation = opened.store.conversation(arguments.conversation, opened.location.homes)
     if conversation is None:
         raise NotInStoreError(

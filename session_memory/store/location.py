@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from ..runtimes import Runtime
     from ..settings.homes import Home
     from ..settings.sections import StoreSettings
-    from .rules import StoreRules
+    from .rules import ReadRules
 
 # Directories below an agent home in which its runtime may be started, and so have its own directory.
 _WORK_DIRS = ("", "/home")
@@ -67,12 +67,11 @@ class StoreLocation:
         host = self.home.root
         return homes.home_at(f"{host}/groups/{group}", self._environ, host=host) if group else self.home
 
-    @property
-    def rules(self) -> StoreRules:
-        """Return the rules for the content of the store."""
-        from .rules import StoreRules  # imported late, with all that checks rules: not needed if nothing is new
+    def rules(self) -> ReadRules:
+        """Read the rules for the content of the store."""
+        from .rules import ReadRules  # imported late, with all that checks rules: not needed if nothing is new
 
-        return StoreRules(self.home_for, self._environ)
+        return ReadRules(self.home_for, self._environ)
 
     @property
     def own_sessions(self) -> tuple[str, ...]:

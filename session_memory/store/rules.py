@@ -17,20 +17,9 @@ from ..transcripts.pointers import earlier_names
 from .values import RuleSubject
 
 
-class StoreRules:
-    """The rules for a store. `home_for` returns the home whose rules count for a group ('' without groups)."""
-
-    def __init__(self, home_for: Callable[[str], Home], environ: Mapping[str, str]) -> None:
-        self._home_for = home_for
-        self._environ = environ
-
-    def read(self) -> ReadRules:
-        """Return the rules as they are now."""
-        return ReadRules(self._home_for, self._environ)
-
-
 class ReadRules:
-    """Rules as they were when this was made. `places` are the files and directories that they were read from."""
+    """The rules for a store as they were when this was made. `home_for` returns the home whose rules count for a group
+    ('' without groups); `places` are the files and directories that they were read from."""
 
     def __init__(self, home_for: Callable[[str], Home], environ: Mapping[str, str]) -> None:
         self._home_for = home_for
@@ -41,7 +30,6 @@ class ReadRules:
         self._privacy("")  # whose settings count even if no transcript is checked
 
     def rule(self, file: RuleSubject) -> Rule:
-        """Return the rule for a transcript."""
         privacy = self._privacy(file.home)
         self.places.update(privacy.files(file.cwd))
         known = {file.session_id, file.title, file.home, file.file_path.partition("/")[0]}
@@ -61,7 +49,6 @@ class ReadRules:
         return self._privacy(file.home).of_directory(directory, file.cwd)
 
     def has_projects(self, file: RuleSubject) -> bool:
-        """Check if rules for directories apply to a transcript."""
         return self._privacy(file.home).has_project_rules(file.cwd)
 
     def names(self, file: RuleSubject) -> list[str]:
@@ -105,3 +92,6 @@ class ReadRules:
             self._of_group[group] = Privacy(self._environ, *homes)
             self.places.update(self._of_group[group].files())
         return self._of_group[group]
+
+
+StoreRules = Callable[[], ReadRules]  # reads them as they are now

@@ -15,11 +15,10 @@ from .postgres.session_push import SHARES, PushedSession, SessionPush, SharedSes
 from .sqlite.engine import SqliteStore
 from .sqlite.redaction import rule_set
 from .sqlite.shareable import StoredFile, common_items, item_at, items_from, spans_from, store_id, stored_files
-from .values import ITEM_BITS, StoredEntry, StoredSpan
+from .values import ITEM_BITS, NUMBERS, StoredEntry, StoredSpan
 
 BATCH_ITEMS = 10_000  # in one transaction
 _PATH_KINDS = ("edit", "read")
-_NUMBERS = (1 << ITEM_BITS) - 1
 
 
 class SharedAs(NamedTuple):
@@ -132,7 +131,7 @@ def _in_common(
     for copy, original in common_items(store):
         by_original[original].append(copy)
     for original, of_it in by_original.items():
-        every = [(item >> ITEM_BITS, item & _NUMBERS) for item in (original, *of_it)]
+        every = [(item >> ITEM_BITS, item & NUMBERS) for item in (original, *of_it)]
         is_hidden = any([number in held[file] for file, number in every])
         least = 0 if is_hidden else min([ranks.get(file, 0) for file, _ in every])
         for file, number in every:
@@ -204,7 +203,7 @@ def _pieces(store: SqliteStore, news: list[tuple[_Outgoing, SharedSession]]) -> 
 def _told(store: SqliteStore, one: _Outgoing, first: int, until: int) -> list[StoredEntry]:
     """Return the items with numbers from `first` to below `until`, as they are shared."""
     items = items_from(store, one.file.id, first, until - first) if first < until else []
-    return [_as_shared(item, one.shared) for item in items if item.id & _NUMBERS not in one.held]
+    return [_as_shared(item, one.shared) for item in items if item.id & NUMBERS not in one.held]
 
 
 def _as_shared(item: StoredEntry, shared: SharedAs) -> StoredEntry:

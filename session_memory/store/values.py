@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from hashlib import blake2b
-from typing import NamedTuple
+from itertools import pairwise
+from typing import Any, NamedTuple
 from unicodedata import normalize
 
 from ..text.format import counted
 
 ITEM_BITS = 32  # an item's id is `file id << ITEM_BITS | its number in the file`
+NUMBERS = (1 << ITEM_BITS) - 1  # the bits of an item's id that are its number
 ENTRY_ROLES = ("user", "assistant")
 TOOL_ROLE = "tool"
 KINDS = ("command", "edit", "read", "other")  # of tool uses
@@ -46,6 +48,11 @@ class FileState(NamedTuple):
     cwd: str = ""
     title: str = ""
     title_rank: int = -1
+
+    @property
+    def subject(self) -> RuleSubject:
+        """Return the transcript as rules see it."""
+        return RuleSubject(self.id, self.home, self.session_id, self.title, self.cwd, self.file_path)
 
 
 class UnreadFile(NamedTuple):
@@ -180,7 +187,7 @@ class StoredEntry(NamedTuple):
     @property
     def number(self) -> int:
         """Return the number that people use, as in `show --around`: counted from 1, in its file."""
-        return (self.id & ((1 << ITEM_BITS) - 1)) + 1
+        return (self.id & NUMBERS) + 1
 
 
 class Filter(NamedTuple):
@@ -199,6 +206,12 @@ class Filter(NamedTuple):
     limit: int = 20
     runtime: str = ""
     kind: str = ""
+
+
+def joined(*conditions: tuple[object, str, Iterable[Any]]) -> tuple[str, list[Any]]:
+    """Return the condition in SQL that joins those whose first part is true, and its values."""
+    wanted = [(sql, values) for is_wanted, sql, values in conditions if is_wanted]
+    return " AND ".join(["true", *[sql for sql, _ in wanted]]), [value for _, values in wanted for value in values]
 
 
 def project_patterns(project: str, escape: Callable[[str], str]) -> list[str]:
@@ -222,6 +235,12 @@ class Hit(NamedTuple):
     snippet: str
     marks: tuple[tuple[int, int], ...]
     score: float
+
+    @property
+    def pieces(self) -> list[str]:
+        """Return the parts of the snippet: others and those that fit the query, in turn."""
+        ends = [0, *[position for mark in self.marks for position in mark], len(self.snippet)]
+        return [self.snippet[start:end] for start, end in pairwise(ends)]
 
 
 class Hits(list[Hit]):
@@ -269,8 +288,12 @@ class Usage(NamedTuple):
 
     @property
     def tokens(self) -> int:
-        """Return all of them."""
         return self.input_tokens + self.output_tokens + self.cached_tokens
+
+
+def items_of_file(file_id: int) -> tuple[int, int]:
+    """Return the lowest and the highest id of an item in a file."""
+    return file_id << ITEM_BITS, file_id << ITEM_BITS | NUMBERS
 
 
 def key_of(text: str) -> int:

@@ -178,7 +178,7 @@ class Sharing:
     def __init__(self, location: StoreLocation, team: TeamSettings) -> None:
         self._team = team
         self._user_dir = location.home.user_dir
-        self._rules: ReadRules = location.rules.read()
+        self._rules: ReadRules = location.rules()
         self._branches = Branches(location.home.user_dir)
         self._projects: dict[str, tuple[str, str]] = {}
         self._sessions: dict[tuple[str, str], list[SharedAs | None]] = {}

@@ -124,9 +124,11 @@ def active_since(now: float) -> float:
     return min(midnight(now), now - NIGHT_HOURS * 3600)
 
 
-def midnight(now: float) -> float:
-    """Return the local midnight before `now`; both in seconds since the epoch."""
-    return time.mktime((*time.localtime(now)[:3], 0, 0, 0, 0, 0, -1))
+def midnight(at: float, days: int = 0) -> float:
+    """Return the local start of the day so many days after that of `at`, in seconds since the epoch: days of 23 hours
+    count as others."""
+    year, month, day, *_ = time.localtime(at)
+    return time.mktime((year, month, day + days, 0, 0, 0, 0, 0, -1))
 
 
 def _from_transcript(one: FoundSession, environ: Mapping[str, str], now: float) -> ActiveSession:

@@ -14,9 +14,10 @@ from typing import NamedTuple
 from ..errors import SessionMemoryError
 from ..runtimes import Runtime, all_runtimes
 from ..runtimes.records import CallResult
+from ..store.ingest.extract import result_text
 from ..store.location import StoreLocation
 from ..store.sqlite.engine import SqliteStore
-from ..store.values import ITEM_BITS, TOOL_ROLE, Conversation, StoredEntry
+from ..store.values import ITEM_BITS, NUMBERS, TOOL_ROLE, Conversation, StoredEntry
 from ..text.format import one_line, shorten
 from ..text.paths import relative
 from ..text.sanitize import all_for_people, for_people, for_storage
@@ -33,7 +34,6 @@ LONG_CHARACTERS = 4000  # a longer text gets a scroll box
 RESULT_BYTES = 8 * 1024 * 1024  # of the transcript after the call, searched for its result
 RESULT_CHARACTERS = 20_000
 MOST_DIFF_LINES = 2000  # a longer diff takes longer to compute than to read
-_LAST_NUMBER = (1 << ITEM_BITS) - 1
 
 
 class DialoguePart(NamedTuple):
@@ -117,7 +117,7 @@ def items_of(store: SqliteStore, chunk: DialoguePart) -> list[StoredEntry]:
     """Return the items of a chunk."""
     first, _ = store.item_ids(chunk.conversation)
     base = first >> ITEM_BITS << ITEM_BITS
-    return store.items(base + chunk.first - 1, base + (_LAST_NUMBER if chunk.is_open else chunk.last - 1))
+    return store.items(base + chunk.first - 1, base + (NUMBERS if chunk.is_open else chunk.last - 1))
 
 
 def blocks_of(items: list[StoredEntry], day_before: str = "") -> Iterator[Block]:
@@ -172,7 +172,7 @@ def _day_name(at: float) -> str:
 
 
 def _number(item: int) -> int:
-    return (item & _LAST_NUMBER) + 1
+    return (item & NUMBERS) + 1
 
 
 def call_detail(location: StoreLocation, conversation: Conversation, item: StoredEntry) -> CallDetail:
@@ -242,13 +242,5 @@ def _result(lines: Iterator[tuple[int, bytes]], reader: TranscriptReader, call_i
     """Return the text of a call's result from the lines after it; '' for none."""
     for found in reader.forward(lines, with_results=True):
         if isinstance(found, CallResult) and found.call_id in (call_id, call_id.partition(":")[0]):
-            return _text_of(found.content)
+            return result_text(found.content)
     return ""
-
-
-def _text_of(content: object) -> str:
-    if isinstance(content, str):
-        return content
-    blocks = content if isinstance(content, list) else []
-    texts = [block.get("text") if isinstance(block, dict) else block for block in blocks]
-    return "\n".join(text for text in texts if isinstance(text, str))

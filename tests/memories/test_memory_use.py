@@ -8,6 +8,7 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,7 @@ from session_memory.memories.strategy import Memory
 from session_memory.settings import homes
 from session_memory.settings.sections import StoreSettings
 from session_memory.store.location import StoreLocation, find_location
-from session_memory.store.rules import StoreRules
+from session_memory.store.rules import ReadRules
 from session_memory.store.sqlite.memory_index import MemoryFilter, MemoryIndex
 
 
@@ -64,7 +65,7 @@ class TestIndex:
         os.makedirs(person.memory_dir, exist_ok=True)
         Path(person.config_file).write_text(rules)
         with closing(
-            MemoryIndex(memory_dir.database, StoreRules(lambda group: person, {"HOME": str(tmp_path)}))
+            MemoryIndex(memory_dir.database, partial(ReadRules, lambda group: person, {"HOME": str(tmp_path)}))
         ) as index:
             listed = [one.id for one in index.memories(MemoryFilter(("",), is_untrusted=False))]
             told = [one.id for one in index.placed("") if one.is_told]

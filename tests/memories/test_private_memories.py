@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ from session_memory.memories import forgotten, pages
 from session_memory.memories.library import Library
 from session_memory.memories.strategy import Memory
 from session_memory.settings.homes import person_home
-from session_memory.store.rules import StoreRules
+from session_memory.store.rules import ReadRules
 from session_memory.store.sqlite.memory_index import MemoryFilter, MemoryIndex
 
 DIARY = "projects: {/srv/diary: {ignore: true}}\n"
@@ -44,7 +45,7 @@ class Scene:
 
     def index(self, *, with_private: bool = False) -> MemoryIndex:
         environ = {"HOME": str(self.home)}
-        rules = StoreRules(lambda group: person_home(environ), environ)
+        rules = partial(ReadRules, lambda group: person_home(environ), environ)
         return MemoryIndex(self.memories.database, rules, with_private=with_private)
 
     def look(self) -> list[str]:

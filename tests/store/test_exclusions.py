@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ from session_memory.archives.format import render_trailer
 from session_memory.archives.groups import open_sessions
 from session_memory.settings.homes import Home, home_at, person_home
 from session_memory.settings.host_layout import Layout
-from session_memory.store.rules import StoreRules
+from session_memory.store.rules import ReadRules
 from session_memory.store.sqlite.engine import SqliteStore
 from session_memory.store.sqlite.exclusions import is_behind
 from session_memory.store.sqlite.queue import StoredQueue
@@ -36,7 +37,7 @@ def scene_in(tmp_path: Path, *, is_of_host: bool = False) -> Scene:
             return home_at(f"{host}/groups/{group}", environ, host=host)
         return home_at(host, environ) if is_of_host else person_home(environ)
 
-    return Scene(tmp_path, rules=StoreRules(home_for, environ))  # type: ignore[arg-type]
+    return Scene(tmp_path, rules=partial(ReadRules, home_for, environ))  # type: ignore[arg-type]
 
 
 def rules(scene: Scene, text: str, place: str = "home") -> None:
@@ -99,7 +100,7 @@ def test_a_rule_that_is_written_while_the_rules_are_read_is_read_next(scene: Sce
             rules(scene, "sessions: {a: {ignore: true}}\n")
         return person_home(environ)
 
-    with closing(SqliteStore(str(scene.database), rules=StoreRules(home_for, environ))) as store:
+    with closing(SqliteStore(str(scene.database), rules=partial(ReadRules, home_for, environ))) as store:
         store.apply_rules()
     assert found(scene, "plum") == []
 

@@ -84,15 +84,6 @@ def test_a_conversation_that_grows_is_active_again_and_the_others_keep_their_sta
     assert [one.status for one in scene.conversations()] == ["ready", "active"]
 
 
-def test_a_status_is_not_set_over_messages_that_were_not_seen(scene):
-    first = put(scene, None, state(), said("a"))
-    [conversation] = scene.conversations()
-    put(scene, first, first._replace(offset=5), said("b", 1))
-    assert not scene.store.set_status(conversation.id, "archived", seen_until=conversation.last_message_at)
-    assert scene.store.set_status(conversation.id, "archived", "done", seen_until=START + MINUTE)
-    assert [(one.status, one.reason) for one in scene.conversations()] == [("archived", "done")]
-
-
 def test_a_file_that_is_gone_keeps_its_entries(scene):
     put(scene, None, state(), said("hello"))
     scene.store.mark_gone("", ["-srv-agent/a.jsonl"])

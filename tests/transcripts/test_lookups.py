@@ -8,7 +8,6 @@ from store_scene import Scene
 
 from session_memory.runtimes.claude import RUNTIME as CLAUDE
 from session_memory.runtimes.pi import RUNTIME as PI
-from session_memory.store.sqlite import corruption, schema
 from session_memory.transcripts.lookups import is_lookup
 
 QUERY = '"kyoto flights"'
@@ -167,19 +166,3 @@ def test_a_failure_beside_a_lookup_is_kept(tmp_path):
     scene.write("one", user("test it"), record, user([failed]))
     scene.ingest()
     assert b"2 tests failed" in b"".join(path.read_bytes() for path in scene.database.parent.iterdir())
-
-
-def test_a_store_that_kept_lookups_loses_them_when_it_is_opened(tmp_path, monkeypatch):
-    scene = Scene(tmp_path)
-    scene.store.close()
-    scene.database.unlink()
-    monkeypatch.setattr(corruption, "MIGRATIONS", schema.MIGRATIONS[:1])
-    monkeypatch.setattr("session_memory.transcripts.lookups.is_lookup", lambda *of: False)
-    scene.store = scene.open()
-    search = {"command": f"session-memory search {QUERY}"}
-    scene.write("one", user("find it"), assistant(("Bash", search), ("Bash", {"command": "ls kyoto"})))
-    scene.ingest()
-    scene.store.close()
-    monkeypatch.undo()
-    scene.store = scene.open()
-    assert [item.text for item in scene.items(scene.conversations()[0])] == ["find it", "ls kyoto"]

@@ -44,11 +44,16 @@ class Extract(NamedTuple):
     is_last: bool
 
 
+def result_text(content: object) -> str:
+    """Return the text of a tool's result, a string or blocks with text."""
+    blocks = [content] if isinstance(content, str) else content if isinstance(content, list) else []
+    texts = [block.get("text") if isinstance(block, dict) else block for block in blocks]
+    return "\n".join([text for text in texts if isinstance(text, str)])
+
+
 def outcome(is_error: bool, content: object) -> ToolOutcome:
-    """Return the outcome of a tool call with the result `content`, a string or blocks with text."""
-    blocks = content if isinstance(content, list) else ()
-    texts = [block["text"] for block in blocks if isinstance(block, dict) and isinstance(block.get("text"), str)]
-    text = content if isinstance(content, str) else "\n".join(texts)
+    """Return the outcome of a tool call with the result `content`."""
+    text = result_text(content)
     lines = text.count("\n") + 1 if text else 0
     return ToolOutcome("error" if is_error else "ok", error_line(text) if is_error else "", len(text), lines)
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...text.format import counted
 from ..search.search import search
-from ..values import ITEM_BITS, TOOL_ROLE, Conversation, Counts, Filter, Hits, StoredEntry
+from ..values import ITEM_BITS, NUMBERS, TOOL_ROLE, Conversation, Counts, Filter, Hits, StoredEntry
 from .connection import (
     ANSWER_SECONDS,
     CONNECT_SECONDS,
@@ -29,13 +29,11 @@ from .rows import (
     CONVERSATIONS,
     IS_SOUND,
     ITEMS,
-    NUMBERS,
     conversation_of,
     entry_of,
     labels,
     time_in,
     where,
-    where_session,
 )
 from .schema import check_member
 from .search_index import PostgresSearchIndex, TeamTables
@@ -119,7 +117,7 @@ class TeamStore:
             return search(PostgresSearchIndex(self.connection, self._tables), query, wanted)
 
     def counts(self, homes: tuple[str, ...] | None = None) -> Counts:
-        condition, values = where_session(Filter(homes=homes))
+        condition, values = where(Filter(homes=homes))
         [(sessions,)] = self._rows(f"SELECT count(*) FROM session AS s WHERE {condition}", values)
         sql = (
             f"SELECT count(*) FILTER (WHERE i.role != '{TOOL_ROLE}'), count(*) FILTER (WHERE i.role = '{TOOL_ROLE}'), "

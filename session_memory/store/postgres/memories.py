@@ -13,8 +13,8 @@ from ..search.query import LONGEST, parse, whole_expression
 from ..search.ranking import idf
 from ..search.terms import Terms
 from ..sqlite.memory_index import WEIGHTS, IndexedMemory, MemoryFilter, Origin
-from ..sqlite.search_index import terms_of
-from ..values import ITEM_BITS
+from ..sqlite.search_index import local_terms
+from ..values import ITEM_BITS, joined
 from .connection import NOW, explained
 from .engine import TeamStore
 from .push import TeamPush
@@ -63,9 +63,7 @@ class TeamMemories:
 
     def search(self, query: str, wanted: MemoryFilter) -> list[IndexedMemory]:
         """Return the memories that fit a query best, best first. Any text is a query."""
-        import apsw
-
-        terms = terms_of(apsw.Connection(":memory:"))
+        terms = local_terms()
         expression = whole_expression(parse(query[:LONGEST], terms))
         if not expression:
             return []
@@ -129,15 +127,11 @@ def _limit(wanted: MemoryFilter) -> int | None:
 
 
 def _where(wanted: MemoryFilter) -> tuple[str, list[Any]]:
-    conditions = ["NOT %s"]
-    values: list[Any] = [bool(wanted.is_untrusted)]
-    if wanted.homes is not None:
-        conditions.append("m.home = ANY(%s)")
-        values.append(list(wanted.homes))
-    if wanted.kinds:
-        conditions.append("m.kind = ANY(%s)")
-        values.append(list(wanted.kinds))
-    return " AND ".join(conditions), values
+    return joined(
+        (wanted.is_untrusted, "false", ()),
+        (wanted.homes is not None, "m.home = ANY(%s)", [list(wanted.homes or ())]),
+        (wanted.kinds, "m.kind = ANY(%s)", [list(wanted.kinds)]),
+    )
 
 
 _WITHDRAWN = ("DELETE FROM memory_posting WHERE memory = ANY(%s)", "DELETE FROM memory WHERE number = ANY(%s)")
@@ -171,7 +165,6 @@ class MemoryPush(NamedTuple):
 
     @property
     def mark(self) -> int:
-        """Return a checksum of all of it."""
         return crc32(json.dumps(self).encode())
 
 
@@ -192,9 +185,7 @@ def pushed_memories(team: TeamPush) -> dict[tuple[str, str], PushedMemory]:
 
 def push_memories(team: TeamPush, memories: Sequence[MemoryPush], replaced: Collection[int]) -> int:
     """Write all memories in place of those with the numbers `replaced`, or none; return how many. Raises TeamError."""
-    import apsw
-
-    terms = terms_of(apsw.Connection(":memory:"))
+    terms = local_terms()
     found = {one.key: _frequencies(one, terms) for one in memories}
     rows = [
         {**one._asdict(), "machine": team.machine, "mark": one.mark, "term_count": found[one.key][1]}

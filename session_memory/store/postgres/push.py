@@ -13,10 +13,9 @@ from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..search.terms import Terms
-from ..sqlite.search_index import terms_of
+from ..sqlite.search_index import local_terms
+from ..values import NUMBERS
 from .connection import ANSWER_SECONDS, NOW, TeamError, connect, cut, explained, place_of
-from .rows import NUMBERS
 from .schema import check_member
 from .session_push import (
     PreparedBatch,
@@ -84,11 +83,10 @@ class TeamPush:
         except BaseException:
             self.connection.close()
             raise
-        self._terms = _local_terms()
+        self._terms = local_terms()
         self._asking = partial(explained, url, self.connection, seconds or ANSWER_SECONDS)
 
     def close(self) -> None:
-        """Close the connection."""
         self.connection.close()
 
     def cut(self) -> None:
@@ -303,12 +301,6 @@ class TeamPush:
             f"FROM {_GIVEN} AS given WHERE session.id = given.id AND session.id = ANY(%s)",  # or it reads all sessions
             (_given(rows), list(ids)),
         )
-
-
-def _local_terms() -> Terms:
-    import apsw
-
-    return terms_of(apsw.Connection(":memory:"))
 
 
 def _given(rows: Sequence[dict[str, Any]]) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from ...text.format import one_line, shorten
 from ...text.sanitize import plain
 from ...transcripts.titles import subject
-from ..values import ITEM_BITS, Conversation, Filter, StoredEntry, project_patterns
+from ..values import ITEM_BITS, Conversation, Filter, StoredEntry, joined, project_patterns
 
 TITLE_CHARACTERS = 80
 LABEL_CHARACTERS = 1000  # of a name, a path, a kind
@@ -18,7 +18,6 @@ LATEST = 253_370_764_800_000  # the year 9999: behind it no program can write a 
 LARGEST_SIZE = 1 << 40
 MOST_NUMBERS = 1_000_000  # that a conversation spans, and items of a segment that have a term
 _SAID_CHARACTERS = 400  # of a first message, in which a plan may have its heading
-NUMBERS = (1 << ITEM_BITS) - 1  # of an item's id, the bits that are its number
 
 
 def time_in(column: str) -> str:
@@ -71,39 +70,19 @@ def labels(values: Sequence[Any]) -> list[Any]:
     return [one_line(plain(value[:LABEL_CHARACTERS])) if isinstance(value, str) else value for value in values]
 
 
-def where(wanted: Filter) -> tuple[str, list[Any]]:
-    """Return the condition on `conversation AS c` and `session AS s`, and its values. A `status` is unknown here."""
-    condition, values = where_session(wanted)
-    if wanted.status:
-        condition += " AND false"
-    if wanted.since is not None:
-        condition += " AND c.last_at >= %s"
-        values.append(wanted.since)
-    if wanted.until is not None:
-        condition += " AND c.first_at <= %s"
-        values.append(wanted.until)
-    return condition, values
-
-
-def where_session(wanted: Filter) -> tuple[str, list[Any]]:
-    """Return the part of the condition on `session AS s`, except for the times."""
-    conditions = ["true"]
-    values: list[Any] = []
-    if wanted.homes is not None:
-        conditions.append("s.home = ANY(%s)")
-        values.append(list(wanted.homes))
-    if wanted.project:
-        conditions.append("(s.cwd ~ ANY(%s) OR s.file_path ~ ANY(%s))")
-        patterns = project_patterns(wanted.project, re.escape)
-        values += [patterns[:2], patterns[2:]]
-    if wanted.directories:
-        is_in = "s.cwd = %s OR starts_with(s.cwd, %s)"
-        conditions.append(f"({' OR '.join([is_in] * len(wanted.directories))})")
-        values += [value for one in wanted.directories for value in (one, f"{one}/")]
-    if wanted.session:
-        conditions.append("starts_with(s.session_id, %s)")
-        values.append(wanted.session)
-    if wanted.runtime:
-        conditions.append("s.runtime = %s")
-        values.append(wanted.runtime)
-    return " AND ".join(conditions), values
+def where(wanted: Filter, of: str = "c") -> tuple[str, list[Any]]:
+    """Return the condition on `conversation AS c` and `session AS s`, and its values. A `status` is unknown here;
+    points in time are about the conversation, or the session with `of` "s"."""
+    patterns = project_patterns(wanted.project, re.escape)
+    below = [value for one in wanted.directories for value in (one, f"{one}/")]
+    is_in = " OR ".join(["s.cwd = %s OR starts_with(s.cwd, %s)"] * len(wanted.directories))
+    return joined(
+        (wanted.homes is not None, "s.home = ANY(%s)", [list(wanted.homes or ())]),
+        (wanted.project, "(s.cwd ~ ANY(%s) OR s.file_path ~ ANY(%s))", [patterns[:2], patterns[2:]]),
+        (below, f"({is_in})", below),
+        (wanted.session, "starts_with(s.session_id, %s)", (wanted.session,)),
+        (wanted.runtime, "s.runtime = %s", (wanted.runtime,)),
+        (wanted.status, "false", ()),
+        (wanted.since is not None, f"{of}.last_at >= %s", (wanted.since,)),
+        (wanted.until is not None, f"{of}.first_at <= %s", (wanted.until,)),
+    )

@@ -19,20 +19,18 @@ from ..search.index import ConversationRange, ConversationTable, Scope, TextStar
 from ..search.postings import both, either, without
 from ..search.ranking import length_norms
 from ..search.terms import Terms
-from ..sqlite.search_index import terms_of
-from ..values import ITEM_BITS, TOOL_ROLE, Conversation, Filter, StoredEntry
+from ..sqlite.search_index import local_terms
+from ..values import ITEM_BITS, NUMBERS, TOOL_ROLE, Conversation, Filter, StoredEntry, joined
 from .rows import (
     CONVERSATIONS,
     IS_SOUND,
     ITEMS,
     MOST_NUMBERS,
-    NUMBERS,
     conversation_of,
     entry_of,
     size_in,
     time_in,
     where,
-    where_session,
 )
 from .session_push import ID_BYTES, clipped, unpacked
 
@@ -62,9 +60,7 @@ class TeamTables:
     """The table of conversations over a connection, reloaded when it has changed."""
 
     def __init__(self) -> None:
-        import apsw
-
-        self.terms = terms_of(apsw.Connection(":memory:"))  # the tokenizer of every machine's own store
+        self.terms = local_terms()
         self._snapshot = ""
         self._known: KnownTeam | None = None
 
@@ -114,13 +110,7 @@ class PostgresSearchIndex:
         return self._team
 
     def files(self, wanted: Filter) -> tuple[list[int], int] | None:
-        condition, values = where_session(wanted)
-        if wanted.since is not None:
-            condition += " AND s.last_at >= %s"
-            values.append(wanted.since)
-        if wanted.until is not None:
-            condition += " AND s.first_at <= %s"
-            values.append(wanted.until)
+        condition, values = where(wanted._replace(status=""), of="s")
         if condition == "true":
             return None
         rows = self._rows(f"SELECT s.id FROM session AS s WHERE {condition} ORDER BY s.id DESC", values)
@@ -207,21 +197,14 @@ class PostgresSearchIndex:
         return [id for (id,) in self._rows(sql, [*values, text])]
 
     def fitting(self, items: list[int], wanted: Filter) -> list[int]:
-        condition = ""
-        values: list[Any] = []
-        if wanted.role:
-            condition += " AND i.role = %s"
-            values.append(wanted.role)
-        if wanted.kind:
-            condition += " AND i.kind = %s"
-            values.append(wanted.kind)
-        if wanted.since is not None:
-            condition += " AND coalesce(i.at, %s) >= %s"
-            values += [wanted.since, wanted.since]
-        if wanted.until is not None:
-            condition += " AND coalesce(i.at, %s) <= %s"
-            values += [wanted.until, wanted.until]
-        sql = f"SELECT i.session << {ITEM_BITS} | i.number FROM item AS i JOIN {_NAMED} WHERE true{condition}"
+        since, until = wanted.since, wanted.until
+        condition, values = joined(
+            (wanted.role, "i.role = %s", (wanted.role,)),
+            (wanted.kind, "i.kind = %s", (wanted.kind,)),
+            (since is not None, "coalesce(i.at, %s) >= %s", (since, since)),
+            (until is not None, "coalesce(i.at, %s) <= %s", (until, until)),
+        )
+        sql = f"SELECT i.session << {ITEM_BITS} | i.number FROM item AS i JOIN {_NAMED} WHERE {condition}"
         kept = {id for (id,) in self._rows(sql, [*_named(items), *values])}
         return [item for item in items if item in kept]
 

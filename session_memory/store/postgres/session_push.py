@@ -11,10 +11,8 @@ from itertools import accumulate, chain, pairwise
 from typing import NamedTuple
 from zlib import crc32
 
-from ..values import ITEM_BITS, TOOL_ROLE, StoredEntry, StoredSpan
-from .rows import NUMBERS
+from ..values import ITEM_BITS, NUMBERS, TOOL_ROLE, StoredEntry, StoredSpan
 
-_NUMBERS = (1 << ITEM_BITS) - 1
 _LARGEST = (1 << 63) - 1  # of a bigint
 SHARES = ("mine", "team")  # who may read a session: its owner on all machines, or the team too
 
@@ -76,7 +74,7 @@ def mark_of(items: Iterable[StoredEntry], copies: Collection[int], open_calls: C
     as unfinished."""
     marks = []
     for one in items:
-        number = one.id & _NUMBERS
+        number = one.id & NUMBERS
         marks.append(checksum(number, number in copies, one.role, one.timestamp, one.cwd, one.tool, one.kind, one.text))
         if one.outcome and number not in open_calls:
             marks.append(mark_of_result(one))
@@ -85,7 +83,7 @@ def mark_of(items: Iterable[StoredEntry], copies: Collection[int], open_calls: C
 
 def mark_of_result(item: StoredEntry) -> int:
     """Return the part of the checksum for the outcome of a tool use."""
-    return checksum(item.id & _NUMBERS, item.outcome, item.error, item.result_size, item.result_lines)
+    return checksum(item.id & NUMBERS, item.outcome, item.error, item.result_size, item.result_lines)
 
 
 def sum_of(marks: Iterable[int]) -> int:

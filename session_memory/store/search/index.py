@@ -10,10 +10,8 @@ from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol
 
-from ..values import ITEM_BITS, Conversation, Filter, StoredEntry
+from ..values import NUMBERS, Conversation, Filter, StoredEntry
 from .terms import Terms
-
-_NUMBER = (1 << ITEM_BITS) - 1
 
 
 class Scope(NamedTuple):
@@ -49,7 +47,7 @@ class ConversationRange(NamedTuple):
     @property
     def order(self) -> tuple[int, str, int]:
         """Return a sort key that is the same in every engine: the time, then the session and the number in it."""
-        return self.ended, self.session_id, self.first_item & _NUMBER
+        return self.ended, self.session_id, self.first_item & NUMBERS
 
 
 class TextStart(NamedTuple):

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import cache
 from typing import NamedTuple
 
-from ..values import ITEM_BITS, Filter
+from ..values import Filter, items_of_file
 from .index import Scope, SearchIndex
 from .query import Part, Query, alternatives, contains
 from .ranking import idf
@@ -134,16 +134,12 @@ def _ranges(files: list[int]) -> list[tuple[int, int]]:
     """Return the items of files, which come newest first, as few ranges of ids."""
     ranges: list[tuple[int, int]] = []
     for file in files:
-        first, last = _items_of(file)
+        first, last = items_of_file(file)
         if ranges and ranges[-1][0] == last + 1:
             ranges[-1] = (first, ranges[-1][1])
         else:
             ranges.append((first, last))
     return ranges
-
-
-def _items_of(file: int) -> tuple[int, int]:
-    return file << ITEM_BITS, (file + 1 << ITEM_BITS) - 1
 
 
 # If one list is so many times longer, look items up in it by bisection, which takes ten times as long as in a set.

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from ...system.sqlite import explained, fetch, writing
-from ..values import ITEM_BITS
+from ..values import items_of_file
 from .unchanged import gap_minutes as stored_gap_minutes
 
 TYPE_CHECKING = False
@@ -140,7 +140,7 @@ def rebuild_conversations(store: SqliteStore, gap_minutes: int) -> bool:
 
 
 def _rebuild_file(connection: Connection, file_id: int, gap: int) -> None:
-    first, last = file_id << ITEM_BITS, (file_id + 1 << ITEM_BITS) - 1
+    first, last = items_of_file(file_id)
     # The message's id was not stored; its number (from 0) tells the messages of a file apart as well.
     items = [
         TimedItem(id, message + 1, timestamp, size)

@@ -24,7 +24,7 @@ from ...system.sqlite import (
     quarantine,
 )
 from .schema import MIGRATIONS, fault_of_file
-from .search_index import indexed_texts
+from .search_index import index_size
 
 REBUILT = "rebuilt from transcripts and, if these are gone, archives"
 _REASONS = {
@@ -47,7 +47,6 @@ class StoreDatabase(Database):
             super().__init__(path, MIGRATIONS, patience)
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """Return all rows of a statement."""
         with explained(self.path):
             return fetch(self.connection, sql, values)
 
@@ -80,7 +79,7 @@ def fault_of(store: Database) -> str:
         with explained(store.path):
             [(texts,)] = fetch(store.connection, "SELECT count(*) FROM memory_transcript_entries")
             # For SQLite, an emptied index is whole.
-            return "" if indexed_texts(store.connection) * 2 >= texts else "its search index lacks texts"
+            return "" if index_size(store.connection)[0] * 2 >= texts else "its search index lacks texts"
     except CorruptDatabaseError as error:
         return str(error)
 

@@ -10,15 +10,14 @@ import os
 import time
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
 from ...system.sqlite import Patience, explained, fetch
 from ..rules import StoreRules
 from ..search.search import search
 from ..values import ITEM_BITS, Batch, Conversation, Counts, FileState, Filter, Hits, StoredEntry, UnreadFile
 from .corruption import StoreDatabase
-from .exclusions import LISTED, Exclusions, VisibilityOverrides, apply, is_behind, item_shown
-from .rows import CONVERSATIONS, STATE, conversation_columns, conversation_of, ids_of, items_between, where
+from .exclusions import Exclusions, VisibilityOverrides, apply, is_behind, item_shown
+from .rows import CONVERSATIONS, STATE, conversation_columns, conversation_of, ids_of, items_between, listed, where
 from .search_index import KnownTables, SqliteSearchIndex
 
 TYPE_CHECKING = False
@@ -199,7 +198,7 @@ class SqliteStore(StoreDatabase):
         to forget them."""
         condition, values = where(Filter(homes=homes))
         if ids is not None:
-            condition, values = f"{condition} AND c.id IN carray(?)", (*values, ids_of(ids))
+            condition, values = f"{condition} AND c.id IN carray(?)", [*values, ids_of(ids)]
         columns = conversation_columns(excluding=False)
         sql = f"SELECT {columns} FROM {CONVERSATIONS} WHERE {condition} ORDER BY c.last_message_at, c.id"
         return [conversation_of(row) for row in self.rows(sql, values)]
@@ -216,23 +215,13 @@ class SqliteStore(StoreDatabase):
             connection.execute(sql, (self._least_messages, self._least_messages, now - self._gap))
             return connection.changes()
 
-    def set_status(self, conversation_id: int, status: str, reason: str = "", *, seen_until: int | None = None) -> bool:
-        """Set a conversation's status. Return False, and change nothing, if it has messages after `seen_until`."""
-        with self.transaction() as connection:
-            sql = (
-                "UPDATE memory_conversations SET status = ?1, reason = ?2 "
-                "WHERE id = ?3 AND (?4 IS NULL OR coalesce(last_message_at, 0) <= ?4)"
-            )
-            connection.execute(sql, (status, reason, conversation_id, seen_until))
-            return connection.changes() > 0
-
     def conversations(self, wanted: Filter) -> list[Conversation]:
         """Return the conversations that fit, the latest first."""
         return self._conversations(wanted, "ORDER BY c.last_message_at DESC, c.id DESC LIMIT ?", wanted.limit)
 
     def conversation_ids(self, wanted: Filter) -> Sequence[int]:
         """Return the ids of the conversations that fit, the earliest first, for reading them one by one."""
-        condition, values = _listed(wanted, self.is_excluding())
+        condition, values = listed(wanted, self.is_excluding())
         sql = f"SELECT c.id FROM {CONVERSATIONS} WHERE {condition} ORDER BY c.first_message_at, c.id LIMIT ?"
         with explained(self.path):
             return array("q", (id for (id,) in self.connection.execute(sql, (*values, wanted.limit))))
@@ -243,7 +232,7 @@ class SqliteStore(StoreDatabase):
 
     def _conversations(self, wanted: Filter, condition_or_order: str, value: int) -> list[Conversation]:
         excluding = self.is_excluding()
-        condition, values = _listed(wanted, excluding)
+        condition, values = listed(wanted, excluding)
         sql = f"SELECT {conversation_columns(excluding)} FROM {CONVERSATIONS} WHERE {condition} {condition_or_order}"
         return [conversation_of(row) for row in self.rows(sql, (*values, value))]
 
@@ -262,7 +251,7 @@ class SqliteStore(StoreDatabase):
         """Return the items of one file from one id to another, except those that rules exclude."""
         excluding = self.is_excluding()
         with explained(self.path):
-            return list(items_between(self.connection, first, last, excluding=excluding))
+            return items_between(self.connection, first, last, excluding=excluding)
 
     def search(self, query: str, wanted: Filter) -> Hits:
         """Return the entries that fit a query best, best first, at most one for each conversation unless there are few.
@@ -301,11 +290,6 @@ class SqliteStore(StoreDatabase):
         [(tools,)] = self.rows(f"SELECT count(*) FROM memory_tool_uses {items}", values)
         size = sum(os.path.getsize(self.path + end) for end in ("", "-wal") if os.path.exists(self.path + end))
         return Counts(all_files, gone or 0, ingesting or 0, entries, tools, by_status, text_bytes or 0, size)
-
-
-def _listed(wanted: Filter, excluding: bool) -> tuple[str, tuple[Any, ...]]:
-    condition, values = where(wanted)
-    return (f"{condition} AND {LISTED}" if excluding else condition), values
 
 
 def _drop_old_terms(connection: Connection) -> None:

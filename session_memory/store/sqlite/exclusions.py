@@ -14,7 +14,7 @@ from ...settings.compiled import stamp
 from ...settings.rules import stricter
 from ...system.json import decode, encode
 from ...system.sqlite import fetch
-from ..values import ITEM_BITS, RuleSubject
+from ..values import ITEM_BITS, RuleSubject, items_of_file
 
 if TYPE_CHECKING:
     from apsw import Connection
@@ -107,7 +107,7 @@ class Exclusions:
             for table in _TABLES:
                 connection.execute(f"INSERT INTO temp.{table} SELECT * FROM main.{table}")
         else:
-            read = self._rules.read()
+            read = self._rules()
             _judge(connection, "temp", read, _files(connection))
             self._places = list(read.places)
         own = self._overrides.own_sessions
@@ -143,8 +143,8 @@ def apply(connection: Connection, rules: StoreRules | None, files: Iterable[int]
     known = _known_places(connection)
     is_current = not _have_changed(known)
     # Stamp before reading the rules: a rule written meanwhile is read the next time.
-    stamps = known if is_current else {place: stamp(place) for place in {*known, *rules.read().places}}
-    read = rules.read()
+    stamps = known if is_current else {place: stamp(place) for place in {*known, *rules().places}}
+    read = rules()
     if is_current:
         _judge(connection, "main", read, _files(connection, tuple(files)))
     else:
@@ -209,7 +209,7 @@ def _judge(connection: Connection, schema: str, rules: ReadRules, files: Sequenc
 
 def _said_elsewhere(connection: Connection, rules: ReadRules, file: RuleSubject) -> list[tuple[int, int, bool]]:
     """Return the items of a file that belong to an excluded directory other than its session's first."""
-    first, last = _items_of(file.id)
+    first, last = items_of_file(file.id)
     tables = ("memory_transcript_entries", "memory_tool_uses")
     found = []
     for table in tables:
@@ -226,7 +226,7 @@ def _said_elsewhere(connection: Connection, rules: ReadRules, file: RuleSubject)
 
 def _of_other_sessions(connection: Connection, rules: ReadRules, file: RuleSubject) -> list[tuple[int, int, bool]]:
     """Return the items of a file whose records name another session that a rule excludes."""
-    items = _items_of(file.id)
+    items = items_of_file(file.id)
     found = []
     sql = "SELECT DISTINCT session_id FROM memory_foreign_items WHERE id BETWEEN ? AND ?"
     for (session_id,) in fetch(connection, sql, items):
@@ -241,11 +241,7 @@ def _of_other_sessions(connection: Connection, rules: ReadRules, file: RuleSubje
 
 def _originals(connection: Connection, file_id: int) -> list[int]:
     sql = "SELECT original FROM memory_shared_items WHERE id BETWEEN ? AND ?"
-    return [item for (item,) in fetch(connection, sql, _items_of(file_id))]
-
-
-def _items_of(file_id: int) -> tuple[int, int]:
-    return file_id << ITEM_BITS, (file_id + 1 << ITEM_BITS) - 1
+    return [item for (item,) in fetch(connection, sql, items_of_file(file_id))]
 
 
 def _files(connection: Connection, ids: Sequence[int] | None = None, session_id: str = "") -> list[RuleSubject]:

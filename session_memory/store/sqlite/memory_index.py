@@ -17,7 +17,7 @@ from ...system.sqlite import Patience, explained, fetch
 from ..rules import StoreRules
 from ..search.query import LONGEST, parse, whole_expression
 from ..search.terms import indexable
-from ..values import RuleSubject
+from ..values import RuleSubject, joined
 from .corruption import StoreDatabase
 from .exclusions import Exclusions, Stamp, VisibilityOverrides
 from .search_index import terms_of
@@ -102,7 +102,6 @@ class IndexedMemory(NamedTuple):
 
     @property
     def whole_text(self) -> str:
-        """Title and text."""
         return f"{self.title}\n\n{self.text}" if self.text else self.title
 
 
@@ -152,7 +151,6 @@ class MemoryIndex:
         self._exclusions = Exclusions(self._database.connection, rules, VisibilityOverrides(with_private=with_private))
 
     def close(self) -> None:
-        """Close the database."""
         self._database.close()
 
     def pages(self, home: str) -> dict[str, str]:
@@ -284,7 +282,7 @@ class MemoryIndex:
         )
         return hidden | {one for one in asked if self._database.rows(sql, (home, one))}
 
-    def _shown(self, sql: str, values: tuple[Any, ...], wanted: MemoryFilter) -> list[IndexedMemory]:
+    def _shown(self, sql: str, values: Sequence[Any], wanted: MemoryFilter) -> list[IndexedMemory]:
         """Return the memories that a query finds; its last value is the limit. Sessions that the store does not know
         are checked here, since no table has them."""
         found = [_memory(row) for row in self._database.rows(sql, (*values, wanted.limit))]
@@ -303,30 +301,34 @@ class MemoryIndex:
         unknown = [one for one in sessions if not self._database.rows(sql, one[:2])]
         if not unknown or self._rules is None:
             return set()
-        rules = self._rules.read()
+        rules = self._rules()
         found = [(one, rules.rule(RuleSubject(0, one[0], one[1], "", one[2], ""))) for one in unknown]
         return {one for one, rule in found if rule.ignore or (rule.is_private and not self._with_private)}
 
-    def _where(self, wanted: MemoryFilter) -> tuple[str, tuple[Any, ...]]:
-        conditions = ["NOT i.is_missing"]
-        values: list[Any] = []
-        some = (("kind", wanted.kinds), ("id", wanted.ids), ("path", wanted.paths))
-        for column, allowed in (("home", wanted.homes), *[(column, chosen or None) for column, chosen in some]):
-            if allowed is not None:
-                conditions.append(f"i.{column} IN ({', '.join('?' * len(allowed))})")
-                values += allowed
-        if wanted.is_untrusted is not None:
-            conditions.append("i.is_untrusted = ?")
-            values.append(wanted.is_untrusted)
-        if not wanted.with_superseded:
-            conditions.append("i.superseded = ''")
-        if not wanted.with_excluded:
-            if not self._with_private:
-                conditions.append(f"i.path NOT GLOB '{PRIVATE}*'")
-            with explained(self.path):
-                if self._exclusions.ready():
-                    conditions.append(_OF_NOTHING_EXCLUDED)
-        return " AND ".join(conditions), tuple(values)
+    def _where(self, wanted: MemoryFilter) -> tuple[str, list[Any]]:
+        with explained(self.path):
+            is_excluding = not wanted.with_excluded and self._exclusions.ready()
+        limits = {
+            "home": wanted.homes,
+            "kind": wanted.kinds or None,
+            "id": wanted.ids or None,
+            "path": wanted.paths or None,
+        }
+        return joined(
+            (True, "NOT i.is_missing", ()),
+            (wanted.homes is not None, _is_one_of("i.home", wanted.homes), wanted.homes or ()),
+            (wanted.kinds, _is_one_of("i.kind", wanted.kinds), wanted.kinds),
+            (wanted.ids, _is_one_of("i.id", wanted.ids), wanted.ids),
+            (wanted.paths, _is_one_of("i.path", wanted.paths), wanted.paths),
+            (wanted.is_untrusted is not None, "i.is_untrusted = ?", (wanted.is_untrusted,)),
+            (not wanted.with_superseded, "i.superseded = ''", ()),
+            (not wanted.with_excluded and not self._with_private, f"i.path NOT GLOB '{PRIVATE}*'", ()),
+            (is_excluding, _OF_NOTHING_EXCLUDED, ()),
+        )
+
+
+def _is_one_of(column: str, allowed: Sequence[str] | None) -> str:
+    return f"{column} IN ({', '.join('?' * len(allowed or ()))})"
 
 
 def _sessions_of(memories: Iterable[IndexedMemory]) -> set[UnknownSession]:

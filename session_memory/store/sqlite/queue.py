@@ -74,7 +74,6 @@ class StoredQueue:
         self.accounts = TokenAccounts(self._database)
 
     def close(self) -> None:
-        """Close the database."""
         self._database.close()
 
     def waiting(
@@ -102,7 +101,6 @@ class StoredQueue:
         return [_part(strategy, row)._replace(is_again=True) for row in rows]
 
     def reopen(self, strategy: str, homes: tuple[str, ...] | None = None) -> None:
-        """Make the skipped parts wait again."""
         condition, values = self._where(homes)
         with self._database.transaction() as connection:
             sql = f"SELECT c.id, w.home, w.source_file, w.first_message_at {_FROM} WHERE {condition} AND {_SKIPPED}"
@@ -160,7 +158,6 @@ class StoredQueue:
             return part._replace(interruptions=part.interruptions + was_interrupted)
 
     def renew(self, owner: str, now: int, lease: int) -> None:
-        """Renew the leases of an owner."""
         with self._database.transaction() as connection:
             connection.execute(
                 "UPDATE memory_work SET lease_until = min(?, longest_until) WHERE owner = ?", (now + lease, owner)
@@ -173,7 +170,7 @@ class StoredQueue:
         with self._database.explained():
             seen = seen_of(connection, part.strategy, part.conversation, first, last, with_own=not part.is_again)
             excluding = self._exclusions.ready()
-            items = unseen(list(items_between(connection, first, last, excluding=excluding)), seen)
+            items = unseen(items_between(connection, first, last, excluding=excluding), seen)
             elsewhere = seen_elsewhere(connection, part.strategy, part.conversation, first, last) if items else set()
         return [item for item in items if item.id not in elsewhere], seen.is_archived
 
@@ -234,7 +231,7 @@ class StoredQueue:
             for (conversation_id,) in fetch(connection, sql, (*strategies, len(strategies))):
                 _close(connection, conversation_id, strategies)
 
-    def _where(self, homes: tuple[str, ...] | None) -> tuple[str, tuple[Any, ...]]:
+    def _where(self, homes: tuple[str, ...] | None) -> tuple[str, list[Any]]:
         """Return the condition on conversations that may be leased."""
         condition, values = where(Filter(homes=homes))
         with self._database.explained():

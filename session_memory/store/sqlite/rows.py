@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
 from ...system.sqlite import fetch
 from ...text.format import one_line, shorten
 from ...transcripts.titles import subject
-from ..values import ITEM_BITS, TOOL_ROLE, Conversation, FileState, Filter, StoredEntry, project_patterns
-from .exclusions import HIDDEN_MESSAGES, item_shown, title_shown, unless_private
+from ..values import ITEM_BITS, TOOL_ROLE, Conversation, FileState, Filter, StoredEntry, joined, project_patterns
+from .exclusions import HIDDEN_MESSAGES, LISTED, item_shown, title_shown, unless_private
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,6 +23,7 @@ STATE_COLUMNS = tuple(["last_processed_offset" if field == "offset" else field f
 STATE = ", ".join(STATE_COLUMNS)
 TITLE_CHARACTERS = 80
 _SAID_CHARACTERS = 400  # of a first message, in which a plan may have its heading
+_TIMES = ("c.first_message_at", "c.last_message_at")
 _SAID = "\x01"  # before a title that is the user's first words
 
 
@@ -70,37 +71,31 @@ TOOL_USES = f"""
 """
 
 
-def where(wanted: Filter) -> tuple[str, tuple[Any, ...]]:
-    """Return the condition on `memory_conversations AS c` and `memory_file_states AS f`, and its values."""
-    conditions = ["1"]
-    values: list[Any] = []
-    if wanted.homes is not None:
-        conditions.append(f"f.home IN ({', '.join('?' * len(wanted.homes))})")
-        values += wanted.homes
-    if wanted.project:
-        conditions.append("(f.cwd GLOB ? OR f.cwd GLOB ? OR f.file_path GLOB ? OR f.file_path GLOB ?)")
-        patterns = project_patterns(wanted.project, lambda one: f"[{one}]" if one in "*?[" else one)
-        values += [f"*{pattern}*" for pattern in patterns]
-    if wanted.directories:
-        is_in = "f.cwd = ? OR substr(f.cwd, 1, length(?)) = ?"
-        conditions.append(f"({' OR '.join([is_in] * len(wanted.directories))})")
-        values += [value for one in wanted.directories for value in (one, f"{one}/", f"{one}/")]
-    if wanted.session:
-        conditions.append("substr(f.session_id, 1, length(?)) = ?")
-        values += [wanted.session, wanted.session]
-    if wanted.runtime:
-        conditions.append("f.source = ?")
-        values.append(wanted.runtime)
-    if wanted.status:
-        conditions.append("c.status = ?")
-        values.append(wanted.status)
-    if wanted.since is not None:
-        conditions.append("c.last_message_at >= ?")
-        values.append(wanted.since)
-    if wanted.until is not None:
-        conditions.append("c.first_message_at <= ?")
-        values.append(wanted.until)
-    return " AND ".join(conditions), tuple(values)
+def where(wanted: Filter, times: tuple[str, str] = _TIMES) -> tuple[str, list[Any]]:
+    """Return the condition on `memory_conversations AS c` and `memory_file_states AS f`, and its values; `times` are
+    the columns that the points in time are about."""
+    homes, session, is_in = wanted.homes, wanted.session, "f.cwd = ? OR substr(f.cwd, 1, length(?)) = ?"
+    patterns = project_patterns(wanted.project, lambda one: f"[{one}]" if one in "*?[" else one)
+    below = [value for one in wanted.directories for value in (one, f"{one}/", f"{one}/")]
+    return joined(
+        (homes is not None, f"f.home IN ({', '.join('?' * len(homes or ()))})", homes or ()),
+        (
+            wanted.project, "(f.cwd GLOB ? OR f.cwd GLOB ? OR f.file_path GLOB ? OR f.file_path GLOB ?)",
+            [f"*{pattern}*" for pattern in patterns],
+        ),
+        (below, f"({' OR '.join([is_in] * len(wanted.directories))})", below),
+        (session, "substr(f.session_id, 1, length(?)) = ?", (session, session)),
+        (wanted.runtime, "f.source = ?", (wanted.runtime,)),
+        (wanted.status, "c.status = ?", (wanted.status,)),
+        (wanted.since is not None, f"{times[1]} >= ?", (wanted.since,)),
+        (wanted.until is not None, f"{times[0]} <= ?", (wanted.until,)),
+    )  # fmt: skip
+
+
+def listed(wanted: Filter, excluding: bool) -> tuple[str, list[Any]]:
+    """Return the same for what may be listed: without conversations that rules exclude, if they are `excluding` any."""
+    condition, values = where(wanted)
+    return (f"{condition} AND {LISTED}" if excluding else condition), values
 
 
 def items_of(connection: Connection, items: Iterable[int]) -> dict[int, StoredEntry]:
@@ -109,8 +104,8 @@ def items_of(connection: Connection, items: Iterable[int]) -> dict[int, StoredEn
     return {row[0]: StoredEntry._make(row) for row in connection.execute(sql, (ids_of(items),))}
 
 
-def items_between(connection: Connection, first: int, last: int, *, excluding: bool = False) -> Iterator[StoredEntry]:
-    """Yield the items of one file with ids from `first` to `last`, in file order, including those shared with another
+def items_between(connection: Connection, first: int, last: int, *, excluding: bool = False) -> list[StoredEntry]:
+    """Return the items of one file with ids from `first` to `last`, in file order, including those shared with another
     file. `excluding` omits what rules exclude."""
     entry, use, copy, original = (
         f"AND {item_shown(item)}" if excluding else "" for item in ("e.id", "t.id", "s.id", "s.original")
@@ -125,7 +120,7 @@ def items_between(connection: Connection, first: int, last: int, *, excluding: b
     shared = fetch(connection, sql, (first, last))
     for item, original in shared:
         items += [StoredEntry._make(row)._replace(id=item) for row in fetch(connection, one, (original,))]
-    return iter(sorted(items, key=lambda item: item.id) if shared else items)
+    return sorted(items, key=lambda item: item.id) if shared else items
 
 
 def ids_of(items: Iterable[int]) -> Any:

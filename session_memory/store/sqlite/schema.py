@@ -8,7 +8,6 @@ from collections.abc import Callable, Sequence
 
 from ...system.files import read_whole
 from ...system.sqlite import CorruptDatabaseError, explained, fetch, writing
-from ..values import ITEM_BITS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -35,54 +34,14 @@ def create_store(connection: Connection) -> None:
         )
 
 
-def add_exclusions(connection: Connection) -> None:
-    """Add the tables of exclusions, and to each tool use the directory of the message before it."""
-    if connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'memory_rules'").fetchall():
-        return
-    connection.execute("ALTER TABLE memory_tool_uses ADD COLUMN cwd TEXT")
-    connection.execute(
-        "UPDATE memory_tool_uses AS t SET cwd = (SELECT e.cwd FROM memory_transcript_entries AS e "
-        f"WHERE e.id < t.id AND e.id >> {ITEM_BITS} = t.id >> {ITEM_BITS} ORDER BY e.id DESC LIMIT 1)"
-    )
-    for table in ("memory_excluded_files", "memory_excluded_items", "memory_rules"):
-        _add_table(connection, table)
-    connection.execute("CREATE INDEX memory_excluded_items_because ON memory_excluded_items (because)")
-    renew_views(connection)
+def of_0_1_0(name: str) -> Callable[[Connection], None]:
+    """Return a migration that every store of a released version has a record of."""
 
+    def done(connection: Connection) -> None:
+        pass
 
-def renew_views(connection: Connection) -> None:
-    """Replace views of earlier versions by those of the schema."""
-    for view in VIEWS:
-        connection.execute(f"DROP VIEW IF EXISTS {view}")
-    connection.execute("CREATE VIEW sessions" + _schema().partition("CREATE VIEW sessions")[2])
-
-
-def add_unread_files(connection: Connection) -> None:
-    """Add the table `memory_unread_files` to stores without it."""
-    _add_table(connection, "memory_unread_files")
-
-
-def add_redaction(connection: Connection) -> None:
-    """Add the table `memory_redaction` to stores without it: none of their texts was redacted by the current rules."""
-    _add_table(connection, "memory_redaction")
-
-
-def leave_out_lookups(connection: Connection) -> None:
-    """Delete agents' look-ups in session memory, which earlier versions stored as content."""
-    from ...transcripts.lookups import is_lookup
-    from ..search.terms import indexable
-
-    sql = (
-        "SELECT id, name, kind, argument FROM memory_tool_uses WHERE name LIKE '%session%' "
-        "OR argument LIKE '%session%' OR argument LIKE '%recall%' OR argument LIKE '%conversations/%'"
-    )
-    found = [(item, text) for item, name, kind, text in fetch(connection, sql) if is_lookup(name, kind, text)]
-    connection.executemany(
-        "INSERT INTO memory_search (memory_search, rowid, text) VALUES ('delete', ?, ?)",
-        [(item, indexable(text)) for item, text in found if text],
-    )
-    for table, column in (("memory_shared_items", "original"), ("memory_tool_uses", "id")):
-        connection.executemany(f"DELETE FROM {table} WHERE {column} = ?", [(item,) for item, _ in found])
+    done.__name__ = name
+    return done
 
 
 def identify_files(connection: Connection) -> None:
@@ -93,7 +52,7 @@ def identify_files(connection: Connection) -> None:
     if "AUTOINCREMENT" in table:
         return
     for view in VIEWS:
-        connection.execute(f"DROP VIEW IF EXISTS {view}")
+        connection.execute(f"DROP VIEW {view}")
     columns = ", ".join(
         [name for (name,) in fetch(connection, "SELECT name FROM pragma_table_info('memory_file_states')")]
     )
@@ -102,7 +61,7 @@ def identify_files(connection: Connection) -> None:
     connection.execute("DROP TABLE memory_file_states")
     connection.execute("ALTER TABLE numbered_files RENAME TO memory_file_states")
     connection.execute("CREATE INDEX memory_file_states_session ON memory_file_states (session_id)")
-    renew_views(connection)
+    connection.execute("CREATE VIEW sessions" + _schema().partition("CREATE VIEW sessions")[2])
 
 
 def add_foreign_items(connection: Connection) -> None:
@@ -120,11 +79,7 @@ def move_queue(connection: Connection) -> None:
 # Each runs once, in one transaction with its record.
 MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     create_store,
-    add_exclusions,
-    add_unread_files,
-    leave_out_lookups,
-    renew_views,
-    add_redaction,
+    *map(of_0_1_0, ("add_exclusions", "add_unread_files", "leave_out_lookups", "renew_views", "add_redaction")),
     identify_files,
     add_foreign_items,
     move_queue,

@@ -11,7 +11,7 @@ from ...system.sqlite import fetch
 from ..search.index import ConversationRange, ConversationTable, Scope, TextStart
 from ..search.ranking import length_norms
 from ..search.terms import Terms
-from ..values import ITEM_BITS, TOOL_ROLE, Conversation, Filter, StoredEntry
+from ..values import ITEM_BITS, TOOL_ROLE, Conversation, Filter, StoredEntry, joined
 from .exclusions import item_shown
 from .rows import CONVERSATIONS, conversation_columns, conversation_of, ids_of, items_of, where
 from .schema import TOKENIZER
@@ -32,7 +32,6 @@ class KnownTables:
         self._table = ConversationTable([], [], [], [])
 
     def of(self, connection: Connection) -> ConversationTable:
-        """Return the table as it is."""
         version = (connection.execute("PRAGMA data_version").get, connection.total_changes())
         if version != self._version:
             # In the order of the rows, since that of an index reads each by itself.
@@ -62,13 +61,8 @@ class SqliteSearchIndex:
     def files(self, wanted: Filter) -> tuple[list[int], int] | None:
         if self._allows_all(wanted):
             return None
-        condition, values = where(wanted._replace(status="", since=None, until=None))
-        if wanted.since is not None:
-            condition += " AND f.last_entry_timestamp >= ?"
-            values += (wanted.since,)
-        if wanted.until is not None:
-            condition += " AND f.first_entry_timestamp <= ?"
-            values += (wanted.until,)
+        times = ("f.first_entry_timestamp", "f.last_entry_timestamp")
+        condition, values = where(wanted._replace(status=""), times)
         sql = f"SELECT f.id FROM memory_file_states AS f WHERE {condition} ORDER BY f.id DESC"
         newest = self._connection.execute("SELECT max(id) FROM memory_file_states").get
         return _column(self._connection.execute(sql, values)), newest or 0
@@ -113,7 +107,7 @@ class SqliteSearchIndex:
         return counted
 
     def size(self) -> tuple[int, float]:
-        items, terms = _index_size(self._connection)
+        items, terms = index_size(self._connection)
         return items, terms / max(1, items)
 
     def items_saying(self, text: str, scope: Scope) -> list[int]:
@@ -130,25 +124,21 @@ class SqliteSearchIndex:
         ]
 
     def fitting(self, items: list[int], wanted: Filter) -> list[int]:
-        condition, values = "", []
-        if wanted.since is not None:
-            condition += " AND coalesce(timestamp, ?) >= ?"
-            values += [wanted.since, wanted.since]
-        if wanted.until is not None:
-            condition += " AND coalesce(timestamp, ?) <= ?"
-            values += [wanted.until, wanted.until]
-        ids = ids_of(items)
-        kept: set[int] = set()
+        tables = []
         if wanted.role != TOOL_ROLE and not wanted.kind:
-            role = " AND role = ?" if wanted.role else ""
-            sql = f"SELECT id FROM memory_transcript_entries WHERE id IN carray(?){condition}{role}"
-            roles = [wanted.role] if wanted.role else []
-            kept.update(_column(self._connection.execute(sql, (ids, *values, *roles))))
+            tables.append(("memory_transcript_entries", "role", wanted.role))
         if wanted.role in ("", TOOL_ROLE):
-            kind = " AND kind = ?" if wanted.kind else ""
-            sql = f"SELECT id FROM memory_tool_uses WHERE id IN carray(?){condition}{kind}"
-            kinds = [wanted.kind] if wanted.kind else []
-            kept.update(_column(self._connection.execute(sql, (ids, *values, *kinds))))
+            tables.append(("memory_tool_uses", "kind", wanted.kind))
+        ids, since, until = ids_of(items), wanted.since, wanted.until
+        kept: set[int] = set()
+        for table, column, value in tables:
+            condition, values = joined(
+                (since is not None, "coalesce(timestamp, ?) >= ?", (since, since)),
+                (until is not None, "coalesce(timestamp, ?) <= ?", (until, until)),
+                (value, f"{column} = ?", (value,)),
+            )
+            sql = f"SELECT id FROM {table} WHERE id IN carray(?) AND {condition}"
+            kept.update(_column(self._connection.execute(sql, (ids, *values))))
         return [item for item in items if item in kept]
 
     def table(self) -> ConversationTable:
@@ -181,11 +171,6 @@ class SqliteSearchIndex:
         return {row[0]: conversation_of(row) for row in self._connection.execute(sql, (ids_of(ids),))}
 
 
-def indexed_texts(connection: Connection) -> int:
-    """Return the number of texts in the index."""
-    return _index_size(connection)[0]
-
-
 def terms_of(connection: Connection) -> Terms:
     """Return the function that makes terms as the index does, with its tokenizer."""
     import apsw
@@ -198,6 +183,13 @@ def terms_of(connection: Connection) -> Terms:
     )
 
 
+def local_terms() -> Terms:
+    """Return the same without a store: a team's index has the tokenizer of every machine's own."""
+    import apsw
+
+    return terms_of(apsw.Connection(":memory:"))
+
+
 def _column(cursor: Cursor) -> list[int]:
     """Return the only column of all rows: not row by row, which takes longer than SQLite does."""
     found: Any = cursor.get
@@ -206,7 +198,7 @@ def _column(cursor: Cursor) -> list[int]:
     return [] if found is None else [found]
 
 
-def _index_size(connection: Connection) -> tuple[int, int]:
+def index_size(connection: Connection) -> tuple[int, int]:
     """Return the number of texts and of terms: the first varints of FTS5's first record."""
     numbers = [0]
     for byte in connection.execute("SELECT block FROM memory_search_data WHERE id = 1").get or b"":

@@ -6,13 +6,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...system.sqlite import fetch
-from ..values import ITEM_BITS, Conversation, StoredEntry
+from ..values import NUMBERS, Conversation, StoredEntry
 from .rows import items_between
 
 if TYPE_CHECKING:
     from apsw import Connection
 
-_ITEMS_OF_FILE = (1 << ITEM_BITS) - 1
 # Rows of the queue whose file was read again, with the conversation that each is about.
 _MOVED = """
     SELECT w.home, w.source_file, w.first_message_at, w.strategy, w.outcome, w.seen_until, w.until_at,
@@ -69,7 +68,7 @@ def find_again(connection: Connection) -> None:
     """Give the rows whose file was read again, perhaps into a new store, the items of their conversation: what was seen
     of it, and what a result that is not among the memories yet was made of."""
     for *key, outcome, seen_until, until_at, number, first, last in fetch(connection, _MOVED):
-        items = list(items_between(connection, first, last))
+        items = items_between(connection, first, last)
         seen = _last_until(items, seen_until) if outcome else 0
         connection.execute(
             "UPDATE memory_work SET conversation_id = ?, first_item = ?, seen_item = ?, until_item = ? "
@@ -126,4 +125,4 @@ def _was_used(connection: Connection, strategy: str, home: str, item: int) -> bo
         "SELECT 1 FROM memory_work WHERE strategy = ? AND first_item BETWEEN ? AND ? AND seen_item >= ? "
         "AND home = ? AND outcome = 'archived' LIMIT 1"
     )
-    return bool(fetch(connection, sql, (strategy, item & ~_ITEMS_OF_FILE, item, item, home)))
+    return bool(fetch(connection, sql, (strategy, item & ~NUMBERS, item, item, home)))

@@ -6,13 +6,9 @@ from collections import defaultdict
 from collections.abc import Collection
 from typing import NamedTuple
 
-from ...system.sqlite import explained, fetch
-from ..values import ITEM_BITS, StoredEntry, StoredSpan
+from ..values import ITEM_BITS, NUMBERS, StoredEntry, StoredSpan
 from .engine import SqliteStore
 from .exclusions import GIVEN_TITLE
-from .rows import items_between
-
-_NUMBERS = (1 << ITEM_BITS) - 1
 
 
 class StoredFile(NamedTuple):
@@ -47,9 +43,8 @@ class StoredFile(NamedTuple):
 
 def store_id(store: SqliteStore) -> int:
     """Return the number that the store has instead of all others. Raises DatabaseError."""
-    with explained(store.path):
-        [(id,)] = fetch(store.connection, "SELECT id FROM memory_store")
-        return int(id)
+    [(id,)] = store.rows("SELECT id FROM memory_store")
+    return int(id)
 
 
 def stored_files(store: SqliteStore) -> list[StoredFile]:
@@ -63,32 +58,28 @@ def stored_files(store: SqliteStore) -> list[StoredFile]:
     excluded = store.excluded_files()
     hidden: defaultdict[int, set[int]] = defaultdict(set)
     ranges: defaultdict[int, list[tuple[int, int]]] = defaultdict(list)
-    with explained(store.path):
-        if store.is_excluding():
-            for (item,) in fetch(store.connection, "SELECT item FROM memory_excluded_items"):
-                hidden[item >> ITEM_BITS].add(item & _NUMBERS)
-        for first, last in fetch(store.connection, spans):
-            of_file = ranges[first >> ITEM_BITS]
-            start = of_file.pop()[0] if of_file and of_file[-1][1] + 1 == first & _NUMBERS else first & _NUMBERS
-            of_file.append((start, last & _NUMBERS))
-        rows = fetch(store.connection, sql)
+    if store.is_excluding():
+        for (item,) in store.rows("SELECT item FROM memory_excluded_items"):
+            hidden[item >> ITEM_BITS].add(item & NUMBERS)
+    for first, last in store.rows(spans):
+        of_file = ranges[first >> ITEM_BITS]
+        start = of_file.pop()[0] if of_file and of_file[-1][1] + 1 == first & NUMBERS else first & NUMBERS
+        of_file.append((start, last & NUMBERS))
     return [
-        StoredFile._make((*row, tuple(ranges[row[0]]), frozenset(hidden[row[0]]), row[0] in excluded)) for row in rows
+        StoredFile._make((*row, tuple(ranges[row[0]]), frozenset(hidden[row[0]]), row[0] in excluded))
+        for row in store.rows(sql)
     ]
 
 
 def common_items(store: SqliteStore) -> list[tuple[int, int]]:
     """Return the ids of a fork's copied items, each with its original's. Raises DatabaseError."""
-    with explained(store.path):
-        return fetch(store.connection, "SELECT id, original FROM memory_shared_items")
+    return store.rows("SELECT id, original FROM memory_shared_items")
 
 
 def items_from(store: SqliteStore, file_id: int, first: int, most: int) -> list[StoredEntry]:
     """Return at most `most` shown items of a file from the number `first` on, in order. Raises DatabaseError."""
-    start = file_id << ITEM_BITS
-    with explained(store.path):
-        begin = start + first
-        return list(items_between(store.connection, begin, begin + most - 1, excluding=store.is_excluding()))
+    begin = (file_id << ITEM_BITS) + first
+    return store.items(begin, begin + most - 1)
 
 
 def item_at(store: SqliteStore, file_id: int, number: int) -> StoredEntry | None:
@@ -102,6 +93,5 @@ def spans_from(store: SqliteStore, file_id: int, first: int) -> list[StoredSpan]
         "SELECT first_item, last_item, first_message_at, last_message_at, entry_count, text_bytes "
         "FROM memory_conversations WHERE file_id = ? AND last_item >= ? ORDER BY first_item"
     )
-    with explained(store.path):
-        rows = fetch(store.connection, sql, (file_id, (file_id << ITEM_BITS) + first))
-    return [StoredSpan(begin & _NUMBERS, end & _NUMBERS, *rest) for begin, end, *rest in rows]
+    rows = store.rows(sql, (file_id, (file_id << ITEM_BITS) + first))
+    return [StoredSpan(begin & NUMBERS, end & NUMBERS, *rest) for begin, end, *rest in rows]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from ...system.sqlite import explained, fetch
+from ...system.sqlite import explained
 from ..values import Conversation, Filter, StoredEntry
 from .engine import SqliteStore
-from .exclusions import HIDDEN_MESSAGES, LISTED, item_shown, unless_private
-from .rows import CONVERSATIONS, conversation_columns, conversation_of, ids_of, where
+from .exclusions import HIDDEN_MESSAGES, item_shown, unless_private
+from .rows import CONVERSATIONS, conversation_columns, conversation_of, ids_of, listed
 
 _STEPS = """
     SELECT id, 'tool', argument, timestamp, '', byte_offset, message, name, kind,
@@ -35,13 +35,13 @@ def conversation_steps(
     """Yield the conversations that fit, the latest first, at most `wanted.limit`; `failing`: only those in which a tool
     use failed with an error of which it returns something true. Raises DatabaseError."""
     excluding = store.is_excluding()
-    condition, values = where(wanted)
+    condition, values = listed(wanted, excluding)
     if failing:
         with explained(store.path):
             errors = store.connection.execute("SELECT id, error FROM memory_tool_uses WHERE outcome = 'error'")
             condition += _HAS_ITEM
-            values = (*values, ids_of([id for id, error in errors if failing(error or "")]))
-    condition += f" AND {LISTED} AND f.id NOT IN (SELECT file_id FROM memory_excluded_files)" if excluding else ""
+            values.append(ids_of([id for id, error in errors if failing(error or "")]))
+    condition += " AND f.id NOT IN (SELECT file_id FROM memory_excluded_files)" if excluding else ""
     steps_sql = _STEPS.format(shown=f"AND {item_shown('id')}" if excluding else "")
     sql = (
         f"SELECT c.first_item, c.last_item, {conversation_columns(excluding)} FROM {CONVERSATIONS} WHERE {condition} "
@@ -74,9 +74,8 @@ class WorkPlace(NamedTuple):
 def work_hours(store: SqliteStore, wanted: Filter) -> list[WorkHour]:
     """Return the hours in which conversations that fit began, the earliest first. Raises DatabaseError."""
     excluding = store.is_excluding()
-    condition, values = where(wanted)
+    condition, values = listed(wanted, excluding)
     messages = f"max(0, c.entry_count - {HIDDEN_MESSAGES})" if excluding else "c.entry_count"
-    condition += f" AND {LISTED}" if excluding else ""
     sql = f"""
         SELECT strftime('%Y-%m-%d', at, 'unixepoch', 'localtime') AS day,
             CAST(strftime('%H', at, 'unixepoch', 'localtime') AS INTEGER) AS hour, sum(conversations), sum(messages)
@@ -86,22 +85,19 @@ def work_hours(store: SqliteStore, wanted: Filter) -> list[WorkHour]:
             WHERE {condition} AND c.first_message_at IS NOT NULL GROUP BY 1
         ) GROUP BY 1, 2 ORDER BY 1, 2
     """
-    with explained(store.path):
-        return [WorkHour._make(row) for row in fetch(store.connection, sql, values)]
+    return [WorkHour._make(row) for row in store.rows(sql, values)]
 
 
 def work_places(store: SqliteStore, homes: tuple[str, ...] | None = None) -> list[WorkPlace]:
     """Return the directories of these groups that have conversations, each with its runtimes, the latest first; ''
     stands for an unknown or private one. Raises DatabaseError."""
     excluding = store.is_excluding()
-    condition, values = where(Filter(homes=homes))
+    condition, values = listed(Filter(homes=homes), excluding)
     directory = unless_private("f.cwd") if excluding else "f.cwd"
-    condition += f" AND {LISTED}" if excluding else ""
     sql = f"""
         SELECT directory, source, count(*), max(last_at) FROM (
             SELECT DISTINCT {directory} AS directory, f.source, f.id, f.last_entry_timestamp AS last_at
             FROM memory_file_states AS f JOIN memory_conversations AS c ON c.file_id = f.id WHERE {condition}
         ) GROUP BY 1, 2 ORDER BY 4 DESC, 1
     """
-    with explained(store.path):
-        return [WorkPlace._make(row) for row in fetch(store.connection, sql, values)]
+    return [WorkPlace._make(row) for row in store.rows(sql, values)]

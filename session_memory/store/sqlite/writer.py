@@ -10,7 +10,7 @@ from ...settings.forgotten import forgotten_until
 from ...system.sqlite import fetch
 from ...text.secrets.assignments import MARK
 from ..search.terms import indexable
-from ..values import ITEM_BITS, Batch, FileState, NewEntry, key_of
+from ..values import ITEM_BITS, NUMBERS, Batch, FileState, NewEntry, items_of_file, key_of
 from .conversations import TimedItem, add_items
 from .rows import STATE_COLUMNS, ids_of
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from ...settings.forgotten import Tombstone
 
-_ORDINALS = (1 << ITEM_BITS) - 1
 _UNKNOWN = (None, None, None, None)  # how a tool use ended whose result has not come
 
 
@@ -32,7 +31,7 @@ def write(connection: Connection, batch: Batch, gap: int) -> FileState:
     rows = _Rows(connection, batch, file_id, first)
     rows.insert(connection)
     add_items(connection, file_id, rows.items, gap)
-    ordinal = (first & _ORDINALS) + len(rows.items)
+    ordinal = (first & NUMBERS) + len(rows.items)
     state = batch.after._replace(id=file_id, next_ordinal=ordinal)
     _write_state(connection, state)
     return state
@@ -54,7 +53,7 @@ def without_forgotten(batch: Batch, tombstones: Sequence[Tombstone]) -> Batch:
 
 def remove(connection: Connection, file_id: int) -> None:
     """Remove a file and its items. An item that other files share is moved to the first of these."""
-    remove_items(connection, file_id << ITEM_BITS, (file_id + 1 << ITEM_BITS) - 1)
+    remove_items(connection, *items_of_file(file_id))
     connection.execute("DELETE FROM memory_excluded_items WHERE because = ?", (file_id,))
     connection.execute("DELETE FROM memory_excluded_files WHERE file_id = ?", (file_id,))
     connection.execute("DELETE FROM memory_file_states WHERE id = ?", (file_id,))
@@ -172,7 +171,7 @@ class _Rows:
             self.shared.append((item, original))
         if not message or message != self._message:
             self._message = message
-            self._number = item & _ORDINALS
+            self._number = item & NUMBERS
         self._next += 1
         self.items.append(TimedItem(item, message, when, len(text) if text.isascii() else len(text.encode())))
         return item if original is None else 0

@@ -127,17 +127,14 @@ def _asked(request: PageRequest) -> dict[str, str]:
 
 def _shown(hits: list[Hit]) -> list[ShownHit]:
     """Return the hits, redacted: all at once, since one by one takes longer than the search."""
-    texts = [
-        [hit.conversation.title, hit.conversation.cwd, hit.conversation.who, *(text for text, _ in _pieces(hit))]
-        for hit in hits
-    ]
+    texts = [[hit.conversation.title, hit.conversation.cwd, hit.conversation.who, *hit.pieces] for hit in hits]
     safe = iter(all_for_people([text for of_hit in texts for text in of_hit]))
     shown = []
     for hit in hits:
         title, cwd, by = next(safe), next(safe), next(safe)
         is_prose = hit.entry.role == "assistant"
-        pieces = [(next(safe), is_marked) for _, is_marked in _pieces(hit)]
-        pieces = [(_MARKS.sub("", text) if is_prose else text, is_marked) for text, is_marked in pieces]
+        pieces = [(next(safe), number % 2 == 1) for number in range(len(hit.pieces))]
+        pieces = [(_MARKS.sub("", text) if is_prose else text, is_marked) for text, is_marked in pieces if text]
         at = hit.entry.timestamp or hit.conversation.last_message_at
         shown.append(
             ShownHit(
@@ -161,13 +158,3 @@ def _who(entry: StoredEntry, is_team: bool) -> str:
     if entry.role == TOOL_ROLE:
         return entry.tool
     return "Agent" if entry.role == "assistant" else "User" if is_team else "You"
-
-
-def _pieces(hit: Hit) -> list[tuple[str, bool]]:
-    """Split the snippet into matches and the text between them."""
-    pieces = []
-    end = 0
-    for start, stop in hit.marks:
-        pieces += [(hit.snippet[end:start], False), (hit.snippet[start:stop], True)]
-        end = stop
-    return [(text, is_marked) for text, is_marked in [*pieces, (hit.snippet[end:], False)] if text]

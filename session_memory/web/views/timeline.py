@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from ...store.sqlite.tool_uses import WorkHour, work_hours
 from ...store.values import Conversation, Filter
 from ...text.sanitize import all_for_people
+from ..active_sessions import midnight
 from ..choices import chosen_of
 from ..labels import ShownRuntime, project_of, shown_runtime
 from ..page_request import PageRequest
@@ -64,12 +65,13 @@ class Tick(NamedTuple):
 def values(request: PageRequest) -> dict[str, Any]:
     """Return the lanes of the span that ends with `day`, by default the last day with a conversation; `year` by days,
     `week` by weekdays and hours."""
-    hours = work_hours(request.store, Filter(request.location.homes, since=_milliseconds(request.now, YEAR_DAYS)))
+    year = round(midnight(request.now, -YEAR_DAYS) * 1000)
+    hours = work_hours(request.store, Filter(request.location.homes, since=year))
     span = request.one("span") if request.one("span") in SPANS else "day"
     today = _day_of(request.now)
     day = request.one("day") or (min(hours[-1].day, today) if hours else today)
     last = _noon_of(day) or _noon_of(today) or request.now
-    begin, end = _midnight(last, 1 - SPANS[span]), _midnight(last, 1)
+    begin, end = midnight(last, 1 - SPANS[span]), midnight(last, 1)
     found = request.store.conversations(
         Filter(request.location.homes, since=round(begin * 1000), until=round(end * 1000) - 1, limit=MOST)
     )
@@ -90,8 +92,8 @@ def values(request: PageRequest) -> dict[str, Any]:
         "day": _day_of(last),
         "today": today,
         "title": _title(span, begin, last),
-        "before": _day_of(_midnight(last, -SPANS[span]) + 43_200),
-        "after": _day_of(_midnight(last, SPANS[span]) + 43_200) if end < request.now else "",
+        "before": _day_of(midnight(last, -SPANS[span]) + 43_200),
+        "after": _day_of(midnight(last, SPANS[span]) + 43_200) if end < request.now else "",
         "messages": sum(bar.messages for bar in bars),
         "is_cut": len(found) == MOST,
         "year": _by_day(hours),
@@ -164,9 +166,9 @@ def _ticks(span: str, begin: float, end: float) -> list[Tick]:
     days = SPANS[span]
     shown = []
     for number in range(0, days, 1 if span == "week" else 2):
-        at = time.localtime(_midnight(begin + 43_200, number) + 43_200)
+        at = time.localtime(midnight(begin + 43_200, number) + 43_200)
         label = f"{_WEEKDAYS[at.tm_wday]} {at.tm_mday}" if span == "week" else str(at.tm_mday)
-        shown.append(Tick(round((_midnight(begin + 43_200, number) - begin) / (end - begin) * 100, 2), label))
+        shown.append(Tick(round((midnight(begin + 43_200, number) - begin) / (end - begin) * 100, 2), label))
     return shown
 
 
@@ -188,16 +190,6 @@ def _by_weekday(hours: Iterable[WorkHour]) -> list[tuple[str, list[int]]]:
 def _title(span: str, begin: float, last: float) -> str:
     day = time.strftime("%A, %Y-%m-%d", time.localtime(last))
     return day if span == "day" else f"{_day_of(begin + 43_200)} to {_day_of(last)}"
-
-
-def _milliseconds(now: float, days: int) -> int:
-    return round(_midnight(now, -days) * 1000)
-
-
-def _midnight(at: float, days: int) -> float:
-    """Return the local start of the day so many days after that of `at`: days of 23 hours count as others."""
-    year, month, day, *_ = time.localtime(at)
-    return time.mktime((year, month, day + days, 0, 0, 0, 0, 0, -1))
 
 
 def _noon_of(day: str) -> float | None:
