@@ -133,7 +133,7 @@ def _work_off(path: str, log: str, kept: str) -> None:
 def _recorded(store: SqliteStore) -> dict[int, str]:
     """What was made of which conversations and not kept yet: from now on nothing else may become of them."""
     with closing(QueueDatabase(store.path)) as queue:
-        rows = queue.fetch("SELECT conversation_id, result FROM memory_work WHERE result IS NOT NULL")
+        rows = queue.rows("SELECT conversation_id, result FROM memory_work WHERE result IS NOT NULL")
     return {number: json.loads(result)["memories"][0]["title"] for number, result in rows}
 
 

@@ -80,6 +80,5 @@ def _archive(
 
 
 def _unread(path: str, why: str, terminal: Terminal) -> dict[str, Any]:
-    """Return the result for a directory of sessions that cannot be read."""
     terminal.note(f"{terminal.short(path)}: {why}")
     return {"session": "", "name": path, "archive": None, "problem": why}

@@ -100,7 +100,8 @@ def _table(opened: OpenStore, rows: list[tuple[str, ...]], first: str) -> None:
 def _cells(one: CostSum, name: str) -> tuple[str, ...]:
     """Its row in a table, the title last."""
     tokens = (one.input, one.output, one.cached, one.written)
-    return (name, *(f"{number:,}" for number in tokens), _dollars(one.dollars), brief(one.title, NAME_CHARACTERS))
+    dollars = "-" if one.dollars is None else f"{one.dollars:,.2f}"
+    return (name, *(f"{number:,}" for number in tokens), dollars, brief(one.title, NAME_CHARACTERS))
 
 
 def _as_json(one: CostSum) -> dict[str, Any]:
@@ -112,7 +113,3 @@ def _as_json(one: CostSum) -> dict[str, Any]:
         "dollars": one.dollars,
         "unpriced": sorted(for_prompt(model) for model in one.unpriced),
     }
-
-
-def _dollars(amount: float | None) -> str:
-    return "-" if amount is None else f"{amount:,.2f}"

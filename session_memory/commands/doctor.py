@@ -104,7 +104,7 @@ def _check_hooks(
         if one.trial is not None and one.trial.text and one.trial.session not in shown:
             shown.add(one.trial.session)  # in a project all runtimes get the same updates
             terminal.line()
-            show_trial(one.trial, terminal, with_speed=False)
+            show_trial(one.trial, terminal)
     wrongs = sum(finding.state == WRONG for findings in found.values() for finding in findings) + (not is_sound)
     verdict = (
         "All is well." if not wrongs else f"{wrongs} {'thing is' if wrongs == 1 else 'things are'} wrong; see above."

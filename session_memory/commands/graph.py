@@ -30,7 +30,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Search. Raises SessionMemoryError."""
     terminal = Terminal(os.environ, is_json=arguments.json)
     query = " ".join(arguments.words)
     location = find_location(arguments.home, os.environ)

@@ -1,5 +1,4 @@
-"""`session-memory host`: runs a host and talks to its agents; `host_groups` and `host_tasks` have its groups and
-tasks."""
+"""`session-memory host`: runs a host and talks to its agents; `host_groups` has its groups and tasks."""
 
 from __future__ import annotations
 
@@ -23,10 +22,9 @@ from ..settings.registry import register_host
 from ..system.sqlite import DatabaseError
 from ..system.terminal import Terminal
 from ..text.sanitize import plain
-from . import host_groups, host_tasks
+from . import host_groups
 from .arguments import not_negative
-from .host_groups import add_group_arguments
-from .host_tasks import add_task_arguments, local_time
+from .host_groups import add_group_arguments, add_task_arguments, local_time
 
 SUMMARY = "groups of agents with sessions, archives and tasks of their own"
 CREDENTIALS = (
@@ -69,7 +67,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the action; return the exit code. Raises SessionMemoryError, OSError."""
     terminal = Terminal(os.environ, is_json=getattr(arguments, "json", False))
     layout = Layout(os.path.expanduser(arguments.at))
     if arguments.action != "init" and not os.path.isfile(layout.database):
@@ -151,7 +148,7 @@ def _tail(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> 
 _Action = Callable[[Layout, argparse.Namespace, Terminal], int | None]
 ACTIONS: dict[str, _Action] = {
     "init": host_groups.init, "add": host_groups.add, "set": host_groups.change, "remove": host_groups.remove,
-    "run": _run, "say": _say, "tail": _tail, "status": host_groups.status, "tasks": host_tasks.tasks,
-    "schedule": host_tasks.schedule, "pause": host_tasks.change_task, "unpause": host_tasks.change_task,
-    "drop": host_tasks.change_task,
+    "run": _run, "say": _say, "tail": _tail, "status": host_groups.status, "tasks": host_groups.tasks,
+    "schedule": host_groups.schedule, "pause": host_groups.change_task, "unpause": host_groups.change_task,
+    "drop": host_groups.change_task,
 }  # fmt: skip

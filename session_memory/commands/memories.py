@@ -60,7 +60,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the action. Raises SessionMemoryError."""
     _check(arguments)
     return with_store(arguments, lambda opened: _run(opened, arguments), writes=arguments.action == "forget")
 

@@ -35,7 +35,6 @@ def _add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Show them. Raises SessionMemoryError, OSError."""
     terminal = Terminal(os.environ, is_json=arguments.json)
     # An agent may see all of its own session: the rules that it would get around are about others.
     is_agent_s = (arguments.include_private or arguments.raw) and is_started_by_agent(os.environ)

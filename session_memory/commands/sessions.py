@@ -31,7 +31,6 @@ def add_all(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """List them. Raises SessionMemoryError, OSError."""
     terminal = Terminal(os.environ, is_json=arguments.json)
     if arguments.include_private and is_started_by_agent(os.environ):
         raise OnlyForPeopleError("--include-private")

@@ -83,7 +83,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the action. Raises SessionMemoryError, OSError."""
     if arguments.action in _ONLY_PEOPLE and is_started_by_agent(os.environ):
         raise OnlyForPeopleError(f"team {arguments.action}")
     terminal = Terminal(os.environ, is_json=arguments.json)

@@ -49,7 +49,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Watch until SIGTERM or SIGINT; return the exit code. Raises SessionMemoryError, OSError."""
     terminal = Terminal(os.environ)
     if arguments.print_service:
         terminal.line(service(arguments.print_service, arguments.home, os.environ).rstrip("\n"))

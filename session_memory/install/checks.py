@@ -68,7 +68,6 @@ def check_home(
 
 
 def check_trial(trial: Trial) -> Finding:
-    """Return the finding of a trial of the hook."""
     if trial.problem:
         text = f"it was run as the runtime runs it, and failed: {trial.problem}"
         return Finding(WRONG, "hook", text, "mend that, or report it")
@@ -199,7 +198,6 @@ def _check_command(command: str, target: Target) -> list[Finding]:
 
 
 def _check_template(target: Target, ledger: InstallLedger) -> list[Finding]:
-    """Check that the template's files are all there."""
     record = ledger.homes[target.root]
     gone = [path for path in record.files if not os.path.isfile(path)]
     if gone:

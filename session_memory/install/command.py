@@ -40,20 +40,17 @@ class NotConfirmedError(SessionMemoryError):
 
 
 def add_install_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of install."""
     _add_home(parser, "install into (an agent home, or the directory of a runtime's settings)", "install into")
     _add_install_options(parser)
 
 
 def add_uninstall_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of uninstall."""
     what_for = "uninstall from; without it, and without --runtime, from all, and the program is removed too"
     _add_home(parser, what_for, "uninstall from")
     _add_purge(parser)
 
 
 def add_new_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of new."""
     parser.add_argument("home", metavar="HOME", help="the directory that becomes the agent's home")
     parser.add_argument("--template", choices=list(TEMPLATES), required=True, help="the runtime that the agent runs on")
     parser.add_argument("--force", action="store_true", help="even where there is something else")
@@ -78,7 +75,6 @@ def run_install(arguments: argparse.Namespace, called_as: str = f"{NAME} install
 
 
 def run_uninstall(arguments: argparse.Namespace) -> int:
-    """Uninstalls; returns the exit code."""
     environ = _environ()
     terminal = Terminal(environ, is_json=arguments.json)
     done = uninstall(
@@ -91,7 +87,6 @@ def run_uninstall(arguments: argparse.Namespace) -> int:
 
 
 def run_new(arguments: argparse.Namespace) -> int:
-    """Makes the home; returns the exit code."""
     environ = _environ()
     terminal = Terminal(environ, is_json=arguments.json)
     done = make_home(

@@ -33,7 +33,6 @@ class FileChange:
 
     @property
     def kind(self) -> str:
-        """added, changed, removed or unchanged."""
         if self.before == self.after:
             return "unchanged"
         if self.before is None:
@@ -46,7 +45,6 @@ class FileChange:
         return self.before != self.after
 
     def diff(self) -> str:
-        """The change as a unified diff."""
         old, new = ([] if content is None else _lines(content) for content in (self.before, self.after))
         old_name, new_name = (
             os.devnull if content is None else str(self.path) for content in (self.before, self.after)

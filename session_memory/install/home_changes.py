@@ -303,7 +303,6 @@ def rules_by_content(rules: list[str]) -> list[str]:
 
 
 def _own_rules(content: bytes, path: Path, record: HomeRecord | None) -> list[str]:
-    """The permission rules in a settings file that are ours."""
     rules = settings_file.read(content, str(path)).rules
     return [rule for rule in rules if rule in record.rules] if record else rules_by_content(rules)
 

@@ -67,7 +67,6 @@ class Target:
 
     @property
     def title(self) -> str:
-        """The kind in a few words."""
         name = self.runtime.install.TITLE
         return {
             "agent": "agent home",

@@ -52,13 +52,12 @@ class Installed:
     refused: list[SessionMemoryError] = field(default_factory=list)
 
 
-@dataclass
-class _Plans:
+class _Plans(NamedTuple):
     """The homes that can be changed, what would be changed in each, and why others are left out."""
 
-    targets: list[Target] = field(default_factory=list)
-    plans: list[HomePlan] = field(default_factory=list)
-    refused: list[SessionMemoryError] = field(default_factory=list)
+    targets: list[Target]
+    plans: list[HomePlan]
+    refused: list[SessionMemoryError]
 
 
 class InstallRequest(NamedTuple):
@@ -120,7 +119,7 @@ def _planned(
     targets: list[Target], made_from: InstalledPaths, ledger: InstallLedger, skills_for_all: bool, is_allowed: bool
 ) -> _Plans:
     """The plans for `targets`. Raises what is wrong with the first where none of them can be changed."""
-    found = _Plans()
+    found = _Plans([], [], [])
     for target in targets:
         try:
             if target.kind == "template":

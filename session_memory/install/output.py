@@ -113,8 +113,8 @@ def show_new(done: NewHome, terminal: Terminal) -> None:
     )
 
 
-def show_trial(trial: Trial, terminal: Terminal, *, with_speed: bool = True) -> None:
-    """Print the update that the next prompt in a home would get, and how long that takes."""
+def show_trial(trial: Trial, terminal: Terminal) -> None:
+    """Print the update that the next prompt in a home would get."""
     if trial.problem:
         terminal.note(f"The hook was tried and failed: {terminal.short(trial.problem)}")
     elif not trial.text:
@@ -123,10 +123,6 @@ def show_trial(trial: Trial, terminal: Terminal, *, with_speed: bool = True) -> 
         terminal.line(f"  The next prompt of {terminal.short(trial.session)} would get this update:")
         terminal.line()
         terminal.quote(trial.text)
-    if trial.hook_seconds and with_speed:
-        hook, bare = trial.hook_seconds * 1000, trial.bare_seconds * 1000
-        terminal.line()
-        terminal.line(f"  The hook takes {hook:.0f} ms; starting a Python that does nothing takes {bare:.0f} ms.")
 
 
 def _show_title(done: str, terminal: Terminal, *, is_dry_run: bool) -> None:

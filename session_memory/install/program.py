@@ -40,31 +40,6 @@ _LOCK_NAME = "install.lock"
 # What there may be of ours in the program's directory, without the ledger.
 _REMOVED = ("app", "app-*", "app.new", "env", "env-*", "env.new", "bin", "sample-home", ".*.tmp", _LOCK_NAME)
 
-_LAUNCHER = """#!/bin/sh
-python={python}
-app={app}
-fail() {{
-    echo "{name}: $1" >&2
-    echo "  run install.py again, from a copy of the repository; with --uninstall it takes the rest out" >&2
-}}
-runs() {{
-    [ -x "$1" ] || return 1
-    [ "$doctor" = no ] || "$1" -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null
-}}
-[ -f "$app/session_memory/cli.py" ] || {{ fail "$app is gone, so that no hook and no command does anything"; exit 1; }}
-case "${{1-}}" in doctor) doctor=yes ;; *) doctor=no ;; esac
-if ! runs "$python"; then
-    doctor=yes
-    other=$(command -v python3) && runs "$other" || {{
-        fail "$python does not run, nor is there a python3 from 3.10 on"
-        exit 1
-    }}
-    fail "$python does not run, so that no hook does anything; this is run with $other"
-    python=$other
-fi
-exec "$python" -I -S -c {code} "$app" {packages} "$0" "$@"
-"""
-
 
 class IncompleteSourceError(SessionMemoryError):
     """The files to install are not all there, or cannot be compiled."""
@@ -200,12 +175,17 @@ def launcher_text(python: str, app: Path) -> str:
         return f'@"{python}" -I -c "{code}" "{app}" "%~f0" %*\r\n'
     prefix = os.path.dirname(os.path.dirname(python))  # without `site` Python does not know of its environment
     paths = "sys.path[:0] = [sys.argv.pop(1), realpath(sys.argv.pop(1) % sys.version_info[:2])]; del sys.argv[0]"
-    return _LAUNCHER.format(
-        name=NAME,
-        python=shlex.quote(python),
-        app=shlex.quote(str(app)),
-        packages=shlex.quote(f"{prefix.replace('%', '%%')}/lib/python%d.%d/site-packages"),
-        code=shlex.quote(f"{quiet}; from os.path import realpath; {paths}; {start}"),
+    return (
+        Path(__file__)
+        .with_name("launcher.sh")
+        .read_text()
+        .format(
+            name=NAME,
+            python=shlex.quote(python),
+            app=shlex.quote(str(app)),
+            packages=shlex.quote(f"{prefix.replace('%', '%%')}/lib/python%d.%d/site-packages"),
+            code=shlex.quote(f"{quiet}; from os.path import realpath; {paths}; {start}"),
+        )
     )
 
 

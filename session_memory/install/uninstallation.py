@@ -173,7 +173,6 @@ def _is_moved(old: str, record: HomeRecord, root: str) -> bool:
 
 
 def _at(record: HomeRecord, old: str, root: str) -> HomeRecord:
-    """The record of a home at `old` for its new place."""
 
     def moved(path: str) -> str:
         return root + path[len(old) :] if path == old or path.startswith(old + os.sep) else path

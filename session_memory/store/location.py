@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 from functools import partial
+from typing import NamedTuple
 
 from ..errors import SessionMemoryError
 from ..runtimes import all_runtimes
@@ -30,13 +31,12 @@ if TYPE_CHECKING:
 _WORK_DIRS = ("", "/home")
 
 
-class Archives:
+class Archives(NamedTuple):
     """A directory with archives, of the group `home` ('' without groups), confined as in sources.SourceDirectory."""
 
-    def __init__(self, directory: str, home: str = "", confined_to: str = "") -> None:
-        self.directory = directory
-        self.home = home
-        self.confined_to = confined_to
+    directory: str
+    home: str = ""
+    confined_to: str = ""
 
 
 class StoreLocation:
@@ -59,7 +59,6 @@ class StoreLocation:
         self._environ = environ
 
     def watching(self, watched: Iterable[SourceDirectory]) -> StoreLocation:
-        """Return the same store with other watched directories."""
         return StoreLocation(self.database, watched, self.archives, self.homes, self.settings, self.home, self._environ)
 
     def home_for(self, group: str = "") -> Home:

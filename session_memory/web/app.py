@@ -64,7 +64,6 @@ class PageApp:
         self._templates = page_environment(access)
 
     def app(self) -> ASGIApp:
-        """Return the whole application, guarded."""
         routes = [Route(view.path, self._shown(view), methods=["GET"]) for view in VIEWS]
         routes += [Route(action.path, self._done(action), methods=["POST"]) for action in ACTIONS]
         routes += [Route("/changes", self._changes, methods=["GET"])]
@@ -75,7 +74,6 @@ class PageApp:
         return Guard(found, self._access)
 
     def close(self) -> None:
-        """Close everything opened for requests."""
         self._teams.close()
 
     def _shown(self, view: View) -> Endpoint:

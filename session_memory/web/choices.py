@@ -39,7 +39,6 @@ class Places(NamedTuple):
 
 
 def chosen_of(pairs: Iterable[tuple[str, str]], chosen: str) -> list[Choice]:
-    """Return choices from (value, label) pairs, with the chosen one marked."""
     return [Choice(value, label, value == chosen) for value, label in pairs]
 
 
@@ -80,7 +79,6 @@ def whose(request: PageRequest) -> list[Choice]:
 
 
 def is_for_team(request: PageRequest) -> bool:
-    """Return whether the request is about the team."""
     return any(one.is_chosen for one in whose(request) if one.value == TEAM)
 
 

@@ -114,7 +114,6 @@ def chunks_of(store: SqliteStore, conversations: Iterable[Conversation]) -> list
 
 
 def items_of(store: SqliteStore, chunk: DialoguePart) -> list[StoredEntry]:
-    """Return the items of a chunk."""
     first, _ = store.item_ids(chunk.conversation)
     base = first >> ITEM_BITS << ITEM_BITS
     return store.items(base + chunk.first - 1, base + (NUMBERS if chunk.is_open else chunk.last - 1))
@@ -138,7 +137,8 @@ def blocks_of(items: list[StoredEntry], day_before: str = "") -> Iterator[Block]
         if block is not None:
             yield _finished(block)
         day = "" if at is None else local_time(at)[:10]
-        shown_day = _day_name(at) if at is not None and day != day_before else ""
+        is_new_day = at is not None and day != day_before
+        shown_day = time.strftime("%A, %Y-%m-%d", time.localtime(at)) if is_new_day else ""
         day_before = day or day_before
         message = item.message
         calls = (_call(item, text, error),) if item.role == TOOL_ROLE else ()
@@ -165,10 +165,6 @@ def _call(item: StoredEntry, argument: str, error: str) -> ShownCall:
     return ShownCall(
         item.number, for_people(item.tool), item.kind, argument, shown, item.outcome, one_line(error), item.result_lines
     )
-
-
-def _day_name(at: float) -> str:
-    return time.strftime("%A, %Y-%m-%d", time.localtime(at))
 
 
 def _number(item: int) -> int:

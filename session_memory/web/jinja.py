@@ -27,6 +27,7 @@ from ..text.format import counted
 from ..text.timestamps import age, iso_time, local_time
 from . import charts
 from .access import Access
+from .labels import project_of, shown_runtime
 
 TEMPLATES = Path(__file__).parent / "templates"
 MOST_HIGHLIGHTED = 20_000  # characters of one piece of code: pygments takes about a second for a million
@@ -43,9 +44,11 @@ def environment() -> Environment:
     )  # fmt: skip
     made.filters.update(
         ago=_ago, when=_when, clock=_clock, time=local_time, number=_number, short=_short, bytes=byte_size,
-        markdown=markdown, code=code, counted=counted, tail=_tail,
+        markdown=markdown, code=code, counted=counted, tail=_tail, seconds=_seconds, runtime=shown_runtime,
+        project=project_of,
     )  # fmt: skip
-    made.globals["charts"] = charts
+    made.filters.update(busy=charts.busy, calendar=charts.calendar, level=charts.level)
+    made.globals["charts"] = made.get_template("charts.html").module
     return made
 
 
@@ -81,12 +84,10 @@ def _ago(seconds: float | None) -> Markup:
 
 
 def _when(seconds: float | None) -> Markup:
-    """Return local date and time of day."""
     return _time(seconds, local_time(seconds)) if seconds else Markup("")
 
 
 def _clock(seconds: float | None) -> Markup:
-    """Return the local time of day."""
     if not seconds:
         return Markup("")
     text = local_time(seconds)
@@ -96,6 +97,10 @@ def _clock(seconds: float | None) -> Markup:
 def _time(seconds: float, text: str, attributes: str = "") -> Markup:
     """Return a time as HTML: digits, nothing to escape."""
     return Markup(f'<time datetime="{iso_time(seconds)}"{attributes}>{text}</time>')
+
+
+def _seconds(milliseconds: int | None) -> float | None:
+    return milliseconds / 1000 if milliseconds else None
 
 
 def _number(value: float) -> str:
@@ -117,7 +122,6 @@ def _tail(path: str, parts: int = 2) -> str:
 
 @lru_cache(maxsize=500)
 def markdown(text: str) -> Markup:
-    """Render Markdown as HTML."""
     if len(text) > MOST_RENDERED:
         return Markup('<div class="as-is">{}</div>').format(text)
     return Markup(_renderer().render(text))

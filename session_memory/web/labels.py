@@ -31,7 +31,6 @@ class ShownRuntime(NamedTuple):
 
 
 def shown_runtime(name: str) -> ShownRuntime:
-    """Return the display form of a runtime."""
     for hue, runtime in enumerate(all_runtimes()):
         if runtime.name == name:
             return ShownRuntime(runtime.install.TITLE, hue)

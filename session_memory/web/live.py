@@ -69,16 +69,13 @@ class Live:
         self._thread = threading.Thread(target=self._run, name="live", daemon=True)
 
     def start(self) -> None:
-        """Start, with everything that is new so far."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop at once, and release the listeners."""
         self._stop.set()
         self._tell()
 
     def join(self, seconds: float) -> None:
-        """Wait for the end, at most so long."""
         self._thread.join(seconds)
 
     async def versions(self) -> AsyncIterator[int | None]:
@@ -235,11 +232,9 @@ class Alarms:
         self._stop = threading.Event()
 
     def start(self) -> None:
-        """Start checking."""
         threading.Thread(target=self._run, name="alarms", daemon=True).start()
 
     def stop(self) -> None:
-        """Stop checking."""
         self._stop.set()
 
     def _run(self) -> None:

@@ -49,7 +49,6 @@ class PageRequest(NamedTuple):
             yield one
 
     def one(self, name: str, default: str = "") -> str:
-        """Return the first value of `name` in the query."""
         return next(iter(self.query.get(name, ())), default)
 
     def number(self, name: str, default: int, most: int) -> int:

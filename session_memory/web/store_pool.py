@@ -49,7 +49,6 @@ class StorePool:
         self._give_back(inode, store)
 
     def close(self) -> None:
-        """Close the stores that nobody is using."""
         with self._lock:
             stores, self._free = self._free, []
         for _, store in stores:

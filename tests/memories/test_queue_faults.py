@@ -143,7 +143,7 @@ class TestCrashes:
 
         def lease() -> int:
             with closing(QueueDatabase(stored.path)) as queue:
-                [(until,)] = queue.fetch("SELECT max(lease_until) FROM memory_work")
+                [(until,)] = queue.rows("SELECT max(lease_until) FROM memory_work")
                 return until
 
         def wait() -> None:

@@ -16,11 +16,12 @@ from page_scene import ServedPage
 from records import exchange
 from store_scene import StoreUser
 
-from session_memory.web.charts import heat
+from session_memory.web.jinja import environment
 from session_memory.web.labels import ShownRuntime
 from session_memory.web.views.timeline import Bar, lanes_of
 
 CLAUDE = ShownRuntime("Claude Code", 0)
+heat = environment().globals["charts"].heat
 BARS = st.builds(
     lambda project, left, room, messages: Bar("s", 1, "t", CLAUDE, project, messages, 0, 0, left, 1, room, 0),
     st.sampled_from("abc"), st.floats(0, 90), st.floats(0.4, 10), st.integers(1, 9),

@@ -50,7 +50,6 @@ class IngestReport:
     foreign: list[str] = field(default_factory=list)
 
     def add(self, other: IngestReport) -> None:
-        """Add another report to this one."""
         for name, value in vars(other).items():
             setattr(self, name, getattr(self, name) + value)
 

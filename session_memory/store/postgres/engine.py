@@ -170,7 +170,6 @@ class TeamPool:
         store.close()
 
     def close(self) -> None:
-        """Close the connections that are not in use."""
         with self._lock:
             stores, self._free = self._free, []
         for store in stores:

@@ -52,7 +52,6 @@ class TeamMemories:
         self._store = store
 
     def memories(self, wanted: MemoryFilter) -> list[IndexedMemory]:
-        """Return the memories that fit, the latest first."""
         condition, values = _where(wanted)
         return self._memories(f"{condition} {_LATEST} LIMIT %s", [*values, _limit(wanted)])
 
@@ -62,7 +61,6 @@ class TeamMemories:
                               [homes and list(homes), homes and list(homes), id])  # fmt: skip
 
     def search(self, query: str, wanted: MemoryFilter) -> list[IndexedMemory]:
-        """Return the memories that fit a query best, best first. Any text is a query."""
         terms = local_terms()
         expression = whole_expression(parse(query[:LONGEST], terms))
         if not expression:

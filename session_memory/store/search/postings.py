@@ -147,13 +147,11 @@ _FEW = 10
 
 
 def has(items: Sequence[int], item: int) -> bool:
-    """Check if a list contains an item."""
     at = bisect_left(items, item)
     return at < len(items) and items[at] == item
 
 
 def both(one: list[int], other: list[int]) -> list[int]:
-    """Return the items that are in both lists."""
     few, many = (one, other) if len(one) < len(other) else (other, one)
     if _FEW * len(few) < len(many):
         return [item for item in few if has(many, item)]
@@ -162,13 +160,11 @@ def both(one: list[int], other: list[int]) -> list[int]:
 
 
 def either(one: list[int], other: list[int]) -> list[int]:
-    """Return the items that are in one list or the other."""
     if not one or not other:
         return one or other
     return list(dict.fromkeys(sorted([*one, *other])))
 
 
 def without(one: list[int], other: list[int]) -> list[int]:
-    """Return the items of a list that are not in the other."""
     unwanted = set(other)
     return [item for item in one if item not in unwanted] if unwanted else one

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import time
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
 from heapq import nlargest
 from itertools import pairwise
+from operator import attrgetter
 from typing import NamedTuple
 
 from ...text.format import one_line, shorten
@@ -31,7 +32,7 @@ from .postings import (
     postings_of_literal,
     scope_of,
 )
-from .query import LONGEST, Part, Query, contains, literal_spans, occurrences, parse, relaxed
+from .query import LONGEST, Query, contains, literal_spans, occurrences, parse, relaxed
 from .ranking import (
     AT_THE_TIME,
     VERBATIM,
@@ -102,7 +103,7 @@ class Candidates:
         scores = self._conversations()
         found = {one: self._items_of(one) for one in self._index.conversations_at(scores, self._wanted)}
         items = {one: best for one, best in found.items() if best}
-        self._read([item for one in sorted(items, key=_order, reverse=True) for item in items[one]])
+        self._read([item for one in sorted(items, key=attrgetter("order"), reverse=True) for item in items[one]])
         for best in items.values():
             best.sort(key=lambda item: (item in self._verbatim, self._scores[item]), reverse=True)
         of_items = shares({one: self._scores[best[0]] for one, best in items.items()})
@@ -179,7 +180,8 @@ class Candidates:
         """Read the texts of the best items (of equals, those that come first), and score them by how often they have
         each part and how much of the query is in sequence."""
         found = self._found
-        neighbours = [f" {first} {second} " for first, second in pairwise(_terms_of(found.parts))]
+        of_query = [term for part in found.parts for term in part.terms]
+        neighbours = [f" {first} {second} " for first, second in pairwise(of_query)]
         best = nlargest(MOST_READ, items, key=self._scores.__getitem__)
         for item, head in self._index.text_starts(best, READ_CHARACTERS).items():
             terms = self._terms.of(head.text)
@@ -213,14 +215,6 @@ class Candidates:
             elif part.is_literal:
                 spans += literal_spans(text, part.terms[0])
         return spans
-
-
-def _order(one: ConversationRange) -> tuple[int, str, int]:
-    return one.order
-
-
-def _terms_of(parts: Iterable[Part]) -> list[str]:
-    return [term for part in parts for term in part.terms]
 
 
 class Excerpt(NamedTuple):

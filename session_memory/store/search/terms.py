@@ -77,7 +77,6 @@ class Terms:
         self._byte_spans = spans
 
     def of(self, text: str) -> list[str]:
-        """Return the terms of `text`, in order."""
         return self._tokens(_encoded(indexable(text)))
 
     def of_word(self, word: str) -> str:

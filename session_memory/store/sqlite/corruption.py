@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import AbstractContextManager, closing, contextmanager
 from typing import Any
 
 from ...errors import SessionMemoryError
@@ -46,8 +46,12 @@ class StoreDatabase(Database):
             self.quarantined = quarantine_if_corrupt(path)
             super().__init__(path, MIGRATIONS, patience)
 
+    def explained(self) -> AbstractContextManager[None]:
+        """Turn errors within the block into a DatabaseError."""
+        return explained(self.path)
+
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        with explained(self.path):
+        with self.explained():
             return fetch(self.connection, sql, values)
 
 

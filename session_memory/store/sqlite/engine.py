@@ -11,7 +11,7 @@ import time
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 
-from ...system.sqlite import Patience, explained, fetch
+from ...system.sqlite import Patience, fetch
 from ..rules import StoreRules
 from ..search.search import search
 from ..values import ITEM_BITS, Batch, Conversation, Counts, FileState, Filter, Hits, StoredEntry, UnreadFile
@@ -50,7 +50,6 @@ class SqliteStore(StoreDatabase):
         return not self.rows("SELECT 1 FROM memory_file_states LIMIT 1")
 
     def holds_memories(self) -> bool:
-        """Check if the index has any memory."""
         return bool(self.rows("SELECT 1 FROM memories LIMIT 1"))
 
     def limit_cache(self, kibibytes: int) -> None:
@@ -59,7 +58,7 @@ class SqliteStore(StoreDatabase):
 
     def is_excluding(self) -> bool:
         """Check if rules exclude anything. The tables of exclusions.py are current from then on."""
-        with explained(self.path):
+        with self.explained():
             return self._exclusions.ready()
 
     def excluded_files(self) -> set[int]:
@@ -70,7 +69,7 @@ class SqliteStore(StoreDatabase):
 
     def apply_rules(self) -> None:
         """Update the tables of exclusions if the rules have changed, for readers of the database's views."""
-        with explained(self.path):
+        with self.explained():
             if self._rules is None or not is_behind(self.connection):
                 return
         with self.transaction() as connection:
@@ -166,7 +165,7 @@ class SqliteStore(StoreDatabase):
         end no byte of a secret stays in the database. Raises DatabaseError."""
         from . import redaction
 
-        with explained(self.path):
+        with self.explained():
             known = redaction.state(self.connection)
         deadline = time.monotonic() + seconds
         while not known.is_done and time.monotonic() < deadline:
@@ -183,7 +182,7 @@ class SqliteStore(StoreDatabase):
         """Return how much of the store was redacted by the current rules, from 0 to 1."""
         from .redaction import share_done
 
-        with explained(self.path):
+        with self.explained():
             return share_done(self.connection)
 
     def drop_free_pages(self) -> None:
@@ -223,7 +222,7 @@ class SqliteStore(StoreDatabase):
         """Return the ids of the conversations that fit, the earliest first, for reading them one by one."""
         condition, values = listed(wanted, self.is_excluding())
         sql = f"SELECT c.id FROM {CONVERSATIONS} WHERE {condition} ORDER BY c.first_message_at, c.id LIMIT ?"
-        with explained(self.path):
+        with self.explained():
             return array("q", (id for (id,) in self.connection.execute(sql, (*values, wanted.limit))))
 
     def conversation(self, conversation_id: int, homes: tuple[str, ...] | None = None) -> Conversation | None:
@@ -250,14 +249,14 @@ class SqliteStore(StoreDatabase):
     def items(self, first: int, last: int) -> list[StoredEntry]:
         """Return the items of one file from one id to another, except those that rules exclude."""
         excluding = self.is_excluding()
-        with explained(self.path):
+        with self.explained():
             return items_between(self.connection, first, last, excluding=excluding)
 
     def search(self, query: str, wanted: Filter) -> Hits:
         """Return the entries that fit a query best, best first, at most one for each conversation unless there are few.
         Any text is a query. `Hits.unchecked` counts entries that were not read for it."""
         excluding = self.is_excluding()
-        with explained(self.path):
+        with self.explained():
             index = SqliteSearchIndex(self.connection, self._tables, excluding=excluding)
             hits = search(index, query, wanted)
         if wanted.session:
@@ -278,7 +277,6 @@ class SqliteStore(StoreDatabase):
         return [session_id for (session_id,) in self.rows(sql, (*values, wanted.session, wanted.session))]
 
     def counts(self, homes: tuple[str, ...] | None = None) -> Counts:
-        """Return the sizes of the store."""
         condition, values = where(Filter(homes=homes))
         every = f"FROM {CONVERSATIONS} WHERE {condition}"
         by_status = dict(self.rows(f"SELECT c.status, count(*) {every} GROUP BY 1", values))

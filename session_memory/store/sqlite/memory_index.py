@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from zlib import crc32
 
 from ...system.json import decode
-from ...system.sqlite import Patience, explained, fetch
+from ...system.sqlite import Patience, fetch
 from ..rules import StoreRules
 from ..search.query import LONGEST, parse, whole_expression
 from ..search.terms import indexable
@@ -136,7 +136,7 @@ class MemoryFilter(NamedTuple):
     paths: tuple[str, ...] = ()
 
 
-class MemoryIndex:
+class MemoryIndex(StoreDatabase):
     """The index, safe for several processes. `rules` exclude conversations; `with_private`: a person asks for those
     whose text is private. Methods raise DatabaseError."""
 
@@ -144,28 +144,24 @@ class MemoryIndex:
         self, database: str, rules: StoreRules | None = None, patience: Patience | None = None, *,
         with_private: bool = False,
     ) -> None:  # fmt: skip
-        self.path = database
-        self._database = StoreDatabase(database, patience)
+        super().__init__(database, patience)
         self._rules = rules
         self._with_private = with_private
-        self._exclusions = Exclusions(self._database.connection, rules, VisibilityOverrides(with_private=with_private))
-
-    def close(self) -> None:
-        self._database.close()
+        self._exclusions = Exclusions(self.connection, rules, VisibilityOverrides(with_private=with_private))
 
     def pages(self, home: str) -> dict[str, str]:
         """Return the stamps that the pages of a group had when they were read, by path."""
-        return dict(self._database.rows("SELECT path, stamp FROM memory_pages WHERE home = ?", (home,)))
+        return dict(self.rows("SELECT path, stamp FROM memory_pages WHERE home = ?", (home,)))
 
     def places(self, home: str) -> list[tuple[str, str]]:
         """Return the id of each memory of a group with the path of its page."""
-        return [(id, path) for id, path in self._database.rows("SELECT id, path FROM memories WHERE home = ?", (home,))]
+        return [(id, path) for id, path in self.rows("SELECT id, path FROM memories WHERE home = ?", (home,))]
 
     def replace(self, home: str, pages: Mapping[str, Changed], kept: Iterable[str]) -> None:
         """Replace the memories of changed pages, given by stamp; the stamp '' means that a page is gone. Delete
         memories that are on no page any more; note those with an id in `kept` as missing. Writes only what differs."""
         remembered = set(kept)
-        with self._database.transaction() as connection:
+        with self.transaction() as connection:
             now = {memory.id for _, memories in pages.values() for memory in memories}
             for path, (stamp, memories) in pages.items():
                 new: dict[str, list[IndexedMemory]] = {}
@@ -188,7 +184,7 @@ class MemoryIndex:
 
     def put(self, home: str, stamps: Mapping[str, str], changed: Iterable[IndexedMemory]) -> None:
         """Add or replace memories on pages that are otherwise as they were, given by their new stamps."""
-        with self._database.transaction() as connection:
+        with self.transaction() as connection:
             for memory in changed:
                 sql = "SELECT max(number) FROM memories WHERE home = ? AND path = ? AND id = ?"
                 ((number,),) = fetch(connection, sql, (home, memory.path, memory.id))
@@ -199,8 +195,7 @@ class MemoryIndex:
                 _stamp(connection, home, path, stamp)
 
     def remove(self, home: str, ids: Iterable[str]) -> None:
-        """Remove memories of a group."""
-        with self._database.transaction() as connection:
+        with self.transaction() as connection:
             for id in ids:
                 sql = "SELECT number FROM memories WHERE home = ? AND id = ?"
                 for (number,) in fetch(connection, sql, (home, id)):
@@ -208,7 +203,7 @@ class MemoryIndex:
 
     def settings(self) -> dict[str, Stamp]:
         """Return the files with the rules that count, by path, each with its stamp."""
-        with explained(self.path):
+        with self.explained():
             return self._exclusions.settings()
 
     def memories(self, wanted: MemoryFilter) -> list[IndexedMemory]:
@@ -222,15 +217,15 @@ class MemoryIndex:
 
     def placed(self, home: str) -> list[PlacedMemory]:
         """Return the page of each memory of a group, and who may see it, without the texts (see `memories`)."""
-        with explained(self.path):
+        with self.explained():
             shown = _OF_NOTHING_EXCLUDED if self._exclusions.ready() else "true"
         sql = (
             f"SELECT i.id, i.path, i.kind, i.title, i.content, i.subject, i.origins, {shown}, "
             "NOT i.is_untrusted AND i.superseded = '' "
             "FROM memories AS i WHERE i.home = ? AND NOT i.is_missing"
         )
-        rows = self._database.rows(sql, (home,))
-        unknown = self._hidden_unknown(self._database.rows(_UNKNOWN, (home,)))
+        rows = self.rows(sql, (home,))
+        unknown = self._hidden_unknown(self.rows(_UNKNOWN, (home,)))
         placed = []
         for id, path, *content, origins, is_shown, is_told in rows:
             is_hidden = not is_shown
@@ -247,7 +242,7 @@ class MemoryIndex:
     def missing(self, home: str) -> list[IndexedMemory]:
         """Return the memories that were on no page the last time."""
         sql = f"SELECT {_COLUMNS} FROM memories AS i WHERE i.home = ? AND i.is_missing"
-        return [_memory(row) for row in self._database.rows(sql, (home,))]
+        return [_memory(row) for row in self.rows(sql, (home,))]
 
     def beginning_with(self, id: str, homes: tuple[str, ...] | None) -> list[IndexedMemory]:
         """Return the memories whose id is, or begins with, `id`."""
@@ -256,8 +251,7 @@ class MemoryIndex:
         return self._shown(f"{sql} LIMIT ?", (*values, id, id), MemoryFilter(homes))
 
     def search(self, query: str, wanted: MemoryFilter) -> list[IndexedMemory]:
-        """Return the memories that fit a query best, best first. Any text is a query."""
-        match = whole_expression(parse(query[:LONGEST], terms_of(self._database.connection)))
+        match = whole_expression(parse(query[:LONGEST], terms_of(self.connection)))
         if not match:
             return []
         condition, values = self._where(wanted)
@@ -272,7 +266,7 @@ class MemoryIndex:
         its transcript is gone, its id and its former names are checked."""
         asked = set(sessions)
         hidden = {session for _, session, _ in self._hidden_unknown({(home, session, "") for session in asked})}
-        with explained(self.path):
+        with self.explained():
             if not self._exclusions.ready():
                 return hidden
         sql = (
@@ -280,17 +274,17 @@ class MemoryIndex:
             "id IN (SELECT file_id FROM memory_excluded_files) "
             "OR id IN (SELECT because FROM memory_excluded_items)) LIMIT 1"
         )
-        return hidden | {one for one in asked if self._database.rows(sql, (home, one))}
+        return hidden | {one for one in asked if self.rows(sql, (home, one))}
 
     def _shown(self, sql: str, values: Sequence[Any], wanted: MemoryFilter) -> list[IndexedMemory]:
         """Return the memories that a query finds; its last value is the limit. Sessions that the store does not know
         are checked here, since no table has them."""
-        found = [_memory(row) for row in self._database.rows(sql, (*values, wanted.limit))]
+        found = [_memory(row) for row in self.rows(sql, (*values, wanted.limit))]
         if wanted.with_excluded or self._rules is None:
             return found
         hidden = self._hidden_unknown(_sessions_of(found))
         if hidden and wanted.limit >= 0:
-            found = [_memory(row) for row in self._database.rows(sql, (*values, -1))]
+            found = [_memory(row) for row in self.rows(sql, (*values, -1))]
             hidden = self._hidden_unknown(_sessions_of(found))
         shown = [one for one in found if _sessions_of([one]).isdisjoint(hidden)]
         return shown[: wanted.limit] if wanted.limit >= 0 else shown
@@ -298,7 +292,7 @@ class MemoryIndex:
     def _hidden_unknown(self, sessions: Iterable[UnknownSession]) -> set[UnknownSession]:
         """Return the sessions that the store does not know, and that rules hide by id, former names or directory."""
         sql = "SELECT 1 FROM memory_file_states WHERE home = ? AND session_id = ? LIMIT 1"
-        unknown = [one for one in sessions if not self._database.rows(sql, one[:2])]
+        unknown = [one for one in sessions if not self.rows(sql, one[:2])]
         if not unknown or self._rules is None:
             return set()
         rules = self._rules()
@@ -306,14 +300,8 @@ class MemoryIndex:
         return {one for one, rule in found if rule.ignore or (rule.is_private and not self._with_private)}
 
     def _where(self, wanted: MemoryFilter) -> tuple[str, list[Any]]:
-        with explained(self.path):
+        with self.explained():
             is_excluding = not wanted.with_excluded and self._exclusions.ready()
-        limits = {
-            "home": wanted.homes,
-            "kind": wanted.kinds or None,
-            "id": wanted.ids or None,
-            "path": wanted.paths or None,
-        }
         return joined(
             (True, "NOT i.is_missing", ()),
             (wanted.homes is not None, _is_one_of("i.home", wanted.homes), wanted.homes or ()),

@@ -63,18 +63,14 @@ class Retry(NamedTuple):
     problem: str
 
 
-class StoredQueue:
+class StoredQueue(QueueDatabase):
     """The queue, safe to use from several processes at once, from one thread each. A conversation of which `rules`
     exclude anything waits as long as they do. Methods raise DatabaseError."""
 
     def __init__(self, path: str, rules: StoreRules | None = None) -> None:
-        self.path = path
-        self._database = QueueDatabase(path)
-        self._exclusions = Exclusions(self._database.connection, rules)
-        self.accounts = TokenAccounts(self._database)
-
-    def close(self) -> None:
-        self._database.close()
+        super().__init__(path)
+        self._exclusions = Exclusions(self.connection, rules)
+        self.accounts = TokenAccounts(self)
 
     def waiting(
         self, strategy: str, now: int, homes: tuple[str, ...] | None = None, statuses: tuple[str, ...] = ()
@@ -90,19 +86,19 @@ class StoredQueue:
             f"SELECT w.next_try, w.problem, {conversation_columns(excluding=False)} {_FROM} WHERE {condition} "
             "AND c.status IN ('ready', 'processing') AND w.next_try > ? ORDER BY w.next_try, c.id"
         )
-        rows = self._database.fetch(sql, (strategy, *values, now))
+        rows = self.rows(sql, (strategy, *values, now))
         return [Retry(strategy, conversation_of(row), at, problem) for at, problem, *row in rows]
 
     def skipped(self, strategy: str, homes: tuple[str, ...] | None = None) -> list[ConversationPart]:
         """Return the skipped parts, the oldest first."""
         condition, values = self._where(homes)
         sql = f"SELECT {_COLUMNS} {_FROM} WHERE {condition} AND {_SKIPPED} ORDER BY c.last_message_at, c.id"
-        rows = self._database.fetch(sql, (strategy, *values))
+        rows = self.rows(sql, (strategy, *values))
         return [_part(strategy, row)._replace(is_again=True) for row in rows]
 
     def reopen(self, strategy: str, homes: tuple[str, ...] | None = None) -> None:
         condition, values = self._where(homes)
-        with self._database.transaction() as connection:
+        with self.transaction() as connection:
             sql = f"SELECT c.id, w.home, w.source_file, w.first_message_at {_FROM} WHERE {condition} AND {_SKIPPED}"
             for conversation_id, *key in fetch(connection, sql, (strategy, *values)):
                 connection.execute(
@@ -117,7 +113,7 @@ class StoredQueue:
     def busy_until(self, strategy: str, owner: str, now: int) -> int:
         """Return the end of another owner's lease for this strategy; 0 if there is none."""
         sql = "SELECT max(lease_until) FROM memory_work WHERE strategy = ? AND owner != ? AND lease_until > ?"
-        [(until,)] = self._database.fetch(sql, (strategy, owner, now))
+        [(until,)] = self.rows(sql, (strategy, owner, now))
         return until or 0
 
     def take(
@@ -126,7 +122,7 @@ class StoredQueue:
     ) -> ConversationPart | None:  # fmt: skip
         """Lease the oldest part for `lease`, which may be renewed until `longest` has passed. Return None if none
         waits, or if another owner has one: a strategy gets one conversation after the other."""
-        with self._database.transaction() as connection:
+        with self.transaction() as connection:
             if self.busy_until(strategy, owner, now):
                 return None
             row = next(iter(self._rows(strategy, now, homes, statuses, limit=1)), None)
@@ -158,16 +154,16 @@ class StoredQueue:
             return part._replace(interruptions=part.interruptions + was_interrupted)
 
     def renew(self, owner: str, now: int, lease: int) -> None:
-        with self._database.transaction() as connection:
+        with self.transaction() as connection:
             connection.execute(
                 "UPDATE memory_work SET lease_until = min(?, longest_until) WHERE owner = ?", (now + lease, owner)
             )
 
     def entries(self, part: ConversationPart) -> tuple[list[StoredEntry], bool]:
         """Return the entries of a part in file order, and if memories were made of others of its conversation."""
-        connection = self._database.connection
+        connection = self.connection
         first, last = part.first_item, part.until_item
-        with self._database.explained():
+        with self.explained():
             seen = seen_of(connection, part.strategy, part.conversation, first, last, with_own=not part.is_again)
             excluding = self._exclusions.ready()
             items = unseen(items_between(connection, first, last, excluding=excluding), seen)
@@ -177,13 +173,13 @@ class StoredQueue:
     def keep_result(self, part: ConversationPart, owner: str, result: str, account: int, usage: Usage) -> bool:
         """Record the result of a part, and what its account spent. If another owner has leased the part by now, only
         close the account, and return False."""
-        with self._database.transaction() as connection:
+        with self.transaction() as connection:
             settle(connection, account, usage)
             return _update(connection, part, owner, "result = ?", (result,))
 
     def has_result(self, part: ConversationPart) -> bool:
         """Check if a result is recorded whose memories are not written yet."""
-        return bool(self._database.fetch(f"SELECT 1 FROM memory_work WHERE {_OF_PART} AND result != ''", _key(part)))
+        return bool(self.rows(f"SELECT 1 FROM memory_work WHERE {_OF_PART} AND result != ''", _key(part)))
 
     def put_back(
         self, part: ConversationPart, owner: str, *, attempts: int = 0, next_try: int = 0, problem: str = "",
@@ -193,7 +189,7 @@ class StoredQueue:
         change nothing, if another owner has leased it by now."""
         columns = "owner = NULL, lease_until = 0, attempts = ?, next_try = ?, problem = ?, interruptions = ?"
         values = (attempts, next_try, problem, interruptions)
-        with self._database.transaction() as connection:
+        with self.transaction() as connection:
             if not _update(connection, part, owner, columns, values):
                 return False
             _release(connection, part.conversation.id)
@@ -209,10 +205,10 @@ class StoredQueue:
             "problem = '', seen_item = until_item, seen_until = until_at, reason = ?, "
             "outcome = iif(outcome = 'archived', 'archived', ?)"  # what is in the memories already stays archived
         )
-        with self._database.transaction() as connection:
+        with self.transaction() as connection:
             if not _update(connection, part, owner, columns, (reason, outcome)):
                 return False
-        with self._database.transaction() as connection:  # not before it is recorded that the part is done
+        with self.transaction() as connection:  # not before it is recorded that the part is done
             _close(connection, part.conversation.id, strategies)
         return True
 
@@ -225,7 +221,7 @@ class StoredQueue:
             f"FROM memory_work AS w WHERE {_OF_CONVERSATION} AND w.seen_item >= c.last_item AND w.strategy IN ({marks})"
             ") = ?"
         )
-        with self._database.transaction() as connection:
+        with self.transaction() as connection:
             forget_item_ids(connection)
             find_again(connection)
             for (conversation_id,) in fetch(connection, sql, (*strategies, len(strategies))):
@@ -234,7 +230,7 @@ class StoredQueue:
     def _where(self, homes: tuple[str, ...] | None) -> tuple[str, list[Any]]:
         """Return the condition on conversations that may be leased."""
         condition, values = where(Filter(homes=homes))
-        with self._database.explained():
+        with self.explained():
             return (f"{condition} AND {WHOLE}" if self._exclusions.ready() else condition), values
 
     def _rows(
@@ -250,7 +246,7 @@ class StoredQueue:
             ") ORDER BY c.last_message_at, c.id"
         )
         bound = (strategy, strategy, *values, *all_statuses, strategy, now, now, limit)
-        return self._database.fetch(sql, bound)
+        return self.rows(sql, bound)
 
 
 def _update(connection: Connection, part: ConversationPart, owner: str, columns: str, values: tuple[Any, ...]) -> bool:

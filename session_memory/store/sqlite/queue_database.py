@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from ...system.sqlite import (
     CorruptDatabaseError,
@@ -17,9 +17,7 @@ from ...system.sqlite import (
     LockedDatabaseError,
     attach,
     explained,
-    fetch,
     open_file,
-    writing,
 )
 from ..values import ITEM_BITS, Conversation, Usage
 from .corruption import StoreDatabase
@@ -39,33 +37,25 @@ _FORGET_ITEMS = """
 """
 
 
-class QueueDatabase:
+class QueueDatabase(StoreDatabase):
     """A connection to the store at `path` with its queue attached; both are made if they are missing. Methods raise
     DatabaseError, and UnreadableQueueError if the queue is what is damaged."""
 
     def __init__(self, path: str) -> None:
-        self.path = path
-        self._store = StoreDatabase(path)
-        self.connection = self._store.connection
+        super().__init__(path)
         try:
-            self._obstacle = _attach_queue(self.connection, path) or self._store.obstacle
-            if not self._obstacle:
+            self.obstacle = _attach_queue(self.connection, path) or self.obstacle
+            if not self.obstacle:
                 self._follow_store()
         except BaseException:
-            self._store.close()
+            self.close()
             raise
-
-    def close(self) -> None:
-        """Close both databases."""
-        self._store.close()
 
     @contextmanager
     def transaction(self) -> Iterator[Connection]:
         """Write to both databases in one transaction, rolled back if the block raises."""
-        if self._obstacle:
-            raise self._obstacle
-        with self.explained(), writing(self.connection):
-            yield self.connection
+        with self.explained(), super().transaction() as connection:
+            yield connection
 
     @contextmanager
     def explained(self) -> Iterator[None]:
@@ -81,15 +71,10 @@ class QueueDatabase:
                 raise fault from error
             raise
 
-    def fetch(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """Return all rows of a statement."""
-        with self.explained():
-            return fetch(self.connection, sql, values)
-
     def _follow_store(self) -> None:
         """Drop the ids of items that another store gave: a rebuilt one has other ids."""
         sql = "SELECT q.id, s.id FROM memory_queue_store AS q, memory_store AS s WHERE q.id != s.id"
-        if self.fetch(sql):
+        if self.rows(sql):
             with self.transaction() as connection:
                 forget_item_ids(connection, of_all=True)
                 connection.execute("UPDATE memory_queue_store SET id = (SELECT id FROM memory_store)")
@@ -191,7 +176,7 @@ class TokenAccounts:
     def of_day(self, now: int) -> int:
         """Return the tokens that count against the day (UTC) of `now`, in milliseconds since the epoch."""
         sql = f"SELECT coalesce(sum({_COUNTED}), 0) FROM memory_spending WHERE day = ?"
-        [(total,)] = self._database.fetch(sql, (day_of(now),))
+        [(total,)] = self._database.rows(sql, (day_of(now),))
         return int(total)
 
     def by_model(self, since: str, until: str = "9") -> list[Usage]:
@@ -201,7 +186,7 @@ class TokenAccounts:
             "sum(output_tokens), sum(cached_tokens), model FROM memory_spending "
             "WHERE day BETWEEN ? AND ? GROUP BY model"
         )
-        return [Usage(*row) for row in self._database.fetch(sql, (since, until))]
+        return [Usage(*row) for row in self._database.rows(sql, (since, until))]
 
     def open(self, strategy: str, conversation_id: int, estimate: Usage, now: int, day_limit: int) -> int | None:
         """Open an account with `estimate` reserved. Return its id, or None if that exceeds what is left of the day."""

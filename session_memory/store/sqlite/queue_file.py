@@ -31,12 +31,10 @@ class UnreadableQueueError(DatabaseError):
 
 
 def path_of(database: str) -> str:
-    """Return the path of the queue of the store at `database`."""
     return f"{database}.queue"
 
 
 def create_queue(connection: Connection) -> None:
-    """Create all tables."""
     connection.execute(read_whole(os.path.join(os.path.dirname(__file__), "queue.sql")).decode())
 
 

@@ -99,7 +99,6 @@ def listed(wanted: Filter, excluding: bool) -> tuple[str, list[Any]]:
 
 
 def items_of(connection: Connection, items: Iterable[int]) -> dict[int, StoredEntry]:
-    """Return the entries and tool uses of these ids."""
     sql = f"{ENTRIES} WHERE e.id IN carray(?1) UNION ALL {TOOL_USES} WHERE t.id IN carray(?1)"
     return {row[0]: StoredEntry._make(row) for row in connection.execute(sql, (ids_of(items),))}
 

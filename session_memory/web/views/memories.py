@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 from ...memories.doubts import with_doubts
 from ...memories.folders import folder_of, groups_of
@@ -26,35 +26,6 @@ LIMIT = 50
 MOST = 2000
 PATIENCE_SECONDS = 1.0
 TITLE_CHARACTERS = 120
-
-
-class ShownOrigin(NamedTuple):
-    """A memory's source: a session, the number of an entry in it (0 for none), the time (seconds since the epoch) and
-    the strategy."""
-
-    session: str
-    number: int
-    at: float | None
-    strategy: str
-
-
-class ShownMemory(NamedTuple):
-    """A memory. `file` is its page, which a person can edit; `doubts` is the evidence against it. `who` is the member
-    and machine of a team's memory, which has no page here."""
-
-    id: str
-    kind: str
-    title: str
-    text: str
-    subject: str
-    quote: str
-    project: str
-    is_untrusted: bool
-    is_superseded: bool
-    file: str
-    origins: list[ShownOrigin]
-    doubts: tuple[str, ...]
-    who: str
 
 
 def values(request: PageRequest) -> dict[str, Any]:
@@ -144,26 +115,16 @@ def _title(part: str) -> str:
     return shorten(first.rpartition(" ^")[0] or first, TITLE_CHARACTERS)
 
 
-def _shown(request: PageRequest, found: list[IndexedMemory]) -> list[ShownMemory]:
-    texts = iter(all_for_people([text for one in found for text in (one.title, one.text, one.subject, one.quote)]))
+def _shown(request: PageRequest, found: list[IndexedMemory]) -> list[tuple[IndexedMemory, str, str]]:
+    """Return the memories, redacted, each with its project and its page, which a person can edit."""
+    texts = iter(
+        all_for_people([text for one in found for text in (one.title, one.text, one.subject, one.quote, one.who)])
+    )
     return [
-        ShownMemory(
-            one.id,
-            one.kind,
-            next(texts),
-            next(texts),
-            next(texts),
-            next(texts),
+        (
+            one._replace(title=next(texts), text=next(texts), subject=next(texts), quote=next(texts), who=next(texts)),
             _project(one),
-            one.is_untrusted,
-            bool(one.superseded),
             file_of(folder_of(request.location, one.home), one.path),
-            [
-                ShownOrigin(origin[1], origin[4], origin[0] / 1000 if origin[0] else None, origin[3])
-                for origin in one.origins
-            ],
-            one.doubts,
-            for_people(one.who),
         )
         for one in found
     ]

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import re
-from typing import Any, NamedTuple
+from typing import Any
 
 from ...store.postgres.connection import TeamError
 from ...store.postgres.engine import TeamStore
 from ...store.sqlite.engine import SqliteStore
-from ...store.values import ENTRY_ROLES, KINDS, TOOL_ROLE, Filter, Hit, Hits, StoredEntry
+from ...store.values import ENTRY_ROLES, KINDS, TOOL_ROLE, Conversation, Filter, Hit, Hits, StoredEntry
 from ...text.format import shorten
 from ...text.sanitize import all_for_people, beginning
 from ..choices import chosen_of, directories_of, is_for_team, opened, period, places, problem_with, whose
-from ..labels import ShownRuntime, project_of, shown_runtime
 from ..page_request import PageRequest
 
 LIMIT = 20
@@ -30,22 +29,6 @@ _ROLES = (
     ("other", "Other tools"),
 )
 _MARKS = re.compile(r"\*\*|```\w*|(?:(?<=\s)|^)#{1,6} ")  # of Markdown, which mean nothing on one line
-
-
-class ShownHit(NamedTuple):
-    """A hit: the conversation's title, the speaker, the time (seconds since the epoch), and the snippet as pairs of a
-    text and whether it matched. `by` is the member and machine of a team's hit."""
-
-    session: str
-    conversation: int
-    number: int
-    title: str
-    runtime: ShownRuntime
-    project: str
-    who: str
-    at: float | None
-    pieces: list[tuple[str, bool]]
-    by: str
 
 
 def values(request: PageRequest) -> dict[str, Any]:
@@ -70,12 +53,13 @@ def values(request: PageRequest) -> dict[str, Any]:
         hits = _found(request, query, wanted) if query else Hits()
     except TeamError as error:
         hits, problem = Hits(), problem_with(error)
+    asked = {name: request.one(name) for name in ("q", "whose", "project", "runtime", "who", "since", "session")}
     return {
         "query": query,
         "hits": _shown(hits),
         "notice": hits.notice,
         "problem": problem,
-        "more": {**_asked(request), "limit": MOST} if len(hits) == wanted.limit < MOST else None,
+        "more": {**asked, "limit": MOST} if len(hits) == wanted.limit < MOST else None,
         "session": wanted.session,
         "whose": whose(request),
         "times": times,
@@ -115,41 +99,23 @@ def around(request: PageRequest) -> dict[str, Any]:
 
 
 def _entries(request: PageRequest, store: SqliteStore | TeamStore) -> list[StoredEntry]:
-    """Return the entries of the requested conversation."""
     conversation = request.number("conversation", 0, 1 << 62)
     known = store.conversation(conversation, request.location.homes)
     return list(store.entries(conversation)) if known else []
 
 
-def _asked(request: PageRequest) -> dict[str, str]:
-    return {name: request.one(name) for name in ("q", "whose", "project", "runtime", "who", "since", "session")}
-
-
-def _shown(hits: list[Hit]) -> list[ShownHit]:
-    """Return the hits, redacted: all at once, since one by one takes longer than the search."""
+def _shown(hits: list[Hit]) -> list[tuple[Conversation, StoredEntry, str, list[tuple[str, bool]]]]:
+    """Return the hits, redacted, all at once, since one by one takes longer than the search: each with the speaker, and
+    the snippet as pairs of a text and whether it matched."""
     texts = [[hit.conversation.title, hit.conversation.cwd, hit.conversation.who, *hit.pieces] for hit in hits]
     safe = iter(all_for_people([text for of_hit in texts for text in of_hit]))
     shown = []
     for hit in hits:
-        title, cwd, by = next(safe), next(safe), next(safe)
+        conversation = hit.conversation._replace(title=next(safe) or "Untitled", cwd=next(safe), who=next(safe))
         is_prose = hit.entry.role == "assistant"
         pieces = [(next(safe), number % 2 == 1) for number in range(len(hit.pieces))]
         pieces = [(_MARKS.sub("", text) if is_prose else text, is_marked) for text, is_marked in pieces if text]
-        at = hit.entry.timestamp or hit.conversation.last_message_at
-        shown.append(
-            ShownHit(
-                hit.conversation.session_id,
-                hit.conversation.id,
-                hit.entry.number,
-                title or "Untitled",
-                shown_runtime(hit.conversation.runtime),
-                project_of(cwd),
-                _who(hit.entry, bool(by)),
-                at / 1000 if at else None,
-                pieces,
-                by,
-            )
-        )
+        shown.append((conversation, hit.entry, _who(hit.entry, bool(conversation.who)), pieces))
     return shown
 
 

@@ -68,7 +68,6 @@ def values(request: PageRequest) -> dict[str, Any]:
 
 
 def facts(request: PageRequest) -> dict[str, Any]:
-    """Return the current values of the header below a session's name."""
     return _facts(request, _conversations(request))
 
 
