@@ -131,7 +131,7 @@ class TestManifests:
         assert f"<!-- mcp-name: {entry['name']} -->" in (REPOSITORY / "README.md").read_text()
 
     def test_the_latest_release_in_the_changelog_is_this_version_with_its_day(self) -> None:
-        latest = re.search(r"^## (.*)$", (REPOSITORY / "CHANGELOG.md").read_text(), re.MULTILINE)
+        latest = re.search(r"^## (?!.*unreleased)(.*)$", (REPOSITORY / "CHANGELOG.md").read_text(), re.MULTILINE)
         assert latest
         assert re.fullmatch(rf"{re.escape(__version__)} \(20\d\d-\d\d-\d\d\)", latest[1])
 
