@@ -20,10 +20,6 @@ from .arguments import HOME
 SUMMARY = "keep conversations as Markdown in the home's conversations/"
 
 
-class NothingChosenError(WrongCallError):
-    """Neither a session was named nor all of them asked for."""
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "session", metavar="SESSION", nargs="?", help="the session: its name, title or id, or how one of them begins"
@@ -34,10 +30,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write the requested archives; return 1 if one failed. Raises SessionMemoryError."""
     terminal = Terminal(os.environ, is_json=arguments.json)
     if not arguments.session and not arguments.all:
-        raise NothingChosenError("no session was named", "name one by its name, title or id, or use --all")
+        raise WrongCallError("no session was named", "name one by its name, title or id, or use --all")
     is_all = bool(arguments.all)
     found = find_sessions(arguments.home, is_all and not arguments.home, os.environ, with_private=is_all)
     chosen = found if arguments.all else [choose(found, arguments.session)]

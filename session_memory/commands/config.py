@@ -30,10 +30,6 @@ SUMMARY = "show the settings in force and where each comes from, or set one"
 _TEXT_KINDS = (Kind.ASSISTANT, Kind.DATABASE, Kind.MODEL, Kind.TEXT, Kind.URL, Kind.VARIABLE)
 
 
-class UnknownKeyError(WrongCallError):
-    """A key that the settings do not have, or a value that it may not have."""
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("key", metavar="KEY", nargs="?", default="", help="such as scope, store.watch_path")
     parser.add_argument("value", metavar="VALUE", nargs="?", help="the new value, as in the file")
@@ -140,7 +136,7 @@ def _show_one(name: str, values: dict[str, tuple[Any, str]], rules: list[dict[st
 
 
 def _checked(name: str, text: str) -> tuple[tuple[str, ...], Any]:
-    """Return the key's path and the value that `text` means. Raises UnknownKeyError."""
+    """Return the key's path and the value that `text` means. Raises WrongCallError."""
     section, _, rest = name.partition(".")
     pattern, _, rule_key = rest.rpartition(".")
     if section in SECTIONS:
@@ -152,23 +148,23 @@ def _checked(name: str, text: str) -> tuple[tuple[str, ...], Any]:
             example = "projects.~/private.ignore true" if section == PROJECTS else "sessions.email.quote false"
             hint = f"for example: session-memory config {example}"
             words = "a rule is ignore, quote or isolate_memories (true or false) or share (off, mine or team)"
-            raise UnknownKeyError(f"{name} {text}: {words}", hint)
+            raise WrongCallError(f"{name} {text}: {words}", hint)
         return (section, pattern, rule_key), value
     key = _key(name)
     value = text if key.kind in _TEXT_KINDS else as_meant(key, edit.parsed(text))
     problem = problem_with(key, value)
     if problem:
-        raise UnknownKeyError(problem)
+        raise WrongCallError(problem)
     return tuple(key.name.split(".")), value
 
 
 def _key(name: str) -> Key:
-    """Return the key called `name`, with its sections, or without them if unambiguous. Raises UnknownKeyError."""
+    """Return the key called `name`, with its sections, or without them if unambiguous. Raises WrongCallError."""
     found = [key for key in KEYS if key.name == name] or [key for key in KEYS if key.last_name == name]
     if len(found) == 1:
         return found[0]
     if found:
-        raise UnknownKeyError(f"{name} could be any of {', '.join(key.name for key in found)}")
+        raise WrongCallError(f"{name} could be any of {', '.join(key.name for key in found)}")
     meant = closest(name, [key.name for key in KEYS]) or closest(name, [key.last_name for key in KEYS])
     hint = f"did you mean {meant}?" if meant else "session-memory config shows all keys"
-    raise UnknownKeyError(f"there is no key {name!r}", hint)
+    raise WrongCallError(f"there is no key {name!r}", hint)

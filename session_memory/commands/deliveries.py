@@ -31,8 +31,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the state of the named session, or of the last ones that had a prompt. Raises SessionMemoryError,
-    OSError."""
     terminal = Terminal(os.environ, is_json=arguments.json)
     found = find_sessions(arguments.home, False, os.environ)
     if arguments.session:

@@ -24,10 +24,6 @@ COMMAND_CHARACTERS = 120
 TITLE_CHARACTERS = 60
 
 
-class NoErrorTextError(WrongCallError):
-    """There is no text to look for."""
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "text", metavar="TEXT", help="the error, or some of it; of several lines any may fit; - reads it from stdin"
@@ -39,7 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the occurrences; return 1 if there are none. Raises SessionMemoryError."""
     text = sys.stdin.read() if arguments.text == "-" else arguments.text
     if not text.strip():
-        raise NoErrorTextError("there is nothing to look for", 'name the error: session-memory errors "ECONNREFUSED"')
+        raise WrongCallError("there is nothing to look for", 'name the error: session-memory errors "ECONNREFUSED"')
     return with_store(arguments, lambda opened: _find(opened, text, filter_of(arguments, opened.location)))
 
 

@@ -23,10 +23,6 @@ HTML = "html"
 SUMMARY = "write conversations to a file, as Markdown, JSON or HTML"
 
 
-class ExportError(SessionMemoryError):
-    """Nothing was named that could be exported, or it could not be written whole."""
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     named = "its name, title or id, or how one of them begins"
     parser.add_argument("session", metavar="SESSION", nargs="?", default="", help=named)
@@ -62,7 +58,7 @@ def _export(opened: OpenStore, arguments: argparse.Namespace) -> int:
         ids = [id for one in sessions for id in opened.store.conversation_ids(wanted._replace(session=one))]
     if not ids and not arguments.all:
         check_names(opened, wanted)
-        raise ExportError("no conversation matches", "session-memory conversations lists them")
+        raise SessionMemoryError("no conversation matches", "session-memory conversations lists them")
     counts = {"conversation": 0}
 
     def conversations() -> Iterator[Conversation]:
@@ -107,8 +103,8 @@ def _sessions_called(opened: OpenStore, name: str) -> list[str]:
 
 
 def _print(pieces: Iterator[str]) -> None:
-    """Print in UTF-8, whatever the terminal's encoding. Raises ExportError if the store turns out to be damaged: it is
-    rebuilt, but the printed part cannot be undone."""
+    """Print in UTF-8, whatever the terminal's encoding. Raises SessionMemoryError if the store turns out to be damaged:
+    it is rebuilt, but the printed part cannot be undone."""
     sys.stdout.flush()
     has_begun = False
     try:
@@ -117,7 +113,7 @@ def _print(pieces: Iterator[str]) -> None:
     except CorruptDatabaseError as error:
         if not has_begun:
             raise
-        raise ExportError(
+        raise SessionMemoryError(
             f"this is not all: {error}", "session-memory ingest mends the store; then run it again"
         ) from error
     sys.stdout.buffer.flush()

@@ -22,10 +22,6 @@ SUFFIX = ".jsonl"
 NAME_CHARACTERS = 40
 
 
-class NothingToFilterError(SessionMemoryError):
-    """No transcript was found in the given place."""
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("path", metavar="PATH", nargs="*", help="a transcript, or a directory of them")
     parser.add_argument("--all", action="store_true", help="all transcripts that go into the store")
@@ -34,7 +30,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print sizes before and after, or the text. Raises SessionMemoryError, OSError."""
     terminal = Terminal(os.environ, is_json=arguments.json)
     location = find_location(arguments.home, os.environ)
     settings = settings_of(location)
@@ -42,7 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise WrongCallError("no transcript was named", "name one, or a directory of them, or use --all")
     paths = [*transcripts_below(arguments.path), *(_all(location) if arguments.all else ())]
     if not paths:
-        raise NothingToFilterError("there is no transcript to look at", f"a transcript's name ends with {SUFFIX}")
+        raise SessionMemoryError("there is no transcript to look at", f"a transcript's name ends with {SUFFIX}")
     if arguments.show:
         _show(paths, settings, location.rules(), terminal)
     else:

@@ -37,10 +37,6 @@ SHOWN = 10
 TITLE_CHARACTERS = 60
 
 
-class ForgetError(SessionMemoryError):
-    """Nothing was named that could be forgotten, or nobody agreed to it."""
-
-
 class Chosen(NamedTuple):
     """The selection to forget: `until` is the time up to which, by group and session; `archives` and `transcripts` are
     paths; nothing is kept of those in `whole`. `rewritten` are archives of sessions that went on, as (path, session id,
@@ -90,11 +86,11 @@ def _forget(opened: OpenStore, arguments: argparse.Namespace) -> int:
     chosen = _chosen(opened, arguments.session, project, arguments.before, now)
     if not chosen.conversations and not project:
         check_names(opened, Filter(opened.location.homes, session=arguments.session))
-        raise ForgetError("nothing matches", "session-memory conversations lists them")
+        raise SessionMemoryError("nothing matches", "session-memory conversations lists them")
     if not arguments.yes:
         _preview(opened, chosen)
         if not (opened.terminal.can_ask() and opened.terminal.ask("Delete it?")):
-            raise ForgetError("nothing was forgotten", "--yes forgets it without asking")
+            raise SessionMemoryError("nothing was forgotten", "--yes forgets it without asking")
     groups = opened.location.homes or tuple(groups_of(opened.location))
     tombstones = [forgotten.session_tombstone(*who, until) for who, until in chosen.until.items()]
     if project and arguments.before is None and not arguments.session:
@@ -205,7 +201,7 @@ def _named(
     session: str,
 ) -> str:  # fmt: skip
     """Return the id of the one session that an id, its beginning, a title or a name means; '' if there is none. Raises
-    ForgetError if several go by it."""
+    SessionMemoryError if several go by it."""
     by_id: dict[str, Conversation] = {}
     by_name: dict[str, Conversation] = {}
     for one in every:
@@ -220,7 +216,7 @@ def _named(
     if len(found) > 1:
         shown = [f"  {_line(one)}" for one in _shown(opened, found.values())[-SHOWN:]]
         hint = "\n".join(["give the whole id of one:", *shown])
-        raise ForgetError(f"{counted(len(found), 'session')} go by {session!r}", hint)
+        raise SessionMemoryError(f"{counted(len(found), 'session')} go by {session!r}", hint)
     return next(iter(found), "")
 
 
@@ -234,7 +230,6 @@ def _shown(opened: OpenStore, conversations: Iterable[Conversation]) -> list[Con
 
 
 def _visible(opened: OpenStore, chosen: Chosen) -> Chosen:
-    """Return the selection as the caller may see it."""
     shown = _shown(opened, chosen.conversations)
     if len(shown) == len(chosen.conversations):
         return chosen

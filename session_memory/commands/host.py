@@ -33,10 +33,6 @@ CREDENTIALS = (
 )  # fmt: skip
 
 
-class NoHostError(SessionMemoryError):
-    """The directory holds no host."""
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", description="without one: status")
     parser.set_defaults(action="status", at=".", json=False)
@@ -70,7 +66,7 @@ def run(arguments: argparse.Namespace) -> int:
     terminal = Terminal(os.environ, is_json=getattr(arguments, "json", False))
     layout = Layout(os.path.expanduser(arguments.at))
     if arguments.action != "init" and not os.path.isfile(layout.database):
-        raise NoHostError(f"{layout.root}: no host is there", f"session-memory host init {layout.root}")
+        raise SessionMemoryError(f"{layout.root}: no host is there", f"session-memory host init {layout.root}")
     import apsw
 
     if arguments.action in ("init", "run"):

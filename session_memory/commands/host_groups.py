@@ -27,10 +27,6 @@ MOST_SHOWN = 20
 PROMPT_CHARACTERS = 60
 
 
-class NothingToChangeError(WrongCallError):
-    """The command names no change to the group."""
-
-
 def add_group_arguments(action: Callable[..., argparse.ArgumentParser]) -> None:
     """The arguments of the actions here but `init`; `action` makes the parser of one."""
     found = action("add", "add a group")
@@ -83,7 +79,7 @@ def add(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> No
 
 def change(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> None:
     if arguments.name is None and arguments.trigger is None and arguments.chat is None:
-        raise NothingToChangeError("nothing to change is given", "--chat, --name or --trigger")
+        raise WrongCallError("nothing to change is given", "--chat, --name or --trigger")
     ledger = Ledger(layout.database)
     ledger.update(arguments.group, name=arguments.name, trigger=arguments.trigger, jid=arguments.chat)
     group = ledger.group(arguments.group)

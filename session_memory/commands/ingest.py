@@ -36,10 +36,6 @@ SHOWN_FOREIGN = 3
 MOST_LEVELS = 12  # below a named directory, searched for transcripts
 
 
-class IngestError(SessionMemoryError):
-    """The requested files cannot be ingested."""
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--file", metavar="FILE", help="only this transcript")
     parser.add_argument("--dir", metavar="DIR", help="the transcripts below this directory, such as a backup's")
@@ -69,7 +65,7 @@ def _ingest(opened: OpenStore, arguments: argparse.Namespace) -> int:
     from .opened_store import note
 
     if opened.store.is_newer:
-        raise IngestError(f"{opened.terminal.short(opened.location.database)}: {NEWER}")
+        raise SessionMemoryError(f"{opened.terminal.short(opened.location.database)}: {NEWER}")
     if opened.store.obstacle:
         raise opened.store.obstacle
     for fault in opened.location.home.settings().faults:
@@ -147,17 +143,13 @@ def _show(opened: OpenStore, report: IngestReport, roots: list[str], ready: int,
         )
 
 
-class NoTranscriptError(SessionMemoryError):
-    """A path at which there is no transcript to be read."""
-
-
 def directories_at(path: str, location: StoreLocation) -> list[SourceDirectory]:
     """Return the directories of transcripts in `path` at any depth: a runtime's own, or a backup of several. Keys are
     relative to each, so that a backup and its original are the same files; in a watched directory they are the usual
-    keys. Raises NoTranscriptError."""
+    keys. Raises SessionMemoryError."""
     absolute = os.path.abspath(path)
     if not os.path.isdir(absolute):
-        raise NoTranscriptError(f"{path}: there is no such directory")
+        raise SessionMemoryError(f"{path}: there is no such directory")
     group = _group(absolute, location)
     for watched in location.watched:
         root, deepest = watched.root, watched.deepest
@@ -230,7 +222,7 @@ def file_at(path: str, location: StoreLocation) -> SourceFile:
     """Return a transcript. Its key is relative to the watched directory that it is in, else to the parent of its
     project's.
 
-    Raises NoTranscriptError.
+    Raises SessionMemoryError.
     """
     absolute = os.path.abspath(path)
     root = next(
@@ -240,7 +232,7 @@ def file_at(path: str, location: StoreLocation) -> SourceFile:
     directory = SourceDirectory(root or parent, _group(absolute, location), is_backup=True, place_of=_place_of)
     found = directory.file_at(absolute)
     if found is None or not os.path.isfile(absolute):
-        raise NoTranscriptError(f"{path}: there is no such file", "what the store holds of a file that is gone stays")
+        raise SessionMemoryError(f"{path}: there is no such file", "what the store holds of a file that is gone stays")
     return found
 
 
@@ -258,5 +250,5 @@ def _group(path: str, location: StoreLocation) -> str:
     homes = {watched.home for watched in location.watched}
     if len(homes) > 1:
         hint = "name the group's directory: --home PATH"
-        raise NoTranscriptError(f"{path}: it does not say which group it belongs to", hint)
+        raise SessionMemoryError(f"{path}: it does not say which group it belongs to", hint)
     return next(iter(homes), "")

@@ -20,10 +20,6 @@ if TYPE_CHECKING:
 SUMMARY = "serve the tools for sessions to an MCP client, on stdin and stdout"
 
 
-class WrongPlaceError(SessionMemoryError):
-    """The host, group or directory does not exist."""
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     location = parser.add_mutually_exclusive_group()
     location.add_argument("--home", metavar="PATH", help=HOME)
@@ -57,7 +53,7 @@ def _served(arguments: argparse.Namespace) -> Served:
         from ..tools.request_files import RequestFiles
 
         if not os.path.isdir(f"{arguments.ipc}/tasks"):
-            raise WrongPlaceError(f"{arguments.ipc}: no tasks/ in there", "name the group's directory in data/ipc")
+            raise SessionMemoryError(f"{arguments.ipc}: no tasks/ in there", "name the group's directory in data/ipc")
         return RequestFiles(arguments.ipc).served()
     if arguments.host:
         backend = _group_backend(arguments.host, arguments.group)
@@ -76,8 +72,8 @@ def _group_backend(directory: str, group: str) -> Backend:
 
     layout = Layout(directory)
     if not os.path.isfile(layout.database):
-        raise WrongPlaceError(f"{directory}: no host", "name the directory with store/messages.db in it")
+        raise SessionMemoryError(f"{directory}: no host", "name the directory with store/messages.db in it")
     if not os.path.isdir(layout.group(group).root):
-        raise WrongPlaceError(f"{directory}: no group {group}", "its directory would be in groups/")
+        raise SessionMemoryError(f"{directory}: no group {group}", "its directory would be in groups/")
     administration = HostAdministration(layout, group)
     return GroupBackend(layout, group, open_sessions(layout), administration=administration)

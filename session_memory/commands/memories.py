@@ -159,7 +159,6 @@ def line_of(memory: IndexedMemory) -> str:
 
 
 def as_json(memory: IndexedMemory) -> dict[str, Any]:
-    """Return a memory for programs; `origins` are objects."""
     origins: list[dict[str, Any]] = [dict(zip(_ORIGIN, origin)) for origin in memory.origins]
     return {**fields(memory), "origins": [{**origin, "at": iso(origin["at"])} for origin in origins]}
 

@@ -134,12 +134,8 @@ def _shown(terminal: Terminal, location: StoreLocation, store: SqliteStore) -> A
     return shown(terminal, store, location.watched)
 
 
-class UnknownNameError(SessionMemoryError):
-    """The project or session does not exist."""
-
-
 def check_names(opened: OpenStore, wanted: Filter) -> None:
-    """Raise UnknownNameError if the project or session of a filter does not exist, and suggest similar ones. Call it
+    """Raise SessionMemoryError if the project or session of a filter does not exist, and suggest similar ones. Call it
     when nothing fits."""
     store = opened.store
     if wanted.session and not store.conversations(Filter(wanted.homes, session=wanted.session, limit=1)):
@@ -150,13 +146,13 @@ def check_names(opened: OpenStore, wanted: Filter) -> None:
             for name in (one.title, one.session_id)
         }
         hint = _hint(wanted.session, by_name, "session-memory conversations lists them")
-        raise UnknownNameError(f"no session goes by {wanted.session!r}", hint)
+        raise SessionMemoryError(f"no session goes by {wanted.session!r}", hint)
     if wanted.project and not store.conversations(Filter(wanted.homes, project=wanted.project, limit=1)):
         talks = store.conversations(Filter(wanted.homes, limit=NO_LIMIT))
         directories = [opened.terminal.short(one.cwd) for one in talks[::-1] if one.cwd]
         by_name = {os.path.basename(path): path for path in directories}
         hint = _hint(os.path.basename(wanted.project.rstrip("/")), by_name, "nothing was said in any project yet")
-        raise UnknownNameError(f"no project has {wanted.project!r} in its directory", hint)
+        raise SessionMemoryError(f"no project has {wanted.project!r} in its directory", hint)
 
 
 def _hint(name: str, by_name: dict[str, str], otherwise: str) -> str:

@@ -49,7 +49,6 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _export(arguments: argparse.Namespace) -> int:
-    """Export a session as `export SESSION --full --format html` does."""
     if not arguments.export:
         raise WrongCallError("--out goes with --export", "name the session: --export SESSION")
     parser = argparse.ArgumentParser()

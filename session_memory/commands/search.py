@@ -27,10 +27,6 @@ TITLE_CHARACTERS = 80
 _QUERY = 'words, "a phrase" in quotes, -word to exclude: best as one quoted argument'
 
 
-class NoQueryError(WrongCallError):
-    """There is no word to search for."""
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("query", metavar="QUERY", nargs="+", help=_QUERY)
     parser.add_argument("--role", choices=(*ENTRY_ROLES, TOOL_ROLE), default="", help="only entries of these roles")
@@ -42,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Search; 1 if nothing was found. Raises SessionMemoryError."""
     if not " ".join(arguments.query).strip():
-        raise NoQueryError("there is nothing to look for", 'name some words: session-memory search "cherry blossom"')
+        raise WrongCallError("there is nothing to look for", 'name some words: session-memory search "cherry blossom"')
     return with_store(arguments, lambda opened: _search(opened, arguments))
 
 

@@ -51,7 +51,6 @@ def known_sessions(
 
 
 def is_own(one: FoundSession, environ: Mapping[str, str]) -> bool:
-    """Check if a session is the calling agent's own."""
     return one.id == environ.get(one.runtime.OWN_ID_VARIABLE)
 
 

@@ -24,10 +24,6 @@ ARGUMENT_CHARACTERS = 120
 _ROLES = {"user": "User", "assistant": "Assistant"}
 
 
-class NotInStoreError(SessionMemoryError):
-    """A conversation or a message that the store does not hold."""
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("conversation", metavar="CONVERSATION", type=positive, help="its number: see conversations")
     parser.add_argument("--around", metavar="MESSAGE", type=positive, help="only the messages around this one")
@@ -42,7 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(opened: OpenStore, arguments: argparse.Namespace) -> int:
     conversation = opened.store.conversation(arguments.conversation, opened.location.homes)
     if conversation is None:
-        raise NotInStoreError(
+        raise SessionMemoryError(
             f"there is no conversation {arguments.conversation}", "session-memory conversations lists those there are"
         )
     entries = list(opened.store.entries(conversation.id))
@@ -61,14 +57,14 @@ def run(opened: OpenStore, arguments: argparse.Namespace) -> int:
 
 
 def _part(entries: list[StoredEntry], around: int | None, lines: int | None) -> tuple[list[StoredEntry], int, int]:
-    """Return the entries to show, and how many come before and after them. Raises NotInStoreError."""
+    """Return the entries to show, and how many come before and after them. Raises SessionMemoryError."""
     if around is None:
         before = max(0, len(entries) - lines) if lines else 0
         return entries[before:], before, 0
     lines = lines or AROUND
     at = next((index for index, one in enumerate(entries) if one.number == around), None)
     if at is None:
-        raise NotInStoreError(
+        raise SessionMemoryError(
             f"there is no message {around} in this conversation", "search shows the numbers of messages"
         )
     first, last = max(0, at - lines), min(len(entries), at + lines + 1)

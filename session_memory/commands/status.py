@@ -172,7 +172,6 @@ def _show_upkeep(runs: UpkeepRuns, terminal: Terminal, *, is_host: bool) -> None
 
 
 def _done(run: UpkeepRun) -> str:
-    """Describe the work of a run and its duration."""
     if not run.ended:
         return run.problem or "still at work"
     did = [

@@ -46,10 +46,6 @@ SHOWN = 20  # sessions of a preview
 _ONLY_PEOPLE = ("init", "join", "leave", "remove")
 
 
-class TeamCommandError(SessionMemoryError):
-    """The requested action is not possible."""
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", metavar="ACTION", description="without one: status")
     parser.set_defaults(action="status", home=None, json=False)
@@ -97,7 +93,7 @@ def _join(arguments: argparse.Namespace, terminal: Terminal) -> int:
     machine = machine or _own_name()
     if before.url and (before.url, before.machine) != (address.url, machine):
         problem = f"this machine has joined {before.url} as {before.machine}"
-        raise TeamCommandError(problem, "session-memory team leave, with --purge to delete what it has shared there")
+        raise SessionMemoryError(problem, "session-memory team leave, with --purge to delete what it has shared there")
     with closing(TeamPush(arguments.url, machine)) as team:
         if person and person != team.member:
             hint = f"--as {team.member}@{machine}, or a URL with another user"
@@ -223,13 +219,15 @@ def _project(arguments: argparse.Namespace, terminal: Terminal) -> int:
     names = dict(team_of(location.home).projects)
     if arguments.name is not None:
         if root in (os.path.realpath(user_dir or "/"), "/"):
-            raise TeamCommandError(f"{root} is not a project: all your work is below it", "go into a directory of one")
+            raise SessionMemoryError(
+                f"{root} is not a project: all your work is below it", "go into a directory of one"
+            )
         names = {path: name for path, name in {**names, root: arguments.name}.items() if name}
         edit.set_key(location.home.config_file, ("team", "projects"), names)
     project, found = project_of(here, names, user_dir)
     if not project and arguments.name is None:
         problem = f"{root} is in no repository with a remote, and has no name, so that nothing of it is shared"
-        raise TeamCommandError(problem, "session-memory team project NAME gives it one")
+        raise SessionMemoryError(problem, "session-memory team project NAME gives it one")
     is_called = f"is the project {brief(project, NAME_CHARACTERS)}" if project else "has no name any more"
     terminal.line(f"{terminal.short(found or root)} {is_called}.")
     terminal.result({"project": project, "root": found or root})

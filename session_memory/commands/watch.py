@@ -38,10 +38,6 @@ KINDS = ("systemd", "launchd")
 REDACTION_SECONDS = 2.0  # a stop waits for no more
 
 
-class WatchError(SessionMemoryError):
-    """It cannot watch here."""
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--once", action="store_true", help="do the pending work once and exit: for cron")
     parser.add_argument("--print-service", choices=KINDS, help="print a file that has the system run it, and end")
@@ -88,7 +84,11 @@ def _watch(location: StoreLocation, find: Callable[[], StoreLocation], terminal:
             log.say(terminal.short(quarantine_notice(store.quarantined)))
         if store.obstacle:
             store.close()
-            raise WatchError(f"{terminal.short(location.database)}: {NEWER}") if store.is_newer else store.obstacle
+            raise (
+                SessionMemoryError(f"{terminal.short(location.database)}: {NEWER}")
+                if store.is_newer
+                else store.obstacle
+            )
         return store
 
     def redact(store: SqliteStore) -> None:

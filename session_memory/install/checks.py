@@ -184,7 +184,6 @@ def _check_plugins(target: Target, hooks: list[Hook]) -> list[Finding]:
 
 
 def _check_command(command: str, target: Target) -> list[Finding]:
-    """Check that the interpreter and scripts of a hook's command exist."""
     python = interpreter_of(command)
     version = version_of(python) if python else ""
     if not version:

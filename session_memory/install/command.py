@@ -35,10 +35,6 @@ _ABOUT = "Has each of your agents know what the others did: installs into the ru
 _EPILOG = "`install.py new HOME` makes a new agent's home from a template: see `install.py new --help`."
 
 
-class NotConfirmedError(SessionMemoryError):
-    """A deletion was not confirmed."""
-
-
 def add_install_arguments(parser: argparse.ArgumentParser) -> None:
     _add_home(parser, "install into (an agent home, or the directory of a runtime's settings)", "install into")
     _add_install_options(parser)
@@ -185,15 +181,15 @@ def _ask_for_rules(plans: list[HomePlan], terminal: Terminal) -> bool:
 
 
 def _ask_for_purge(purged: list[str], terminal: Terminal) -> None:
-    """Ask to confirm the deletion of these paths. Raises NotConfirmedError."""
+    """Ask to confirm the deletion of these paths. Raises SessionMemoryError."""
     shown = [terminal.short(path) for path in purged]
     if not terminal.can_ask():
         hint = "nothing was changed; --yes does it, --dry-run shows it"
-        raise NotConfirmedError(f"--purge deletes {enumerated(shown)}, for good", hint)
+        raise SessionMemoryError(f"--purge deletes {enumerated(shown)}, for good", hint)
     for path in shown:
         terminal.item("purge", path)
     if not terminal.ask("Delete this for good, and uninstall?"):
-        raise NotConfirmedError("nothing was changed")
+        raise SessionMemoryError("nothing was changed")
 
 
 def _environ() -> dict[str, str]:

@@ -41,10 +41,6 @@ _LOCK_NAME = "install.lock"
 _REMOVED = ("app", "app-*", "app.new", "env", "env-*", "env.new", "bin", "sample-home", ".*.tmp", _LOCK_NAME)
 
 
-class IncompleteSourceError(SessionMemoryError):
-    """The files to install are not all there, or cannot be compiled."""
-
-
 @dataclass(frozen=True)
 class InstalledProgram:
     """The program as it stands after an install, and what of it is new."""
@@ -55,10 +51,10 @@ class InstalledProgram:
 
 
 def check_source(source: Path) -> None:
-    """Raises IncompleteSourceError unless `source` is a whole copy of the repository."""
+    """Raises SessionMemoryError unless `source` is a whole copy of the repository."""
     for part in _NEEDED:
         if not _lies_at(source, part).exists():
-            raise IncompleteSourceError(
+            raise SessionMemoryError(
                 f"{source}: {part} is not there", "run install.py from a whole copy of the repository"
             )
 
@@ -108,7 +104,7 @@ def _is_at(descriptor: int, path: Path) -> bool:
 def ensure_program(
     paths: ProgramPaths, source: Path, terminal: Terminal, extras: Collection[str] = ()
 ) -> InstalledProgram:
-    """Installs the program, or brings it up to date, with `extras`. Raises IncompleteSourceError, OSError."""
+    """Installs the program, or brings it up to date, with `extras`. Raises SessionMemoryError, OSError."""
     environment = ensure_environment(paths, source / LOCK_FILE, terminal, (*GROUPS, *extras))
     is_app_changed = ensure_app(paths, source, environment)
     content = launcher_text(environment.python, paths.app).encode()
@@ -144,7 +140,7 @@ def ensure_app(paths: ProgramPaths, source: Path, environment: Environment) -> b
         stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False,
     )  # fmt: skip
     if done.returncode:
-        raise IncompleteSourceError(f"{source}: it cannot be compiled: {(done.stdout + done.stderr).strip()}")
+        raise SessionMemoryError(f"{source}: it cannot be compiled: {(done.stdout + done.stderr).strip()}")
     _run_bundle(built, environment.python, "bundle.write_bundle(sys.argv[1])")
     (built / _STAMP_FILE).write_text(stamp)
     replace_directory(built, paths.app)

@@ -52,10 +52,6 @@ _HOME_MARK = "@HOME@"  # stands in the sample's transcripts for the path of its 
 _TIMESTAMP = re.compile(r'(?<="timestamp":")[^"]+')
 
 
-class NotEmptyError(SessionMemoryError):
-    """A directory that holds something else."""
-
-
 @dataclass
 class NewHome:
     """The home that was made or renewed, or would be; `environment` is None in a dry run."""
@@ -139,16 +135,16 @@ def fill_sample_home(home: Path, source: Path) -> None:
 
 
 def _check_root(root: str, template: str, ledger: InstallLedger) -> None:
-    """Raises NotEmptyError unless the home may be made at `root`."""
+    """Raises SessionMemoryError unless the home may be made at `root`."""
     record = ledger.homes.get(root)
     if record is not None and record.template == template:
         return
     if record is not None and record.template:
         hint = f"--force makes it one of {template}; sessions are kept"
-        raise NotEmptyError(f"{root}: it was made from the template {record.template}", hint)
+        raise SessionMemoryError(f"{root}: it was made from the template {record.template}", hint)
     if os.path.lexists(root) and (not os.path.isdir(root) or os.listdir(root)):
         hint = "--force puts the agent beside what is there; a file in its place is kept as .bak"
-        raise NotEmptyError(f"{root}: there is something else in it", hint)
+        raise SessionMemoryError(f"{root}: there is something else in it", hint)
 
 
 def _make(plan: HomePlan, template: str, ledger: InstallLedger) -> None:

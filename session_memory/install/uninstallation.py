@@ -36,10 +36,6 @@ from .kept_files import delete, sort_out
 from .ledger import HomeRecord, InstallLedger, read_ledger
 
 
-class NotInstalledError(SessionMemoryError):
-    """A home that nothing was installed into."""
-
-
 @dataclass
 class Uninstalled:
     """The result of an uninstall, or of a dry run. `restored` says by home if its settings have their old bytes again.
@@ -145,7 +141,7 @@ def _uses_shared_skills(record: HomeRecord) -> bool:
 
 def _record_of(path: str, ledger: InstallLedger, environ: Mapping[str, str]) -> tuple[str, HomeRecord]:
     """The home that `path` is, and what is known of it: by its path, by what was installed into a home that is no more
-    where it was, or by what is in it. Raises NotInstalledError, NoHomeError."""
+    where it was, or by what is in it. Raises SessionMemoryError."""
     root = os.path.abspath(os.path.expanduser(path))
     if root in ledger.homes:
         return root, ledger.homes[root]
@@ -158,7 +154,7 @@ def _record_of(path: str, ledger: InstallLedger, environ: Mapping[str, str]) -> 
         return _record_of(target.root, ledger, environ)
     found = _record_by_content(target, ours(ledger))
     if found is None:
-        raise NotInstalledError(f"{path}: nothing was installed there", f"the ledger is {ledger.path}")
+        raise SessionMemoryError(f"{path}: nothing was installed there", f"the ledger is {ledger.path}")
     ledger.homes[root] = found
     return root, found
 

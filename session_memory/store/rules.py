@@ -45,7 +45,6 @@ class ReadRules:
         return family.gate(path, describe(runtime, path, privacy))
 
     def rule_for_directory(self, file: RuleSubject, directory: str) -> Rule:
-        """Return the rule for the part of a session in a directory."""
         return self._privacy(file.home).of_directory(directory, file.cwd)
 
     def has_projects(self, file: RuleSubject) -> bool:

@@ -53,7 +53,6 @@ class LastUpdate(NamedTuple):
 
     @property
     def gist(self) -> str:
-        """The first lines of the text."""
         return _gist(self.text)
 
 
@@ -81,7 +80,6 @@ class ActiveSession(NamedTuple):
 
     @property
     def waiting_gist(self) -> str:
-        """The first lines of the waiting update."""
         return _gist(self.waiting)
 
 

@@ -88,7 +88,6 @@ def opened(request: PageRequest) -> AbstractContextManager[TeamStore]:
 
 
 def problem_with(error: TeamError) -> str:
-    """Return the message to show in place of the team's data."""
     return for_people(f"The team cannot be asked now: {error}.")
 
 

@@ -203,7 +203,6 @@ class Live:
         yield progress
 
     def _roots(self) -> list[str]:
-        """Return the directories with transcripts, updates and memories."""
         location = self._pool.location
         homes = [location.home, *(location.home_for(one.home) for one in location.watched if one.home)]
         own = [*(f"{home.state_dir}/cursors" for home in homes), location.home.memories_dir]

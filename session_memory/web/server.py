@@ -27,16 +27,12 @@ SWITCH_SECONDS = 0.0005  # a request may wait for a thread that counts a year: b
 THREADS = 4  # for requests: each has a connection to the store, with a cache
 
 
-class PortError(SessionMemoryError):
-    """Another program has the port."""
-
-
 def serve(
     find_location: Callable[[], StoreLocation], environ: Mapping[str, str], alarms: Callable[[], list[Alarm]],
     watched: Callable[[], list[str]], say: Callable[[str], None], *, port: int = 0, with_browser: bool = True,
 ) -> None:  # fmt: skip
     """Serve the page until SIGINT or SIGTERM. `port` 0 means any free port. `say` receives lines for the terminal,
-    `alarms` returns the problems of the installation, `watched` the files that may cause one. Raises PortError,
+    `alarms` returns the problems of the installation, `watched` the files that may cause one. Raises
     SessionMemoryError."""
     with _listening(port) as listener:
         access = Access(listener.getsockname()[1])
@@ -97,7 +93,7 @@ class _Server(uvicorn.Server):
 
 
 def _listening(port: int) -> socket.socket:
-    """Return a socket on the loopback interface. Raises PortError."""
+    """Return a socket on the loopback interface. Raises SessionMemoryError."""
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     if os.name == "posix":  # elsewhere it would let two programs have one port
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -107,7 +103,7 @@ def _listening(port: int) -> socket.socket:
     except OSError as error:
         listener.close()
         hint = "leave out --port, and a free one is taken"
-        raise PortError(f"port {port} cannot be had: {error.strerror or error}", hint) from error
+        raise SessionMemoryError(f"port {port} cannot be had: {error.strerror or error}", hint) from error
     return listener
 
 

@@ -77,7 +77,6 @@ class TeamStore:
         return self.schema.is_newer
 
     def answers(self) -> bool:
-        """Check if the server answers within ALIVE_SECONDS."""
         with suppress(TeamError), explained(self.url, self.connection, ALIVE_SECONDS):
             self.connection.execute("SELECT 1")
             return True

@@ -196,7 +196,6 @@ class PreparedSession(NamedTuple):
 
     @property
     def item_count(self) -> int:
-        """Return the number of new items."""
         return len(self.rows)
 
 

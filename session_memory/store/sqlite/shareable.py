@@ -37,7 +37,6 @@ class StoredFile(NamedTuple):
         return 0 if self.is_excluded else self.count_without(self.hidden)
 
     def count_without(self, numbers: Collection[int]) -> int:
-        """Return the number of items except those with these numbers."""
         return sum([last - first + 1 for first, last in self.ranges]) - len(numbers)
 
 

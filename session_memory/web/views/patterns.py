@@ -23,7 +23,6 @@ values = partial(filters, default=DEFAULT_PERIOD)  # counting is too slow for a 
 
 
 def counted(request: PageRequest) -> dict[str, Any]:
-    """Return the habits of the chosen period and project."""
     _, since = period(request, DEFAULT_PERIOD)
     wanted = Filter(request.location.homes, directories=places(request).directories, since=since, limit=EVERYTHING)
     found = find_habits(request.while_wanted(conversation_steps(request.store, wanted)))
