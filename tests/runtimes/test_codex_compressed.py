@@ -18,6 +18,7 @@ from records import codex_exchange, codex_line, new_id, write
 from store_scene import StoreUser
 
 from bench.scratch import remove_tree
+from session_memory.system import zstd
 
 WORK = "/srv/work"
 
@@ -125,26 +126,29 @@ def test_a_damaged_one_costs_itself_and_is_told(person: CodexUser) -> None:
 
 @pytest.fixture(scope="module")
 def bomb() -> bytes:
-    """94 KB that become 2.9 GB (issue 28, D5b)."""
+    """13 KB that become 400 MB (issue 28, D5b)."""
     packed = io.BytesIO()
     zeros = bytes(16 * 1024 * 1024)
     with zstandard.ZstdCompressor().stream_writer(packed, closefd=False) as writer:
-        for _ in range(2_900_000_000 // len(zeros)):
+        for _ in range(400_000_000 // len(zeros)):
             writer.write(zeros)
-    assert len(packed.getvalue()) < 100_000
+    assert len(packed.getvalue()) < 20_000
     return packed.getvalue()
 
 
-def test_a_bomb_costs_itself_and_is_told(person: CodexUser, bomb: bytes, tmp_path: Path) -> None:
+def test_a_bomb_costs_itself_and_is_told(
+    person: CodexUser, bomb: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(zstd, "MOST_BYTES", 16 * 1024 * 1024)
     person.compressed(person.said("one", "first"))
     packed = person.compressed(person.said("lost", "gone"))
     packed.write_bytes(bomb)
     done = person.run("ingest")
     assert (done.returncode, person.stored()) == (1, ["one", "first"])
-    assert "zst: it holds more than 256 MB" in " ".join(done.stdout.split())
+    assert "zst: it holds more than 16 MB" in " ".join(done.stdout.split())
     done = person.run("ingest", "--file", shutil.copy(packed, tmp_path / packed.name))
     assert (done.returncode, person.stored()) == (1, ["one", "first"])
-    assert "it holds more than 256 MB" in " ".join(done.stdout.split())
+    assert "it holds more than 16 MB" in " ".join(done.stdout.split())
     assert len(person.copied()) == 1
     assert str(packed) in person.result("health-check", code=1)["unread"]
 
