@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 _CHECKSUM_PRIME = (1 << 61) - 1
 _MOST_OPEN = 32  # open objects of a torn record; each may be scanned up to the tear
-_FEW_BRACES = 32
-_SHORT_BYTES = 4096
+_FEW_BRACES = 8
+_SHORT_BYTES = 16 * 1024
 # NUL: a file system may leave it after a torn write. SystemError: the C scanner takes its JSONDecodeError from
 # `json.decoder`, which is not loaded.
 _SPACE = " \t\r\n\0"
@@ -146,17 +146,21 @@ def is_glued(line: bytes, *starts: bytes) -> bool:
 def holds_object(line: bytes, starts: tuple[bytes, ...], at: int = 0) -> bool:
     """Check if an object behind `at` begins as one of `starts`, which begin with its brace or with that before it.
 
-    Most long lines have few braces, and one byte is found five times as fast as several. In a line of up to 4 KB that
-    does not pay: without that, `first-50` runs 2 % more instructions.
+    One byte is found fast: a picture of 1 MB, which has few braces, takes 18 us instead of 570. In a line of up to
+    16 KB that does not pay: real transcripts of 42 MB are filtered in 51 ms instead of 69.
     """
-    for _ in range(_FEW_BRACES if len(line) > _SHORT_BYTES else 0):
-        at = line.find(b"{", at + 1)
-        if at < 0:
-            return False
-        if line.startswith(starts, at) or line.startswith(starts, at - 1):
-            return True
+    if len(line) > _SHORT_BYTES:
+        for _ in range(_FEW_BRACES):
+            at = line.find(b"{", at + 1)
+            if at < 0:
+                return False
+            if line.startswith(starts, at) or line.startswith(starts, at - 1):
+                return True
     at = max(at, 1)
-    return any([line.find(start, at) > 0 for start in starts])
+    for start in starts:  # noqa: SIM110  `any` takes longer
+        if line.find(start, at) > 0:
+            return True
+    return False
 
 
 def _values(text: str, at: int, values: list[Any]) -> tuple[list[Any], int]:
