@@ -4,7 +4,7 @@ the commit.
 Such a repository has a branch `entire/checkpoints/v1` with a directory for each checkpoint, `<2 digits>/<10 digits>/`,
 and in it one for each session, `<number>/`, with its `metadata.json` and its transcript until then, `full.jsonl`. A
 commit names its checkpoint in the trailer `Entire-Checkpoint`. Of a session the longest transcript counts that is
-there; only those of Claude Code are read.
+there; those of Claude Code are read unless others are asked for.
 """
 
 from __future__ import annotations
@@ -33,13 +33,15 @@ class Transcript(NamedTuple):
     blob: str
     size: int
     created_at: str
+    agent: str
 
 
 class Checkpoints:
     """A collection: the sessions of a repository, and what is asked of them. Raises SetError where it has none."""
 
-    def __init__(self, repository: Path) -> None:
+    def __init__(self, repository: Path, agents: tuple[str, ...] = AGENTS) -> None:
         self._git = ["git", "-C", str(repository)]
+        self._agents = agents
         sessions = self._sessions()
         self.transcripts = self._longest(sessions)
         self.questions = self._questions(sessions)
@@ -49,12 +51,16 @@ class Checkpoints:
     def write_transcripts(self, directory: Path) -> dict[str, str]:
         """Their last states that are there."""
         directory.mkdir(parents=True)
-        for one, content in zip(self.transcripts, self._contents([one.blob for one in self.transcripts])):
+        for one, content in self.contents():
             path = directory / f"{one.session}.jsonl"
             path.write_bytes(content)
             at = datetime.fromisoformat(one.created_at[:19] + "+00:00").timestamp()
             os.utime(path, (at, at))
         return {one.session: one.session for one in self.transcripts}
+
+    def contents(self) -> Iterator[tuple[Transcript, bytes]]:
+        """The longest transcript of each session, with what it holds."""
+        return zip(self.transcripts, self._contents([one.blob for one in self.transcripts]))
 
     def _sessions(self) -> dict[str, list[Transcript]]:
         """The transcripts of each checkpoint that are there."""
@@ -69,8 +75,9 @@ class Checkpoints:
         ):
             metadata = json.loads(content)
             size = sizes.get(tree.get(path, ""))
-            if size and str(metadata.get("agent", "")).lower() in AGENTS:
-                one = Transcript(metadata["session_id"], tree[path], size, metadata["created_at"])
+            agent = str(metadata.get("agent", "")).lower()
+            if size and agent in self._agents:
+                one = Transcript(metadata["session_id"], tree[path], size, metadata["created_at"], agent)
                 sessions.setdefault(checkpoint, []).append(one)
         return sessions
 

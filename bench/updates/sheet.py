@@ -1,0 +1,104 @@
+"""The sheet that a labeller fills in: updates drawn with a seed, in one form for all programs, and what they rate.
+
+Labels are a TSV with a row for each update and each collision: repository, session, number of the prompt, program,
+part (`update`, or `! ` and its kind), and label.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from itertools import zip_longest
+from math import sqrt
+from pathlib import Path
+from random import Random
+
+from .replay import Told
+
+LABELS = Path(__file__).with_name("labels.tsv")
+GRADES = ("useful", "weak", "noise", "misleading")
+_SESSION = re.compile(r"- (?P<name>.+?) \((?P<facts>[^()]*\bmessages?)\)(?:: (?P<rest>.*))?$")
+_RUNTIME = re.compile(r"(?:, |^)(Codex|Claude Code)(?=, |$)")
+
+
+def drawn(updates: dict[str, list[Told]], count: int, seed: int) -> list[tuple[str, Told]]:
+    """Draw `count` updates of all programs together, equally many of each and of each repository while it has more, and
+    mix them."""
+    chance = Random(seed)
+    found = []
+    for program, every in sorted(updates.items()):
+        by_repository: dict[str, list[Told]] = {}
+        for one in chance.sample(every, len(every)):
+            by_repository.setdefault(one.repository, []).append(one)
+        rounds = zip_longest(*(by_repository[name] for name in sorted(by_repository)))
+        mixed = [one for turn in rounds for one in turn if one is not None]
+        found += [(program, one) for one in mixed[: count // len(updates)]]
+    chance.shuffle(found)
+    return found
+
+
+def neutral(text: str) -> list[str]:
+    """Return the lines of an update without what tells the program: header, quotes around names, order of fields."""
+    lines = []
+    for line in text.split("\n"):
+        found = _SESSION.match(line)
+        if found:
+            name, facts = found["name"], found["facts"]
+            runtime = _RUNTIME.search(facts)
+            if runtime:
+                facts = _RUNTIME.sub("", facts).removeprefix(", ")
+            is_codex = bool(runtime and runtime[1] == "Codex") or name.startswith("codex: ")
+            name = name.removeprefix("codex: ").replace('"', "")
+            rest = (found["rest"] or "").replace(" -> ", "; ")
+            lines.append(f"session {name} | {'Codex' if is_codex else 'Claude'} | {facts} | {rest}")
+        elif line.startswith("! "):
+            lines.append("collision " + _collision(line[2:]))
+        elif line.startswith("+"):
+            lines.append(line)
+    return lines
+
+
+def _collision(line: str) -> str:
+    """Return a collision with its file, session, time and order: both forms have these."""
+    told = re.sub(r" \((?:Codex|Claude Code)\)|codex: ", "", line).replace('"', "")
+    old = re.match(r"(.+?): (.+) ((?:edited|removed or moved) )(?:it|them) (just now|\S+ ago), (.*)$", told)
+    new = re.match(r"(.+?): ((?:edited|removed or moved) )(just now|\S+ ago) by (.+), (.*)$", told)
+    if old:
+        return " | ".join((old[1], old[2], old[3] + old[4], old[5]))
+    return " | ".join((new[1], new[4], new[2] + new[3], new[5])) if new else told
+
+
+def kind_of(line: str) -> str:
+    """Return the kind of a line about a collision."""
+    if line.startswith(("! branch", "! HEAD")):
+        return "head"
+    if "had not committed" in line:
+        return "taken"
+    order = re.search(r"(after|before) you (read|edited|did)?", line)
+    return f"{order[1]} you {order[2] or 'did'}" if order else "edited"
+
+
+def scores(path: Path = LABELS) -> str:
+    """Return a table of the labels: of updates by grade, and of collisions by kind, with intervals of 95 %."""
+    rows = [line.split("\t") for line in path.read_text().splitlines()[1:]]
+    lines = ["| program | updates | " + " | ".join(GRADES) + " |", "|---|---|" + "---|" * len(GRADES)]
+    for program in sorted({row[3] for row in rows}):
+        counts = Counter(row[5] for row in rows if row[3] == program and row[4] == "update")
+        shares = " | ".join(share(counts[grade], counts.total()) for grade in GRADES)
+        lines.append(f"| {program} | {counts.total()} | {shares} |")
+    lines += ["", "| program | collision | lines | true |", "|---|---|---|---|"]
+    kinds = Counter((row[3], row[4]) for row in rows if row[4] != "update")
+    for (program, kind), count in sorted(kinds.items()):
+        true = sum(row[3:6] == [program, kind, "true"] for row in rows)
+        lines.append(f"| {program} | {kind} | {count} | {share(true, count)} |")
+    return "\n".join(lines)
+
+
+def share(part: int, whole: int) -> str:
+    """Return a share with Wilson's interval of 95 %: `75 % (66-82)`."""
+    if not whole:
+        return "-"
+    z, p = 1.96, part / whole
+    middle = (p + z * z / (2 * whole)) / (1 + z * z / whole)
+    half = z * sqrt(p * (1 - p) / whole + z * z / (4 * whole * whole)) / (1 + z * z / whole)
+    return f"{part} = {p:.0%} ({max(0.0, middle - half):.0%} to {min(1.0, middle + half):.0%})"
