@@ -1,7 +1,7 @@
 """The sheet that a labeller fills in: updates drawn with a seed, in one form for all programs, and what they rate.
 
 Labels are a TSV with a row for each update and each collision: repository, session, number of the prompt, program,
-part (`update`, or `! ` and its kind), and label.
+part (`update`, or `! ` and its kind), and label. `copy` and `unjudged` count nowhere.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from .replay import Told
 
 LABELS = Path(__file__).with_name("labels.tsv")
 GRADES = ("useful", "weak", "noise", "misleading")
+UNCOUNTED = ("copy", "unjudged")
 _SESSION = re.compile(r"- (?P<name>.+?) \((?P<facts>[^()]*\bmessages?)\)(?:: (?P<rest>.*))?$")
 _RUNTIME = re.compile(r"(?:, |^)(Codex|Claude Code)(?=, |$)")
 
@@ -81,6 +82,7 @@ def kind_of(line: str) -> str:
 def scores(path: Path = LABELS) -> str:
     """Return a table of the labels: of updates by grade, and of collisions by kind, with intervals of 95 %."""
     rows = [line.split("\t") for line in path.read_text().splitlines()[1:]]
+    rows = [row for row in rows if row[5] not in UNCOUNTED]
     lines = ["| program | updates | " + " | ".join(GRADES) + " |", "|---|---|" + "---|" * len(GRADES)]
     for program in sorted({row[3] for row in rows}):
         counts = Counter(row[5] for row in rows if row[3] == program and row[4] == "update")
