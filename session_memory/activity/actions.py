@@ -28,7 +28,8 @@ class FileAction:
 
     `time` is when the call was made, in seconds since the epoch; `offset` and `call_id` find it in its transcript, and
     behind it its result. The transcript is the session's, or for a sub-agent's call the one at `transcript`.
-    `is_elsewhere` marks an action on another machine's copy of the file.
+    `is_elsewhere` marks an action on another machine's copy of the file; `copy` is the path of that in another
+    `worktree` of the repository, both are '' for none.
     """
 
     def __init__(
@@ -44,6 +45,7 @@ class FileAction:
         self.transcript = transcript
         self.is_doubtful = is_doubtful
         self.is_elsewhere = is_elsewhere
+        self.copy = self.worktree = ""
 
 
 def always(command: str) -> bool:

@@ -124,7 +124,9 @@ class CallSearch:
     def _latest(self, session: str, path: str) -> dict[str, float]:
         """Return when a session last did something that may concern a file, by the keys of the log."""
         return {
-            edited_key(session, path): self._index.last_edit(session, path),
+            edited_key(session, path): max(
+                self._index.last_edit(session, path), self._index.last_copy_edit(session, path)
+            ),
             git_key(session, path): self._index.last_git(session),
         }
 

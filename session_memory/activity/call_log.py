@@ -198,6 +198,16 @@ class ActionIndex:
             path = path.rpartition("/")[0]
         return max(times)
 
+    def last_copy_edit(self, key: str, path: str) -> float:
+        """Return when a session last edited the file in another worktree of its repository; 0 for never."""
+        end = path[path.rfind("/") :]
+        named = [(at, time) for at, time in self.edited.get(key, {}).items() if at.endswith(end) and at != path]
+        if not named:
+            return 0.0
+        from ..system.git import shared_worktree
+
+        return max([time for at, time in named if shared_worktree(path, at)], default=0.0)
+
     def last_git(self, key: str) -> float:
         """Return when a session last ran a git command that may change something; 0 for never."""
         return self.edited.get(key, {}).get(GIT, 0.0)

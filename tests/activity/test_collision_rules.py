@@ -209,6 +209,24 @@ def test_one_file_has_one_path_whichever_link_leads_to_it(pair: Pair) -> None:
     assert collisions(pair.main.prompt()) == ["! src/db.py: discord edited it just now, after you read it"]
 
 
+def test_an_edit_of_the_same_file_in_another_worktree_is_told_to_who_edited_it_too(pair: Pair) -> None:
+    pair.clone.shell("git worktree add -q ../wt")
+    other = pair.clone.session("other", pair.clone.root.parent / "wt")
+    pair.main.edit("src/app.py", "1\n")
+    pair.main.read("src/db.py")
+    other.edit("src/app.py", "x\n")
+    other.edit("src/db.py", "x\n")
+    line = "! src/app.py: other edited it in worktree wt just now, and you edited it here"
+    assert [collisions(pair.main.prompt()), collisions(pair.main.prompt())] == [[line], []]
+    other.edit("src/app.py", "y\n")
+    assert pair.main.before_edit("src/app.py") == line
+    assert pair.main.before_edit("src/app.py") == ""
+    pair.main.edit("src/app.py", "2\n")
+    other.edit("src/app.py", "z\n")
+    other.bash("git stash -q")
+    assert collisions(pair.main.prompt()) == []
+
+
 def test_an_edit_that_was_refused_is_no_edit_of_this_session_either(pair):
     pair.main.read("src/app.py")
     refused_to_the_one_who_asks(pair)
@@ -319,7 +337,7 @@ def test_a_session_in_another_worktree_has_collisions_in_its_own(clone):
     there.say("Go on.")
     there.prompt()
     main.edit("src/app.py", "1\n")
-    there.edit("src/app.py", "2\n")
+    there.edit("src/db.py", "2\n")
     there.bash("git switch -q -c other")
     assert collisions(main.prompt()) == []
     main.bash("git -C ../wt switch -q -c third")

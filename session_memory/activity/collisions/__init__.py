@@ -67,7 +67,7 @@ def find(known: Known, entries: Others, paths: Sequence[str] | None = None) -> F
         planned.add([FileAction(EDIT, path, (known.now, 0, "")) for path in paths])
         state.working_set.limit(paths)
     concerned = planned or state.working_set
-    files = KnownFiles(concerned.actions)
+    files = KnownFiles(concerned.actions, own.user_dir)
     own.deadline.attempt_each(
         entries,
         lambda other: _read_actions(known, concerned, files, found, *other),
@@ -108,7 +108,7 @@ def _read_actions(
         runtime, offsets = own.runtime_of(new.session), state.sub_agents
         actions += sub_agent_actions(transcripts, runtime, offsets, known.oldest, may_concern, report.gate)
     for action in actions:
-        action.path = files.path_of(action.path)
+        files.recognise(action)
     concerning = sorted([one for one in actions if concerned.is_concerned_by(one)], key=lambda one: one.time)
     every = [*state.open_actions.pop(key, ()), *concerning]
     found.actions[key] = [one for one in every if one.time > report.since]

@@ -41,7 +41,8 @@ class Fact:
     `session` is the key of the other session, '' if unknown; `time` when it happened; `own_time` the time of this
     session's own action, by which the fact is reported once. `is_after` says that the edit came after the own action,
     whose kind is `own_kind`; `is_removed` that the file is gone; `words` are those of the git command; `before` and
-    `now` the branch or commit checked out. `is_elsewhere` marks two machines' copies of a file.
+    `now` the branch or commit checked out. `is_elsewhere` marks two machines' copies of a file, `worktree` names
+    that of the repository with the copy that was edited.
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class Fact:
         self.is_after = True
         self.is_removed = False
         self.is_elsewhere = False
+        self.worktree = ""
 
     @property
     def key(self) -> str:
@@ -107,6 +109,8 @@ def _edit_fact(
         return fact if own.last(path, evidence, (EDIT,)) is not None else None
     if not evidence.is_done(session, action):
         return None
+    if action.copy:
+        return _copy_fact(own, mine, session, action, evidence)
     if action.kind == REMOVE and evidence.modified(path) is not None:
         return None  # it was made again, or never gone
     end, _ = evidence.end(session, action)
@@ -137,6 +141,20 @@ def _edit_fact(
         return None
     fact = Fact(EDITED, session, when, path=path, own_kind=EDIT, own_time=mine.time)
     fact.is_after = False
+    return fact
+
+
+def _copy_fact(own: WorkingSet, mine: FileAction, session: str, action: FileAction, evidence: Evidence) -> Fact | None:
+    """Return that this session edited a file, and `session` the copy in another worktree, which is still as it left
+    it."""
+    end, _ = evidence.end(session, action)
+    modified = evidence.modified(action.copy)
+    if end is None or not modified or own.last(mine.path, evidence, (EDIT,)) is None:
+        return None
+    if not evidence.began(session, action) - SLACK_SECONDS <= modified <= end + SLACK_SECONDS:
+        return None
+    fact = Fact(EDITED, session, modified, path=mine.path, own_kind=EDIT, own_time=mine.time)
+    fact.worktree = action.worktree
     return fact
 
 
@@ -174,7 +192,8 @@ def lines_of(
     gravest first; and the facts in them. Paths are relative to `directory`."""
     groups: dict[tuple[object, ...], list[Fact]] = {}
     for fact in sorted(facts, key=lambda fact: (_ORDER.index(fact.kind), fact.own_kind, -fact.is_after, -fact.time)):
-        same = (fact.kind, fact.session, fact.own_kind, fact.is_after, fact.is_removed, fact.is_elsewhere, fact.words)
+        copies = (fact.is_elsewhere, fact.worktree)
+        same = (fact.kind, fact.session, fact.own_kind, fact.is_after, fact.is_removed, copies, fact.words)
         groups.setdefault(same, []).append(fact)
     grouped = list(groups.values())
     texts = [_texts(group, others, directory) for group in grouped]
@@ -198,14 +217,14 @@ def _texts(group: list[Fact], others: Mapping[str, Other], directory: str) -> li
     paths = [relative(fact.path, directory) for fact in group if fact.path]
     words = [f"'{word}'" if " " in word else word or ELLIPSIS for word in first.words]
     name = others[first.session].name if first.session in others else ""
-    return [*paths[:NAMED_FILES], first.before, first.now, " ".join(["git", *words]), name]
+    return [*paths[:NAMED_FILES], first.before, first.now, " ".join(["git", *words]), first.worktree, name]
 
 
 def _line(group: list[Fact], others: Mapping[str, Other], texts: list[str], now: float) -> str:
     """Return the line about facts that differ only in their path; `texts` are those of `_texts`, sanitized."""
     first = group[0]
     other = others.get(first.session)
-    *shown, before, after, command, name = texts
+    *shown, before, after, command, worktree, name = texts
     files = [shorten(path, PATH_CHARACTERS) for path in shown]
     if len(group) > NAMED_FILES:
         files.append(f"{len(group) - NAMED_FILES} more")
@@ -225,8 +244,10 @@ def _line(group: list[Fact], others: Mapping[str, Other], texts: list[str], now:
         return f"! {files[0]}, the branch you are on: {name} works on it too, on another machine ({when})"
     it = "it" if len(group) == 1 else "them"
     done = f"removed or moved {it}" if first.is_removed else f"edited {it}"
-    if first.is_elsewhere:
-        return f"! {enumerated(files)}: {name} edited {it} on another machine {when}, and you edited {it} here"
+    if first.is_elsewhere or first.worktree:
+        where = f" in worktree {shorten(worktree, NAME_CHARACTERS)}" if first.worktree else " on another machine"
+        where = "" if first.worktree and texts[-1].endswith(worktree) else where  # its name tells
+        return f"! {enumerated(files)}: {name} edited {it}{where} {when}, and you edited {it} here"
     order = f"after you {'read' if first.own_kind == READ else 'edited'} {it}" if first.is_after else "before you did"
     return f"! {enumerated(files)}: {name} {done} {when}, {order}"
 

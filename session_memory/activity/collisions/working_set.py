@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...system.files import real_path, status_at
+from ...system.git import shared_worktree
 from ...system.json import sealed, unsealed
 from ..actions import COMMAND, EDIT, GIT, READ, READ_ONLY, REMOVE, FileAction
 
@@ -115,20 +116,26 @@ class CollisionState:
 class KnownFiles:
     """Recognizes the files of a working set by other paths, which a symlink may give them."""
 
-    def __init__(self, paths: Iterable[str]) -> None:
+    def __init__(self, paths: Iterable[str], user_dir: str = "") -> None:
+        self._user_dir = user_dir
         self.names: dict[str, list[str]] = {}  # the paths by the last part of each
         self._paths = set(paths)
         for path in self._paths:
             self.names.setdefault(path.rpartition("/")[2], []).append(path)
 
-    def path_of(self, path: str) -> str:
-        """Return the path in the working set of the file at `path`; only files of the same name are compared on
-        disk."""
+    def recognise(self, action: FileAction) -> None:
+        """Give an action the path that its file has in the working set, also if it has a copy of that in another
+        worktree of the repository; only files of the same name are compared on disk."""
+        path = action.path
         if path not in self._paths:
             for known in self.names.get(path.rpartition("/")[2], ()):
                 if _is_same(known, path):
-                    return known
-        return path
+                    action.path = known
+                    return
+                worktree = shared_worktree(known, path, self._user_dir) if action.kind == EDIT else None
+                if worktree is not None:
+                    action.path, action.copy, action.worktree = known, path, worktree.name
+                    return
 
 
 def resolve_symlinks(actions: Iterable[FileAction]) -> None:
@@ -145,15 +152,16 @@ def resolve_symlinks(actions: Iterable[FileAction]) -> None:
 def _fields(action: FileAction) -> list[object]:
     return [
         action.kind, action.path, action.time, action.offset, action.call_id, action.is_command, action.words,
-        action.transcript, action.is_doubtful,
+        action.transcript, action.is_doubtful, action.copy, action.worktree,
     ]  # fmt: skip
 
 
 def _action(fields: list[Any]) -> FileAction:
-    kind, path, time, offset, call_id, is_command, words, transcript, is_doubtful = fields
+    kind, path, time, offset, call_id, is_command, words, transcript, is_doubtful, *copy = fields
     place = (time, offset, call_id)
     action = FileAction(kind, path, place, is_command=is_command, words=words, transcript=transcript)
     action.is_doubtful = is_doubtful
+    action.copy, action.worktree = copy or ("", "")  # the state of an earlier version has none
     return action
 
 
