@@ -125,3 +125,18 @@ def test_what_codex_does_for_itself_is_nobody_s_session(head: dict[str, Any]) ->
     branch = CODEX.open_transcript(json.dumps(line).encode())
     assert branch is not None
     assert branch.is_of_subagent
+
+
+def test_a_session_that_goes_on_may_be_told_although_many_others_began_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("session_memory.runtimes.codex.MOST_SESSIONS", 3)
+    paths = [
+        tmp_path / "sessions" / "2026" / "11" / day / f"rollout-{day}.jsonl" for day in ("16", "17", "18", "19", "20")
+    ]
+    for written, path in zip((9, 1, 2, 3, 4), paths):
+        path.parent.mkdir(parents=True)
+        path.touch()
+        os.utime(path, (written, written))
+    found = runtime("codex").folders_below(str(tmp_path), "/srv")
+    assert found == [str(paths[number]) for number in (0, 4, 3)]

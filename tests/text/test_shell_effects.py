@@ -52,6 +52,7 @@ def test_what_depends_on_another_command_is_doubtful(command: str, doubtful: lis
         ("cat x.py | tee -a y.py z.py | wc -l", ["y.py", "z.py"]),
         ("cat > x.py <<'EOF'\nsed -i s/a/b/ no.py\n> no2.py\nEOF\necho > y.py", ["x.py", "y.py"]),
         ("cat <<-EOF > x.py\n\techo > no.py\n\tEOF\ntouch y.py", ["x.py", "y.py"]),
+        ("echo \"$(cat <<'EOF'\nDon't\nEOF\n)\" && sed -i s/a/b/ x.py", ["x.py"]),
         ("cp a.py x.py", ["x.py"]),
         ("cp a.py b.py lib/", ["lib/a.py", "lib/b.py"]),
         ("cp -r a lib", []),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...system.files import is_directory, names_in, open_regular, os, read_at
+from ...system.files import is_directory, names_in, open_regular, os, path_stamp, read_at
 from ...system.json import as_string, objects_in
 from ...transcripts.edits import patch_uses
 from ...transcripts.entries import Session, called
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from .install import CodexInstall
     from .records import CodexRecords
 
-MOST_SESSIONS = 400  # the youngest, of which a prompt may be told
+MOST_SESSIONS = 400  # those written to last, of which a prompt may be told
+MOST_BEGUN = 5_000  # the youngest, among which these are: their status takes 10 ms
 _ID_CHARACTERS = 36  # a UUID, which ends the name
 _NAMES_FILE = "session_index.jsonl"
 _NAMES_BYTES = 256 * 1024  # of its end
@@ -180,14 +181,15 @@ class Codex(CopiedSessions):
         return as_string(copied).rpartition("/sessions")[0]
 
     def _youngest(self, directory: str) -> Iterator[str]:
-        """Yield the rollouts of those sessions that began last, by the names of their folders and files."""
-        left = MOST_SESSIONS
+        """Yield the rollouts written to last, of those sessions that began last by the names of folders and files."""
+        found: list[str] = []
         for folder in _days(directory):
-            of_day = sorted([session.path for session in self.sessions_in(folder)], reverse=True)[:left]
-            yield from of_day
-            left -= len(of_day)
-            if not left:
-                return
+            found += sorted([session.path for session in self.sessions_in(folder)], reverse=True)
+            if len(found) >= MOST_BEGUN:
+                break
+        if len(found) > MOST_SESSIONS:
+            found = sorted(found[:MOST_BEGUN], key=lambda path: -path_stamp(path)[2])[:MOST_SESSIONS]
+        yield from found
 
 
 def _days(directory: str) -> Iterator[str]:
