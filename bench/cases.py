@@ -180,7 +180,7 @@ def _says(*parts: bytes) -> Check:
     return check
 
 
-EDITED = b"edited it|edited them"
+EDITED = b": edited "
 CASES = [
     Case("quiet-50", "50 other sessions, nothing new", 1.0, prompt(MIXED_SIZES), 1.5),
     Case("quiet-50-named", "the same, named sessions of an agent", 1.0, prompt(MIXED_SIZES, with_names=True), 1.5),

@@ -204,8 +204,8 @@ class History:
         text = truth.actor.prompt(limit=ROOM)
         lines = [line for line in text.split("\n") if line.startswith("! ")]
         self._judge_head(truth, [line for line in lines if line.startswith(("! branch", "! HEAD"))])
-        self._judge_taken(truth, [line for line in lines if "had not committed" in line])
-        self._judge_edits(truth, [line for line in lines if " edited " in line or " removed " in line])
+        self._judge_taken(truth, [line for line in lines if "not committed" in line])
+        self._judge_edits(truth, [line for line in lines if ": edited " in line or ": removed " in line])
         truth.heard = self.clone.now
         truth.branch, truth.moved_by = self.branch(truth.actor.root), None
         self.log.append(f"{self.clone.now:.0f} {truth.actor.name} is told {lines}")
@@ -213,7 +213,7 @@ class History:
     def _edit_begins(self, truth: Truth, name: str) -> None:
         """What is told with the result of an edit that a session is about to make."""
         text = truth.actor.before_edit(name)
-        said = {pair for line in text.split("\n") if " edited " in line for pair in self.pairs(line)}
+        said = {pair for line in text.split("\n") if ": edited " in line for pair in self.pairs(line)}
         is_as_left = self.text(truth, name) == truth.content.get(name)
         for other in self.truths:
             done = [one for one in self.changes_of(truth, name) if one.who == other != truth.actor.name]
@@ -298,7 +298,7 @@ class History:
     def _judge_head(self, truth: Truth, lines: list[str]) -> None:
         branch = self.branch(truth.actor.root)
         is_due = branch != truth.branch and truth.moved_by is not None
-        by = f": {truth.moved_by} ran" if truth.moved_by else ": switched"
+        by = _by(truth.moved_by) if truth.moved_by else ": switched"
         is_commit = len(branch) == COMMIT
         wanted = f"! HEAD is at {branch[:7]} now, it was " if is_commit else f"! branch is {branch} now, it was "
         is_told = any(line.startswith(wanted) and by in line for line in lines)
@@ -343,14 +343,10 @@ class History:
         return (git_dir / "HEAD").read_text().strip().removeprefix("ref: refs/heads/")
 
     def pairs(self, line: str) -> list[tuple[str, str]]:
-        """Who and what in a line: `! src/app.py and src/db.py: discord edited them 3m ago, after you read them`."""
+        """Who and what in a line: `! src/app.py and src/db.py: edited 3m ago by discord, after you read them`."""
         named, _, rest = line.removeprefix("! ").partition(": ")
-        who = rest.removeprefix("by ").partition(" ")[0].removesuffix(",")
-        shown = {
-            self.canonical(name)
-            for part in named.removesuffix(", which you had not committed").split(" and ")
-            for name in part.split(", ")
-        }
+        who = rest.rpartition(" by ")[2].partition(",")[0].strip('"')
+        shown = {self.canonical(name) for part in named.split(" and ") for name in part.split(", ")}
         return [(who, name) for name in sorted(shown) if not name.endswith(" more")]
 
     def canonical(self, name: str) -> str:
@@ -360,4 +356,9 @@ class History:
 
 def _tells_of_more(lines: list[str], who: str) -> bool:
     """Whether a line about `who` counts files that it does not name."""
-    return any(" more" in line and f": {who} " in line.replace(": by ", ": ") for line in lines)
+    return any(" more" in line and _by(who) in line.replace('"', "") for line in lines)
+
+
+def _by(who: str) -> str:
+    """How a line ends, or goes on, that names `who`."""
+    return f" by {who}"

@@ -11,12 +11,15 @@ from ..runtimes.records import RESULTS, SUB_AGENTS, CallResult
 from ..system.files import read_end, status_at
 from ..system.git import find_worktree, head_moves
 from ..system.json import objects_in
+from ..text.format import shorten
 from ..text.paths import relative, resolved
+from ..text.sanitize import quotable
+from ..text.timestamps import age
 from .actions import EDIT, GIT, actions_of, sub_agent_actions
 from .call_log import ActionIndex, CallLog
 from .changes import changed_sessions
 from .collisions.evidence import Evidence
-from .collisions.facts import SLACK_SECONDS
+from .collisions.facts import PATH_CHARACTERS, SLACK_SECONDS, called, shown_command
 from .collisions.git import MOVES, commits_or_stages, has_flag, overwrites
 from .new_entries import Budget, read_changed
 from .report import reports_of
@@ -42,18 +45,19 @@ _NEW_BRANCH = ("-b", "-B", "--orphan", "--detach", "-d")
 
 
 class Objection:
-    """Reason to ask about a call: the session with the key `session`, called `name`, edited the file at `path` at
-    `time`, or with path '' was active then in the worktree. `command` is the git command in question. If it
-    `is_possible`, not all entries of the session could be read."""
+    """Reason to ask about a call: the session with the key `session` and this `report` edited the file at `path` at
+    `time`, or with path '' was active then in the worktree. `command` is the git command in question as it was typed.
+    If it `is_possible`, not all entries of the session could be read. Without a report, nothing was read in time."""
 
     def __init__(
-        self, session: str, name: str, time: float, path: str = "", command: str = "", *, is_possible: bool = False
-    ) -> None:
+        self, session: str = "", report: Report | None = None, time: float = 0.0, path: str = "", *,
+        is_possible: bool = False,
+    ) -> None:  # fmt: skip
         self.session = session
-        self.name = name
+        self.report = report
         self.time = time
         self.path = path
-        self.command = command
+        self.command = ""
         self.is_possible = is_possible
 
 
@@ -87,7 +91,7 @@ class ObjectionSearch:
                 continue
             found = self._working_in(worktree) if reach.moves else self._uncommitted(reach, worktree, self._sessions)
             if found is not None:
-                found.command = " ".join(["git", *effect.words]) if effect.kind == GIT else ""
+                found.command = effect.typed
                 return found
         return None
 
@@ -117,7 +121,7 @@ class ObjectionSearch:
     def _seen_edit(self, changed: Changed, path: str, time: float, worktree: Worktree) -> Objection | None:
         """Return the edit as its transcript and the disk show it; None if it was refused or is hidden."""
         for report, new in self._read(changed, time - 1):
-            key, name = new.session.key, report.called + "".join(report.place)
+            key = new.session.key
             paths = {"": self._own.path, key: new.session.path}
             runtimes = {"": self._own.runtime, key: self._own.runtime_of(new.session)}
             evidence = Evidence(runtimes, paths, worktree, self._own.user_dir)
@@ -128,16 +132,15 @@ class ObjectionSearch:
                 end, has_failed = evidence.end(key, action)
                 is_done = end is not None and (action.is_command or not has_failed)
                 if is_done and (modified or 0.0) >= evidence.began(key, action) - SLACK_SECONDS:
-                    return Objection(key, name, action.time, path)
+                    return Objection(key, report, action.time, path)
             if new.is_partial:
-                return Objection(key, name, time, path, is_possible=True)
+                return Objection(key, report, time, path, is_possible=True)
         return None
 
     def _possible_edit(self, changed: Changed) -> Objection | None:
         """Return that a session may have made an edit, as not all could be read; None if it is hidden."""
         for report, new in self._read(changed, self._now - ACTIVE_SECONDS):
-            name = report.called + "".join(report.place)
-            return Objection(new.session.key, name, report.last_active, is_possible=True)
+            return Objection(new.session.key, report, report.last_active, is_possible=True)
         return None
 
     def _working_in(self, worktree: Worktree) -> Objection | None:
@@ -149,7 +152,7 @@ class ObjectionSearch:
                 for cwd, time in places.items():
                     there = self._worktree(cwd)
                     if there and there.git_dir == worktree.git_dir:
-                        found.append(Objection(new.session.key, report.called + "".join(report.place), time))
+                        found.append(Objection(new.session.key, report, time))
         return max(found, key=lambda one: one.time, default=None)
 
     def _read(self, changed: Changed, oldest: float) -> list[tuple[Report, NewEntries]]:
@@ -167,29 +170,26 @@ class ObjectionSearch:
 
 def unjudged(command: str) -> Objection:
     """Return the objection to a git command that could not be judged in time: the user knows better."""
-    return Objection("", "", 0.0, command=command[:_MOST_QUOTED])
+    objection = Objection()
+    objection.command = command[:_MOST_QUOTED]
+    return objection
 
 
 def reason_of(objection: Objection, directory: str, now: float) -> str:
     """Return an objection in words for the user. Paths are relative to `directory`."""
-    from ..text.format import one_line, shorten
-    from ..text.sanitize import all_for_prompt
-    from ..text.timestamps import age
-
-    texts = [objection.name, relative(objection.path, directory), objection.command]
-    name, path, command = [one_line(text).replace('"', "'") for text in all_for_prompt(texts)]
-    name, path, command = shorten(name, 40), shorten(path, 60), shorten(command, 60)
+    path = shorten(quotable([relative(objection.path, directory)])[0], PATH_CHARACTERS)
+    command = shown_command(objection.command) if objection.command else ""
     when = age(now - objection.time)
-    if not objection.session:
-        return f'"{command}" could not be checked in time against what other sessions have not committed'
+    if objection.report is None:
+        return f"{command} could not be checked in time against what other sessions have not committed"
+    name = called(objection.report)
     if objection.is_possible:
-        reached = f'"{command}" reaches' if command else "is edited here"
-        return f"{name} wrote too much to be read at once (active {when}) and may have edited what {reached}"
+        reached = f"{command} reaches" if command else "is edited here"
+        return f"what {reached} may be edited by {name}, active {when}, which wrote too much to be read"
     if not objection.path:
-        return f'"{command}" moves the worktree that {name} works in (active {when})'
-    if command:
-        return f'"{command}" reaches {path}, which {name} edited {when} and has not committed'
-    return f"{name} edited {path} {when} and has not committed it"
+        return f"{command} moves the worktree of {name}, active {when}"
+    reached = f"{command} reaches " if command else ""
+    return f"{reached}{path}, edited {when} by {name} and not committed since"
 
 
 def was_allowed(own: OwnSession, call_id: str) -> bool:

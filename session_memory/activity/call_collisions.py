@@ -208,11 +208,11 @@ class CallSearch:
     def _lines(self, facts: list[Fact], others: Others, room: int) -> tuple[list[str], list[Fact]]:
         if not facts:
             return [], []
-        from .collisions.facts import lines_of, others_of
+        from .collisions.facts import lines_of, reports_by_key
 
         worktree = self._by_worktree()[0][0]
         directory = worktree.root if worktree and worktree.root else self._own.directory
-        return lines_of(facts, others_of(others), directory, self._now, room)
+        return lines_of(facts, reports_by_key(others), directory, self._now, room)
 
 
 def _is_about(kind: str, at: str, path: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..system.files import Opened, os
+from ..text.format import one_line, shorten
 from ..text.sanitize import beginning, for_people
 from ..transcripts.cursor import id_checksum, make_cursor, resume_offset
 from ..transcripts.entries import Session
@@ -32,7 +33,7 @@ BACK_BYTES = 2 * 1024 * 1024  # searched for copies
 MOST_UNREAD = 16  # parts of one transcript that are left for the next time
 FIRST_SIGHT_BYTES = 1536 * 1024  # read of sessions that are seen first, if their last day is that long
 TITLE_CHARACTERS = 200
-PROMPT_CHARACTERS = 64  # of the first prompt if it is the title
+PROMPT_CHARACTERS = 100  # of a request if it is the title
 SECRET_CHARACTERS = 400  # read beyond that, so that no secret is cut in two and missed
 # Parts of a cursor about the beginning of a transcript, and about what it has in common with others.
 _OF_THE_START = ("start", "began", "compacted", "kin", "own_title")
@@ -112,6 +113,22 @@ def read_changed(
     return found, 0
 
 
+def may_have_news(own: OwnSession, session: Session, cursor: Cursor | None, oldest: float) -> bool:
+    """Check if the end of a transcript has an entry behind `cursor`, or without one since the time `oldest`; True if a
+    window is not enough to know. Raises OSError."""
+    with Opened(session.path) as descriptor:
+        status, runtime = os.fstat(descriptor), own.runtime_of(session)
+        start = (resume_offset(cursor, descriptor, status) if cursor else None) or 0
+        end = last_line_end(descriptor, start, status.st_size, SKIPPED_BYTES) or start
+        reader = TranscriptReader(runtime, first_line(descriptor))
+        for lines in windows_backward(descriptor, start, end, SKIPPED_BYTES, reader.may_matter):
+            for entry in reader.backward(reversed(lines)):
+                return (entry.timestamp or oldest) >= oldest
+            if lines[0][0] > start:
+                return True
+        return False
+
+
 def read_own(own: OwnSession, cursor: Cursor | None, now: float, oldest: float) -> NewEntries:
     """Return the new entries of the own transcript. Raises OSError."""
     with Opened(own.path) as descriptor:
@@ -161,10 +178,10 @@ def read_other_titles(new: NewEntries) -> None:
 
 
 def kept_title(title: tuple[int, str]) -> tuple[int, str]:
-    """Return `title` in the form that cursors store: short and without secrets."""
+    """Return `title` in the form that cursors store: short, on one line, and without secrets."""
     rank, text = title
     longest = TITLE_CHARACTERS if rank > FIRST_PROMPT_RANK else PROMPT_CHARACTERS
-    return rank, for_people(beginning(text, longest + SECRET_CHARACTERS))[:longest]
+    return rank, shorten(one_line(for_people(beginning(text, longest + SECRET_CHARACTERS))), longest)
 
 
 def _read_session(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from ..system.files import Opened, is_file, os
-from ..text.format import one_line, shorten
+from ..text.format import shorten
 from ..text.paths import relative, resolved
 from ..text.sanitize import for_people
 from ..transcripts.lines import first_line
 from ..transcripts.reader import FIRST_PROMPT_RANK, USER_RANK, TitleOwner, TranscriptHead, TranscriptReader
-from ..transcripts.titles import is_request, subject, title_by_time
+from ..transcripts.titles import FROM_AGENTS, is_request, telling_request, title_by_time, title_of
 from .new_entries import kept_title, read_other_titles
 
 TYPE_CHECKING = False
@@ -21,22 +21,34 @@ if TYPE_CHECKING:
     from ..settings.privacy import Privacy
     from ..settings.rules import Rule
     from ..transcripts.cursor import Cursor
-    from ..transcripts.entries import Entry, Session
+    from ..transcripts.entries import Entry, Session, ToolUse
     from ..transcripts.gate import Gate
     from .changes import OwnSession
     from .new_entries import NewEntries
 
-NAME_CHARACTERS = 24  # of a first prompt that has to name a session
+SEARCHES = ("glob", "grep", "list_directory", "ls", "todowrite")  # tools of which nothing is reported
+NAME_CHARACTERS = 40
+PLACE_CHARACTERS = 24
+FILLER_CHARACTERS = 200  # a longer text is no filler
 MOST_HEADS = 30  # read to count unread sessions
+MOST_COUNTED = 10  # unread sessions: of more only that there are more
 MOST_SEARCHED_BYTES = 1024 * 1024  # of a transcript in which a name is searched
+
+_EXCLAIMED = frozenset(("alright", "awesome", "excellent", "good", "great", "nice", "ok", "okay", "perfect", "right"))
+_ANNOUNCED = (
+    "first, i", "first, let", "i am going to", "i need to", "i will", "i'll", "i'm going to", "let me", "let's",
+    "next, i", "next, let", "now i", "now let", "now, let",
+)  # fmt: skip
 
 
 class SessionSummary:
     """Summary of a session's entries.
 
-    `first_request` is the subject of the first prompt that asks for something, `last_assistant_text` is whole ('' for
-    none), `edited_files` are the distinct paths in their order, relative to the first working directory if below it,
-    the times are in seconds since the epoch (None if no entry has one).
+    `first_request` is the first prompt that says enough, else the one that says most, `last_assistant_text` is whole
+    ('' for none), `edited_files` are the distinct paths in their order, relative to the first working directory if
+    below it, `ran` are the calls of commands with their entries, `other_tools` the names of further tools,
+    `from_agents` counts the messages of other agents, and the times are in seconds since the epoch (None if no entry
+    has one).
     """
 
     def __init__(self) -> None:
@@ -44,7 +56,9 @@ class SessionSummary:
         self.last_assistant_text = ""
         self.edited_files: tuple[str, ...] = ()
         self.files_read = 0
-        self.commands = 0
+        self.ran: list[tuple[Entry, ToolUse]] = []
+        self.other_tools: tuple[str, ...] = ()
+        self.from_agents = 0
         self.messages = 0
         self.first_timestamp: float | None = None
         self.last_timestamp: float | None = None
@@ -55,10 +69,14 @@ class SessionSummary:
         return self.first_request
 
     @property
-    def is_empty(self) -> bool:
-        """Check if there is nothing to report but the number of messages."""
-        said = self.first_request or self.last_assistant_text
-        return not (said or self.edited_files or self.files_read or self.commands)
+    def commands(self) -> int:
+        """The number of commands."""
+        return len(self.ran)
+
+    @property
+    def has_actions(self) -> bool:
+        """Check if there is anything that it did beside talking."""
+        return bool(self.edited_files or self.files_read or self.ran or self.other_tools or self.from_agents)
 
 
 def summarize(entries: Iterable[Entry]) -> SessionSummary | None:
@@ -69,6 +87,8 @@ def summarize(entries: Iterable[Entry]) -> SessionSummary | None:
     messages: set[str] = set()
     edited: dict[str, None] = {}
     read: set[str] = set()
+    others: dict[str, None] = {}
+    requests: list[str] = []
     directory = ""
     for entry in entries:
         if entry.id in ids:
@@ -80,8 +100,9 @@ def summarize(entries: Iterable[Entry]) -> SessionSummary | None:
             messages.add(entry.message_id)
         directory = directory or entry.cwd
         if entry.role == "user":
-            if not summary.first_request and is_request(entry.text):
-                summary.first_request = subject(entry.text)
+            summary.from_agents += entry.text.startswith(FROM_AGENTS)
+            if is_request(entry.text):
+                requests.append(entry.text)
         elif entry.text:
             summary.last_assistant_text = entry.text
         for tool in entry.tools:
@@ -90,50 +111,89 @@ def summarize(entries: Iterable[Entry]) -> SessionSummary | None:
             elif tool.kind == "read":
                 read.add(resolved(tool.argument, entry.cwd) or tool.argument)
             elif tool.kind == "command":
-                summary.commands += 1
+                summary.ran.append((entry, tool))
+            elif tool.name.lower() not in SEARCHES:
+                others[tool.name] = None
         if entry.timestamp is not None:
             if summary.first_timestamp is None:
                 summary.first_timestamp = entry.timestamp
             summary.last_timestamp = max(entry.timestamp, summary.last_timestamp or entry.timestamp)
     summary.edited_files = tuple([relative(path, directory) for path in edited])
     summary.files_read = len(read)
+    summary.other_tools = tuple(others)
+    summary.first_request = title_of(telling_request(requests))
     return summary if summary.messages else None
 
 
 class Report:
-    """Report of one session: its name, the `place` named with it, its summary, and when it was last active. `title` is
-    the beginning of the request that it is named by, '' if it has a name or a title. `with_text` says that its text may
-    be shown, `may_quote` also its commands.
+    """Report of one session: its `name` in an agent home, or its `title`, either '' for none, the `place` named with
+    it, its summary, and when it was last active. `is_request` says that the title is a request, perhaps shortened.
+    `with_text` says that its text may be shown, `may_quote` also its commands.
 
-    `entries` are those that may be reported, `gate` decides that of what its sub-agents did, None for all. `runtime`
-    is '' if it is this session's. What it did up to `since`, in seconds since the epoch, was forgotten."""
+    `entries` are those that may be reported, `gate` decides that of what its sub-agents did, None for all. `ran` names
+    its commands, None to count them. `runtime` is '' if it is this session's. What it did up to `since`, in seconds
+    since the epoch, was forgotten."""
 
     def __init__(
         self, name: str, summary: SessionSummary, *, last_active: float, place: tuple[str, str] = ("", ""),
-        title: str = "", with_text: bool = True, is_partial: bool = False,
+        title: str = "", is_request: bool = False, with_text: bool = True, is_partial: bool = False,
     ) -> None:  # fmt: skip
         self.name = name
+        self.title = title
+        self.is_request = is_request
         self.summary = summary
         self.last_active = last_active
         self.place = place
-        self.title = title
         self.with_text = with_text
         self.is_partial = is_partial
+        self.began: float | None = None
         self.entries: Sequence[Entry] = ()
         self.gate: Gate | None = None
+        self.ran: list[str] | None = None
         self.may_quote = False
         self.runtime = ""
         self.since = 0.0
 
     @property
-    def called(self) -> str:
-        """Its name, with the runtime if that is another one."""
-        return f"{self.runtime}: {self.name}" if self.runtime else self.name
+    def texts(self) -> list[str]:
+        """The texts that name it, to be sanitized for `label_of`."""
+        return [self.name, self.title, title_by_time(self.began), self.place[1]]
 
     @property
     def is_empty(self) -> bool:
         """Check if there is nothing to report, although all may be reported."""
-        return self.may_quote and self.summary.is_empty
+        said = self.summary.first_request or says_something(self.summary.last_assistant_text)
+        return self.may_quote and not (said or self.summary.has_actions)
+
+    @property
+    def is_nameless(self) -> bool:
+        """Check if there is nothing to say of it but that there is one more session."""
+        said = self.name or self.title or (self.with_text and self.summary.first_request)
+        return not (said or (self.with_text and self.summary.has_actions))
+
+
+def says_something(text: str) -> bool:
+    """Check if an agent's text says something, unlike "Perfect!", "Now let me run the tests." and what leads to the
+    next call: "The tests:"."""
+    rest = text.strip().casefold().replace("’", "'")
+    if len(rest) > FILLER_CHARACTERS:
+        return True
+    end = next((at for at, character in enumerate(rest) if character in "!.,"), len(rest))
+    if rest[:end] in _EXCLAIMED:
+        rest = rest[end:].lstrip("!., \n")
+    return bool(rest) and not rest.endswith(":") and not rest.startswith(_ANNOUNCED)
+
+
+def label_of(texts: Sequence[str], before_place: str, characters: int = NAME_CHARACTERS) -> str:
+    """Return what a session is called in an update, by the sanitized `texts` of its report: by its name, else by its
+    title in so many `characters` between quotation marks, so that it does not read as an order."""
+    name, title, unnamed, place = texts
+    called = shorten(name, NAME_CHARACTERS)
+    if not all([character.isalnum() or character in "-._@…" for character in called]):
+        called = f'"{called}"'
+    if not name:
+        called = f'"{shorten(title, characters)}"' if title else unnamed
+    return called + (before_place + shorten(place, PLACE_CHARACTERS) if place else "")
 
 
 class OwnRules:
@@ -227,24 +287,20 @@ def report_of(new: NewEntries, rules: OwnRules | Privacy, session_id: str, now: 
         summary = SessionSummary()
     if summary is None:
         return None
-    name, request = session.name, ""
-    if not name and rank > FIRST_PROMPT_RANK and (may_show or rank >= USER_RANK):
-        name = title
-    elif not name and may_show:
-        request = one_line(title)
-        name = shorten(request, NAME_CHARACTERS)
     report = Report(
-        name or title_by_time(new.cursor.get("began") or summary.first_timestamp),
+        session.name,
         summary,
         last_active=summary.last_timestamp or now,
         place=_place(session, entries[-1].cwd if entries else new.cursor["start"]) if may_show else ("", ""),
-        title=request,
+        title=title if not session.name and (may_show or rank >= USER_RANK) else "",
+        is_request=rank <= FIRST_PROMPT_RANK,
         with_text=may_show,
         is_partial=new.is_partial,
     )
     report.entries, report.may_quote, report.gate = done, may_quote, gate
+    report.began = new.cursor.get("began") or summary.first_timestamp
     report.since = (until or 0) / 1000
-    report.runtime = session.runtime.name if session.runtime else ""
+    report.runtime = session.runtime.TITLE if session.runtime else ""
     return report
 
 
@@ -280,10 +336,10 @@ def _gate(new: NewEntries, rules: OwnRules | Privacy, session_id: str) -> Gate:
 
 
 def _visible_request(new: NewEntries, gate: Gate) -> str:
-    """Return the subject of the first request that is not hidden, '' for none. It stays the same from then on."""
+    """Return the title of the request that says most and is not hidden, '' for none. It stays the same from then on."""
     if not new.cursor.get("own_title"):
         requests = [one.text for one in gate.told(new.entries) if one.role == "user" and is_request(one.text)]
-        new.cursor["own_title"] = kept_title((FIRST_PROMPT_RANK, subject(requests[0]) if requests else ""))[1]
+        new.cursor["own_title"] = kept_title((FIRST_PROMPT_RANK, title_of(telling_request(requests))))[1]
     return str(new.cursor["own_title"])
 
 

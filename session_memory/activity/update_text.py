@@ -2,22 +2,36 @@
 
 from __future__ import annotations
 
-from ..text.format import counted, one_line, shorten
-from ..text.sanitize import all_for_prompt, beginning
+from ..text.format import counted, shorten
+from ..text.sanitize import quotable
 from ..text.timestamps import age
+from .report import label_of, says_something
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from .report import Report, SessionSummary
+    from collections.abc import Sequence
+
+    from .report import Report
 
 HEADER = "[Session Activity]"
 QUOTE_CHARACTERS = 100
-NAME_CHARACTERS = 40
 FILE_CHARACTERS = 60
-PLACE_CHARACTERS = 24
+COMMAND_CHARACTERS = 40
+MOST_COMMANDS = 4
+MOST_TOOLS = 2
 SHORTEST_QUOTE = 24
-SHORTEST_LINE = 76  # sessions without room for such a line are only named
-_RAW_CHARACTERS = 500  # the rest of a longer text is ignored
+SHORTEST_TITLE = 40
+SHORTEST_LINE = 96  # sessions without room for such a line are only counted
+
+
+class Further:
+    """Sessions without a line: `count` of them have news, and if `are_more` perhaps others too. The last `old` of the
+    reports are not counted."""
+
+    def __init__(self, count: int = 0, *, are_more: bool = False, old: int = 0) -> None:
+        self.count = count
+        self.are_more = are_more
+        self.old = old
 
 
 def most_lines(limit: int) -> int:
@@ -26,44 +40,51 @@ def most_lines(limit: int) -> int:
 
 
 def text_of(
-    reports: list[Report], now: float, limit: int, unread: int = 0, first_lines: list[str] | None = None
+    reports: list[Report], now: float, limit: int, further: Further | None = None, first_lines: list[str] | None = None
 ) -> tuple[str, int]:
     """Return the text of the first `reports`, as many as fit in `limit` characters, and their number.
 
-    The room is shared fairly: a short line leaves what it does not need to the longer ones. Sessions without room are
-    named in a last line, which also counts `unread` further ones. `first_lines` stand before all others.
+    The room is shared fairly: a short line leaves what it does not need to the longer ones. New sessions without room
+    are counted in a last line, with `further` ones. `first_lines` stand before all others.
     """
+    further = further or Further()
     first = [HEADER, *(first_lines or ())]
     room = limit - len("\n".join(first))
     shown = min(len(reports), most_lines(limit))
-    lines = _lines(reports, shown, now)
+    lines = _lines(reports[:shown], now)
     while shown > 0:
-        rest = _rest_line([line.name for line in lines[shown:]], unread, SHORTEST_LINE // 2)
-        texts = _fair_texts(lines[:shown], room - (len(rest) + 1 if rest else 0))
+        more = max(0, len(reports) - further.old - shown) + further.count
+        rest = [f"+{more} {'or ' if further.are_more else ''}more"] if more else []
+        texts = _fair_texts(lines[:shown], room - sum([len(line) + 1 for line in rest]))
         if all(texts):
-            return "\n".join([*first, *texts, *([rest] if rest else [])]), shown
+            return "\n".join([*first, *texts, *rest]), shown
         shown -= 1
     return "\n".join(first) if first_lines else "", 0
 
 
-def _lines(reports: list[Report], shown: int, now: float) -> list[_Line]:
-    """Return a line for each of `reports`, more than a name for the first `shown`.
-
-    All texts but the last answers are sanitized in one call, which is faster.
-    """
+def _lines(reports: list[Report], now: float) -> list[_Line]:
+    """Return a line for each of `reports`. All texts are sanitized in one call, which is faster."""
     texts: list[str] = []
-    for index, report in enumerate(reports):
-        has_text = report.with_text and index < shown
-        files = report.summary.edited_files
+    for report in reports:
+        summary, has_text = report.summary, report.with_text
+        answer = summary.last_assistant_text if has_text else ""
         texts += [
-            report.name,
-            report.place[1],
-            report.title,
-            report.summary.first_request if has_text else "",
-            files[0] if has_text and len(files) == 1 else "",
+            *report.texts,
+            report.runtime,
+            summary.first_request if has_text else "",
+            summary.edited_files[0] if has_text and len(summary.edited_files) == 1 else "",
+            answer if says_something(answer) else "",
+            *_filled(report.ran or (), MOST_COMMANDS),
+            *_filled(summary.other_tools, MOST_TOOLS),
         ]
-    sanitized = iter(_sanitized(texts))
-    return [_Line(report, now, *parts) for report, parts in zip(reports, zip(*[sanitized] * 5))]
+    sanitized = iter(quotable(texts))
+    width = len(texts) // len(reports) if reports else 1
+    return [_Line(report, now, list(parts)) for report, parts in zip(reports, zip(*[sanitized] * width))]
+
+
+def _filled(texts: Sequence[str], number: int) -> list[str]:
+    """Return the first texts, as many as `number`, with '' for those missing."""
+    return [*texts[:number], *[""] * (number - len(texts))]
 
 
 def _fair_texts(lines: list[_Line], room: int) -> list[str]:
@@ -73,15 +94,9 @@ def _fair_texts(lines: list[_Line], room: int) -> list[str]:
     """
     widths = _fair_shares([len(line.text(room)) + 1 for line in lines], room)
     left = room - sum(widths)
-    if not left:
-        return [line.text(width - 1) for line, width in zip(lines, widths)]
-    answers = _sanitized([line.raw_answer for line in lines])
-    longer = [len(line.text(width + left, answer)) + 1 for line, width, answer in zip(lines, widths, answers)]
+    longer = [len(line.text(width + left, with_answer=True)) + 1 for line, width in zip(lines, widths)]
     extra = _fair_shares([max(0, full - width) for full, width in zip(longer, widths)], left)
-    return [
-        line.text(width + more - 1, answer if more > 0 else "")
-        for line, width, more, answer in zip(lines, widths, extra, answers)
-    ]
+    return [line.text(width + more - 1, with_answer=more > 0) for line, width, more in zip(lines, widths, extra)]
 
 
 def _fair_shares(wanted: list[int], room: int) -> list[int]:
@@ -97,53 +112,44 @@ def _fair_shares(wanted: list[int], room: int) -> list[int]:
 
 class _Line:
     """Line about one session: who, when, how much, the request, the actions, the last answer. A request that names the
-    session stands once, in place of the name."""
+    session stands once, as its title."""
 
-    def __init__(
-        self, report: Report, now: float, name: str, place: str, title: str, request: str, edited_file: str
-    ) -> None:
-        """The given texts of `report` are sanitized; `raw_answer` is not."""
-        summary = report.summary
-        self._place = report.place[0] + shorten(place, PLACE_CHARACTERS)
-        self._runtime = f"{report.runtime}: " if report.runtime else ""
-        self.name = self._runtime + (shorten(name, NAME_CHARACTERS) or "unnamed") + self._place
-        self.raw_answer = summary.last_assistant_text if report.with_text else ""
-        self._when = f" ({age(now - report.last_active)}, {_counted(summary.messages, 'message', report.is_partial)})"
-        self._title = request if title and request.startswith(title) else ""
-        self._request = "" if self._title or _is_said_by(name, request) else request
-        self._actions = _actions(summary, edited_file, report.is_partial) if report.with_text else [""]
+    def __init__(self, report: Report, now: float, texts: list[str]) -> None:
+        """`texts` are those that `_lines` made of `report`, sanitized."""
+        self._label, (runtime, request, edited_file, self._answer) = texts[:4], texts[4:8]
+        self._before_place = report.place[0]
+        messages = _counted(report.summary.messages, "message", report.is_partial)
+        about = [runtime, age(now - report.last_active), messages]
+        self._about = f" ({', '.join([part for part in about if part])})"
+        title = texts[1].rstrip("…") if report.is_request else ""
+        if title and request.startswith(title):
+            self._label[1], request = request, ""
+        self._request = "" if _is_said_by(texts[0] or texts[1], request) else request
+        commands, tools = texts[8 : 8 + MOST_COMMANDS], texts[8 + MOST_COMMANDS :]
+        self._actions = _actions(report, edited_file, commands, tools) if report.with_text else [""]
 
-    def text(self, width: int, answer: str = "") -> str:
-        """Return the line in at most `width` characters, '' if they are too few; with the last `answer` if it fits."""
-        head = f"- {self.name}{self._when}"
-        if self._title:
-            head = self._titled(SHORTEST_QUOTE)
+    def text(self, width: int, *, with_answer: bool = False) -> str:
+        """Return the line in at most `width` characters, '' if they are too few; with the last answer if it fits."""
+        head = self._head(SHORTEST_TITLE)
         if len(head) > width:
             return ""
+        kept = min(len(self._request), SHORTEST_QUOTE) + len('"" -> ') if self._request else 0
         room = width - len(head) - len(": ")
-        kept_for_request = min(len(self._request), SHORTEST_QUOTE) + len('"" -> ') if self._request else 0
-        actions = next((words for words in self._actions if len(words) <= room - kept_for_request), "")
-        if self._title:
-            fixed = len(self._titled(0)) + (len(": ") + len(actions) if actions else 0)
-            head = self._titled(max(SHORTEST_QUOTE, min(QUOTE_CHARACTERS, width - fixed)))
-            room = width - len(head) - len(": ")
+        actions = next((words for words in self._actions if len(words) <= room - kept), "")
+        said = kept + len(actions)
+        head = self._head(max(SHORTEST_TITLE, width - len(self._head(0)) - (len(": ") + said if said else 0)))
+        room = width - len(head) - len(": ")
         shown = _quoted(self._request, room - (len(" -> ") + len(actions) if actions else 0))
         if actions:
             shown = f"{shown} -> {actions}" if shown else actions
         before = f"{shown}; last: " if shown else "last: "
-        last = _quoted(answer, room - len(before))
+        last = _quoted(self._answer, room - len(before)) if with_answer else ""
         shown = before + last if last else shown
         return f"{head}: {shown}" if shown else head
 
-    def _titled(self, characters: int) -> str:
-        """Return the beginning of the line with so many characters of the request as its name."""
-        return f'- {self._runtime}"{shorten(self._title, characters)}"{self._place}{self._when}'
-
-
-def _sanitized(texts: list[str]) -> list[str]:
-    """Return the beginning of each text on one line, sanitized and without quotation marks."""
-    beginnings = all_for_prompt([beginning(text, 2 * _RAW_CHARACTERS) for text in texts])
-    return [one_line(text[:_RAW_CHARACTERS]).replace('"', "'") for text in beginnings]
+    def _head(self, characters: int) -> str:
+        """Return the beginning of the line with so many characters of the title."""
+        return f"- {label_of(self._label, self._before_place, min(characters, QUOTE_CHARACTERS))}{self._about}"
 
 
 def _quoted(text: str, room: int) -> str:
@@ -164,28 +170,24 @@ def _counted(number: int, noun: str, is_partial: bool) -> str:
     return f"{number}+ {noun}s" if is_partial else counted(number, noun)
 
 
-def _actions(summary: SessionSummary, edited_file: str, is_partial: bool) -> list[str]:
-    """Return the actions from many words to few: with the name of the one edited file, without it, without the
-    reads."""
+def _actions(report: Report, edited_file: str, ran: list[str], tools: list[str]) -> list[str]:
+    """Return the actions from many words to few: with the names of the one edited file and of the commands, without
+    them, without the reads."""
+    summary, is_partial = report.summary, report.is_partial
     edited, named = "", ""
     if summary.edited_files:
         edited = f"edited {_counted(len(summary.edited_files), 'file', is_partial)}"
     if len(summary.edited_files) == 1 and not is_partial:
         named = f"edited {shorten(edited_file, FILE_CHARACTERS)}"
     read = f"read {_counted(summary.files_read, 'file', is_partial)}" if summary.files_read else ""
-    ran = f"ran {_counted(summary.commands, 'command', is_partial)}" if summary.commands else ""
-    choices = ((named or edited, read, ran), (named or edited, ran), (edited, ran), (edited or ran or read,))
+    commands = f"ran {_counted(summary.commands, 'command', is_partial)}" if summary.ran and report.ran != [] else ""
+    names = [shorten(name, COMMAND_CHARACTERS) for name in ran if name]
+    ran_named = f"ran {', '.join(names)}" if names else commands
+    used = ", ".join([shorten(name, COMMAND_CHARACTERS) for name in tools if name])
+    used = f"used {used}" if used and not (edited or read or commands) else ""
+    heard = f"got {counted(summary.from_agents, 'message')} from agents" if summary.from_agents else ""
+    choices = (
+        (heard, named or edited, read, ran_named, used), (named or edited, ran_named), (edited, ran_named),
+        (edited, commands), (edited or commands or read or heard or used,),
+    )  # fmt: skip
     return [", ".join([part for part in parts if part]) for parts in choices]
-
-
-def _rest_line(names: list[str], unread: int, room: int) -> str:
-    """Return `+3 more: email, slack, cron`, with as many names as fit."""
-    if not names and not unread:
-        return ""
-    head = f"+{len(names) + unread} more"
-    fitting: list[str] = []
-    for name in names:
-        if len(head) + len(": ") + len(", ".join([*fitting, name])) > room:
-            break
-        fitting.append(name)
-    return f"{head}: {', '.join(fitting)}" if fitting else head

@@ -17,12 +17,15 @@ if TYPE_CHECKING:
     from ..settings.compiled import Settings
     from ..system.deadline import Deadline
     from ..transcripts.cursor import Cursor
+    from ..transcripts.entries import Session
     from .changes import Changed, Observation, OwnSession
     from .collisions import Known
     from .delivery import DeliveryOutcome
     from .new_entries import NewEntries
     from .report import Report
     from .state import Cursors
+
+OLD_SECONDS = 6 * 3600  # what is older is reported at first, and after a pause as long
 
 
 class Update:
@@ -91,8 +94,9 @@ def _make(
         return Update()
     cursors, notes = outcome.cursors if outcome else before, own.deadline.notes
     notes += outcome.notes if outcome else ()
-    oldest = now - settings.first_sight_seconds
-    changed = observed.changed(cursors, oldest)
+    seen = _seen_until(cursors.get(own.key, {}))
+    oldest = max(now - settings.first_sight_seconds, seen)
+    changed = [pair for pair in observed.changed(cursors, oldest) if pair[1].st_mtime >= seen]
     update = Update(cursors if outcome else None)
     since = known.written if known.was_corrupt else None
     if since is not None:
@@ -111,12 +115,19 @@ def _make(
         changed = [pair for pair in changed if pair[1].st_mtime >= since]
     read_on = {own.key, *[session.key for session, _ in changed]}
     cursors = {key: cursor for key, cursor in cursors.items() if key not in read_on or is_whole(cursor)}
-    text, moved = _report(own, changed, observed, cursors, settings, now, limit - len(introduction))
+    text, moved, left_out = _report(own, changed, observed, cursors, settings, now, limit - len(introduction))
     after = {**cursors, **moved}
+    after[own.key] = {"offset": 0, **after.get(own.key, {}), "asked": now, "left_out": left_out}
     # Sessions that are gone are dropped, so that the state does not grow with the years; unless some were not listed.
     keys = [LAST, COLLISIONS, MEMORIES, own.key, *[session.key for session in observed.sessions]]
     keys += after if own.deadline.failed else ()
-    if text or outcome or since is not None or any(cursors.get(key) != cursor for key, cursor in moved.items()):
+    if (
+        text
+        or outcome
+        or since is not None
+        or left_out
+        or any(cursors.get(key) != cursor for key, cursor in moved.items())
+    ):
         update.cursors = {key: after[key] for key in keys if key in after}
     if text:
         update.text = introduction + text
@@ -136,23 +147,36 @@ def _outcome(cursors: Cursors, own: OwnSession) -> DeliveryOutcome | None:
     return resolve_delivery(cursors, own)
 
 
+def _seen_until(own: Cursor) -> float:
+    """Return the time before which everything counts as seen: what was older than OLD_SECONDS at the last prompt."""
+    asked = own.get("asked", 0.0)
+    return asked - OLD_SECONDS if isinstance(asked, (int, float)) and asked > 0 else 0.0
+
+
 def _report(
     own: OwnSession, changed: list[Changed], observed: Observation, cursors: Cursors, settings: Settings, now: float,
     limit: int,
-) -> tuple[str, Cursors]:  # fmt: skip
-    """Return the text about `changed` in at most `limit` characters, '' if nothing is new in them, and the cursors
-    behind what it reports and behind what held nothing to report."""
+) -> tuple[str, Cursors, int]:  # fmt: skip
+    """Return the text about `changed` in at most `limit` characters, '' if nothing is new in them, the cursors behind
+    what it reports and behind what held nothing to report, and how many sessions were left out: those that were last
+    active before OLD_SECONDS, unless this is the first prompt, or the first one after so long, and there is room."""
     from .forks import drop_copies
     from .new_entries import read_changed
-    from .report import count_visible, may_hide, reports_of
-    from .update_text import HEADER, most_lines, text_of
+    from .report import reports_of
+    from .update_text import HEADER, Further, most_lines, text_of
 
-    oldest = now - settings.first_sight_seconds
+    seen = _seen_until(cursors.get(own.key, {}))
+    recent, is_start = now - OLD_SECONDS, now - seen >= 2 * OLD_SECONDS
+    oldest = max(now - settings.first_sight_seconds, seen)
+    is_recent = [status.st_mtime >= recent for _, status in changed]
+    left_out = 0 if is_start else is_recent.count(False)
+    if left_out:
+        changed = [pair for pair, is_new in zip(changed, is_recent) if is_new]
     read, unread = read_changed(own, changed, cursors, now, oldest, most_lines(limit) + 1)
     read = drop_copies(read, observed.sessions, cursors, own)
-    left = [session for session, _ in changed[-unread:]] if unread else []
-    if left and (may_hide(settings, own.home) or any([session.is_elsewhere for session in left])):
-        unread = own.deadline.attempt("unread sessions", count_visible, left, cursors, settings, own) or 0
+    left = [pair for pair in changed[-unread:] if pair[1].st_mtime >= recent] if unread else []
+    left_out += unread - len(left)
+    count, are_more = _count_news([session for session, _ in left], cursors, settings, own, oldest)
     found = reports_of(read, own, settings, now)
     reports = [(report, new) for report, new in found if report is not None]
     moved: Cursors = {new.session.key: new.cursor for report, new in found if report is None}
@@ -165,12 +189,51 @@ def _report(
             moved.update(collisions.moved)
             # A session is reported as a whole: with something that did not fit, all of it comes next time.
             reports = [pair for pair in reports if pair[1].session.key not in collisions.withheld]
-    moved.update({new.session.key: new.cursor for report, new in reports if report.is_empty or not new.entries})
-    reports = [pair for pair in reports if pair[0].summary.messages and not pair[0].is_empty]
     reports.sort(key=lambda pair: -pair[0].last_active)
-    text, shown = text_of([report for report, _ in reports], now, limit, unread, lines)
-    moved.update({new.session.key: new.cursor for _, new in reports[:shown]})
-    return text, moved
+    spoken = [pair for pair in reports if pair[0].summary.messages and not pair[0].is_empty]
+    told = [pair for pair in spoken if not pair[0].is_nameless]
+    count += len(spoken) - len(told)
+    new_ones = len([report for report, _ in told if report.last_active >= recent])
+    listed = told if is_start else told[:new_ones]
+    for report, new in listed[: most_lines(limit)]:
+        if report.with_text and report.summary.ran and not own.counts_commands:
+            report.ran = own.deadline.attempt("commands", _names_of, report, new)
+    further = Further(count, are_more=are_more, old=len(listed) - new_ones if is_start else 0)
+    text, shown = text_of([report for report, _ in listed], now, limit, further, lines)
+    left_out += len(told) - max(shown, new_ones)
+    waiting = {new.session.key for _, new in listed[shown:new_ones]}
+    moved.update({new.session.key: new.cursor for _, new in reports if new.session.key not in waiting})
+    return text, moved, left_out
+
+
+def _names_of(report: Report, new: NewEntries) -> list[str]:
+    from .commands import names_of
+
+    return names_of(report.summary.ran, new.runtime, new.session.path)
+
+
+def _count_news(
+    left: list[Session], cursors: Cursors, settings: Settings, own: OwnSession, oldest: float
+) -> tuple[int, bool]:
+    """Return how many of the changed sessions that were not read have news that may be reported, and if there may be
+    more: beyond MOST_COUNTED they are not looked at."""
+    if not left:
+        return 0, False
+    from .new_entries import may_have_news
+    from .report import MOST_COUNTED, count_visible, may_hide
+
+    found: list[Session] = []
+    looked_at = 0
+    for session in left[: 2 * MOST_COUNTED]:
+        if len(found) == MOST_COUNTED:
+            break
+        looked_at += 1
+        if own.deadline.attempt(session.path, may_have_news, own, session, cursors.get(session.key), oldest):
+            found.append(session)
+    visible = len(found)
+    if may_hide(settings, own.home) or any([session.is_elsewhere for session in found]):
+        visible = own.deadline.attempt("unread sessions", count_visible, found, cursors, settings, own) or 0
+    return visible, visible > 0 and looked_at < len(left)
 
 
 def _may_collide(own: OwnSession, cursor: Cursors | None, reports: list[tuple[Report, NewEntries]]) -> bool:
@@ -248,11 +311,11 @@ def _add_lines(known: Known, others: list[tuple[Report, NewEntries]], found: Pro
     state.open_actions.update({key: actions for key, actions in findings.open_actions.items() if actions})
     found.withheld = findings.failed
     if findings.facts:
-        from .collisions.facts import lines_of, others_of
+        from .collisions.facts import lines_of, reports_by_key
 
         worktree = known.worktree
         directory = worktree.root if worktree and worktree.root else known.own.directory
-        found.lines, reported = lines_of(findings.facts, others_of(others), directory, known.now, room)
+        found.lines, reported = lines_of(findings.facts, reports_by_key(others), directory, known.now, room)
         for fact in reported:
             state.reported.pop(fact.key, None)
             state.reported[fact.key] = fact.own_time

@@ -19,7 +19,7 @@ from ..transcripts.entries import Entry
 from ..transcripts.gate import Family, Gate, describe
 from ..transcripts.lines import first_line
 from ..transcripts.reader import FIRST_PROMPT_RANK, USER_RANK, TitleOwner, TranscriptReader
-from ..transcripts.titles import subject
+from ..transcripts.titles import title_of
 from .format import (
     ASKING,
     TITLE_CHARACTERS,
@@ -299,7 +299,7 @@ def _write_messages(
     written.is_named = bool(source.title) or rank >= USER_RANK
     if rank <= FIRST_PROMPT_RANK or not title or (entries.has_forgotten and rank < USER_RANK):
         title = shorten(
-            one_line(subject(prompt)), PROMPT_TITLE_CHARACTERS
+            one_line(title_of(prompt)), PROMPT_TITLE_CHARACTERS
         )  # already redacted: the cut cannot split a secret
     written.title = shortened(source.title or title, TITLE_CHARACTERS) or "Conversation"
     return written

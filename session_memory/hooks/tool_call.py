@@ -138,7 +138,7 @@ def object_to(
         if tool.kind == _EDIT:
             delivery.settle(key + (tool.call_id if can_ask else ""), objection.time)
     if reasons and can_ask:
-        delivery.reason = "; ".join(reasons)
+        delivery.reason = f"session-memory: {'; '.join(reasons)}"
     elif reasons:
         delivery.text = INTRODUCTION + "".join([f"! {reason}\n" for reason in reasons])[:-1]
 

@@ -155,7 +155,7 @@ def _check_trust(target: Target, here: list[Hook]) -> list[Finding]:
     if not events:
         return []
     names = enumerated(dict.fromkeys(events))
-    text = f"{names}: not trusted yet, so that {target.runtime.install.TITLE} does not run them"
+    text = f"{names}: not trusted yet, so that {target.runtime.TITLE} does not run them"
     return [Finding(WRONG, "trust", text, target.runtime.install.AFTER_INSTALL)]
 
 

@@ -173,7 +173,7 @@ def _ask_for_rules(plans: list[HomePlan], terminal: Terminal) -> bool:
     if not asking:
         return False
     terminal.paragraph(
-        f"{RUNTIME.install.TITLE} asks you before each command with which an agent looks into its past: "
+        f"{RUNTIME.TITLE} asks you before each command with which an agent looks into its past: "
         f"{enumerated(LOOKUPS)}, the reader, and the tools that change nothing. Rules in {enumerated(asking)} would "
         "let these pass, and nothing else. An uninstall takes them out."
     )

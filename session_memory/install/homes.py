@@ -67,7 +67,7 @@ class Target:
 
     @property
     def title(self) -> str:
-        name = self.runtime.install.TITLE
+        name = self.runtime.TITLE
         return {
             "agent": "agent home",
             "runtime": name,
@@ -119,7 +119,7 @@ def identify(path: str, environ: Mapping[str, str]) -> Target:
         return _runtime_or_project(root, environ)
     first, *others = [f"{name}/{RUNTIME.SESSIONS_FOLDER}/" for name in SEED_MEMORY_DIRS]
     raise NoHomeError(
-        f"{path}: it is no agent home and no configuration directory of {RUNTIME.install.TITLE}",
+        f"{path}: it is no agent home and no configuration directory of {RUNTIME.TITLE}",
         f"an agent home has {first} (or {', '.join(others)}); a configuration directory has "
         f"{RUNTIME.install.SETTINGS_FILE} or {os.path.basename(RUNTIME.transcripts_dir(root))}/, or is called {folder}",
     )

@@ -171,7 +171,7 @@ def _named(request: InstallRequest, ledger: InstallLedger, environ: Mapping[str,
             where = f"{target.settings_dir} is not there" + (
                 f", nor a command {names.COMMAND}" if names.COMMAND else ""
             )
-            raise NoHomeError(f"{names.TITLE} is not on this machine: {where}", "start it once, then run this again")
+            raise NoHomeError(f"{one.TITLE} is not on this machine: {where}", "start it once, then run this again")
         found.append(target)
     return list({target.root: target for target in found}.values())
 

@@ -33,6 +33,9 @@ class Runtime:
     name: str
     """What archives and the store call it."""
 
+    TITLE: str
+    """What people call it."""
+
     USUAL_DIR: str
     """The runtime's own directory as it lies in a user's home."""
 

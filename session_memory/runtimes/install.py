@@ -36,9 +36,6 @@ class Hook:
 class Install:
     """The install into `runtime`. By default it puts nothing anywhere."""
 
-    TITLE: str
-    """What people call the runtime."""
-
     HOME_FOLDER: str
     """The folder in an agent's or a project's directory that holds the runtime's settings for it."""
 

@@ -173,7 +173,7 @@ class TestInstall:
         install = fixture.runtime.install
         own = fixture.own.get("home_folder") or fixture.runtime.USUAL_DIR.split("/")[0]
         assert own == install.HOME_FOLDER
-        assert install.TITLE
+        assert fixture.runtime.TITLE
 
     def test_what_an_install_puts_there_runs_our_entries_with_the_interpreter_that_it_found(
         self, fixture: Fixture

@@ -21,6 +21,7 @@ _FIRST_SELECTOR = "\U000e0100"  # of the supplement: no visible character is bey
 # Joiners, which matter in emoji and in several scripts: one is kept after a character beyond ASCII.
 _JOINERS = frozenset("\u200c\u200d\ufe0e\ufe0f")
 _ASCII = bytes(range(128))
+QUOTABLE_CHARACTERS = 500  # the rest of a longer text is not quoted
 FEW = 8  # different characters: up to so many `str.replace` is quicker than `str.translate`
 _LONGEST_WORD = 16 * 1024  # a token is not longer, nor is a line of a key
 _ANGLES = str.maketrans({"<": "‹", ">": "›", "＜": "‹", "＞": "›", "﹤": "‹", "﹥": "›"})
@@ -70,6 +71,13 @@ def for_prompt(text: str) -> str:
 def all_for_prompt(texts: list[str]) -> list[str]:
     """Return each of `texts` as `for_prompt` does."""
     return [for_prompt(text) for text in texts]
+
+
+def quotable(texts: list[str]) -> list[str]:
+    """Return the beginning of each of `texts` for a model, on one line, with single quotation marks in place of double
+    ones, so that it ends no quotation."""
+    beginnings = [for_prompt(beginning(text, 2 * QUOTABLE_CHARACTERS)) for text in texts]
+    return [" ".join(text[:QUOTABLE_CHARACTERS].split()).replace('"', "'") for text in beginnings]
 
 
 def plain(text: str) -> str:

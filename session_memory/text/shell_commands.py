@@ -1,10 +1,9 @@
-"""The family of a shell command line: what it does in a few words, as `npm run check` or `git commit`. Pure."""
+"""The family of a shell command line: what it does in a few words, as `npm run check` or `git commit`. Pure, and
+without `re`."""
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-from functools import lru_cache
+from .shell_words import Word, simple_commands
 
 MOST_PARTS = 3
 LOOKING = "(looking around)"
@@ -23,7 +22,9 @@ _BEFORE = frozenset((
     "xvfb-run"
 ))  # fmt: skip
 _TAKES_A_NUMBER = frozenset(("timeout", "nice"))
-_INTERPRETERS = re.compile(r"(?:python|pypy|node|ruby|perl|php|bash|sh|zsh|tsx|ts-node|deno)[\d.]*$")
+_INTERPRETERS = frozenset((
+    "python", "pypy", "node", "ruby", "perl", "php", "bash", "sh", "zsh", "tsx", "ts-node", "deno"
+))  # fmt: skip
 _SILENT = frozenset((
     ".", ":", "cd", "echo", "eval", "export", "false", "for", "popd", "printf", "pushd", "set", "sleep", "source",
     "true", "unset", "wait"
@@ -40,13 +41,11 @@ _GIT_LOOKERS = frozenset((
     "show", "status"
 ))  # fmt: skip
 _KEYWORDS = frozenset(("do", "done", "elif", "else", "fi", "function", "if", "in", "then", "until", "while"))
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 _FINDS_NOTHING = frozenset((
     "[", "[[", "ack", "ag", "cmp", "diff", "egrep", "fd", "fgrep", "git", "grep", "pgrep", "rg", "test", "which"
 ))  # fmt: skip
 
 
-@lru_cache(maxsize=1024)  # callers ask for the same command several times in a row
 def family(command: str) -> str:
     """Return programs and subcommands without their arguments; '' if nothing is left.
 
@@ -64,7 +63,7 @@ def is_looking(command: str) -> bool:
 
 def may_find_nothing(command: str) -> bool:
     """Check if the exit code may mean "not found", as with grep, diff and test."""
-    last = next(reversed(_simple_commands(command, every=True)), [])
+    last = [word.text for word in next(reversed(_simple_commands(command, every=True)), [])]
     program = _program(last)[0]
     return program in _FINDS_NOTHING and (program != "git" or last[1:2] in (["grep"], ["diff"]))
 
@@ -72,10 +71,11 @@ def may_find_nothing(command: str) -> bool:
 def commit_message(command: str) -> str:
     """Return the first line of the message of a `git commit -m`; '' for any other command."""
     for words in _simple_commands(command):
-        if words[:1] == ["git"] and "commit" in words[1:4]:
-            for at, word in enumerate(words[:-1]):
+        texts = [word.text for word in words]
+        if texts[:1] == ["git"] and "commit" in texts[1:4]:
+            for word, following in zip(texts, words[1:]):
                 if word in ("-m", "-am", "--message"):
-                    return _first_line(words[at + 1])
+                    return _first_line(following.text if following.is_sure else following.typed.strip("\"'"))
     return ""
 
 
@@ -86,51 +86,21 @@ def _first_line(message: str) -> str:
     return told[0] if told else ""
 
 
-def _simple_commands(command: str, every: bool = False) -> list[list[str]]:
-    """Return the words of each command without their quotes; of a pipeline only the first command, unless `every`."""
-    found: list[list[str]] = []
-    words: list[str] = []
-    is_piped = False
-    for operator, word in [*_tokens(command), (";", "")]:
-        if operator:
-            if words and (every or not is_piped):
-                found.append(words)
-            words, is_piped = [], operator == "|"
-        elif words or word not in _KEYWORDS:
-            words.append(word)
+def _simple_commands(command: str, every: bool = False) -> list[list[Word]]:
+    """Return the words of each command; of a pipeline only the first command, unless `every`."""
+    found: list[list[Word]] = []
+    for one in simple_commands(command):
+        at = 0
+        while at < len(one.words) and one.words[at].text in _KEYWORDS:
+            at += 1
+        if one.words[at:] and (every or one.before != "|"):
+            found.append(one.words[at:])
     return found
 
 
-_TOKEN = re.compile(
-    r"""(?P<operator>&&|\|\||;|\n|\|&?|&(?!>))|(?P<redirection>\d*(?:>>?|<)&?\s*[^\s;|&]*|&>>?\s*\S+)|"""
-    r"""(?P<word>(?:'[^']*'|"(?:\\.|[^"\\])*"|\\.|[^\s;|&<>'"\\]|['"])+)|[ \t\r]+|.""",
-    re.DOTALL,
-)
-_QUOTES = re.compile(r"""'([^']*)'|"((?:\\.|[^"\\])*)"|\\(.)""", re.DOTALL)
-
-
-def _tokens(command: str) -> Iterator[tuple[str, str]]:
-    """Yield operators and words in order, as pairs of which one is ''."""
-    command = command.replace("\\\n", " ")
-    here = re.search(r"<<-?\s*(['\"]?)(\w+)\1[^\n]*\n", command)
-    if here and not re.search(r"-m\s+\"\$\(cat", command[: here.start()]):
-        command = command[: here.end()]  # the here-document follows
-    for match in _TOKEN.finditer(command):
-        if match["operator"]:
-            yield match["operator"].removesuffix("&") or "&", ""
-        elif match["word"]:
-            yield "", _QUOTES.sub(_unquoted, match["word"])
-
-
-def _unquoted(quoted: re.Match[str]) -> str:
-    if quoted[2]:
-        return re.sub(r'\\([\\"`$])', r"\1", quoted[2])
-    return quoted[1] or quoted[3] or ""
-
-
-def _name(words: list[str]) -> str:
+def _name(words: list[Word]) -> str:
     """Return the name of a simple command; '' for one that does nothing by itself."""
-    program, rest = _program(words)
+    program, rest = _program([word.text or word.typed for word in words])
     if not program or program in _SILENT or program.startswith("#"):
         return ""
     if program in _LOOKERS and not (program == "sed" and any(word.startswith("-i") for word in rest)):
@@ -142,7 +112,7 @@ def _name(words: list[str]) -> str:
     if program in _WITH_SUBCOMMAND:
         more = 2 if program in _RUNNERS and plain[:1] in (["run"], ["exec"]) else 1
         return " ".join([program, *plain[:more]])
-    if _INTERPRETERS.match(program):
+    if program.rstrip("0123456789.") in _INTERPRETERS:
         if "-m" in rest[:-1]:
             return f"{program} -m {rest[rest.index('-m') + 1]}"
         if plain and not {"-c", "-e", "--eval", "-p"} & set(rest):
@@ -155,7 +125,8 @@ def _program(words: list[str]) -> tuple[str, list[str]]:
     at = 0
     while at < len(words):
         word = words[at].strip("(){}!'\"`")
-        if not word or _ASSIGNMENT.match(word):
+        variable, is_assigned, _ = word.partition("=")
+        if not word or (is_assigned and variable.isidentifier()):
             at += 1
         elif word in _BEFORE:
             at += 1

@@ -33,16 +33,17 @@ _HINTS = (">", "git", "sed", "perl", "mv ", "rm ", "cp ", "tee ", "touch ", "pat
 
 class ShellEffect:
     """One effect. `kind` is EDIT or REMOVE of the file or directory at `path`, or GIT: a git command with its `words`
-    from the subcommand on, run in the directory `path`. Paths are absolute. The words of an EDIT are MOVED if a file
-    was moved there (which keeps its modification time), else none. `is_doubtful`: the command runs only if another one
-    succeeds or fails."""
+    from the subcommand on, run in the directory `path`, as it was `typed`. Paths are absolute. The words of an EDIT are
+    MOVED if a file was moved there (which keeps its modification time), else none. `is_doubtful`: the command runs only
+    if another one succeeds or fails."""
 
-    __slots__ = ("is_doubtful", "kind", "path", "words")
+    __slots__ = ("is_doubtful", "kind", "path", "typed", "words")
 
     def __init__(self, kind: str, path: str, words: tuple[str, ...] = ()) -> None:
         self.kind = kind
         self.path = path
         self.words = words
+        self.typed = ""
         self.is_doubtful = False
 
     def __repr__(self) -> str:
@@ -249,6 +250,7 @@ def _git(words: list[Word], cwd: str) -> Iterator[ShellEffect]:
         effects = list(_remove("rm", rest[1:], cwd))
     else:
         effects = [ShellEffect(GIT, cwd, tuple([word.text if word.is_sure else "" for word in rest]))]
+        effects[0].typed = " ".join(["git", *[word.typed for word in words]])
     yield from [effect for effect in effects if effect.path]
 
 

@@ -9,14 +9,15 @@ _QUOTING = "'\"\\$`*?[{~#"  # ends a plain run of characters, together with what
 
 
 class Word:
-    """A word without its quotes. `is_sure`: the program gets exactly this text, since the shell expands nothing in
-    it."""
+    """A word without its quotes, and as it was `typed`. `is_sure`: the program gets exactly this text, since the shell
+    expands nothing in it."""
 
-    __slots__ = ("is_sure", "text")
+    __slots__ = ("is_sure", "text", "typed")
 
-    def __init__(self, text: str, is_sure: bool) -> None:
+    def __init__(self, text: str, is_sure: bool, typed: str = "") -> None:
         self.text = text
         self.is_sure = is_sure
+        self.typed = typed
 
 
 class SimpleCommand:
@@ -119,6 +120,7 @@ class _Lexer:
 
     def _word(self) -> Word:
         line, end = self._line, len(self._line)
+        begin = self._at
         parts: list[str] = []
         is_sure = True
         while self._at < end:
@@ -148,7 +150,7 @@ class _Lexer:
                 while self._at < end and line[self._at] not in _ENDS_WORD and line[self._at] not in _QUOTING:
                     self._at += 1
                 parts.append(line[start : self._at])
-        return Word("".join(parts), is_sure)
+        return Word("".join(parts), is_sure, line[begin : self._at])
 
     def _double_quoted(self) -> tuple[str, bool]:
         """Return the text up to the closing quote, and whether nothing in it is expanded."""

@@ -21,7 +21,7 @@ from .reader import (
     TranscriptHead,
     TranscriptReader,
 )
-from .titles import is_request, subject
+from .titles import is_request, telling_request, title_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ class Gate:
     def shown_title(self, runtime: Runtime, path: str, title: Title) -> Title:
         """Return what may be told of the title of the transcript at `path`, on one line. Raises OSError."""
         is_hidden = title[0] < USER_RANK and self.hides_some and self.rule.quote and not self.rule.ignore
-        return self.title(title, for_title(subject(own_prompt(runtime, path, self))) if is_hidden else "")
+        return self.title(title, for_title(title_of(own_prompt(runtime, path, self))) if is_hidden else "")
 
 
 class Unruled:
@@ -282,11 +282,10 @@ def key_of(entry: Entry) -> object:
 
 
 def own_prompt(runtime: Runtime, path: str, gate: Gate) -> str:
-    """Return the first request in the beginning of a transcript that may be told; '' for none. Raises OSError."""
-    for entry in _head_entries(runtime, path):
-        if entry.role == "user" and is_request(entry.text) and not gate.rule_of(entry).is_private:
-            return entry.text
-    return ""
+    """Return the request in the beginning of a transcript that says most and may be told; '' for none. Raises
+    OSError."""
+    said = [entry for entry in _head_entries(runtime, path) if entry.role == "user" and is_request(entry.text)]
+    return telling_request([entry.text for entry in said if not gate.rule_of(entry).is_private])
 
 
 def _head_entries(runtime: Runtime, path: str) -> Iterator[Entry]:

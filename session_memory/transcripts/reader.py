@@ -12,7 +12,7 @@ from ..system.json import decode_line
 from ..text.paths import is_id
 from .entries import Entry
 from .lines import head_lines, holds_bytes, is_whole, last_line_end, lines_forward, windows_backward
-from .titles import is_request, subject
+from .titles import is_request, says_enough, telling_request, title_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -227,8 +227,8 @@ def first_directory(runtime: Runtime, descriptor: int) -> str:
 
 
 class TranscriptHead:
-    """The first lines of a transcript: the id of its first entry, the first time, the first directory and the first
-    prompt that is a request ('' or None if missing), a title with its rank, and if a compaction precedes all entries.
+    """The first lines of a transcript: the id of its first entry, the first time, the first directory and the request
+    that says most ('' or None if missing), a title with its rank, and if a compaction precedes all entries.
     """
 
     __slots__ = ("begins_compacted", "cwd", "first_id", "first_time", "prompt", "title")
@@ -252,16 +252,17 @@ class TranscriptHead:
                 self.first_id = self.first_id or entry.id
                 self.cwd = self.cwd or entry.cwd
                 self.first_time = entry.timestamp if self.first_time is None else self.first_time
-                if entry.role == "user" and is_request(entry.text):
-                    self.prompt = self.prompt or entry.text
-                if self.first_id and self.prompt:
+                # A rule may hide what was said in another directory.
+                if entry.role == "user" and entry.cwd == self.cwd and is_request(entry.text):
+                    self.prompt = telling_request([self.prompt, entry.text] if self.prompt else [entry.text])
+                if self.first_id and says_enough(self.prompt):
                     break
             elif not self.first_id:
                 self.begins_compacted = True
         self.title = reader.title
 
     def best_title(self, later: Title) -> Title:
-        """Return the session's title with its rank, given the best of the `later` ones: without any, the subject of its
-        first request."""
+        """Return the session's title with its rank, given the best of the `later` ones: without any, that of its
+        request."""
         title = self.title if self.title[0] > later[0] else later
-        return title if title[1] else (FIRST_PROMPT_RANK, subject(self.prompt))
+        return title if title[1] else (FIRST_PROMPT_RANK, title_of(self.prompt))

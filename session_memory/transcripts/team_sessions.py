@@ -43,7 +43,7 @@ class TeamRuntime(Runtime):
     """Replaces the runtime for a session of a team: `name` is its owner, as in ann@laptop."""
 
     def __init__(self, name: str) -> None:
-        self.name = name
+        self.name = self.TITLE = name
 
     def load_records(self) -> TeamRecords:
         return TeamRecords()

@@ -33,7 +33,7 @@ class ShownRuntime(NamedTuple):
 def shown_runtime(name: str) -> ShownRuntime:
     for hue, runtime in enumerate(all_runtimes()):
         if runtime.name == name:
-            return ShownRuntime(runtime.install.TITLE, hue)
+            return ShownRuntime(runtime.TITLE, hue)
     return ShownRuntime(name, _OTHER_HUE)
 
 

@@ -9,7 +9,7 @@ from markdown_snapshot import MarkdownSnapshot
 from records import assistant, tool_result, user
 
 from session_memory.activity.report import Report, summarize
-from session_memory.activity.update_text import HEADER, text_of
+from session_memory.activity.update_text import HEADER, Further, text_of
 from session_memory.runtimes.claude import RUNTIME as CLAUDE
 from session_memory.transcripts.entries import Entry
 
@@ -29,7 +29,7 @@ def report(name, minutes_ago, *records, **options):
 
 
 def tell(*reports, limit=500, unread=0):
-    text, told = text_of(list(reports), NOW, limit, unread)
+    text, told = text_of(list(reports), NOW, limit, Further(unread))
     return f"{text}\n\n({len(text)} characters, {told} of {len(reports)} sessions told)\n"
 
 
@@ -97,16 +97,16 @@ SITUATIONS = {
         report("ops", 4, user("commit"), assistant(bash("git commit"), "Committed as 1a2b3c4.")),
     ],
     "a request that names its session is said once": [
-        report("how do I deploy this…", 3, user("how do I deploy this to the staging cluster?"), assistant(bash(), "Like this."),
-               title="how do I deploy this to the staging cluster?"),
-        report("now the other thing", 4, user("what about staging?"), assistant("Fine."), title="now the other thing"),
+        report("", 3, user("how do I deploy this to the staging cluster?"), assistant(bash(), "Like this."),
+               title="how do I deploy this to the staging cluster?", is_request=True),
+        report("", 4, user("what about staging?"), assistant("Fine."), title="now the other thing", is_request=True),
     ],
     "such a request is as long as there is room": [
-        report("Please look at the…", number, user(LONG * 2), assistant(edit("/x/a"), bash(), LONG), title=LONG[:64])
+        report("", number, user(LONG * 2), assistant(edit("/x/a"), bash(), LONG), title=LONG[:64] + "…", is_request=True)
         for number in range(1, 7)
     ],
     "a request that a title repeats is said once": [
-        report("Fix the login flow", 3, user("fix the login"), assistant(edit("/srv/agent/src/auth.py"))),
+        report("", 3, user("fix the login"), assistant(edit("/srv/agent/src/auth.py")), title="Fix the login flow"),
         report("deploy", 4, user("Deploy!"), assistant(bash())),
     ],
     "a plan is told by its heading": [
@@ -133,7 +133,7 @@ def test_a_situation_is_told_as_its_snapshot_says(activity, situation):
 
 
 def test_sessions_that_were_not_read_are_counted_in_the_last_line():
-    text, _ = text_of([report("main", 1, user("hi"))], NOW, 500, unread=7)
+    text, _ = text_of([report("main", 1, user("hi"))], NOW, 500, Further(7))
     assert text.endswith("\n+7 more")
 
 
@@ -182,8 +182,8 @@ def test_whatever_is_told_keeps_the_limit_and_a_line_a_session(sessions, limit, 
         summary = summarize([Entry("user", question, id="u"), *([entry] if entry else [])])
         assert summary is not None
         title = question[:64] if with_text and index % 2 else ""
-        reports.append(Report(name, summary, last_active=NOW - ago, with_text=with_text, title=title))
-    text, told = text_of(reports, NOW, limit, unread)
+        reports.append(Report(name, summary, last_active=NOW - ago, with_text=with_text, title=title, is_request=True))
+    text, told = text_of(reports, NOW, limit, Further(unread))
     assert len(text) <= limit
     if reports:
         first, *lines = text.split("\n")
@@ -196,6 +196,6 @@ def test_whatever_is_told_keeps_the_limit_and_a_line_a_session(sessions, limit, 
         assert character.isprintable() or character in "\u200c\u200d" or "\U0001f300" <= character <= "\U0001faff"
 
 
-def test_five_sessions_are_told_whatever_they_did():
+def test_four_sessions_are_told_whatever_they_did():
     reports = [report("n" * 40, i, user(LONG * 3), assistant(edit("/a"), bash(), LONG * 3)) for i in range(5)]
-    assert text_of(reports, NOW, 450)[1] == 5
+    assert text_of(reports, NOW, 450)[1] == 4

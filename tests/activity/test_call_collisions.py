@@ -26,13 +26,13 @@ def test_an_edit_of_another_after_this_session_read_the_file_is_told(pair: Pair)
     pair.main.read(APP)
     pair.discord.edit(APP, "x\n")
     pair.later(2)
-    assert pair.main.before_edit(APP) == "! src/app.py: discord edited it 2m ago, after you read it"
+    assert pair.main.before_edit(APP) == '! src/app.py: edited 2m ago by "discord", after you read it'
 
 
 def test_an_edit_of_another_is_told_to_who_edits_the_file_without_having_touched_it_before(pair: Pair) -> None:
     pair.discord.edit(APP, "x\n")
     pair.later(2)
-    assert pair.main.before_edit(APP) == "! src/app.py: discord edited it 2m ago, before you did"
+    assert pair.main.before_edit(APP) == '! src/app.py: edited 2m ago by "discord", before you edited it'
 
 
 def test_it_is_told_once_and_again_for_another_edit(pair: Pair) -> None:
@@ -43,7 +43,7 @@ def test_it_is_told_once_and_again_for_another_edit(pair: Pair) -> None:
     pair.main.edit(APP, "1\n")
     pair.later()
     pair.discord.edit(APP, "y\n")
-    assert pair.main.before_edit(APP) == "! src/app.py: discord edited it just now, after you edited it"
+    assert pair.main.before_edit(APP) == '! src/app.py: edited just now by "discord", after you edited it'
     assert pair.main.before_edit(APP) == ""
 
 
@@ -68,7 +68,7 @@ def test_an_edit_behind_the_one_that_was_told_is_told_with_the_next_prompt(pair:
     assert pair.main.before_edit(APP)
     pair.main.edit(APP, "1\n")
     pair.discord.edit(APP, "y\n")
-    assert collisions(pair.main.prompt()) == ["! src/app.py: discord edited it just now, after you edited it"]
+    assert collisions(pair.main.prompt()) == ['! src/app.py: edited just now by "discord", after you edited it']
 
 
 def test_what_a_prompt_told_is_not_told_with_a_call(pair: Pair) -> None:
@@ -85,14 +85,14 @@ def test_an_edit_that_was_refused_is_none(pair: Pair) -> None:
 
 def test_edits_by_commands_are_told(pair: Pair) -> None:
     pair.discord.bash("sed -i s/app/application/ src/app.py")
-    assert pair.main.before_edit(APP) == "! src/app.py: discord edited it just now, before you did"
+    assert pair.main.before_edit(APP) == '! src/app.py: edited just now by "discord", before you edited it'
 
 
 def test_a_stash_that_took_what_this_session_had_not_committed_is_told_once(pair: Pair) -> None:
     pair.main.edit(APP, "1\n")
     pair.discord.bash("git stash")
     told = pair.main.before_edit(APP)
-    assert told == '! src/app.py, which you had not committed: discord ran "git stash" just now'
+    assert told == '! src/app.py: `git stash` run just now by "discord", while your edit was not committed'
     assert pair.main.before_edit(APP) == ""
     assert collisions(pair.main.prompt()) == []
 
@@ -101,7 +101,7 @@ def test_a_file_whose_directory_was_moved_is_told(pair: Pair) -> None:
     pair.main.read("src/ui/main.ts")
     pair.discord.bash("git mv src/ui src/web")
     assert pair.main.before_edit("src/ui/main.ts") == (
-        "! src/ui/main.ts: discord removed or moved it just now, after you read it"
+        '! src/ui/main.ts: removed or moved just now by "discord", after you read it'
     )
 
 
@@ -116,7 +116,7 @@ def test_what_a_sub_agent_was_told_its_session_is_told_too(pair: Pair) -> None:
     pair.main.read(APP)
     pair.discord.edit(APP, "x\n")
     assert pair.main.before_edit(APP, agent="a1")
-    assert collisions(pair.main.prompt()) == ["! src/app.py: discord edited it just now, after you read it"]
+    assert collisions(pair.main.prompt()) == ['! src/app.py: edited just now by "discord", after you read it']
 
 
 def test_the_call_at_hand_may_be_in_the_transcript_already(pair: Pair) -> None:
@@ -133,17 +133,17 @@ def test_a_call_that_waits_for_permission_is_told_once_it_is_over(pair: Pair) ->
     pair.later(1)
     assert pair.main.before_edit(APP) == ""
     pair.clone.write(pair.discord.worktree / APP, "x\n")
-    assert pair.main.before_edit(APP) == "! src/app.py: discord edited it just now, before you did"
+    assert pair.main.before_edit(APP) == '! src/app.py: edited just now by "discord", before you edited it'
 
 
 def test_what_a_sub_agent_of_another_session_edited_is_told_as_of_that_session(pair: Pair) -> None:
     agent = pair.discord.sub_agent()
     assert pair.main.before_edit(APP) == ""
     agent.edit(APP, "x\n")
-    assert pair.main.before_edit(APP) == "! src/app.py: discord edited it just now, before you did"
+    assert pair.main.before_edit(APP) == '! src/app.py: edited just now by "discord", before you edited it'
     assert pair.main.before_edit(APP) == ""
     agent.edit(APP, "y\n")
-    assert pair.main.before_edit(APP) == "! src/app.py: discord edited it just now, before you did"
+    assert pair.main.before_edit(APP) == '! src/app.py: edited just now by "discord", before you edited it'
 
 
 def test_a_sub_agent_is_told_by_what_it_did_itself(pair: Pair) -> None:
@@ -152,5 +152,8 @@ def test_a_sub_agent_is_told_by_what_it_did_itself(pair: Pair) -> None:
     agent.edit(APP, "1\n")
     pair.discord.edit(APP, "x\n")
     name = agent.path.stem.removeprefix("agent-")
-    assert pair.main.before_edit(APP, agent=name) == "! src/app.py: discord edited it just now, after you edited it"
-    assert pair.main.before_edit(APP, agent="another") == "! src/app.py: discord edited it just now, before you did"
+    assert pair.main.before_edit(APP, agent=name) == '! src/app.py: edited just now by "discord", after you edited it'
+    assert (
+        pair.main.before_edit(APP, agent="another")
+        == '! src/app.py: edited just now by "discord", before you edited it'
+    )

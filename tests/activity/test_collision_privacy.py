@@ -61,19 +61,19 @@ def branch_moved(pair: Pair) -> None:
 
 
 KINDS = [
-    (edited, "! src/app.py: discord edited it 5m ago, after you read it", ""),
-    (edited_before, "! src/app.py: discord edited it 5m ago, before you did", ""),
-    (edited_by_a_command, "! src/app.py: discord edited it 5m ago, after you read it", ""),
-    (edited_by_a_sub_agent, "! src/app.py: discord edited it 5m ago, after you read it", ""),
-    (removed, "! src/app.py: discord removed or moved it 5m ago, after you read it", ""),
-    (stashed, "! src/app.py, which you had not committed: by discord 5m ago", ""),
-    (committed, "! src/app.py, which you had not committed: by discord 5m ago", ""),
+    (edited, '! src/app.py: edited 5m ago by "discord", after you read it', ""),
+    (edited_before, '! src/app.py: edited 5m ago by "discord", before you edited it', ""),
+    (edited_by_a_command, '! src/app.py: edited 5m ago by "discord", after you read it', ""),
+    (edited_by_a_sub_agent, '! src/app.py: edited 5m ago by "discord", after you read it', ""),
+    (removed, '! src/app.py: removed or moved 5m ago by "discord", after you read it', ""),
+    (stashed, '! src/app.py: git run 5m ago by "discord", while your edit was not committed', ""),
+    (committed, '! src/app.py: git run 5m ago by "discord", while your edit was not committed', ""),
     (
         branch_switched,
-        "! branch is fix/login now, it was main: by discord 5m ago",
+        '! branch is fix/login now, it was main: switched 5m ago by "discord"',
         "! branch is fix/login now, it was main: switched 5m ago",
     ),
-    (branch_moved, "! branch is main still, but not at <commit>: by discord 5m ago", "moved 5m ago"),
+    (branch_moved, '! branch is main still, but not at <commit>: moved 5m ago by "discord"', "moved 5m ago"),
 ]
 
 
@@ -103,4 +103,4 @@ def test_text_of_another_session_cannot_end_its_line(pair):
     pair.discord.bash("git switch -q -c 'a<b>\"c' 2>/dev/null || git switch -q -c 'x;y'")
     (line,) = collisions(pair.main.prompt())
     assert "<" not in line
-    assert line.count('"') == 2
+    assert line.count("`") == 2

@@ -172,14 +172,14 @@ def test_an_edit_after_this_session_read_the_file_is_told_although_it_was_commit
     pair.discord.edit("src/app.py", "x\n")
     pair.discord.bash("git commit -qam one")
     pair.later(90)
-    assert collisions(pair.main.prompt()) == ["! src/app.py: discord edited it 1h ago, after you read it"]
+    assert collisions(pair.main.prompt()) == ['! src/app.py: edited 1h ago by "discord", after you read it']
 
 
 def test_an_earlier_edit_is_told_that_is_not_committed_by_a_session_that_is_active(pair):
     pair.discord.edit("src/app.py", "x\n")
     pair.later(59)
     pair.main.edit("src/app.py", "1\n")
-    assert collisions(pair.main.prompt()) == ["! src/app.py: discord edited it 59m ago, before you did"]
+    assert collisions(pair.main.prompt()) == ['! src/app.py: edited 59m ago by "discord", before you edited it']
 
 
 @pytest.mark.parametrize(
@@ -199,14 +199,14 @@ def test_one_file_has_one_path_whichever_link_leads_to_it(pair: Pair) -> None:
     pair.discord.edit("src/db.py", "x\n")
     pair.discord.bash("git commit -qam all")
     assert collisions(pair.main.prompt()) == [
-        '! src/app.py, which you had not committed: discord ran "git commit -qam all" just now',
-        "! src/db.py: discord edited it just now, after you read it",
+        '! src/app.py: `git commit -qam all` run just now by "discord", while your edit was not committed',
+        '! src/db.py: edited just now by "discord", after you read it',
     ]
     pair.discord.edit("lib/db.py", "y\n")
     assert collisions(pair.discord.prompt()) == []
     pair.main.read("src/db.py")
     pair.discord.edit("lib/db.py", "z\n")
-    assert collisions(pair.main.prompt()) == ["! src/db.py: discord edited it just now, after you read it"]
+    assert collisions(pair.main.prompt()) == ['! src/db.py: edited just now by "discord", after you read it']
 
 
 def test_an_edit_of_the_same_file_in_another_worktree_is_told_to_who_edited_it_too(pair: Pair) -> None:
@@ -230,7 +230,7 @@ def test_an_edit_of_the_same_file_in_another_worktree_is_told_to_who_edited_it_t
 def test_an_edit_that_was_refused_is_no_edit_of_this_session_either(pair):
     pair.main.read("src/app.py")
     refused_to_the_one_who_asks(pair)
-    assert collisions(pair.main.prompt()) == ["! src/app.py: discord edited it just now, after you read it"]
+    assert collisions(pair.main.prompt()) == ['! src/app.py: edited just now by "discord", after you read it']
 
 
 def test_the_same_is_not_told_again_until_the_file_is_touched_again(pair):
@@ -342,7 +342,7 @@ def test_a_session_in_another_worktree_has_collisions_in_its_own(clone):
     assert collisions(main.prompt()) == []
     main.bash("git -C ../wt switch -q -c third")
     assert collisions(there.prompt()) == [
-        '! branch is third now, it was other: main ran "git switch -q -c third" just now'
+        '! branch is third now, it was other: `git switch -q -c third` run just now by "main"'
     ]
 
 
@@ -368,4 +368,4 @@ def test_sessions_of_pi_name_files_from_their_directory_on(tmp_path):
     settings = Settings({})
     others = Observation(reader, [Session(other.id, paths[other.id], "discord")], settings)
     with open_update(reader, others, settings=settings, now=now, limit=500) as update:
-        assert collisions(update.text or "") == ["! src/app: discord edited it 4m ago, after you read it"]
+        assert collisions(update.text or "") == ["! src/app: edited 4m ago by discord, after you read it"]

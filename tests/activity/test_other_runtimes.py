@@ -28,13 +28,13 @@ def person(tmp_path: Path) -> Person:
 
 def test_claude_code_hears_of_a_session_of_codex_by_its_runtime_and_only_once(person):
     person.codex_session(person.app, "fix the flaky test")
-    assert '- codex: "fix the flaky test" (' in person.prompt_in_claude(person.app)
+    assert '- "fix the flaky test" (Codex, ' in person.prompt_in_claude(person.app)
     assert person.prompt_in_claude(person.app) == ""
 
 
 def test_codex_hears_of_a_session_of_claude_code_by_its_runtime_and_only_once(person):
     person.claude_session(person.app, "tidy the docs")
-    assert '- claude-code: "tidy the docs" (' in person.prompt_in_codex(person.app)
+    assert '- "tidy the docs" (Claude Code, ' in person.prompt_in_codex(person.app)
     assert person.prompt_in_codex(person.app) == ""
 
 
@@ -43,11 +43,11 @@ def test_qwen_code_hears_of_the_others_and_they_of_it(person):
     person.codex_session(person.app, "fix the flaky test")
     person.qwen_session(person.app, "write the tests")
     text = person.prompt_in_qwen(person.app)
-    assert '- claude-code: "tidy the docs" (' in text
-    assert '- codex: "fix the flaky test" (' in text
+    assert '- "tidy the docs" (Claude Code, ' in text
+    assert '- "fix the flaky test" (Codex, ' in text
     assert '- "write the tests" (' in text
     assert person.prompt_in_qwen(person.app) == ""
-    assert '- qwen-code: "write the tests" (' in person.prompt_in_claude(person.app)
+    assert '- "write the tests" (Qwen Code, ' in person.prompt_in_claude(person.app)
 
 
 def test_qwen_code_is_told_nothing_where_no_prompt_was_typed(person):
@@ -62,11 +62,11 @@ def test_copilot_hears_of_the_others_and_they_of_it(person):
     person.codex_session(person.app, "fix the flaky test")
     person.copilot_session(person.app, "write the tests")
     text = person.prompt_in_copilot(person.app, "copilot")
-    assert '- claude-code: "tidy the docs" (' in text
-    assert '- codex: "fix the flaky test" (' in text
+    assert '- "tidy the docs" (Claude Code, ' in text
+    assert '- "fix the flaky test" (Codex, ' in text
     assert '- "write the tests" (' in text
     assert person.prompt_in_copilot(person.app, "copilot") == ""
-    assert '- copilot: "write the tests" (' in person.prompt_in_claude(person.app)
+    assert '- "write the tests" (Copilot CLI, ' in person.prompt_in_claude(person.app)
 
 
 def test_gemini_hears_of_the_others_and_they_of_it(person):
@@ -74,11 +74,11 @@ def test_gemini_hears_of_the_others_and_they_of_it(person):
     person.codex_session(person.app, "fix the flaky test")
     chat = person.gemini_session(person.app, "write the tests")
     text = person.prompt_in_gemini(person.app)
-    assert '- claude-code: "tidy the docs" (' in text
-    assert '- codex: "fix the flaky test" (' in text
+    assert '- "tidy the docs" (Claude Code, ' in text
+    assert '- "fix the flaky test" (Codex, ' in text
     assert '- "write the tests" (' in text
     assert person.prompt_in_gemini(person.app) == ""
-    assert '- gemini: "write the tests" (' in person.prompt_in_claude(person.app)
+    assert '- "write the tests" (Gemini CLI, ' in person.prompt_in_claude(person.app)
     person.gemini_chat(
         person.app, json.loads(chat.read_text().split("\n")[0])["sessionId"], *gemini_exchange("more", "ok")
     )
@@ -91,15 +91,13 @@ def test_a_chat_that_gemini_deleted_is_told_all_the_same(person):
     chat = person.gemini_session(person.app, "write the tests")
     person.prompt_in_gemini(person.app)
     chat.unlink()
-    assert '- gemini: "write the tests" (' in person.prompt_in_claude(person.app)
+    assert '- "write the tests" (Gemini CLI, ' in person.prompt_in_claude(person.app)
 
 
 def test_rules_hold_for_gemini_too(person):
     person.gemini_session(person.app, "the secret plan")
     person.rules(f"projects: {{{person.app}: {{text: false}}}}\n")
-    text = person.prompt_in_claude(person.app)
-    assert "gemini:" in text
-    assert "plan" not in text
+    assert "plan" not in person.prompt_in_claude(person.app)
 
 
 def test_copilot_is_told_once_where_it_runs_the_hook_of_claude_code_too(person):
@@ -130,10 +128,10 @@ def test_a_sub_agent_of_copilot_is_not_answered(person):
 
 def test_the_name_that_its_user_gave_a_session_of_copilot_is_told(person):
     path = person.copilot_session(person.app, "fix the flaky test")
-    for named, name in (("false", '"fix the flaky test"'), ("true", "it's flaky")):
+    for named, name in (("false", "fix the flaky test"), ("true", "it's flaky")):
         path.with_name("workspace.yaml").write_text(f"cwd: /srv\nname: 'it''s flaky'\nuser_named: {named}\n")
         person.ids["claude"] = new_id()
-        assert f"- copilot: {name} (" in person.prompt_in_claude(person.app)
+        assert f'- "{name}" (Copilot CLI, ' in person.prompt_in_claude(person.app)
 
 
 def test_cursor_is_told_nothing(person):
@@ -161,11 +159,11 @@ def test_opencode_hears_of_the_others_and_they_of_it(person):
     person.codex_session(person.app, "fix the flaky test")
     person.qwen_session(person.app, "write the tests")
     text = person.prompt_in_opencode("paint the door")
-    for said in ('claude-code: "tidy the docs"', 'codex: "fix the flaky test"', 'qwen-code: "write the tests"'):
-        assert f"- {said} (" in text
+    for said in ('"tidy the docs" (Claude Code, ', '"fix the flaky test" (Codex, ', '"write the tests" (Qwen Code, '):
+        assert f"- {said}" in text
     assert person.prompt_in_opencode() == ""
     for prompt in (person.prompt_in_claude, person.prompt_in_codex, person.prompt_in_qwen):
-        assert '- opencode: "paint the door" (' in prompt(person.app)
+        assert '- "paint the door" (OpenCode, ' in prompt(person.app)
         assert prompt(person.app) == ""
 
 
@@ -213,7 +211,9 @@ def test_a_file_that_opencode_edited_after_claude_code_read_it_is_a_collision(pe
     person.read_in_claude()
     edit = tool("edit", {"filePath": person.edited}, at=time.time() - 60)
     person.opencode.exchange(person.app, "mend it", "Done.", edit)
-    assert "! src/app.py: opencode: mend it edited it 1m ago, after you read it" in person.prompt_in_claude(person.app)
+    assert '! src/app.py: edited 1m ago by "mend it" (OpenCode), after you read it' in person.prompt_in_claude(
+        person.app
+    )
 
 
 def test_codex_hears_of_other_sessions_of_its_own(person):
@@ -239,7 +239,7 @@ def test_a_session_of_another_project_is_not_told(person):
 def test_a_session_in_another_worktree_is_named_with_it(person):
     git(person.app, "worktree", "add", "-q", "../app-login", "-b", "fix/login")
     person.codex_session(person.app.parent / "app-login", "fix the login")
-    assert '- codex: "fix the login", in worktree app-login (' in person.prompt_in_claude(person.app)
+    assert '- "fix the login", in worktree app-login (Codex, ' in person.prompt_in_claude(person.app)
 
 
 def test_without_a_repository_the_directory_is_the_project(person):
@@ -278,15 +278,13 @@ def test_the_name_that_its_user_gave_a_session_is_told(person):
     path = person.codex_session(person.app, "fix the flaky test")
     line = {"id": path.stem[-36:], "thread_name": "flaky", "updated_at": "2026-11-20T10:00:00Z"}
     (person.root / ".codex" / "session_index.jsonl").write_text(json.dumps(line) + "\n")
-    assert "- codex: flaky (" in person.prompt_in_claude(person.app)
+    assert '- "flaky" (Codex, ' in person.prompt_in_claude(person.app)
 
 
 def test_rules_hold_for_every_runtime(person):
     person.codex_session(person.app, "the secret plan")
     person.rules(f"projects: {{{person.app}: {{text: false}}}}\n")
-    text = person.prompt_in_claude(person.app)
-    assert "codex:" in text
-    assert "plan" not in text
+    assert "plan" not in person.prompt_in_claude(person.app)
     person.rules(f"projects: {{{person.app}: {{ignore: true}}}}\n")
     person.codex_session(person.app, "another secret plan")
     assert person.prompt_in_claude(person.app) == ""
@@ -308,7 +306,7 @@ def test_a_directory_of_claude_code_of_its_own_knows_no_other_runtime(person):
 def test_a_file_that_codex_edited_after_claude_code_read_it_is_a_collision(person):
     person.read_in_claude()
     append(person.codex_session(person.app, "mend it"), patch(person.app / "README", Path(person.edited)))
-    assert "! src/app.py: codex: mend it edited it 1m ago, after you read it" in person.prompt_in_claude(person.app)
+    assert '! src/app.py: edited 1m ago by "mend it" (Codex), after you read it' in person.prompt_in_claude(person.app)
 
 
 def test_without_a_repository_too_an_index_that_one_runtime_made_tells_another_of_it(person, tmp_path):
@@ -323,4 +321,4 @@ def test_without_a_repository_too_an_index_that_one_runtime_made_tells_another_o
         os.utime(path, (long_ago, long_ago), follow_symlinks=False)
     person.prompt_in_claude(place)
     person.claude_session(place, "water the plants")
-    assert '- claude-code: "water the plants" (' in person.prompt_in_qwen(place)
+    assert '- "water the plants" (Claude Code, ' in person.prompt_in_qwen(place)

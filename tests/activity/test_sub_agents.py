@@ -20,7 +20,7 @@ def test_what_a_sub_agent_edits_its_session_has_edited(pair: Pair) -> None:
     pair.main.read("src/app.py")
     pair.discord.sub_agent().edit("src/app.py", "x\n")
     pair.later()
-    assert collisions(pair.main.prompt()) == ["! src/app.py: discord edited it 5m ago, after you read it"]
+    assert collisions(pair.main.prompt()) == ['! src/app.py: edited 5m ago by "discord", after you read it']
     pair.discord.say("Go on.")
     assert collisions(pair.main.prompt()) == []
 
@@ -32,7 +32,7 @@ def test_what_it_does_later_is_told_later(pair: Pair) -> None:
     assert collisions(pair.main.prompt()) == []
     agent.edit("src/app.py", "x\n")
     pair.discord.say("Go on.")
-    assert collisions(pair.main.prompt()) == ["! src/app.py: discord edited it just now, after you read it"]
+    assert collisions(pair.main.prompt()) == ['! src/app.py: edited just now by "discord", after you read it']
 
 
 def test_an_edit_that_was_refused_to_it_is_none(pair: Pair) -> None:
@@ -44,7 +44,7 @@ def test_an_edit_that_was_refused_to_it_is_none(pair: Pair) -> None:
 def test_what_a_sub_agent_of_this_session_touched_this_session_has_in_hand(pair: Pair) -> None:
     pair.main.sub_agent().edit("src/app.py", "1\n")
     pair.discord.edit("src/app.py", "x\n")
-    assert collisions(pair.main.prompt()) == ["! src/app.py: discord edited it just now, after you edited it"]
+    assert collisions(pair.main.prompt()) == ['! src/app.py: edited just now by "discord", after you edited it']
 
 
 def test_a_branch_that_a_sub_agent_of_this_session_switched_is_not_told(pair: Pair) -> None:
@@ -52,7 +52,7 @@ def test_a_branch_that_a_sub_agent_of_this_session_switched_is_not_told(pair: Pa
     pair.discord.bash("git status")
     assert collisions(pair.main.prompt()) == []
     assert collisions(pair.discord.prompt()) == [
-        '! branch is fix/login now, it was main: main ran "git switch -q -c fix/login" just now'
+        '! branch is fix/login now, it was main: `git switch -q -c fix/login` run just now by "main"'
     ]
 
 

@@ -78,7 +78,7 @@ def test_what_a_sub_agent_edits_its_session_has_edited(person, edited_by):
     person.read_in_claude()
     edited_by(person)
     text = person.prompt_in_claude(person.app)
-    assert ": mend it edited it 1m ago, after you read it" in text
+    assert 'edited 1m ago by "mend it" (' in text
     assert "dit it." not in text
     assert person.prompt_in_claude(person.app) == ""
 
@@ -97,7 +97,7 @@ def test_a_sub_agent_of_codex_that_begins_later_is_found(person):
     assert "! " not in person.prompt_in_claude(person.app)
     append(person.codex_session(person.app, "Edit it.", parent=path.stem[-36:]), patch(Path(person.edited)))
     append(path, *codex_exchange("go on", "It is done.", cwd=str(person.app), at=time.time() - 50))
-    assert "! src/app.py: codex: mend it edited it 1m ago, after you read it" in person.prompt_in_claude(person.app)
+    assert '! src/app.py: edited 1m ago by "mend it" (Codex), after you read it' in person.prompt_in_claude(person.app)
 
 
 def test_what_a_sub_agent_of_codex_edited_its_own_session_has_in_hand(person):
@@ -108,4 +108,4 @@ def test_what_a_sub_agent_of_codex_edited_its_own_session_has_in_hand(person):
     folder = person.claude_session(person.app, "tidy the docs").parent
     write(folder / f"{new_id()}.jsonl", *exchange("mend it too", edit, cwd=str(person.app), at=time.time() - 30))
     text = person.prompt_in_codex(person.app)
-    assert "! src/app.py: claude-code: mend it too edited it just now, after you edited it" in text
+    assert '! src/app.py: edited just now by "mend it too" (Claude Code), after you edited it' in text

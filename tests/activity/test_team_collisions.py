@@ -61,13 +61,13 @@ def project(tmp_path):
 def test_a_file_that_both_edited_is_told_once_with_who_and_where(project):
     project.edit("app")
     project.elsewhere("app", "db", "/home/ann/notes.md")
-    line = "! app: ann@laptop: fix login edited it on another machine 20m ago, and you edited it here"
+    line = '! app: edited 20m ago by "fix login" (ann@laptop) on another machine, and you edited it here'
     assert project.prompt() == [line]
     project.elsewhere("app")
     assert project.prompt() == []
     project.edit("db")
     project.elsewhere("db")
-    assert project.prompt()[0].startswith("! db: ann@laptop: fix login edited it on another machine")
+    assert 'by "fix login" (ann@laptop) on another machine' in project.prompt()[0]
 
 
 def test_what_is_only_edited_there_is_told_when_it_is_edited_here(project):
@@ -75,7 +75,7 @@ def test_what_is_only_edited_there_is_told_when_it_is_edited_here(project):
     assert project.prompt() == []
     project.elsewhere("app")
     assert project.told("db") == ""
-    assert "! app: ann@laptop: fix login edited it on another machine 19m ago" in project.told("app")
+    assert '! app: edited 19m ago by "fix login" (ann@laptop) on another machine' in project.told("app")
     assert project.told("app") == ""
 
 
@@ -90,7 +90,7 @@ def test_a_branch_that_both_work_on_is_told_once(project, branch, is_told):
     subprocess.run(["git", "symbolic-ref", "HEAD", f"refs/heads/{branch}"], cwd=project.cwd, check=True)
     project.prompt()
     project.elsewhere("db", branch=branch)
-    line = f"! {branch}, the branch you are on: ann@laptop: fix login works on it too, on another machine (20m ago)"
+    line = f'! {branch}, the branch you are on: worked on 20m ago by "fix login" (ann@laptop) too, on another machine'
     assert project.prompt() == [line] * is_told
     project.elsewhere("app", branch=branch)
     assert project.prompt() == []

@@ -67,7 +67,7 @@ class TestBuried:
         told, until = "", time.monotonic() + 400
         while not told and time.monotonic() < until:  # on a busy machine most calls reach their deadline
             told = project.told()
-        assert told == "! app: discord edited it just now, before you did"
+        assert told == '! app: edited just now by "discord", before you edited it'
 
     def test_a_command_that_takes_it_along_is_held_back(self, project):
         project.user.config("collisions: ask\n")

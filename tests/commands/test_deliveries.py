@@ -47,7 +47,7 @@ def test_what_waits_is_the_very_text_that_the_next_prompt_is_told_and_asking_cha
     (cursors,) = listener.state_dir.glob("cursors/*.json")
     before = cursors.read_bytes()
     state = state_of(tmp_path, "tend")
-    assert state["waiting"] == f'{INTRODUCTION}- plan a trip (just now, 2 messages): "and a hotel"; last: "Booked."'
+    assert state["waiting"] == f'{INTRODUCTION}- "plan a trip" (just now, 2 messages): "and a hotel"; last: "Booked."'
     assert state_of(tmp_path, "tend") == state
     assert cursors.read_bytes() == before
     assert told(listener.run()) == state["waiting"]

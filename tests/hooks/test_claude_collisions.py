@@ -41,7 +41,7 @@ def test_a_file_that_another_session_edited_is_told_first(claude: Claude, app: P
     other = works(claude, "change the port", read(app), edit(app, "1", "2"))
     assert app.read_text() == "port = 2\n"
     told = works(claude, "and now?", session=main).told
-    assert told[0] == "! src/app: change the port edited it just now, after you read it"
+    assert told[0] == '! src/app: edited just now by "change the port", after you read it'
     assert told[1].startswith('- "change the port" (just now, ')
     assert works(claude, "nothing else?", session=main).told == []
     assert not [line for line in works(claude, "go on", session=other).told if line.startswith("!")]
@@ -52,7 +52,7 @@ def test_a_file_that_both_edited_is_told_to_the_one_who_edited_it_first(claude: 
     main, other = works(claude, "one"), works(claude, "two")
     works(claude, "change the port", read(app), edit(app, "1", "2"), session=main)
     works(claude, "name it", read(app), edit(app, "port", "door"), session=other)
-    assert works(claude, "well?", session=main).told[0] == "! src/app: two edited it just now, after you edited it"
+    assert works(claude, "well?", session=main).told[0] == '! src/app: edited just now by "two", after you edited it'
 
 
 # What people report of sessions that share a clone: what the one did, what the other did then, and what the next request
@@ -61,32 +61,32 @@ REPORTS: dict[str, tuple[str, str, str]] = {
     "the branch is switched under a session": (
         "git status",
         "git switch -q -c fix/port",
-        '! branch is fix/port now, it was main: fix it ran "git switch -q -c fix/port" ',
+        "! branch is fix/port now, it was main: `git switch -q -c fix/port` run ",
     ),
     "a stash takes along what another session has not committed": (
         "edit",
         "git stash -q",
-        '! src/app, which you had not committed: fix it ran "git stash -q" ',
+        "! src/app: `git stash -q` run ",
     ),
     "a commit takes in what another session has not finished": (
         "edit",
         "echo y >> src/db && git commit -qam wip",
-        '! src/app, which you had not committed: fix it ran "git commit -qam wip" ',
+        "! src/app: `git commit -qam wip` run ",
     ),
     "a session repairs the tree that is another's": (
         "edit",
         "git status --short; git checkout -q -- . && git clean -fdq",
-        '! src/app, which you had not committed: fix it ran "git checkout -q -- ." ',
+        "! src/app: `git checkout -q -- .` run ",
     ),
     "two sessions write over each other's files": (
         "edit",
         "cd src && sed -i s/2/3/ app",
-        "! src/app: fix it edited it ",
+        "! src/app: edited ",
     ),
     "work in a worktree drags along HEAD of the root checkout": (
         "git status",
         "git worktree add -q .trees/port && git switch -q -c fix/port",
-        '! branch is fix/port now, it was main: fix it ran "git switch -q -c fix/port" ',
+        "! branch is fix/port now, it was main: `git switch -q -c fix/port` run ",
     ),
 }
 
@@ -113,7 +113,7 @@ def test_a_session_that_commits_to_a_branch_it_did_not_switch_to_is_told(claude:
     commit = "git -c user.name=Ada -c user.email=ada@example.org commit -qam port"
     works(claude, "change the port", read(app), edit(app, "1", "2"), bash(commit), session=main)
     (told,) = [request.news for request in claude.api.prompts() if "change the port" in request.news][:1]
-    assert '! branch is fix/port now, it was main: fix it ran "git switch -q -c fix/port" ' in told
+    assert "! branch is fix/port now, it was main: `git switch -q -c fix/port` run " in told
     assert git(claude.project, "log", "-1", "--format=%s", "fix/port") == "port"
 
 
@@ -126,7 +126,7 @@ def test_what_a_sub_agent_edited_its_session_has_edited(claude: Claude, app: Pat
     claude.api.replies = [{"tools": [{"name": "Agent", "input": task}]}, "done", "done"]
     claude.run("delegate it", "--allowedTools", "Agent,Task,Read,Edit")
     assert app.read_text() == "port = 2\n"
-    assert works(claude, "and now?", session=main).told[0].startswith("! src/app: delegate it edited it ")
+    assert works(claude, "and now?", session=main).told[0].startswith("! src/app: edited ")
 
 
 @pytest.mark.slow

@@ -73,7 +73,7 @@ def test_who_refuses_to_edit_a_file_that_changed_is_told_who_changed_it_as_soon_
     with in_the_middle_of_a_turn(claude, [read(app)], after):
         works(claude, "change the port", read(app), edit(app, "1", "2"))
     assert app.read_text() == "port = 3\n"
-    assert told(claude) == [("main", "! src/app: change the port edited it just now, before you did")]
+    assert told(claude) == [("main", '! src/app: edited just now by "change the port", before you edited it')]
 
 
 def test_an_edit_of_what_another_edited_in_this_turn_is_told_it_with_its_result_and_once(
@@ -83,7 +83,7 @@ def test_an_edit_of_what_another_edited_in_this_turn_is_told_it_with_its_result_
     with in_the_middle_of_a_turn(claude, [], after):
         works(claude, "change the port", read(app), edit(app, "1", "2"))
     assert app.read_text() == "port = 4\n"
-    assert told(claude) == [("main", "! src/app: change the port edited it just now, before you did")]
+    assert told(claude) == [("main", '! src/app: edited just now by "change the port", before you edited it')]
 
 
 @pytest.mark.slow
@@ -93,7 +93,7 @@ def test_a_sub_agent_is_told_with_the_result_of_its_own_edit(claude: Claude, app
     with in_the_middle_of_a_turn(claude, [], [task]):
         works(claude, "change the port", read(app), edit(app, "1", "2"))
     assert app.read_text() == "door = 2\n"
-    assert told(claude) == [("subagent", "! src/app: change the port edited it just now, before you did")]
+    assert told(claude) == [("subagent", '! src/app: edited just now by "change the port", before you edited it')]
 
 
 def ask_first(claude: Claude) -> None:
@@ -110,7 +110,7 @@ def test_a_git_command_that_moves_the_worktree_under_another_session_waits_for_i
     claude.api.replies = [call("Bash", command="cd . && git switch -q -c fix", description="Switch"), "done"]
     with claude.terminal() as terminal:
         terminal.enter("switch to a branch of your own")
-        wanted = "moves the worktree that change the port works in".replace(" ", "")
+        wanted = 'moves the worktree of "change the port"'.replace(" ", "")
         terminal.wait(lambda: wanted in "".join(terminal.text().split()), "the reason")
     assert git(claude.project, "branch", "--show-current") == "main"
 
@@ -123,4 +123,4 @@ def test_in_print_mode_such_a_command_is_run_and_told(claude: Claude, app: Path)
     works(claude, "look", call("Bash", command="ls", description="List"), switch)
     assert git(claude.project, "branch", "--show-current") == "fix"
     (request,) = [request for request in claude.api.requests if "PreToolUse:Bash hook" in request.news]
-    assert '"git switch -q -c fix" moves the worktree that change the port works in (active just now)' in request.news
+    assert '`git switch -q -c fix` moves the worktree of "change the port", active just now' in request.news

@@ -134,7 +134,7 @@ approval.ObjectionSearch.of_command = hang
     def test_that_was_not_judged_in_time_is_held_and_its_user_asked(self, asking: PlainUser) -> None:
         answer = self.ask(asking)
         assert answer["permissionDecision"] == "ask"
-        assert answer["permissionDecisionReason"].startswith('"git stash" could not be checked in time')
+        assert answer["permissionDecisionReason"].startswith("session-memory: `git stash` could not be checked in time")
 
     def test_is_made_and_the_agent_told_so_where_nobody_can_be_asked(self, asking: PlainUser) -> None:
         answer = self.ask(asking, permission_mode="dontAsk")

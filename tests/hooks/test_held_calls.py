@@ -24,7 +24,8 @@ from session_memory.system.deadline import DeadlineError
 
 INTERACTIVE = {"CLAUDE_CODE_ENTRYPOINT": "cli"}
 PRINT_MODE = {"CLAUDE_CODE_ENTRYPOINT": "sdk-cli"}
-UNCOMMITTED = "discord edited app just now and has not committed it"
+UNCOMMITTED = 'app, edited just now by "discord" and not committed since'
+ASKED = f"session-memory: {UNCOMMITTED}"
 
 
 @pytest.fixture
@@ -74,26 +75,26 @@ def test_an_edit_of_what_another_session_has_not_committed_is_held_back_and_told
     project.edited()
     found = answer(project, "Edit", app(project))
     assert found["permissionDecision"] == "ask"
-    assert found["permissionDecisionReason"] == UNCOMMITTED
-    assert "! app: discord edited it just now, before you did" in found["additionalContext"]
+    assert found["permissionDecisionReason"] == ASKED
+    assert '! app: edited just now by "discord", before you edited it' in found["additionalContext"]
 
 
 def test_it_is_held_back_again_until_it_was_allowed_and_then_for_another_edit(project):
     project.edited()
-    assert reason(project, "Edit", app(project), call_id="toolu_1") == UNCOMMITTED
+    assert reason(project, "Edit", app(project), call_id="toolu_1") == ASKED
     made(project, "toolu_1", fails=True)
-    assert reason(project, "Edit", app(project), call_id="toolu_2") == UNCOMMITTED
+    assert reason(project, "Edit", app(project), call_id="toolu_2") == ASKED
     made(project, "toolu_2")
     assert reason(project, "Edit", app(project), call_id="toolu_3") == ""
     project.edited()
-    assert reason(project, "Edit", app(project), call_id="toolu_4") == UNCOMMITTED
+    assert reason(project, "Edit", app(project), call_id="toolu_4") == ASKED
 
 
 def test_what_was_told_with_an_earlier_prompt_is_held_back_all_the_same(project):
     project.edited()
     project.user.run(cwd=project.cwd)
     found = answer(project, "Edit", app(project))
-    assert found["permissionDecisionReason"] == UNCOMMITTED
+    assert found["permissionDecisionReason"] == ASKED
     assert "additionalContext" not in found
 
 
@@ -109,13 +110,13 @@ def test_nothing_is_held_back_for_a_session_that_was_not_active_for_long(project
     assert reason(project, "Edit", app(project)) == ""
     assert reason(project, "Bash", "git switch -c fix") == ""
     quiet_since(project, 14)
-    assert reason(project, "Edit", app(project)) == UNCOMMITTED
+    assert reason(project, "Edit", app(project)) == ASKED
 
 
 def test_a_command_that_takes_an_edit_along_is_held_back_however_long_the_session_has_been_quiet(project):
     project.edited()
     quiet_since(project, 300)
-    assert "reaches app, which discord edited" in reason(project, "Bash", "git commit -qam done")
+    assert "reaches app, edited " in reason(project, "Bash", "git commit -qam done")
 
 
 def test_nothing_is_held_back_for_an_excluded_session_nor_for_an_edit_that_was_refused(project):
@@ -123,7 +124,7 @@ def test_nothing_is_held_back_for_an_excluded_session_nor_for_an_edit_that_was_r
     project.user.config("collisions: ask\nsessions: {discord: {ignore: true}}\n")
     assert reason(project, "Edit", str(project.directory / "db")) == ""
     project.user.config("collisions: ask\nsessions: {discord: {text: false}}\n")
-    assert reason(project, "Edit", str(project.directory / "db")) == UNCOMMITTED.replace("app", "db")
+    assert reason(project, "Edit", str(project.directory / "db")) == ASKED.replace("app", "db")
     assert reason(project, "Edit", app(project)) == ""
 
 
@@ -135,13 +136,17 @@ def test_nothing_is_held_back_for_an_excluded_session_nor_for_an_edit_that_was_r
 def test_a_git_command_that_reaches_what_another_has_not_committed_is_held_back(project, command):
     project.edited()
     found = reason(project, "Bash", command)
-    assert found.endswith(("reaches app, which discord edited just now and has not committed", UNCOMMITTED))
+    assert found.startswith("session-memory: ")
+    assert found.endswith(UNCOMMITTED)
 
 
 @pytest.mark.parametrize("command", ["git switch -c fix", "git checkout main", "git pull", "git rebase main"])
 def test_a_git_command_that_moves_the_worktree_under_another_is_held_back(project, command):
     append(project.other, assistant(("Read", {"file_path": app(project)}), cwd=project.cwd))
-    assert reason(project, "Bash", command) == f'"{command}" moves the worktree that discord works in (active just now)'
+    assert (
+        reason(project, "Bash", command)
+        == f'session-memory: `{command}` moves the worktree of "discord", active just now'
+    )
 
 
 @pytest.mark.parametrize(
@@ -171,7 +176,7 @@ def test_where_nobody_can_be_asked_it_is_only_told(project, environment):
     assert found["additionalContext"].endswith(f"\n! {UNCOMMITTED}")
     assert answer(project, "Edit", app(project), **environment) == {}
     told = answer(project, "Bash", "git stash", **environment)["additionalContext"]
-    assert told.endswith('\n! "git stash" reaches app, which discord edited just now and has not committed')
+    assert told.endswith(f"\n! `git stash` reaches {UNCOMMITTED}")
 
 
 def test_with_tell_no_command_is_answered(project):
@@ -202,7 +207,7 @@ def test_an_absurd_command_is_judged_or_its_user_asked_within_the_time_of_the_ru
     started = time.monotonic()
     asked = reason(project, "Bash", ABSURD[name] + f"cd {project.directory} && git stash")
     assert time.monotonic() - started < 15
-    assert "reaches app, which discord edited" in asked or "could not be checked in time" in asked
+    assert "reaches app, edited " in asked or "could not be checked in time" in asked
 
 
 def test_the_user_is_asked_about_a_git_command_if_the_whole_hook_ran_out_of_time(project, monkeypatch):

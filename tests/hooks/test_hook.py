@@ -43,19 +43,19 @@ class TestPlainUser:
             ([("custom-title", "customTitle", "My title"), ("ai-title", "aiTitle", "Generated title")], "My title"),
             ([("custom-title", "customTitle", "Old"), ("custom-title", "customTitle", "New")], "New"),
             ([("ai-title", "aiTitle", "Generated title")], "Generated title"),
-            ([], '"deploy the staging cluster"'),
+            ([], "Please, deploy the staging cluster"),
         ],
     )
     def test_names_a_session_by_title_else_by_its_first_words(self, plain, titles, name):
         records = [{"type": kind, key: text} for kind, key, text in titles]
         plain.session(*exchange("Please, deploy the staging cluster", "Done."), *records)
-        assert f"\n- {name} (" in told(plain.run())
+        assert f'\n- "{name}" (' in told(plain.run())
 
     def test_remembers_a_title_that_is_not_among_the_new_records(self, plain):
         path = plain.session(*exchange("one", "1"), {"type": "custom-title", "customTitle": "My title"})
         plain.run()
         append(path, *exchange("two", "2"))
-        assert "\n- My title (" in told(plain.run())
+        assert '\n- "My title" (' in told(plain.run())
 
     def test_neither_a_name_nor_a_cursor_holds_any_of_a_secret(self, plain):
         token = "gh" + "p_" + "a1B2c3D4e5F6" * 3
@@ -102,7 +102,7 @@ class TestPlainUser:
             records += [assistant(edit, ("Bash", {"command": "make"}), at=begin + number), tool_result("x" * 20_000)]
         plain.session(*records, *exchange("commit", "Committed."))
         line = told(plain.run()).split("\n- ")[1]
-        assert line == '"fix the login" (just now, 19 messages): edited 16 files, ran 16 commands; last: "Committed."'
+        assert line == '"fix the login, please" (just now, 19 messages): edited 16 files, ran make; last: "Committed."'
 
     def test_says_where_it_did_not_read_all_of_a_long_day(self, plain):
         begin = time.time() - 3600
@@ -112,7 +112,7 @@ class TestPlainUser:
             records += [assistant(edit, at=begin + number), tool_result("x" * 100_000), user("3", at=begin + number)]
         plain.session(*records, *exchange("now the logout, as well", "Done."))
         name, _, did = told(plain.run()).split("\n- ")[1].partition(" (just now, ")
-        assert name == "fix the login"
+        assert name == '"fix the login, please"'
         messages, _, did = did.partition(": ")
         assert messages.endswith("+ messages)")
         quoted, _, did = did.partition(" -> ")
@@ -127,14 +127,15 @@ class TestPlainUser:
         path = plain.session(*exchange(plan, "Done."))
         assert '\n- "Log in with a passkey" (just now, 2 messages): last: "Done."' in told(plain.run())
         append(path, *exchange("and now with a key ring", "Done, too."))
-        assert '\n- Log in with a passkey (just now, 2 messages): "and now with a key' in told(plain.run())
+        assert '\n- "Log in with a passkey" (just now, 2 messages): "and now with a key' in told(plain.run())
 
     def test_names_a_session_that_was_asked_nothing_by_the_time_it_began(self, plain):
         began = time.time() - 7200
-        path = plain.session(assistant("Good morning.", at=began))
+        edit = ("Edit", {"file_path": "/srv/agent/a.py"})
+        path = plain.session(assistant(edit, at=began))
         name = f"\n- session of {time.strftime('%Y-%m-%d %H:%M', time.localtime(began))} ("
         assert name in told(plain.run())
-        append(path, assistant("Still here.", at=began + 3600))
+        append(path, assistant(edit, "Still here.", at=began + 3600))
         assert name in told(plain.run())
 
     def test_leaves_out_a_session_of_which_there_is_nothing_to_say(self, plain):
@@ -143,7 +144,7 @@ class TestPlainUser:
         append(path, user("3"))
         assert plain.run() == b""
         append(path, assistant("By the pond, then."))
-        assert told(plain.run()).endswith('- plan the garden (just now, 1 message): last: "By the pond, then."')
+        assert told(plain.run()).endswith('- "plan the garden" (just now, 1 message): last: "By the pond, then."')
 
 
 class TestAgentHome:
@@ -226,7 +227,7 @@ class TestConfig:
     def test_a_change_of_the_config_holds_from_the_next_prompt_on(self, plain):
         path = plain.session(*exchange("one", "1"), {"type": "custom-title", "customTitle": "email"})
         plain.config("sessions: {email: {text: false}}\n")
-        assert told(plain.run()).endswith("\n- email (just now, 2 messages)")
+        assert told(plain.run()).endswith('\n- "email" (just now, 2 messages)')
         append(path, *exchange("two", "2"))
         plain.config("sessions: {}\n")
         assert '"two"' in told(plain.run())
@@ -289,7 +290,7 @@ class TestConfig:
         plain.session(foreign, user("and the roof"), leaf, own, project="-srv-agent")
         context = told(plain.run())
         assert "Divorce" not in context
-        assert "- Shed (" in context
+        assert '- "Shed" (' in context
 
     def test_a_title_of_another_session_names_none(self, plain):
         foreign = {"type": "custom-title", "customTitle": "Divorce", "sessionId": new_id()}
@@ -302,9 +303,11 @@ class TestConfig:
         began = time.time()
         plain.session(*exchange("my diagnosis", "I see.", at=began), {"type": title, key: "Diagnosis"})
         plain.config('sessions: {"*": {text: false}}\n')
-        by_time = f"session of {time.strftime('%Y-%m-%d %H:%M', time.localtime(began))}"
-        shown = by_time if title == "ai-title" else "Diagnosis"  # who it is, as the user called it
-        assert told(plain.run()).endswith(f"\n- {shown} (just now, 2 messages)")
+        plain.session(*exchange("hello", "hi"), {"type": "custom-title", "customTitle": "Hello"})
+        lines = told(plain.run()).split("\n")[2:]
+        named = '- "Diagnosis" (just now, 2 messages)'  # as the user called it
+        assert (named in lines, "+1 more" in lines) == (title == "custom-title", title == "ai-title")
+        assert "iagnosis" not in "".join(lines).replace(named, "")
 
     @pytest.mark.parametrize("scope", ["project", "all"])
     def test_a_session_that_started_in_an_excluded_directory_is_not_told_of(self, plain, scope):
@@ -332,8 +335,8 @@ class TestConfig:
             context = told(plain.run())
             for _ in range(4 * (times - round - 1)):  # until all was told
                 plain.run()
-        assert context.count("\n- ") == 5
-        assert "\n+4 more" in context
+        assert context.count("\n- ") == 4
+        assert "\n+5 more" in context
         assert "mine" not in context
 
     def test_what_was_said_in_an_excluded_directory_is_not_told(self, plain):

@@ -66,7 +66,7 @@ def test_a_callback_tells_with_an_edit_what_another_session_did_to_the_file_once
     (answer,) = call(callback, event(home))
     output = answer["hookSpecificOutput"]
     assert output["hookEventName"] == "PreToolUse"
-    assert "! notes.md: main edited it just now, before you did" in output["additionalContext"]
+    assert '! notes.md: edited just now by "main", before you edited it' in output["additionalContext"]
     assert call(callback, event(home)) == [{}]
     assert call(callback, event(home, tool_name="Read")) == [{}]
 

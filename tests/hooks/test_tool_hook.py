@@ -30,7 +30,7 @@ def locked(path: Path) -> Iterator[None]:
         yield
 
 
-TOLD = "! app: discord edited it just now, before you did"
+TOLD = '! app: edited just now by "discord", before you edited it'
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_a_session_without_text_is_told_of_without_its_command_and_an_excluded_o
     append(project.own, assistant(an_edit, cwd=project.cwd, at=time.time() - 60))
     project.user.config("sessions: {discord: {text: false}}\n")
     project.edited()
-    assert project.told() == "! app: discord edited it just now, after you edited it"
+    assert project.told() == '! app: edited just now by "discord", after you edited it'
     project.user.config("sessions: {discord: {ignore: true}}\n")
     project.edited()
     assert project.output() == b""

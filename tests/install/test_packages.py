@@ -181,7 +181,7 @@ def test_the_plugin_tells_codex_what_claude_code_did_is_updated_and_goes(codex: 
     shown(row, "install")
     printed = runtime.run("plan the garden")
     assert "hook: UserPromptSubmit Completed" in printed
-    assert r"- claude-code: \"tidy the docs\" (" in runtime.requests()[-1]
+    assert r"- \"tidy the docs\" (Claude Code, " in runtime.requests()[-1]
     runtime.run("resume", "--last", "go on")
     assert runtime.requests()[-1].count("tidy the docs") == 1  # what was told before, and nothing once more
     shown(row, "hook fires")
@@ -208,7 +208,7 @@ def test_the_plugin_tells_qwen_code_what_claude_code_did_is_updated_and_goes(qwe
     runtime.execute(*install)
     shown(row, "install")
     runtime.run("plan the garden")
-    assert r"- claude-code: \"tidy the docs\" (" in runtime.requests()[0]
+    assert r"- \"tidy the docs\" (Claude Code, " in runtime.requests()[0]
     runtime.run("--continue", "go on")
     assert runtime.requests()[-1].count("tidy the docs") == 1  # what was told before, and nothing once more
     shown(row, "hook fires")
@@ -235,7 +235,7 @@ def test_the_plugin_tells_copilot_what_claude_code_did_is_updated_and_goes(copil
     runtime.execute("plugin", "install", PLUGIN)
     shown(row, "install")
     runtime.run("plan the garden")
-    assert r"- claude-code: \"tidy the docs\" (" in runtime.requests()[-1]
+    assert r"- \"tidy the docs\" (Claude Code, " in runtime.requests()[-1]
     runtime.run("--continue", "go on")
     assert runtime.requests()[-1].count("tidy the docs") == 1  # what was told before, and nothing once more
     shown(row, "hook fires")
@@ -272,7 +272,7 @@ def test_copilot_is_told_once_where_a_repository_has_our_hooks_for_claude_code_t
     runtime.execute("plugin", "uninstall", PLUGIN)
     has_worked_in_claude_code(runtime)
     runtime.run("and now?")
-    assert r"- claude-code: \"tidy the docs\" (" in runtime.requests()[-1]
+    assert r"- \"tidy the docs\" (Claude Code, " in runtime.requests()[-1]
 
 
 @pytest.mark.slow
@@ -287,7 +287,7 @@ def test_an_install_tells_gemini_what_claude_code_did_keeps_what_it_deletes_and_
         machine.installed()
         shown(row, "install")
         runtime.run("plan the garden")
-        assert r"- claude-code: \"tidy the docs\" (" in runtime.requests()[-1]
+        assert r"- \"tidy the docs\" (Claude Code, " in runtime.requests()[-1]
         runtime.run("--resume", "latest", "go on")
         assert runtime.requests()[-1].count("tidy the docs") == 1  # what was told before, and nothing once more
         shown(row, "hook fires")

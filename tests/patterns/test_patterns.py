@@ -52,7 +52,7 @@ class TestFamilies:
             ("cat <<'EOF' > a.txt\nnpm install\nEOF", LOOKING),
             ("sleep 5 && echo done", ""),
             ("", ""),
-            ("'unclosed quote", "unclosed"),
+            ("'unclosed quote", "unclosed quote"),
             ("find . -name '*.py' -exec grep x {} \\;", LOOKING),
             ("uv run pytest -x", "uv run pytest"),
             ("./bin/run.js start", "run.js"),

@@ -66,7 +66,7 @@ def test_a_prompt_is_told_once_and_the_next_one_what_is_new(opencode: OpenCode) 
     claude_has(opencode, "tidy the docs")
     opencode.run("plan the garden")
     [told] = told_in(opencode)
-    assert '- claude-code: "tidy the docs" (' in told
+    assert '- "tidy the docs" (Claude Code, ' in told
     opencode.run("--continue", "go on")
     assert told_in(opencode) == [told]
     claude_has(opencode, "mend the door")

@@ -64,7 +64,7 @@ def patching(request: pytest.FixtureRequest, tmp_path: Path) -> Patching:
 
 def test_of_a_patch_every_file_is_told_once_that_another_session_edited(patching: Patching) -> None:
     patching.edited("app")
-    assert patching.answered() == "! app: claude-code: discord edited it just now, before you did"
+    assert patching.answered() == '! app: edited just now by "discord" (Claude Code), before you edited it'
     patching.edited("app")
     patching.edited("db")
     told = patching.answered()
@@ -80,9 +80,9 @@ def test_where_people_are_asked_every_file_is_told_that_is_not_committed(patchin
     patching.edited("db")
     both = ("db and app", "app and db")  # the newest first, unless both are of one millisecond
     told = patching.answered()
-    assert any(f"{files}: claude-code: discord edited them" in told for files in both)
+    assert any(f"{files}: edited " in told for files in both)
     assert patching.answered() == (
-        "! claude-code: discord edited db just now and has not committed it\n"
-        "! claude-code: discord edited app just now and has not committed it"
+        '! db, edited just now by "discord" (Claude Code) and not committed since\n'
+        '! app, edited just now by "discord" (Claude Code) and not committed since'
     )
     assert patching.answered() == ""

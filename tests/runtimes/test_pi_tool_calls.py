@@ -22,7 +22,7 @@ from session_memory.runtimes.records import RESULTS
 from session_memory.transcripts.entries import INTRODUCTION
 
 ROOT = Path(__file__).resolve().parents[2]
-TOLD = f"{INTRODUCTION}! app: discord edited it just now, before you did"
+TOLD = f'{INTRODUCTION}! app: edited just now by "discord", before you edited it'
 
 
 class Project:
@@ -79,7 +79,7 @@ def test_a_call_is_held_back_where_the_settings_say_so_and_somebody_can_be_asked
     time.sleep(1.1 - time.time() % 1)  # git's times are whole seconds
     (project.directory / "app").write_text("3\n")
     held = project.answer("bash", "git switch -c fix", can_ask=True)["held"]
-    assert held == '"git switch -c fix" moves the worktree that discord works in (active just now)'
+    assert held == 'session-memory: `git switch -c fix` moves the worktree of "discord", active just now'
     told = project.answer("bash", "git switch -c fix", can_ask=False)
     assert told["message"]["content"] == f"{INTRODUCTION}! {held}"
 
@@ -146,10 +146,10 @@ def test_the_real_pi_blocks_a_call_that_its_user_does_not_allow(pi: Pi, app: Pat
     with pi.rpc() as rpc:
         refuse(rpc, switch)
     assert git(pi.project, "branch", "--show-current") == "main"
-    assert "moves the worktree that look around TOOL read" in results(pi)[-1]
+    assert 'moves the worktree of "look around TOOL read' in results(pi)[-1]
     pi.run(switch)
     assert git(pi.project, "branch", "--show-current") == "fix"
-    assert "moves the worktree that" in results(pi)[-1]
+    assert "moves the worktree of" in results(pi)[-1]
 
 
 def refuse(rpc: Rpc, prompt: str) -> None:

@@ -105,7 +105,7 @@ def test_what_an_agent_does_is_said_where_sessions_are_listed(other: Path, page:
 
 
 def test_a_collision_that_was_told_of_is_as_long_ago_as_it_is_now() -> None:
-    told = "! cart.py: ann edited it 39m ago, before you did\n! main.py: ben edited it just now, after you read it"
+    told = '! cart.py: edited 39m ago by "ann", before you edited it\n! main.py: edited just now by "ben", after you read it'
     shown = aged(told, 33 * 60)
     assert shown == told.replace("39m ago", "1h ago").replace("just now", "33m ago")
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from ...system.git import is_commit
 from ...text.format import ELLIPSIS, enumerated, one_line, shorten
 from ...text.paths import relative
-from ...text.sanitize import all_for_prompt
+from ...text.sanitize import beginning, for_prompt, quotable
 from ...text.timestamps import age
 from ..actions import EDIT, READ, REMOVE
 from ..call_log import EDITED, edited_key
+from ..report import label_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -170,39 +171,21 @@ def _is_committed(path: str, since: float, evidence: Evidence) -> bool:
     return bool(taking)
 
 
-class Other:
-    """Another session in a line: its name, and if its commands may be shown."""
-
-    __slots__ = ("may_quote", "name")
-
-    def __init__(self, name: str, may_quote: bool) -> None:
-        self.name = name
-        self.may_quote = may_quote
-
-
-def others_of(reports: Iterable[tuple[Report, NewEntries]]) -> dict[str, Other]:
-    """Return the sessions with reports by their keys."""
-    return {new.session.key: Other(report.called + "".join(report.place), report.may_quote) for report, new in reports}
-
-
 def lines_of(
-    facts: list[Fact], others: Mapping[str, Other], directory: str, now: float, room: int
+    facts: list[Fact], others: Mapping[str, Report], directory: str, now: float, room: int
 ) -> tuple[list[str], list[Fact]]:
     """Return a line for each group of similar facts, in at most `room` characters with a line feed before each, the
-    gravest first; and the facts in them. Paths are relative to `directory`."""
+    gravest first; and the facts in them. `others` are the reports of sessions by their keys. Paths are relative to
+    `directory`."""
     groups: dict[tuple[object, ...], list[Fact]] = {}
     for fact in sorted(facts, key=lambda fact: (_ORDER.index(fact.kind), fact.own_kind, -fact.is_after, -fact.time)):
         copies = (fact.is_elsewhere, fact.worktree)
         same = (fact.kind, fact.session, fact.own_kind, fact.is_after, fact.is_removed, copies, fact.words)
         groups.setdefault(same, []).append(fact)
-    grouped = list(groups.values())
-    texts = [_texts(group, others, directory) for group in grouped]
-    # Sanitized in one call, which is faster.
-    quotable = iter(all_for_prompt([text for one in texts for text in one]))
     lines: list[str] = []
     reported: list[Fact] = []
-    for group, raw in zip(grouped, texts):
-        line = _line(group, others, [one_line(next(quotable)).replace('"', "'") for _ in raw], now)
+    for group in groups.values():
+        line = _line(group, others.get(group[0].session), directory, now)
         if len(line) + 1 <= room:
             room -= len(line) + 1
             lines.append(line)
@@ -210,11 +193,28 @@ def lines_of(
     return lines, reported
 
 
-def _texts(group: list[Fact], others: Mapping[str, Other], directory: str) -> list[str]:
-    """Return the untrusted texts of a line: up to NAMED_FILES paths, both branches or commits, the command, the
-    name."""
+def reports_by_key(reports: Iterable[tuple[Report, NewEntries]]) -> dict[str, Report]:
+    """Return the reports by the keys of their sessions."""
+    return {new.session.key: report for report, new in reports}
+
+
+def called(report: Report) -> str:
+    """Return what a session is called in a line, with its runtime if that is not this session's."""
+    *texts, runtime = quotable([*report.texts, report.runtime])
+    return label_of(texts, report.place[0]) + (f" ({runtime})" if runtime else "")
+
+
+def shown_command(command: str) -> str:
+    """Return a command as it was typed, on one line between backquotes."""
+    typed = one_line(for_prompt(beginning(command, 2 * COMMAND_CHARACTERS))).replace("`", "'")
+    return f"`{shorten(typed, COMMAND_CHARACTERS)}`"
+
+
+def _line(group: list[Fact], other: Report | None, directory: str, now: float) -> str:
+    """Return the line about facts that differ only in their path."""
     first = group[0]
     paths = [relative(fact.path, directory) for fact in group if fact.path]
+<<<<<<< HEAD
     words = [f"'{word}'" if " " in word else word or ELLIPSIS for word in first.words]
     name = others[first.session].name if first.session in others else ""
     return [*paths[:NAMED_FILES], first.before, first.now, " ".join(["git", *words]), first.worktree, name]
@@ -226,23 +226,28 @@ def _line(group: list[Fact], others: Mapping[str, Other], texts: list[str], now:
     other = others.get(first.session)
     *shown, before, after, command, worktree, name = texts
     files = [shorten(path, PATH_CHARACTERS) for path in shown]
+=======
+    words = " ".join(["git", *[f'"{word}"' if " " in word else word or ELLIPSIS for word in first.words]])
+    before, after, *paths = quotable([first.before, first.now, *paths[:NAMED_FILES]])
+    files = [shorten(path, PATH_CHARACTERS) for path in paths]
+>>>>>>> 7d5f5f8 (Report other sessions in one form that reads as no order)
     if len(group) > NAMED_FILES:
         files.append(f"{len(group) - NAMED_FILES} more")
-    name = shorten(name, NAME_CHARACTERS)
     when = age(now - max(fact.time for fact in group))
-    if other and other.may_quote and first.words:
-        by = f'{name} ran "{shorten(command, COMMAND_CHARACTERS)}" {when}'
-    else:
-        by = f"by {name} {when}" if other else when
+    by = f"{when} by {called(other)}" if other else when
+    is_quoted = other is not None and other.may_quote and first.words
+    ran = f"{shown_command(words)} run" if is_quoted else ""
     if first.kind == HEAD:
-        return f"! {_head(after)} now, it was {shorten(before, NAME_CHARACTERS)}: {by if other else 'switched ' + when}"
+        return f"! {_head(after)} now, it was {shorten(before, NAME_CHARACTERS)}: {ran or 'switched'} {by}"
     if first.kind == MOVED:
-        return f"! {_head(after)} still, but not at {before}: {by if other else 'moved ' + when}"
+        return f"! {_head(after)} still, but not at {before}: {ran or 'moved'} {by}"
     if first.kind == TAKEN:
-        return f"! {enumerated(files)}, which you had not committed: {by}"
+        edit = "edit was" if len(group) == 1 else "edits were"
+        return f"! {enumerated(files)}: {ran or 'git run'} {by}, while your {edit} not committed"
     if first.kind == BRANCH:
-        return f"! {files[0]}, the branch you are on: {name} works on it too, on another machine ({when})"
+        return f"! {files[0]}, the branch you are on: worked on {by} too, on another machine"
     it = "it" if len(group) == 1 else "them"
+<<<<<<< HEAD
     done = f"removed or moved {it}" if first.is_removed else f"edited {it}"
     if first.is_elsewhere or first.worktree:
         where = f" in worktree {shorten(worktree, NAME_CHARACTERS)}" if first.worktree else " on another machine"
@@ -250,6 +255,13 @@ def _line(group: list[Fact], others: Mapping[str, Other], texts: list[str], now:
         return f"! {enumerated(files)}: {name} edited {it}{where} {when}, and you edited {it} here"
     order = f"after you {'read' if first.own_kind == READ else 'edited'} {it}" if first.is_after else "before you did"
     return f"! {enumerated(files)}: {name} {done} {when}, {order}"
+=======
+    if first.is_elsewhere:
+        return f"! {enumerated(files)}: edited {by} on another machine, and you edited {it} here"
+    done = "removed or moved" if first.is_removed else "edited"
+    order = f"after you {'read' if first.own_kind == READ else 'edited'}" if first.is_after else "before you edited"
+    return f"! {enumerated(files)}: {done} {by}, {order} {it}"
+>>>>>>> 7d5f5f8 (Report other sessions in one form that reads as no order)
 
 
 def _head(head: str) -> str:

@@ -25,6 +25,7 @@ class ClaudeCode(ProjectFolders):
     `<name>.json`, which has the id as `sessionId`."""
 
     name = "claude-code"
+    TITLE = "Claude Code"
     USUAL_DIR = ".claude"
     CONFIG_VARIABLE = "CLAUDE_CONFIG_DIR"
     TRANSCRIPTS = "projects"

@@ -15,7 +15,6 @@ NO_CALLBACK_EVENTS = ("SessionStart", "SessionEnd")  # claude-agent-sdk calls no
 class ClaudeInstall(SettingsHooks):
     """Hooks go into settings.json, or come with the plugin."""
 
-    TITLE = "Claude Code"
     HOME_FOLDER = ".claude"
     LOCAL_SETTINGS_FILE = "settings.local.json"
     COMMAND = "claude"

@@ -31,6 +31,7 @@ class Codex(CopiedSessions):
     others, and only what is in them tells whose they are."""
 
     name = "codex"
+    TITLE = "Codex"
     USUAL_DIR = ".codex"
     CONFIG_VARIABLE = "CODEX_HOME"
     TRANSCRIPTS = "sessions"

@@ -19,7 +19,6 @@ _STATE = re.compile(r"""^\[hooks\.state\.("(?:[^"\\]|\\.)*"|'[^']*')\]([^\[]*)""
 class CodexInstall(SettingsHooks):
     """Hooks go into hooks.json: those for tools name the tools that Codex has in place of Claude Code's."""
 
-    TITLE = "Codex"
     HOME_FOLDER = ".codex"
     SETTINGS_FILE = "hooks.json"
     COMMAND = "codex"

@@ -36,6 +36,7 @@ class Copilot(Runtime):
     """
 
     name = "copilot"
+    TITLE = "Copilot CLI"
     USUAL_DIR = ".copilot"
     CONFIG_VARIABLE = "COPILOT_HOME"
     TRANSCRIPTS = "session-state"

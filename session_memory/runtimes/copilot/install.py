@@ -12,7 +12,6 @@ from ..install import Install, enabled_plugins, hooks_declared
 class CopilotInstall(Install):
     """Hooks come in a file of their own: with names as Claude Code's their events come in the form of its events."""
 
-    TITLE = "Copilot CLI"
     HOME_FOLDER = ".copilot"
     COMMAND = "copilot"
     RESUME = "copilot --resume={id}"

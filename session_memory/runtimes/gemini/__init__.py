@@ -31,6 +31,7 @@ class Gemini(CopiedSessions, ProjectFolders):
     """
 
     name = "gemini"
+    TITLE = "Gemini CLI"
     USUAL_DIR = ".gemini"
     CONFIG_VARIABLE = "GEMINI_CLI_HOME"
     SESSIONS_FOLDER = "gemini-sessions"

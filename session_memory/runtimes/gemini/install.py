@@ -16,7 +16,6 @@ _EVENTS = {"UserPromptSubmit": "BeforeAgent", "SessionStart": "SessionStart", "S
 class GeminiInstall(SettingsHooks):
     """Hooks go into settings.json, in which times are milliseconds. Gemini does not take the plugin."""
 
-    TITLE = "Gemini CLI"
     HOME_FOLDER = ".gemini"
     COMMAND = "gemini"
     RENAME, RESUME = "/chat save {name}", "gemini --resume {id}"

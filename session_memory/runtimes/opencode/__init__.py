@@ -28,6 +28,7 @@ class OpenCode(CopiedSessions, ProjectFolders):
     sub-agent lies in `<session>/` beside it. Our plugin file sends the events, once for each prompt."""
 
     name = "opencode"
+    TITLE = "OpenCode"
     USUAL_DIR = ".local/share/opencode"
     CONFIG_VARIABLE = "XDG_DATA_HOME"
     SESSIONS_FOLDER = "opencode-sessions"

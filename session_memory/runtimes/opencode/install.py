@@ -12,7 +12,6 @@ from ..install import Install
 class OpenCodeInstall(Install):
     """Our hooks come as a plugin file."""
 
-    TITLE = "OpenCode"
     HOME_FOLDER = ".opencode"
     COMMAND = "opencode"
     CLEAR, RESUME = "/new", "opencode --session {id}"

@@ -25,6 +25,7 @@ class Pi(ProjectFolders):
     no start of a session. Pi has no sub-agents of its own."""
 
     name = "pi"
+    TITLE = "Pi"
     USUAL_DIR = ".pi/agent"
     CONFIG_VARIABLE = "PI_CODING_AGENT_DIR"
     TRANSCRIPTS = "sessions"

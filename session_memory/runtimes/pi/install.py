@@ -13,7 +13,6 @@ from ..install import Install
 class PiInstall(Install):
     """Our hooks come as an extension."""
 
-    TITLE = "Pi"
     HOME_FOLDER = ".pi"
     RENAME, CLEAR, RESUME = "/name {name}", "/new", "pi --session {id}"
 

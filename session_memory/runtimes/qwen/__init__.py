@@ -21,6 +21,7 @@ class QwenCode(ProjectFolders):
     agent: no calls are answered."""
 
     name = "qwen-code"
+    TITLE = "Qwen Code"
     USUAL_DIR = ".qwen"
     CONFIG_VARIABLE = "QWEN_RUNTIME_DIR"
     TRANSCRIPTS = "projects"

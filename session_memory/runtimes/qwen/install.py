@@ -13,7 +13,6 @@ from ..install import Hook, SettingsHooks
 class QwenInstall(SettingsHooks):
     """Hooks go into settings.json: all but those for tools."""
 
-    TITLE = "Qwen Code"
     HOME_FOLDER = ".qwen"
     COMMAND = "qwen"
     RESUME = "qwen --resume {id}"

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...text.format import one_line, shorten
 from ...text.sanitize import plain
-from ...transcripts.titles import subject
+from ...transcripts.titles import title_of
 from ..values import ITEM_BITS, Conversation, Filter, StoredEntry, joined, project_patterns
 
 TITLE_CHARACTERS = 80
@@ -57,7 +57,7 @@ def conversation_of(row: Sequence[Any]) -> Conversation:
     """Return the conversation in a row of CONVERSATIONS."""
     found = Conversation._make(labels(row[:-1]))
     said = plain(row[-1] or "")
-    return found._replace(title=shorten(one_line(subject(said)), TITLE_CHARACTERS)) if said else found
+    return found._replace(title=shorten(one_line(title_of(said)), TITLE_CHARACTERS)) if said else found
 
 
 def entry_of(row: Sequence[Any]) -> StoredEntry:

@@ -9,7 +9,7 @@ from typing import Any
 
 from ...system.sqlite import fetch
 from ...text.format import one_line, shorten
-from ...transcripts.titles import subject
+from ...transcripts.titles import title_of
 from ..values import ITEM_BITS, TOOL_ROLE, Conversation, FileState, Filter, StoredEntry, joined, project_patterns
 from .exclusions import HIDDEN_MESSAGES, LISTED, item_shown, title_shown, unless_private
 
@@ -55,7 +55,7 @@ def conversation_of(row: Sequence[Any]) -> Conversation:
 @lru_cache(maxsize=1000)
 def _title_of(said: str) -> str:
     """Return a title made of the user's first words. Cached: a list of sessions repeats them."""
-    return shorten(one_line(subject(said)), TITLE_CHARACTERS)
+    return shorten(one_line(title_of(said)), TITLE_CHARACTERS)
 
 
 # The fields of values.StoredEntry.

@@ -13,8 +13,9 @@ from ....patterns.failures import failures, is_failure
 from ....store.values import Conversation, StoredEntry
 from ....text.format import one_line, shorten
 from ....text.shell_commands import LOOKING, commit_message, family
-from ....transcripts.titles import is_plan, subject
+from ....transcripts.titles import is_plan
 from ....transcripts.titles import is_request as names_something
+from ....transcripts.titles import title_of as title_of_request
 from ...filtering import relative_path
 from ...format import EPISODE, REJECTED
 from ...strategy import Memory, MemoryResult, ModelBudget, StrategyContext, TextStrategy
@@ -114,11 +115,11 @@ def title_of(given: str, requests: Sequence[str], made: Sequence[str], names: It
     """Choose a conversation's title: the session's title unless it repeats a request; the heading of its plan; the last
     of few commits; the first request; the edited files. `made` are commits, `names` files."""
     given = one_line(given)
-    abouts = [one_line(subject(text)) for text in requests]
+    abouts = [one_line(title_of_request(text)) for text in requests]
     if has_words(given) and not any(about.startswith(given.rstrip("…")) for about in abouts):
         return shorten(given, TITLE_CHARACTERS)
     if requests and is_plan(requests[0]):
-        return _shown(subject(requests[0]).split("\n")[0])
+        return _shown(title_of_request(requests[0]).split("\n")[0])
     if 0 < len(made) <= FEW_COMMITS:
         return _shown(made[-1])
     edited = ", ".join(list(dict.fromkeys([name.rpartition("/")[2] for name in names]))[:3])
@@ -134,11 +135,9 @@ def title_of(given: str, requests: Sequence[str], made: Sequence[str], names: It
 def _telling_sentence(text: str) -> str:
     """Return the first sentence of a request that names its topic, preferably not one that only asks to read something;
     '' for none."""
-    told = [
-        one for one in sentences_of(subject(_own_words(text))[:2000]) if has_words(one) and not looks_like_code(one)
-    ]
+    told = [one for one in sentences_of(_own_words(text)[:2000]) if has_words(one) and not looks_like_code(one)]
     first = next((one for one in told if not _READS.match(one)), next(iter(told), ""))
-    return subject(_GOES_ON.sub("", first))
+    return _GOES_ON.sub("", first)
 
 
 def commits(entries: Iterable[StoredEntry]) -> list[str]:
@@ -196,9 +195,9 @@ def _requests(requests: Sequence[str]) -> str:
 
 
 def _own_words(text: str) -> str:
-    """Return a request without pasted text and politeness; its subject if nothing else is left."""
+    """Return a request without pasted text; its title if nothing else is left."""
     typed = "\n\n".join(typed_paragraphs(text))
-    return subject(typed) if has_words(typed) else subject(text)
+    return title_of_request(typed if has_words(typed) else text)
 
 
 def _files(tools: Iterable[StoredEntry], names: Mapping[str, str]) -> str:
