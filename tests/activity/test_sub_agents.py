@@ -89,10 +89,10 @@ def test_what_a_running_sub_agent_edits_is_told_before_its_session_writes_anythi
     assert [collisions(text) for text in told] == [
         [],
         [],
-        ["! src/app.py: discord edited it just now, after you read it"],
+        ['! src/app.py: edited just now by "discord", after you read it'],
         [],
     ]
     assert "- discord" not in told[2]
     pair.later()
     agent.edit("src/app.py", "y\n")
-    assert pair.main.before_edit("src/app.py") == "! src/app.py: discord edited it just now, before you did"
+    assert pair.main.before_edit("src/app.py") == '! src/app.py: edited just now by "discord", before you edited it'

@@ -125,8 +125,8 @@ def test_a_prompt_tells_what_others_did_without_asking_the_server(machine, team)
         bob.run("config", "team.url", url)
         told = run_hook(event, bob.home)
         assert not is_asked()
-    assert "! fix/login, the branch you are on: ann@laptop: fix login works on it too" in told
-    assert '- ann@laptop: "fix login" (20m ago, 2 messages): edited src/login.py; last: "The login is fixed."' in told
+    assert 'by "fix login" (ann@laptop) too, on another machine' in told
+    assert '- "fix login" (ann@laptop, 20m ago, 2 messages): edited src/login.py; last: "The login is fixed."' in told
     assert "ann@laptop" not in run_hook(event, bob.home), "once"
     append(transcript, *exchange("now the logout", "Done, too.", at=time.time() - 60, cwd=str(ann.clone)))
     ann.run("team", "push")

@@ -66,7 +66,7 @@ def test_nothing_is_repeated_after_a_compaction(claude: Claude) -> None:
     assert '"I watch"' not in "\n".join(after.told)
     assert '"what now?"' in "\n".join(after.told)
     assert resume(claude, watcher, "and then?").told == [
-        f'- step one (just now, 2 messages): "step two"; last: "{after.answer}"'
+        f'- "step one" (just now, 2 messages): "step two"; last: "{after.answer}"'
     ]
 
 

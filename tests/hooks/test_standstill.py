@@ -12,7 +12,6 @@ from git_scene import git, repository
 from hooks_scene import PlainUser, told
 from records import append, assistant, exchange, new_id, user, write
 
-LONG_AGO = 40 * 3600.0
 HIDDEN = new_id()
 
 
@@ -61,8 +60,10 @@ def test_a_session_that_is_not_excluded_any_more_is_told(quiet):
 
 
 def test_a_session_of_before_is_told_where_it_is_heard_of_further_back(plain):
-    path = plain.session(*exchange("long ago", "1", at=time.time() - LONG_AGO))
-    os.utime(path, (time.time() - LONG_AGO, time.time() - LONG_AGO))
+    three_hours_ago = time.time() - 3 * 3600
+    path = plain.session(*exchange("long ago", "1", at=three_hours_ago))
+    os.utime(path, (three_hours_ago, three_hours_ago))
+    plain.config("first_sight_hours: 1\n")
     stand_still(plain)
     plain.config("first_sight_hours: 48\n")
     assert "long ago" in told(plain.run())

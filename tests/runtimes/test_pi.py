@@ -44,11 +44,11 @@ class TestPlainUser:
     def test_a_session_goes_by_its_name_and_a_new_name_is_no_news(self, pi: Pi) -> None:
         pi.run("how do I deploy this?", "--name", "deploying")
         with pi.rpc() as rpc:
-            assert rpc.prompt("what is left to do?").told[0].startswith("- deploying (")
+            assert rpc.prompt("what is left to do?").told[0].startswith('- "deploying" (')
             pi.execute(
                 "--session", str(pi.sessions()[0]), "--name", "deployed", "--model", "fake/fake-1", "-p", "thanks"
             )
-            assert rpc.prompt("and then?").told[0].startswith('- deployed (just now, 2 messages): last: "ECHO')
+            assert rpc.prompt("and then?").told[0].startswith('- "deployed" (just now, 2 messages): last: "ECHO')
 
     def test_a_fork_repeats_nothing(self, pi: Pi) -> None:
         pi.run("how do I deploy this?")
@@ -128,7 +128,7 @@ class TestPlainUser:
             assert len(rpc.prompt("what is left to do?").told) == 1
             pi.execute("--session", str(path), "--name", "opened", "--model", "fake/fake-1", "-p", "hello again")
             (line,) = rpc.prompt("and then?").told
-        assert line.startswith('- opened (just now, 2 messages): "hello again"')
+        assert line.startswith('- "opened" (just now, 2 messages): "hello again"')
 
 
 class TestNamedSessions:
