@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from .context import Context, Event
 
 _EDIT = "edit"
+ASKER = "session-memory"  # the dialog names who asks
 
 
 def is_answered(event: Event, runtime: Runtime) -> bool:
@@ -54,7 +55,9 @@ def answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> 
             can_ask = runtime.can_ask(event, environment())
             text = f"{INTRODUCTION}! {reason}"
             print_answer(
-                runtime.held_output(reason, "") if can_ask else runtime.context_output(text, runtime.TOOL_EVENT)
+                runtime.held_output(f"{ASKER}: {reason}", "")
+                if can_ask
+                else runtime.context_output(text, runtime.TOOL_EVENT)
             )
         raise
 
@@ -138,7 +141,7 @@ def object_to(
         if tool.kind == _EDIT:
             delivery.settle(key + (tool.call_id if can_ask else ""), objection.time)
     if reasons and can_ask:
-        delivery.reason = f"session-memory: {'; '.join(reasons)}"
+        delivery.reason = f"{ASKER}: {'; '.join(reasons)}"
     elif reasons:
         delivery.text = INTRODUCTION + "".join([f"! {reason}\n" for reason in reasons])[:-1]
 

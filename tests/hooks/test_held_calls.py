@@ -223,7 +223,7 @@ def test_the_user_is_asked_about_a_git_command_if_the_whole_hook_ran_out_of_time
     with pytest.raises(DeadlineError):
         tool_call.answer(context, printed.append)
     (output,) = printed
-    assert '"git stash" could not be checked in time' in json.dumps(output).replace("\\", "")
+    assert "`git stash` could not be checked in time" in json.dumps(output).replace("\\", "")
 
 
 @pytest.mark.parametrize("setting", ["tell", "ask"])

@@ -77,7 +77,7 @@ def test_what_it_edits_is_told_to_others_with_a_prompt_and_before_they_edit_it(
         (codex.home / ".codex").mkdir()
         codex.run("--sandbox", "danger-full-access", *edit)
     assert (project.directory / "app").read_text() == "2\n"
-    told = "edited it just now, after you read it"
+    told = ", after you read it"
     assert told in project.told()
     (calls,) = project.user.state_dir.glob("cursors/*.calls")
     calls.unlink()  # what was told before an edit is not told again

@@ -83,7 +83,7 @@ def test_the_result_of_an_edit_says_who_edited_the_file_and_a_command_knows_its_
     claude_has(opencode, "mend it", ("Edit", {"file_path": str(path), "old_string": "1", "new_string": "2"}))
     write_it = {"filePath": str(path), "oldString": "2", "newString": "3"}
     opencode.run("--continue", "TOOL edit " + json.dumps(write_it))
-    assert "! app.py: claude-code: mend it edited it" in opencode.requests()[-1]
+    assert "! app.py: edited " in opencode.requests()[-1]
     opencode.run("--continue", 'TOOL bash {"command": "echo id=$OPENCODE_SESSION_ID; exit 3", "description": "x"}')
     (session,) = {str(record["id"]) for record in mirrored(opencode) if record["type"] == "opencode_session"}
     assert f"id={session}" in opencode.requests()[-1]

@@ -133,7 +133,7 @@ def test_the_real_pi_gives_it_to_the_model_with_the_result_of_the_edit_once(pi: 
     told = [result for result in results(pi) if "! app: change the port" in result]
     assert len(told) == 1
     assert "Successfully wrote" in told[0]
-    assert "edited it just now, before you did" in told[0]
+    assert ": edited just now by " in told[0]
     assert app.read_text() == "port = 3\n"
 
 
