@@ -214,23 +214,9 @@ def _line(group: list[Fact], other: Report | None, directory: str, now: float) -
     """Return the line about facts that differ only in their path."""
     first = group[0]
     paths = [relative(fact.path, directory) for fact in group if fact.path]
-<<<<<<< HEAD
-    words = [f"'{word}'" if " " in word else word or ELLIPSIS for word in first.words]
-    name = others[first.session].name if first.session in others else ""
-    return [*paths[:NAMED_FILES], first.before, first.now, " ".join(["git", *words]), first.worktree, name]
-
-
-def _line(group: list[Fact], others: Mapping[str, Other], texts: list[str], now: float) -> str:
-    """Return the line about facts that differ only in their path; `texts` are those of `_texts`, sanitized."""
-    first = group[0]
-    other = others.get(first.session)
-    *shown, before, after, command, worktree, name = texts
-    files = [shorten(path, PATH_CHARACTERS) for path in shown]
-=======
     words = " ".join(["git", *[f'"{word}"' if " " in word else word or ELLIPSIS for word in first.words]])
-    before, after, *paths = quotable([first.before, first.now, *paths[:NAMED_FILES]])
+    before, after, worktree, *paths = quotable([first.before, first.now, first.worktree, *paths[:NAMED_FILES]])
     files = [shorten(path, PATH_CHARACTERS) for path in paths]
->>>>>>> 7d5f5f8 (Report other sessions in one form that reads as no order)
     if len(group) > NAMED_FILES:
         files.append(f"{len(group) - NAMED_FILES} more")
     when = age(now - max(fact.time for fact in group))
@@ -247,21 +233,13 @@ def _line(group: list[Fact], others: Mapping[str, Other], texts: list[str], now:
     if first.kind == BRANCH:
         return f"! {files[0]}, the branch you are on: worked on {by} too, on another machine"
     it = "it" if len(group) == 1 else "them"
-<<<<<<< HEAD
-    done = f"removed or moved {it}" if first.is_removed else f"edited {it}"
     if first.is_elsewhere or first.worktree:
         where = f" in worktree {shorten(worktree, NAME_CHARACTERS)}" if first.worktree else " on another machine"
-        where = "" if first.worktree and texts[-1].endswith(worktree) else where  # its name tells
-        return f"! {enumerated(files)}: {name} edited {it}{where} {when}, and you edited {it} here"
-    order = f"after you {'read' if first.own_kind == READ else 'edited'} {it}" if first.is_after else "before you did"
-    return f"! {enumerated(files)}: {name} {done} {when}, {order}"
-=======
-    if first.is_elsewhere:
-        return f"! {enumerated(files)}: edited {by} on another machine, and you edited {it} here"
+        where = "" if first.worktree and other and other.place[1] == first.worktree else where  # its name tells
+        return f"! {enumerated(files)}: edited {by}{where}, and you edited {it} here"
     done = "removed or moved" if first.is_removed else "edited"
     order = f"after you {'read' if first.own_kind == READ else 'edited'}" if first.is_after else "before you edited"
     return f"! {enumerated(files)}: {done} {by}, {order} {it}"
->>>>>>> 7d5f5f8 (Report other sessions in one form that reads as no order)
 
 
 def _head(head: str) -> str:
