@@ -216,7 +216,7 @@ def test_an_edit_of_the_same_file_in_another_worktree_is_told_to_who_edited_it_t
     pair.main.read("src/db.py")
     other.edit("src/app.py", "x\n")
     other.edit("src/db.py", "x\n")
-    line = '! src/app.py: edited just now by "other", in worktree wt, and you edited it here'
+    line = '! src/app.py: edited just now by "other" in worktree wt, and you edited it here'
     assert [collisions(pair.main.prompt()), collisions(pair.main.prompt())] == [[line], []]
     other.edit("src/app.py", "y\n")
     assert pair.main.before_edit("src/app.py") == line
