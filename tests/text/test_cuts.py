@@ -14,7 +14,8 @@ from store_scene import Scene, StoreUser
 from text_scene import fill
 
 from session_memory.activity.changes import Observation, OwnSession
-from session_memory.activity.collisions.facts import EDITED, HEAD, TAKEN, Fact, Other, lines_of
+from session_memory.activity.collisions.facts import EDITED, HEAD, TAKEN, Fact, lines_of
+from session_memory.activity.report import Report, SessionSummary
 from session_memory.activity.updates import open_update
 from session_memory.hooks.log import HookLog
 from session_memory.host import log as host_log
@@ -160,7 +161,9 @@ def test_no_place_branch_command_or_name_in_an_update_shows_a_piece_of_a_token(t
         for number, text in enumerate(texts)
         for kind in (HEAD, TAKEN, EDITED)
     ]
-    others = {str(number): Other(text, True) for number, text in enumerate(texts)}
+    others = {str(number): Report(text, SessionSummary(), last_active=NOW) for number, text in enumerate(texts)}
+    for other in others.values():
+        other.may_quote = True
     lines, _ = lines_of(facts, others, "/srv", NOW, 1_000_000)
     assert len(lines) == len(facts)
     assert told.count(", in worktree w") == told.count('"hello" in w') == len(texts)
