@@ -253,14 +253,14 @@ def text(said: str, *, at: float = 0.0) -> dict[str, Any]:
 
 def tool(
     name: str, given: dict[str, Any], output: str = "ok", *, call_id: str = "call_1", exit_code: int | None = None,
-    at: float = 0.0,
+    at: float = 0.0, took: float = 0.1,
 ) -> dict[str, Any]:  # fmt: skip
     """A call that has ended; a command with its exit code."""
     now = int((at or time.time()) * 1000)
     state = {
         "status": "completed", "input": given, "output": output, "title": name,
         "metadata": {} if exit_code is None else {"exit": exit_code, "output": output},
-        "time": {"start": now, "end": now + 100},
+        "time": {"start": now, "end": now + round(took * 1000)},
     }  # fmt: skip
     return {"type": "tool", "tool": name, "callID": call_id, "state": state}
 
