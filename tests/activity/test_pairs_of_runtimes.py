@@ -47,10 +47,11 @@ WAYS = (EDIT, SHELL)
 # When the records of a call say that it was made and that it ended, in milliseconds after the mtime of the file: the
 # latest begin and the earliest end of five runs of each real client with no hook, on ext4, 2026-11-23 (Codex 0.169.0,
 # OpenCode 1.18.33, Gemini CLI 0.61.0, Pi 0.87.1, Copilot CLI 1.0.102, Qwen Code 0.24.4). The shell's are those of a
-# command that writes at once. Claude Code was not measured: its records come in the same order.
+# command that writes at once. Of Codex the latest end: the item, by which the call is known, has no other time. Claude
+# Code was not measured: its records come in the same order.
 STAMPS = {
     "claude-code": {EDIT: (-5, 2), SHELL: (-5, 2)},
-    "codex": {EDIT: (-29, 4), SHELL: (-35, 23)},
+    "codex": {EDIT: (-29, 8), SHELL: (-35, 25)},
     "copilot": {EDIT: (0, 2), SHELL: (-18, 3)},
     "gemini": {EDIT: (0, 2), SHELL: (-7, 1)},
     "opencode": {EDIT: (-5, 6), SHELL: (-5, 10)},
