@@ -32,7 +32,7 @@ FATES = {
     "compacted": 2, "forked": 1, "hook run twice": 4,
 }  # fmt: skip
 LATE_EXCHANGES = 5  # at most, in the update whose record comes late
-_LINE = re.compile(r"^- (s\d)(?: in \S+)? \([^)]*?(\d+) messages\).*last: \"did (\d+)\"$", re.MULTILINE)
+_LINE = re.compile(r"^- \"(s\d)\"(?: in \S+)? \([^)]*?(\d+) messages\).*last: \"did (\d+)\"$", re.MULTILINE)
 RUNTIMES: dict[str, type[ClaudeSession] | type[PiSession]] = {"claude-code": ClaudeSession, "pi": PiSession}
 
 
@@ -239,7 +239,7 @@ def spans(text: str) -> list[tuple[int, int]]:
     found = []
     for name, count, last in _LINE.findall(text):
         found += [(int(name[1:]), number) for number in range(int(last) - int(count) // 2 + 1, int(last) + 1)]
-    assert len(_LINE.findall(text)) == len(re.findall(r"^- s\d\b", text, re.MULTILINE)), text
+    assert len(_LINE.findall(text)) == len(re.findall(r"^- \"s\d\"", text, re.MULTILINE)), text
     return found
 
 

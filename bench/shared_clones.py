@@ -361,4 +361,4 @@ def _tells_of_more(lines: list[str], who: str) -> bool:
 
 def _by(who: str) -> str:
     """How a line ends, or goes on, that names `who`."""
-    return f" by {who}"
+    return f' by "{who}"'

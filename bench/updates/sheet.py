@@ -73,7 +73,7 @@ def kind_of(line: str) -> str:
     """Return the kind of a line about a collision."""
     if line.startswith(("! branch", "! HEAD")):
         return "head"
-    if "had not committed" in line:
+    if "not committed" in line:
         return "taken"
     order = re.search(r"(after|before) you (read|edited|did)?", line)
     return f"{order[1]} you {order[2] or 'did'}" if order else "edited"

@@ -51,7 +51,7 @@ _GROUPS = (
     ("system.git",), ("activity.collisions",),
     *[(f"runtimes.{name}.records",) for name in _RUNTIMES],
     ("runtimes.gemini.mirrors",), ("runtimes.opencode.mirrors",), ("transcripts.project_folders",),
-    ("activity.prompt_memories",), ("activity.collisions.git",),
+    ("activity.prompt_memories",), ("activity.collisions.git",), ("activity.commands",),
     ("text.shell_effects",), ("hooks.session_start", "hooks.upkeep_start"),
 )  # fmt: skip
 

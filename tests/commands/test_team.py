@@ -153,7 +153,7 @@ def test_who_begins_a_first_session_in_a_project_is_told_what_others_do_there(ma
     events = {directory: begins(bob, directory) for directory in (bob.clone, ignored)}
     assert run_hook(events[bob.clone], bob.home) == ""
     bob.run("team", "push")
-    assert '- ann@laptop: "fix login"' in run_hook(events[bob.clone], bob.home)
+    assert '- "fix login" (ann@laptop, ' in run_hook(events[bob.clone], bob.home)
     assert run_hook(events[ignored], bob.home) == ""
     kept = bob.home / ".session-memory" / "state" / "team"
     assert len(list(kept.rglob("*.jsonl"))) == 1

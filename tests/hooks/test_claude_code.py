@@ -63,7 +63,7 @@ def test_nothing_is_repeated_after_a_compaction(claude: Claude) -> None:
     assert resume(claude, watcher, "and now?").told == []
     after = resume(claude, worker, "step two")
     assert after.request is not None
-    assert '"I watch"' not in "\n".join(after.told)
+    assert '): "I watch"' not in "\n".join(after.told)
     assert '"what now?"' in "\n".join(after.told)
     assert resume(claude, watcher, "and then?").told == [
         f'- "step one" (just now, 2 messages): "step two"; last: "{after.answer}"'
@@ -78,8 +78,8 @@ def test_a_fork_hears_only_of_what_comes_after_it(claude: Claude) -> None:
     resume(claude, other, "something new")
     assert fork.session_id != parent.session_id
     assert (len(parent.told), fork.told, again.told) == (1, [], [])
-    assert [line.partition('"')[2] for line in resume(claude, fork, "what now?").told] == [
-        'something new"; last: "ok (5)"'
+    assert [line.partition("): ")[2] for line in resume(claude, fork, "what now?").told] == [
+        '"something new"; last: "ok (5)"'
     ]
 
 
@@ -207,7 +207,8 @@ def test_a_turn_goes_on_with_corrupt_cursors_and_what_happened_since_is_told(cla
     assert resume(claude, turn, "is anybody there?").told == []
     cursors.write_bytes(b'{"half a fi')
     resume(claude, other, "I still am")
-    assert [line.partition('"')[2] for line in resume(claude, turn, "and now?").told] == ['I still am"; last: "ok (4)"']
+    told = resume(claude, turn, "and now?").told
+    assert [line.partition("): ")[2] for line in told] == ['"I still am"; last: "ok (4)"']
 
 
 def wait_for(gate: Path) -> dict[str, Any]:

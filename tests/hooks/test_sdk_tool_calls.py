@@ -66,7 +66,7 @@ def test_a_callback_tells_with_an_edit_what_another_session_did_to_the_file_once
     (answer,) = call(callback, event(home))
     output = answer["hookSpecificOutput"]
     assert output["hookEventName"] == "PreToolUse"
-    assert '! notes.md: edited just now by "main", before you edited it' in output["additionalContext"]
+    assert "! notes.md: edited just now by main, before you edited it" in output["additionalContext"]
     assert call(callback, event(home)) == [{}]
     assert call(callback, event(home, tool_name="Read")) == [{}]
 
@@ -77,7 +77,9 @@ def test_of_many_callbacks_at_once_one_tells(home: NamedHome) -> None:
     assert len(answers) == AT_ONCE
     assert [answer for answer in answers if answer] == [answer for answer in answers if "hookSpecificOutput" in answer]
     assert sum(bool(answer) for answer in answers) == 1
-    assert not (home.root / ".session-memory/state/hook.log").exists()
+    log = home.root / ".session-memory/state/hook.log"
+    said = log.read_text().splitlines() if log.exists() else []  # a busy machine may keep one waiting for the lock
+    assert [line for line in said if "held by another process" not in line] == []
 
 
 def test_what_is_not_answered_in_time_is_told_with_the_next_call(home: NamedHome) -> None:

@@ -94,7 +94,7 @@ class TestPlainUser:
         other.name("release")
         other.exchange("how do I deploy this?", "Like this.")
         other.write(machine.project_dir)
-        assert machine.told()[0].startswith("- release (")
+        assert machine.told()[0].startswith('- "release" (')
 
     def test_knows_a_session_by_the_last_of_its_names(self, machine):
         """One name was given at its start, one in the middle, one lately, one between two prompts of ours."""
@@ -105,18 +105,18 @@ class TestPlainUser:
         other.exchange("three", "four" * 12_000)
         other.name("third")
         other.write(machine.project_dir)
-        assert machine.told()[0].startswith("- third (")
+        assert machine.told()[0].startswith('- "third" (')
         other.name("fourth")
         other.exchange("five", "six")
         other.write(machine.project_dir)
-        assert machine.told()[0].startswith("- fourth (")
+        assert machine.told()[0].startswith('- "fourth" (')
         other.exchange("seven", "eight")
         other.write(machine.project_dir)
-        assert machine.told()[0].startswith("- fourth (")
+        assert machine.told()[0].startswith('- "fourth" (')
         other.name("")
         other.exchange("nine", "ten")
         other.write(machine.project_dir)
-        assert machine.told()[0].startswith("- one (")
+        assert machine.told()[0].startswith('- "one" (')
 
     def test_does_not_hear_of_the_own_session_whatever_its_file_is_called(self, machine):
         path = machine.project_dir / "copy.jsonl"
@@ -347,7 +347,7 @@ class TestFilesWrittenAnew:
         other.exchange("right way", "good")
         other.write(machine.project_dir)
         (line,) = machine.told()
-        assert line.endswith('(just now, 2 messages): "right way"; last: "good"')
+        assert line.endswith('(just now, 2 messages): "right way"')
 
 
 class TestFailsOpen:

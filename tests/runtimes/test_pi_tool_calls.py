@@ -81,7 +81,7 @@ def test_a_call_is_held_back_where_the_settings_say_so_and_somebody_can_be_asked
     held = project.answer("bash", "git switch -c fix", can_ask=True)["held"]
     assert held == 'session-memory: `git switch -c fix` moves the worktree of "discord", active just now'
     told = project.answer("bash", "git switch -c fix", can_ask=False)
-    assert told["message"]["content"] == f"{INTRODUCTION}! {held}"
+    assert told["message"]["content"] == f"{INTRODUCTION}! {held.removeprefix('session-memory: ')}"
 
 
 def test_what_the_extension_puts_behind_a_result_is_no_part_of_it() -> None:

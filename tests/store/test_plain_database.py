@@ -145,7 +145,7 @@ class TestTexts:
     def test_all_that_is_told_of_a_long_text(self, scene):
         put(scene, None, state(), said(f"{LONG} 🎉 kumquat"), said("", 1, "assistant", tools=(tool(LONG * 2, FAILED),)))
         [conversation] = scene.conversations()
-        title = "look into why the deployment of the billing service fails since yesterday…"
+        title = "Please look into why the deployment of the billing service fails since…"
         assert conversation.title == title
         first, use = scene.items(conversation)
         assert (first.text, use.text, use.error) == (f"{LONG} 🎉 kumquat", LONG * 2, FAILED.error)
