@@ -28,7 +28,7 @@ from share import some
 from session_memory.system.files import make_private_dir
 
 HOOK = [sys.executable, "-I", "-S", str(REPOSITORY / "hooks" / "user_prompt_submit.py")]
-PRODUCERS = ("blue", "green", "red", "teal", "white")
+PRODUCERS = ("blue", "green", "red")
 HOOKS = 50
 ROUNDS = 3
 KILLS = some(120, 40)
