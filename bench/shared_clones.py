@@ -205,7 +205,8 @@ class History:
         lines = [line for line in text.split("\n") if line.startswith("! ")]
         self._judge_head(truth, [line for line in lines if line.startswith(("! branch", "! HEAD"))])
         self._judge_taken(truth, [line for line in lines if "not committed" in line])
-        self._judge_edits(truth, [line for line in lines if ": edited " in line or ": removed " in line])
+        here = [line for line in lines if " in worktree " not in line]  # the truth knows no copies in other worktrees
+        self._judge_edits(truth, [line for line in here if ": edited " in line or ": removed " in line])
         truth.heard = self.clone.now
         truth.branch, truth.moved_by = self.branch(truth.actor.root), None
         self.log.append(f"{self.clone.now:.0f} {truth.actor.name} is told {lines}")
