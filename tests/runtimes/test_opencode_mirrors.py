@@ -35,13 +35,13 @@ def test_a_real_session_is_told_whole_and_in_order(user, export):
     session = user.database.take_export(content)
     user.refresh(everything=True)
     expected = [
-        (one["info"]["role"], part["text"].strip() if part["type"] == "text" else part["tool"])
+        (one["info"]["role"], part["text"].strip().strip('"') if part["type"] == "text" else part["tool"])
         for one in content["messages"]
         for part in one["parts"]
         if part["type"] == "tool" or (part["type"] == "text" and part["text"].strip() and not part.get("synthetic"))
     ]
     found = user.entries(session)
-    assert [(entry.role, entry.text or entry.tools[0].name) for entry in found] == expected
+    assert [(entry.role, entry.text.strip('"') or entry.tools[0].name) for entry in found] == expected
     assert user.unreadable == 0
     assert all(entry.cwd and entry.timestamp for entry in found)
 
@@ -61,10 +61,26 @@ def test_the_captured_sessions_are_told_whole_and_in_order(user):
         ).fetchall()
     expected: dict[str, list[str]] = {}
     for session, said in rows:
-        expected.setdefault(session, []).append(said.strip())
+        expected.setdefault(session, []).append(said.strip().strip('"'))
     assert len(expected) > 5
     for session, texts in expected.items():
-        assert [entry.text for entry in user.entries(session) if entry.text] == texts
+        assert [entry.text.strip('"') for entry in user.entries(session) if entry.text] == texts
+
+
+@pytest.mark.parametrize(
+    ("stored", "typed"),
+    [
+        ('"Make the price four times n"', "Make the price four times n"),
+        ('"say \\"hello\\" twice"', 'say "hello" twice'),
+        ('"Save" and "Cancel"', '"Save" and "Cancel"'),
+        ('"', '"'),
+    ],
+)
+def test_a_prompt_loses_the_quotes_that_opencode_run_puts_around_it(user, stored, typed):
+    session = user.database.session("/srv/site")
+    user.database.turn(session, stored, '"It is done"')
+    user.refresh(everything=True)
+    assert [entry.text for entry in user.entries(session)] == [typed, '"It is done"']
 
 
 def test_the_fixtures_are_what_the_rows_of_the_story_become(tmp_path, monkeypatch):

@@ -117,6 +117,7 @@ class OpenCodeRecords(Records):
         tools: tuple[ToolUse, ...] = ()
         if kind == "text":
             text = as_string(data.get("text")).strip()
+            text = _as_typed(text) if role == "user" else text
         elif kind == "file" and role == "user" and as_string(data.get("mime")).startswith("image/"):
             text = "[image]"
         elif kind == "tool":
@@ -154,6 +155,13 @@ class OpenCodeRecords(Records):
         if isinstance(milliseconds, bool) or not isinstance(milliseconds, (int, float)):
             return None
         return milliseconds / 1000 if 0 <= milliseconds < 1e15 else None
+
+
+def _as_typed(prompt: str) -> str:
+    """Return a prompt without the quotes that `opencode run` puts around an argument with spaces."""
+    inside = prompt[1:-1].replace('\\"', "")
+    is_quoted = prompt[:1] == prompt[-1:] == '"' and " " in inside and '"' not in inside
+    return prompt[1:-1].replace('\\"', '"') if is_quoted else prompt
 
 
 def _may_say(line: bytes, with_calls: int) -> bool:
