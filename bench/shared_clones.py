@@ -3,6 +3,7 @@ what it is told."""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from pathlib import Path
 from random import Random
@@ -214,7 +215,9 @@ class History:
     def _edit_begins(self, truth: Truth, name: str) -> None:
         """What is told with the result of an edit that a session is about to make."""
         text = truth.actor.before_edit(name)
-        said = {pair for line in text.split("\n") if ": edited " in line for pair in self.pairs(line)}
+        lines = [line for line in text.split("\n") if ": edited " in line]
+        said = {pair for line in lines for pair in self.pairs(line)}
+        is_several = name in self._of_several(lines)
         is_as_left = self.text(truth, name) == truth.content.get(name)
         for other in self.truths:
             done = [one for one in self.changes_of(truth, name) if one.who == other != truth.actor.name]
@@ -224,17 +227,20 @@ class History:
             known = max(truth.told.get((other, name), -1), truth.told_with_edits.get((other, name), -1))
             if later and not is_as_left and known < later[-1].time:
                 self.due[KINDS[4]] += 1
-                self.hits[KINDS[4]] += (other, name) in said
-                if (other, name) not in said:
+                is_said = is_several or (other, name) in said
+                self.hits[KINDS[4]] += is_said
+                if not is_said:
                     self.log.append(f"MISSED {truth.actor.name}: with the edit {other} {name} {later[-1]}")
             if (other, name) in said:
                 self.told[KINDS[4]] += 1
                 self.false[KINDS[4]] += not done
+            if is_several or (other, name) in said:
                 truth.told_with_edits[other, name] = self.clone.now
         self.log.append(f"{self.clone.now:.0f} {truth.actor.name} is told with an edit of {name}: {text!r}")
 
     def _judge_edits(self, truth: Truth, lines: list[str]) -> None:
         said = {(who, name): line for line in lines for who, name in self.pairs(line)}
+        several = self._of_several(lines)
         for name, touched in truth.touched.items():
             for other in self.truths:
                 later = [
@@ -260,7 +266,7 @@ class History:
                 if found[-1].kind not in KINDS:
                     continue  # it does not show
                 self.due[found[-1].kind] += 1
-                is_said = (other, name) in said or _tells_of_more(lines, other)
+                is_said = (other, name) in said or name in several or _tells_of_more(lines, other)
                 self.hits[found[-1].kind] += is_said
                 if not is_said:
                     self.log.append(f"MISSED {truth.actor.name}: {other} {name} {found[-1]}")
@@ -346,9 +352,13 @@ class History:
     def pairs(self, line: str) -> list[tuple[str, str]]:
         """Who and what in a line: `! src/app.py and src/db.py: edited 3m ago by discord, after you read them`."""
         named, _, rest = line.removeprefix("! ").partition(": ")
-        who = rest.rpartition(" by ")[2].partition(",")[0].strip('"')
+        who = re.split(",| and ", rest.rpartition(" by ")[2])[0].strip('"')
         shown = {self.canonical(name) for part in named.split(" and ") for name in part.split(", ")}
         return [(who, name) for name in sorted(shown) if not name.endswith(" more")]
+
+    def _of_several(self, lines: list[str]) -> set[str]:
+        """The files that `and 2 more sessions` edited too, which a line counts and does not name."""
+        return {name for line in lines if " more session" in line for _, name in self.pairs(line)}
 
     def canonical(self, name: str) -> str:
         """A file by the name that it has in `files`."""

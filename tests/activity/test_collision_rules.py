@@ -287,6 +287,36 @@ def test_what_does_not_fit_comes_with_the_next_prompts(clone):
     assert sorted(re.findall(r"session-\d", "".join(lines))) == [f"session-{number}" for number in range(8)]
 
 
+def test_several_sessions_that_edited_one_file_share_a_line_that_names_the_newest(clone: Clone) -> None:
+    main = clone.session("main")
+    others = [clone.session(f"session-{number}") for number in range(5)]
+    main.prompt()
+    for name in ("src/app.py", "src/db.py"):
+        main.read(name)
+        for other in others:
+            other.edit(name, "x\n")
+    by = 'edited just now by "session-4" and 4 more sessions, after you read them'
+    assert collisions(main.prompt()) == [f"! src/db.py and src/app.py: {by}"]
+    assert collisions(main.prompt()) == []
+
+
+def test_edits_of_idle_sessions_leave_half_of_the_room_to_the_newest(clone: Clone) -> None:
+    main = clone.session("main")
+    newest, *others = [clone.session(f"session-{number}") for number in range(9)]
+    main.prompt()
+    names = [f"src/a-module-with-a-rather-long-name-{number}.py" for number in range(8)]
+    for name, other in zip(names, others):
+        other.write(name, "0\n")
+        main.read(name)
+        other.edit(name, "x\n")
+    clone.now += 20 * 60
+    newest.edit("src/app.py", "x\n")
+    main.edit("src/app.py", "1\n")
+    first, *idle = collisions(main.prompt())
+    assert first == '! src/app.py: edited just now by "session-0", before you edited it'
+    assert 0 < len("\n".join(idle)) <= 250
+
+
 class TestState:
     def test_where_nothing_changed_nothing_is_read_and_nothing_written(self, pair):
         edited_after_reading(pair)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...system.git import is_commit
-from ...text.format import ELLIPSIS, enumerated, one_line, shorten
+from ...text.format import ELLIPSIS, counted, enumerated, one_line, shorten
 from ...text.paths import relative
 from ...text.sanitize import beginning, for_prompt, quotable
 from ...text.timestamps import age
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 TAKEN, HEAD, MOVED, BRANCH = "taken", "head", "moved", "branch"
 SHORT_COMMIT = 7  # characters
 ACTIVE_SECONDS = 3600  # a session that was active since then may still be working on its edit
+IDLE_SECONDS = 900  # edits of a session that has done nothing since then leave half of the room to others
 # The mtime of a file lies between the times of the call's record and its result, within this at each end: measured with
 # six runtimes.
 SLACK_SECONDS = 0.005
@@ -175,22 +176,39 @@ def lines_of(
     facts: list[Fact], others: Mapping[str, Report], directory: str, now: float, room: int
 ) -> tuple[list[str], list[Fact]]:
     """Return a line for each group of similar facts, in at most `room` characters with a line feed before each, the
-    gravest first; and the facts in them. `others` are the reports of sessions by their keys. Paths are relative to
-    `directory`."""
+    gravest first, then the newest; and the facts in them. Several sessions that edited one file share a line; edits of
+    idle ones come last. `others` are the reports of sessions by their keys. Paths are relative to `directory`."""
+    idle = {key for key, other in others.items() if other.last_active < now - IDLE_SECONDS}
+
+    def order(fact: Fact) -> tuple[float, ...]:
+        is_idle = fact.kind == EDITED and fact.session in idle
+        return _ORDER.index(fact.kind), is_idle, -fact.is_after, -fact.time
+
+    files: dict[tuple[object, ...], list[Fact]] = {}
+    for fact in sorted(facts, key=order):
+        session = "" if fact.kind == EDITED else fact.session
+        files.setdefault((*_alike(fact), fact.path, session), []).append(fact)
     groups: dict[tuple[object, ...], list[Fact]] = {}
-    for fact in sorted(facts, key=lambda fact: (_ORDER.index(fact.kind), fact.own_kind, -fact.is_after, -fact.time)):
-        copies = (fact.is_elsewhere, fact.worktree)
-        same = (fact.kind, fact.session, fact.own_kind, fact.is_after, fact.is_removed, copies, fact.words)
-        groups.setdefault(same, []).append(fact)
+    for found in files.values():
+        sessions = found[0].session, frozenset([fact.session for fact in found])
+        groups.setdefault((*_alike(found[0]), *sessions), []).extend(found)
     lines: list[str] = []
     reported: list[Fact] = []
+    idle_room = room // 2
     for group in groups.values():
         line = _line(group, others.get(group[0].session), directory, now)
-        if len(line) + 1 <= room:
+        is_idle = group[0].kind == EDITED and group[0].session in idle
+        if len(line) < (min(room, idle_room) if is_idle and lines else room):
             room -= len(line) + 1
+            idle_room -= len(line) + 1 if is_idle else 0
             lines.append(line)
             reported += group
     return lines, reported
+
+
+def _alike(fact: Fact) -> tuple[object, ...]:
+    """Return what the facts of one line have in common beside their files and sessions."""
+    return fact.kind, fact.own_kind, fact.is_after, fact.is_removed, fact.is_elsewhere, fact.worktree, fact.words
 
 
 def reports_by_key(reports: Iterable[tuple[Report, NewEntries]]) -> dict[str, Report]:
@@ -211,16 +229,18 @@ def shown_command(command: str) -> str:
 
 
 def _line(group: list[Fact], other: Report | None, directory: str, now: float) -> str:
-    """Return the line about facts that differ only in their path."""
+    """Return the line about facts that differ only in their path and session, the newest first."""
     first = group[0]
-    paths = [relative(fact.path, directory) for fact in group if fact.path]
+    paths = [relative(path, directory) for path in dict.fromkeys([fact.path for fact in group]) if path]
+    number, more = len(paths), len({fact.session for fact in group}) - 1
     words = " ".join(["git", *[f'"{word}"' if " " in word else word or ELLIPSIS for word in first.words]])
     before, after, worktree, *paths = quotable([first.before, first.now, first.worktree, *paths[:NAMED_FILES]])
     files = [shorten(path, PATH_CHARACTERS) for path in paths]
-    if len(group) > NAMED_FILES:
-        files.append(f"{len(group) - NAMED_FILES} more")
+    if number > NAMED_FILES:
+        files.append(f"{number - NAMED_FILES} more")
     when = age(now - max(fact.time for fact in group))
     by = f"{when} by {called(other)}" if other else when
+    by += f" and {counted(more, 'more session')}" if more else ""
     is_quoted = other is not None and other.may_quote and first.words
     ran = f"{shown_command(words)} run" if is_quoted else ""
     if first.kind == HEAD:
@@ -228,11 +248,11 @@ def _line(group: list[Fact], other: Report | None, directory: str, now: float) -
     if first.kind == MOVED:
         return f"! {_head(after)} still, but not at {before}: {ran or 'moved'} {by}"
     if first.kind == TAKEN:
-        edit = "edit was" if len(group) == 1 else "edits were"
+        edit = "edit was" if number == 1 else "edits were"
         return f"! {enumerated(files)}: {ran or 'git run'} {by}, while your {edit} not committed"
     if first.kind == BRANCH:
         return f"! {files[0]}, the branch you are on: worked on {by} too, on another machine"
-    it = "it" if len(group) == 1 else "them"
+    it = "it" if number == 1 else "them"
     if first.is_elsewhere or first.worktree:
         where = f" in worktree {shorten(worktree, NAME_CHARACTERS)}" if first.worktree else " on another machine"
         where = "" if first.worktree and other and other.place[1] == first.worktree else where  # its name tells
