@@ -130,10 +130,10 @@ def test_the_real_pi_gives_it_to_the_model_with_the_result_of_the_edit_once(pi: 
     write = tool("write", path=str(app), content="port = 3\n")
     with in_the_middle_of_a_turn(pi, write, write):
         pi.run(f"change the port\n{tool('write', path='app', content='port = 2')}")
-    told = [result for result in results(pi) if "! app: change the port" in result]
+    told = [result for result in results(pi) if "! app: edited just now by " in result]
     assert len(told) == 1
     assert "Successfully wrote" in told[0]
-    assert ": edited just now by " in told[0]
+    assert "change the port" in told[0]
     assert app.read_text() == "port = 3\n"
 
 
@@ -146,7 +146,7 @@ def test_the_real_pi_blocks_a_call_that_its_user_does_not_allow(pi: Pi, app: Pat
     with pi.rpc() as rpc:
         refuse(rpc, switch)
     assert git(pi.project, "branch", "--show-current") == "main"
-    assert 'moves the worktree of "look around TOOL read' in results(pi)[-1]
+    assert all(part in results(pi)[-1] for part in ("moves the worktree of ", "look around TOOL read"))
     pi.run(switch)
     assert git(pi.project, "branch", "--show-current") == "fix"
     assert "moves the worktree of" in results(pi)[-1]
