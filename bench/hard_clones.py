@@ -43,8 +43,7 @@ class HardHistory(History):
         if kind < 0.35:
             super().step(truth)
         elif kind < 0.42:
-            truth.actor.read(self._spelt(name))
-            self.touched(truth, name)
+            self.read(truth, name, self._spelt(name))
         elif kind < 0.52:
             self._edit(truth, name)
         elif kind < 0.55:

@@ -41,11 +41,13 @@ class Truth:
         self.seemed: dict[str, float] = {}  # when it looks as if it had touched a file
         self.content: dict[str, str | None] = {}  # of each file as this session left or saw it
         self.edited: dict[str, float] = {}
+        self.read: dict[str, float] = {}
         self.heard = actor.clone.now
         self.branch = "main"
         self.told: dict[tuple[str, str], float] = {}  # who and what, with the own touch that it was about
         self.told_with_edits: dict[tuple[str, str], float] = {}  # who and what, and when
         self.taken: dict[tuple[str, str], float] = {}  # path and who, with the own edit
+        self.told_taken: dict[tuple[str, str], float] = {}  # the same: first staged, then committed, it is told once
         self.ever_taken: set[tuple[str, str]] = set()
         self.moved_by: str | None = None
 
@@ -92,8 +94,7 @@ class History:
         if kind < 0.20:
             self._prompt(truth)
         elif kind < 0.40:
-            actor.read(name)
-            self.touched(truth, name)
+            self.read(truth, name, name)
         elif kind < 0.60:
             if (actor.root / name).exists():
                 self._edit_begins(truth, name)
@@ -113,6 +114,12 @@ class History:
             self._switch(f"b{chance.randrange(3)}", truth)
         else:
             self.git(truth, chance.choice(COMMANDS["git"]).format(name=name))
+
+    def read(self, truth: Truth, name: str, spelt: str) -> None:
+        """A session reads a file, by any of its names."""
+        truth.read[name] = self.clone.now
+        truth.actor.read(spelt)
+        self.touched(truth, name)
 
     def touched(self, truth: Truth, name: str) -> None:
         """A session has seen a file."""
@@ -276,11 +283,15 @@ class History:
             self.told[kind] += 1
             is_later = bool(done) and done[-1].time > truth.touched.get(name, 0)
             own = max(truth.edited.get(name, 0), truth.seemed.get(name, 0))
-            is_true = bool(done) and (is_later if "after you" in line else own > done[0].time)
+            unread = [one for one in done if truth.read.get(name, 0) <= one.time < own]
+            is_true = is_later if "after you" in line else bool(unread)
             self.false[kind] += not is_true
             if not is_true:
                 self.log.append(f"FALSE {truth.actor.name}: {line}")
             truth.told[who, name] = truth.touched.get(name, 0)
+        for name in several:  # that line is about every session that edited it
+            for other in self.truths:
+                truth.told[other, name] = truth.touched.get(name, 0)
 
     def _judge_taken(self, truth: Truth, lines: list[str]) -> None:
         said = {(name, who) for line in lines for who, name in self.pairs(line)}
@@ -290,12 +301,15 @@ class History:
             last = [one for one in self.changes_of(truth, name) if one.time > truth.taken[name, who]]
             if last:
                 continue  # edited since: that is told
+            if truth.told_taken.get((name, who)) == truth.taken[name, who]:
+                continue
             self.due[KINDS[2]] += 1
             is_said = any(one == name for one, _ in said) or _tells_of_more(lines, who)
             self.hits[KINDS[2]] += is_said
             if not is_said:
                 self.log.append(f"MISSED {truth.actor.name}: taken {name} {who}")
         for pair in said:
+            truth.told_taken[pair] = truth.edited.get(pair[0], 0)
             self.told[KINDS[2]] += 1
             if pair not in truth.ever_taken:
                 self.false[KINDS[2]] += 1
@@ -323,9 +337,10 @@ class History:
         return truth.content.get(name) in (self._in_head(truth, name), self._in_index(truth, name))
 
     def is_in_hand(self, truth: Truth, name: str, change: Change) -> bool:
-        """Whether a change is not committed, and its session was active lately."""
+        """Whether a change is not committed, its session was active lately, and the other one has not read it."""
         is_committed = change.time <= self.committed.get((truth.actor.root, name), 0)
-        return not is_committed and self.clone.now - self.active.get(change.who, 0) < ACTIVE_SECONDS
+        is_read = change.time <= truth.read.get(name, 0)
+        return not is_committed and not is_read and self.clone.now - self.active.get(change.who, 0) < ACTIVE_SECONDS
 
     def changes_of(self, truth: Truth, name: str) -> list[Change]:
         """The changes of a file in the worktree of a session."""
@@ -367,7 +382,7 @@ class History:
 
 def _tells_of_more(lines: list[str], who: str) -> bool:
     """Whether a line about `who` counts files that it does not name."""
-    return any(" more" in line and _by(who) in line.replace('"', "") for line in lines)
+    return any(" more" in line and _by(who) in line for line in lines)
 
 
 def _by(who: str) -> str:

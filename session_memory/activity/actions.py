@@ -23,8 +23,8 @@ READ_BYTES = 16 * 1024 * 1024  # of one sub-agent at most
 
 class FileAction:
     """One action of a tool call. `kind` is READ, EDIT or REMOVE of the file at `path`, GIT with the `words` of a git
-    command in the directory `path`, or COMMAND for any other command. `is_command` says that a command did it,
-    `is_doubtful` that it did so only if another one let it.
+    command in the directory `path`, or COMMAND for any command, which is then its only word. `is_command` says that a
+    command did it, `is_doubtful` that it did so only if another one let it.
 
     `time` is when the call was made, in seconds since the epoch; `offset` and `call_id` find it in its transcript, and
     behind it its result. The transcript is the session's, or for a sub-agent's call the one at `transcript`.
@@ -67,7 +67,7 @@ def actions_of(entries: Iterable[Entry], is_wanted: Callable[[str], bool] = alwa
                 if path:
                     found.append(FileAction(tool.kind, path, place))
             elif tool.kind == COMMAND:
-                found.append(FileAction(COMMAND, "", place, is_command=True))
+                found.append(FileAction(COMMAND, "", place, is_command=True, words=(tool.argument,)))
                 if is_wanted(tool.argument):
                     from ..text.shell_effects import effects_of
 

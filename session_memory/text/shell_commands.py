@@ -40,6 +40,7 @@ _GIT_LOOKERS = frozenset((
     "blame", "branch", "describe", "diff", "grep", "log", "ls-files", "reflog", "remote", "rev-parse", "shortlog",
     "show", "status"
 ))  # fmt: skip
+_PRINTERS = frozenset(("awk", "bat", "cat", "head", "less", "more", "nl", "sed", "tail"))
 _KEYWORDS = frozenset(("do", "done", "elif", "else", "fi", "function", "if", "in", "then", "until", "while"))
 _FINDS_NOTHING = frozenset((
     "[", "[[", "ack", "ag", "cmp", "diff", "egrep", "fd", "fgrep", "git", "grep", "pgrep", "rg", "test", "which"
@@ -59,6 +60,20 @@ def family(command: str) -> str:
 def is_looking(command: str) -> bool:
     """Check if a command line only reads or does nothing."""
     return family(command) in (LOOKING, "")
+
+
+def prints(command: str, path: str) -> bool:
+    """Check if a part of a command line prints the file at `path`, or is a `git diff` of all files."""
+    name = path.rpartition("/")[2]
+    for one in simple_commands(command):
+        program, rest = _program([word.text or word.typed for word in one.words])
+        is_diff = program == "git" and rest[:1] == ["diff"] and "--stat" not in rest
+        named = [word.rpartition("/")[2] for word in rest if not word.startswith("-")]
+        if one.outputs or not (program in _PRINTERS or is_diff) or any([word.startswith("-i") for word in rest]):
+            continue
+        if name in named or (is_diff and len(named) == 1):
+            return True
+    return False
 
 
 def may_find_nothing(command: str) -> bool:

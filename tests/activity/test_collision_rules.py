@@ -56,6 +56,37 @@ def committed_before_this_one_edited_it(pair: Pair) -> None:
     pair.main.edit("src/app.py", "1\n")
 
 
+def read_before_this_one_edited_it(pair: Pair) -> None:
+    pair.discord.edit("src/app.py", "x\n")
+    pair.main.read("src/app.py")
+    pair.main.edit("src/app.py", "1\n")
+
+
+def read_after_this_one_edited_it_too(pair: Pair) -> None:
+    pair.discord.edit("src/app.py", "x\n")
+    pair.main.edit("src/app.py", "1\n")
+    pair.main.read("src/app.py")
+
+
+def read_before_many_edits(pair: Pair) -> None:
+    pair.discord.edit("src/app.py", "x\n")
+    pair.main.read("src/app.py")
+    for _ in range(9):
+        pair.main.edit("src/app.py", "1\n")
+
+
+def printed_by_a_command(pair: Pair) -> None:
+    pair.discord.edit("src/app.py", "x\n")
+    pair.main.bash("cd src && cat app.py | head -50")
+    pair.main.edit("src/app.py", "1\n")
+
+
+def shown_as_a_difference(pair: Pair) -> None:
+    pair.discord.edit("src/app.py", "x\n")
+    pair.main.bash("git status && git diff")
+    pair.main.edit("src/app.py", "1\n")
+
+
 def edited_by_a_session_that_ended(pair: Pair) -> None:
     pair.discord.edit("src/app.py", "x\n")
     pair.later(61)
@@ -156,7 +187,8 @@ def in_another_worktree(pair: Pair) -> None:
 
 @pytest.mark.parametrize(
     "happens",
-    [refused, read_again_since, committed_before_this_one_edited_it, edited_by_a_session_that_ended, other_files, own_branch, there_and_back, switched_by_a_script_of_its_own, all_committed,
+    [refused, read_again_since, read_before_this_one_edited_it, read_after_this_one_edited_it_too,
+     read_before_many_edits, printed_by_a_command, shown_as_a_difference, committed_before_this_one_edited_it, edited_by_a_session_that_ended, other_files, own_branch, there_and_back, switched_by_a_script_of_its_own, all_committed,
      others_committed_their_own, staged_by_itself, stashed_and_given_back, not_run, removed_and_made_again,
      made_and_removed_by_itself, older_content_committed, only_looked, written_back, in_another_worktree],
     ids=lambda happens: happens.__name__,

@@ -37,8 +37,8 @@ def edited_after_editing(pair: Pair) -> None:
 
 
 def both_edited(pair: Pair) -> None:
-    pair.discord.edit("src/app.py", "x\n")
     pair.main.read("src/app.py")
+    pair.discord.edit("src/app.py", "x\n")
     pair.main.edit("src/app.py", "1\n")
 
 

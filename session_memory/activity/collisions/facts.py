@@ -75,7 +75,8 @@ def edit_facts(
     reported: Mapping[str, float], *, is_active: bool,
 ) -> tuple[list[Fact], list[FileAction]]:  # fmt: skip
     """Return the edits, removals and moves of files of this session by `session`, after this one read or edited them;
-    if it `is_active`, also before, unless committed. Return too its actions without a result yet, to ask again.
+    if it `is_active`, also before, unless committed or read since. Return too its actions without a result yet, to ask
+    again.
 
     `settled` says by key up to when such actions need no report, `reported` which facts were reported.
     """
@@ -139,6 +140,8 @@ def _edit_fact(
     edit = own.last(path, evidence, (EDIT,)) if is_active and action.kind == EDIT else None
     if edit is None or not own.updated <= edit.time or action.time >= edit.time:
         return None
+    if own.has_read(path, when, evidence):
+        return None  # it has seen the edit
     if not evidence.is_in_worktree(path.rpartition("/")[0]) or _is_committed(path, when, evidence):
         return None
     fact = Fact(EDITED, session, when, path=path, own_kind=EDIT, own_time=mine.time)

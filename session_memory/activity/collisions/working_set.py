@@ -35,10 +35,12 @@ class WorkingSet:
             if action.is_doubtful and action.kind in (EDIT, REMOVE):
                 continue
             if action.kind in (EDIT, READ):
-                before = self.actions.pop(action.path, [])
-                if len(before) >= KEPT_ACTIONS:  # keep an edit rather than the read before it
-                    del before[before[0].kind == EDIT and before[1].kind == READ]
-                self.actions[action.path] = [*before, action]
+                kept = [*self.actions.pop(action.path, ()), action]
+                if len(kept) > KEPT_ACTIONS:  # drop the oldest of those that there are more of: of both kinds some stay
+                    edits = sum([one.kind == EDIT for one in kept])
+                    more = EDIT if 2 * edits > len(kept) else READ
+                    kept.remove(next(one for one in kept if one.kind == more))
+                self.actions[action.path] = kept
             elif action.kind == REMOVE:
                 for path in self.reached_by(action):
                     del self.actions[path]
@@ -55,6 +57,16 @@ class WorkingSet:
             if action.kind in kinds and evidence.is_done("", action):
                 return action
         return None
+
+    def has_read(self, path: str, since: float, evidence: Evidence) -> bool:
+        """Check if this session read a file after a time, also by a command that prints it."""
+        reads = [one for one in self.actions.get(path, ()) if one.kind == READ and one.time >= since]
+        if any([evidence.is_done("", one) for one in reads]):
+            return True
+        from ...text.shell_commands import prints
+
+        later = [one for one in self.commands if one.kind == COMMAND and one.time >= since]
+        return any([prints(one.words[0], path) and evidence.is_done("", one) for one in later])
 
     def reached_by(self, action: FileAction) -> list[str]:
         """Return the paths that an action affects: its own, or all below a directory that is removed."""
