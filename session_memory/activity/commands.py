@@ -12,19 +12,21 @@ if TYPE_CHECKING:
     from ..runtimes import Runtime
     from ..transcripts.entries import Entry, ToolUse
 
+HOUSEKEEPING = ("mkdir", "rm", "rmdir", "touch")
 MOST_NAMED = 3
 MOST_SEARCHED = 12  # calls, the last ones, for their results
 
 
 def names_of(ran: list[tuple[Entry, ToolUse]], runtime: Runtime, path: str) -> list[str]:
     """Return the last commands that the session with the transcript at `path` ran, by what they are, as `npm test
-    (failed)`; how many there were if all of them only look. A call without a result, or that the user refused, ran
-    nothing."""
+    (failed)`; how many there were if all of them only look or keep house. A call without a result, or that the user
+    refused, ran nothing."""
     evidence = Evidence({"": runtime}, {"": path}, None, "")
     failed: dict[str, bool] = {}
     looked = 0
     for number, (entry, tool) in enumerate(reversed(ran)):
-        name = family(tool.argument)
+        parts = [part for part in family(tool.argument).split(" && ") if part not in HOUSEKEEPING]
+        name = " && ".join(parts)
         if name in failed:
             continue
         if number < MOST_SEARCHED and tool.call_id:

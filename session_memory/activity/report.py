@@ -8,7 +8,7 @@ from ..text.paths import relative, resolved
 from ..text.sanitize import for_people
 from ..transcripts.lines import first_line
 from ..transcripts.reader import FIRST_PROMPT_RANK, USER_RANK, TitleOwner, TranscriptHead, TranscriptReader
-from ..transcripts.titles import FROM_AGENTS, is_request, telling_request, title_by_time, title_of
+from ..transcripts.titles import FROM_AGENTS, is_request, telling_request, title_of
 from .new_entries import kept_title, read_other_titles
 
 TYPE_CHECKING = False
@@ -130,9 +130,9 @@ class Report:
     it, its summary, and when it was last active. `is_request` says that the title is a request, perhaps shortened.
     `with_text` says that its text may be shown, `may_quote` also its commands.
 
-    `entries` are those that may be reported, `gate` decides that of what its sub-agents did, None for all. `ran` names
-    its commands, None to count them. `runtime` is '' if it is this session's. What it did up to `since`, in seconds
-    since the epoch, was forgotten."""
+    `entries` are those that may be reported, `gate` decides that of what its sub-agents did, None for all. `ran`
+    names its commands, None to count them; if it `counts_deeds`, several files are counted too. `runtime` is '' if
+    it is this session's. What it did up to `since`, in seconds since the epoch, was forgotten."""
 
     def __init__(
         self, name: str, summary: SessionSummary, *, last_active: float, place: tuple[str, str] = ("", ""),
@@ -146,18 +146,18 @@ class Report:
         self.place = place
         self.with_text = with_text
         self.is_partial = is_partial
-        self.began: float | None = None
         self.entries: Sequence[Entry] = ()
         self.gate: Gate | None = None
         self.ran: list[str] | None = None
         self.may_quote = False
+        self.counts_deeds = False
         self.runtime = ""
         self.since = 0.0
 
     @property
     def texts(self) -> list[str]:
         """The texts that name it, to be sanitized for `label_of`."""
-        return [self.name, self.title, title_by_time(self.began), self.place[1]]
+        return [self.name, self.title, self.place[1]]
 
     @property
     def is_empty(self) -> bool:
@@ -187,12 +187,12 @@ def says_something(text: str) -> bool:
 def label_of(texts: Sequence[str], before_place: str, characters: int = NAME_CHARACTERS) -> str:
     """Return what a session is called in an update, by the sanitized `texts` of its report: by its name, else by its
     title in so many `characters` between quotation marks, so that it does not read as an order."""
-    name, title, unnamed, place = texts
+    name, title, place = texts
     called = shorten(name, NAME_CHARACTERS)
     if not all([character.isalnum() or character in "-._@…" for character in called]):
         called = f'"{called}"'
     if not name:
-        called = f'"{shorten(title, characters)}"' if title else unnamed
+        called = f'"{shorten(title, characters)}"' if title else "a session"
     return called + (before_place + shorten(place, PLACE_CHARACTERS) if place else "")
 
 
@@ -298,7 +298,6 @@ def report_of(new: NewEntries, rules: OwnRules | Privacy, session_id: str, now: 
         is_partial=new.is_partial,
     )
     report.entries, report.may_quote, report.gate = done, may_quote, gate
-    report.began = new.cursor.get("began") or summary.first_timestamp
     report.since = (until or 0) / 1000
     report.runtime = session.runtime.TITLE if session.runtime else ""
     return report

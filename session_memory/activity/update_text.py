@@ -72,7 +72,7 @@ def _lines(reports: list[Report], now: float) -> list[_Line]:
             *report.texts,
             report.runtime,
             summary.first_request if has_text else "",
-            summary.edited_files[0] if has_text and len(summary.edited_files) == 1 else "",
+            summary.edited_files[-1] if has_text and summary.edited_files and _names_file(report) else "",
             answer if says_something(answer) else "",
             *_filled(report.ran or (), MOST_COMMANDS),
             *_filled(summary.other_tools, MOST_TOOLS),
@@ -80,6 +80,11 @@ def _lines(reports: list[Report], now: float) -> list[_Line]:
     sanitized = iter(quotable(texts))
     width = len(texts) // len(reports) if reports else 1
     return [_Line(report, now, list(parts)) for report, parts in zip(reports, zip(*[sanitized] * width))]
+
+
+def _names_file(report: Report) -> bool:
+    """Check that a file is named: the seed names only a single one."""
+    return len(report.summary.edited_files) == 1 or not report.counts_deeds
 
 
 def _filled(texts: Sequence[str], number: int) -> list[str]:
@@ -116,7 +121,7 @@ class _Line:
 
     def __init__(self, report: Report, now: float, texts: list[str]) -> None:
         """`texts` are those that `_lines` made of `report`, sanitized."""
-        self._label, (runtime, request, edited_file, self._answer) = texts[:4], texts[4:8]
+        self._label, (runtime, request, edited_file, self._answer) = texts[:3], texts[3:7]
         self._before_place = report.place[0]
         messages = _counted(report.summary.messages, "message", report.is_partial)
         about = [runtime, age(now - report.last_active), messages]
@@ -125,7 +130,7 @@ class _Line:
         if title and request.startswith(title):
             self._label[1], request = request, ""
         self._request = "" if _is_said_by(texts[0] or texts[1], request) else request
-        commands, tools = texts[8 : 8 + MOST_COMMANDS], texts[8 + MOST_COMMANDS :]
+        commands, tools = texts[7 : 7 + MOST_COMMANDS], texts[7 + MOST_COMMANDS :]
         self._actions = _actions(report, edited_file, commands, tools) if report.with_text else [""]
 
     def text(self, width: int, *, with_answer: bool = False) -> str:
@@ -171,14 +176,17 @@ def _counted(number: int, noun: str, is_partial: bool) -> str:
 
 
 def _actions(report: Report, edited_file: str, ran: list[str], tools: list[str]) -> list[str]:
-    """Return the actions from many words to few: with the names of the one edited file and of the commands, without
+    """Return the actions from many words to few: with the names of the file edited last and of the commands, without
     them, without the reads."""
     summary, is_partial = report.summary, report.is_partial
     edited, named = "", ""
     if summary.edited_files:
         edited = f"edited {_counted(len(summary.edited_files), 'file', is_partial)}"
-    if len(summary.edited_files) == 1 and not is_partial:
-        named = f"edited {shorten(edited_file, FILE_CHARACTERS)}"
+    if edited_file:
+        others = len(summary.edited_files) - 1
+        named = f"edited {shorten(edited_file, FILE_CHARACTERS)}" + (
+            f" and {others}{'+' if is_partial else ''} more" if others else ""
+        )
     read = f"read {_counted(summary.files_read, 'file', is_partial)}" if summary.files_read else ""
     commands = f"ran {_counted(summary.commands, 'command', is_partial)}" if summary.ran and report.ran != [] else ""
     names = [shorten(name, COMMAND_CHARACTERS) for name in ran if name]

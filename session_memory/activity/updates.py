@@ -196,6 +196,7 @@ def _report(
     new_ones = len([report for report, _ in told if report.last_active >= recent])
     listed = told if is_start else told[:new_ones]
     for report, new in listed[: most_lines(limit)]:
+        report.counts_deeds = own.counts_commands
         if report.with_text and report.summary.ran and not own.counts_commands:
             report.ran = own.deadline.attempt("commands", _names_of, report, new)
     further = Further(count, are_more=are_more, old=len(listed) - new_ones if is_start else 0)

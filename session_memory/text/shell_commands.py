@@ -18,8 +18,8 @@ _WITH_SUBCOMMAND = frozenset((
 # Programs whose subcommands `run` and `exec` are followed by the name of what runs.
 _RUNNERS = frozenset(("bun", "bundle", "deno", "npm", "pnpm", "poetry", "uv", "yarn"))
 _BEFORE = frozenset((
-    "bunx", "command", "doas", "env", "exec", "nice", "nohup", "npx", "pnpx", "sudo", "time", "timeout", "uvx",
-    "xvfb-run"
+    "bunx", "command", "doas", "env", "exec", "nice", "nohup", "npx", "pnpx", "rtk", "sudo", "time", "timeout",
+    "uvx", "xvfb-run"
 ))  # fmt: skip
 _TAKES_A_NUMBER = frozenset(("timeout", "nice"))
 _INTERPRETERS = frozenset((

@@ -102,7 +102,7 @@ class TestPlainUser:
             records += [assistant(edit, ("Bash", {"command": "make"}), at=begin + number), tool_result("x" * 20_000)]
         plain.session(*records, *exchange("commit", "Committed."))
         line = told(plain.run()).split("\n- ")[1]
-        assert line == '"fix the login, please" (just now, 19 messages): edited 16 files, ran make; last: "Committed."'
+        assert line == '"fix the login, please" (just now, 19 messages): edited src/15.py and 15 more, ran make; last: "Committed."'
 
     def test_says_where_it_did_not_read_all_of_a_long_day(self, plain):
         begin = time.time() - 3600

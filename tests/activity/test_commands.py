@@ -1,0 +1,23 @@
+"""Names of commands in an update."""
+
+from __future__ import annotations
+
+import pytest
+
+from session_memory.activity.commands import names_of
+from session_memory.runtimes.claude import RUNTIME as CLAUDE
+from session_memory.transcripts.entries import Entry, ToolUse
+
+
+@pytest.mark.parametrize(
+    ("commands", "named"),
+    [
+        (["mkdir -p out && rm -r old", "cd app; ls; cat a"], ["2 commands"]),
+        (["mkdir -p out && npm test", "rm -r out"], ["npm test"]),
+        (["time rtk git push", "sudo env A=1 make build"], ["git push", "make build"]),
+        (["export A=1", "echo done; sleep 3", "source .env"], ["3 commands"]),
+    ],
+)
+def test_commands_that_keep_house_are_counted_and_wrappers_looked_through(commands, named):
+    ran = [(Entry("assistant", ""), ToolUse("Bash", command, "command")) for command in commands]
+    assert names_of(ran, CLAUDE, "") == named
