@@ -75,7 +75,7 @@ def get_session_updates(
             sessions.append(Session(name, os.fspath(path), name))
     home = _home_of(os.path.abspath(sessions_dir))
     own = OwnSession(current_session, runtime(format), cursor_path, home=home)
-    own.counts_commands = True  # as in the seed
+    own.counts_deeds = True  # as in the seed
     settings = home.settings()
     observed = Observation(own, sessions, settings)
     with open_update(own, observed, settings=settings, now=time.time(), limit=MAX_CHARACTERS) as update:

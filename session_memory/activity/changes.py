@@ -169,7 +169,7 @@ class OwnSession:
 
     `keeps_transcript` says if a transcript exists as soon as a prompt was answered, None if unknown. `prompt_id` is the
     current prompt's: a prompt in the middle of a turn has the turn's. `process` names the runtime's process. Both are
-    '' if unknown. `known_sub_agents` are those of a Session. If it `counts_commands`, updates do not name them.
+    '' if unknown. `known_sub_agents` are those of a Session. If it `counts_deeds`, updates have the seed's form.
     """
 
     def __init__(
@@ -187,7 +187,7 @@ class OwnSession:
         self.prompt_id = ""
         self.process = ""
         self.known_sub_agents: Sequence[str] = ()
-        self.counts_commands = False
+        self.counts_deeds = False
 
     def runtime_of(self, session: Session) -> Runtime:
         """Return the runtime of another session: this one's if that names none."""

@@ -34,6 +34,8 @@ MOST_HEADS = 30  # read to count unread sessions
 MOST_COUNTED = 10  # unread sessions: of more only that there are more
 MOST_SEARCHED_BYTES = 1024 * 1024  # of a transcript in which a name is searched
 
+_PLANS = "/.claude/plans/"  # of Claude Code's plan mode
+
 _EXCLAIMED = frozenset(("alright", "awesome", "excellent", "good", "great", "nice", "ok", "okay", "perfect", "right"))
 _ANNOUNCED = (
     "first, i", "first, let", "i am going to", "i need to", "i will", "i'll", "i'm going to", "let me", "let's",
@@ -46,9 +48,9 @@ class SessionSummary:
 
     `first_request` is the first prompt that says enough, else the one that says most, `last_assistant_text` is whole
     ('' for none), `edited_files` are the distinct paths in their order, relative to the first working directory if
-    below it, `ran` are the calls of commands with their entries, `other_tools` the names of further tools,
-    `from_agents` counts the messages of other agents, and the times are in seconds since the epoch (None if no entry
-    has one).
+    below it, as is `last_read`, `ran` are the calls of commands with their entries, `other_tools` the names of further
+    tools, `from_agents` counts the messages of other agents, and the times are in seconds since the epoch (None if no
+    entry has one).
     """
 
     def __init__(self) -> None:
@@ -56,6 +58,7 @@ class SessionSummary:
         self.last_assistant_text = ""
         self.edited_files: tuple[str, ...] = ()
         self.files_read = 0
+        self.last_read = ""
         self.ran: list[tuple[Entry, ToolUse]] = []
         self.other_tools: tuple[str, ...] = ()
         self.from_agents = 0
@@ -86,7 +89,7 @@ def summarize(entries: Iterable[Entry]) -> SessionSummary | None:
     ids: set[str] = set()
     messages: set[str] = set()
     edited: dict[str, None] = {}
-    read: set[str] = set()
+    read: dict[str, None] = {}
     others: dict[str, None] = {}
     requests: list[str] = []
     directory = ""
@@ -109,7 +112,7 @@ def summarize(entries: Iterable[Entry]) -> SessionSummary | None:
             if tool.kind == "edit":
                 edited[resolved(tool.argument, entry.cwd) or tool.argument] = None
             elif tool.kind == "read":
-                read.add(resolved(tool.argument, entry.cwd) or tool.argument)
+                read[resolved(tool.argument, entry.cwd) or tool.argument] = None
             elif tool.kind == "command":
                 summary.ran.append((entry, tool))
             elif tool.name.lower() not in SEARCHES:
@@ -120,6 +123,7 @@ def summarize(entries: Iterable[Entry]) -> SessionSummary | None:
             summary.last_timestamp = max(entry.timestamp, summary.last_timestamp or entry.timestamp)
     summary.edited_files = tuple([relative(path, directory) for path in edited])
     summary.files_read = len(read)
+    summary.last_read = relative(next(reversed(read)), directory) if read else ""
     summary.other_tools = tuple(others)
     summary.first_request = title_of(telling_request(requests))
     return summary if summary.messages else None
@@ -131,8 +135,9 @@ class Report:
     `with_text` says that its text may be shown, `may_quote` also its commands.
 
     `entries` are those that may be reported, `gate` decides that of what its sub-agents did, None for all. `ran`
-    names its commands, None to count them; if it `counts_deeds`, several files are counted too. `runtime` is '' if
-    it is this session's. What it did up to `since`, in seconds since the epoch, was forgotten."""
+    names its commands, None to count them; if it `counts_deeds`, it is told in the seed's form, which counts several
+    files too. `runtime` is '' if it is this session's. What it did up to `since`, in seconds since the epoch, was
+    forgotten."""
 
     def __init__(
         self, name: str, summary: SessionSummary, *, last_active: float, place: tuple[str, str] = ("", ""),
@@ -164,6 +169,29 @@ class Report:
         """Check if there is nothing to report, although all may be reported."""
         said = self.summary.first_request or says_something(self.summary.last_assistant_text)
         return self.may_quote and not (said or self.summary.has_actions)
+
+    @property
+    def named_file(self) -> tuple[str, int, str]:
+        """The file that stands for those it edited, else for those it read, '' for none that may be named, after the
+        verb and how many there are. It is the last one of the session's directory, if there is one, and no plan."""
+        summary = self.summary
+        if self.counts_deeds and len(summary.edited_files) != 1:
+            return "", 0, ""
+        edited = [path for path in summary.edited_files if self.counts_deeds or _PLANS not in path]
+        for path in (*[path for path in reversed(edited) if not path.startswith("/")], *edited[-1:]):
+            return "edited", len(edited), path
+        return "read", summary.files_read, "" if self.counts_deeds else summary.last_read
+
+    @property
+    def named_commands(self) -> list[str]:
+        """The names among what it `ran`; the rest is a count."""
+        return [name for name in self.ran or () if not name[0].isdigit()]
+
+    @property
+    def is_concrete(self) -> bool:
+        """Check if something that it did can be named: a file, a command, an answer."""
+        answer = self.summary.last_assistant_text
+        return self.with_text and bool(self.named_file[2] or self.named_commands or says_something(answer))
 
     @property
     def is_nameless(self) -> bool:

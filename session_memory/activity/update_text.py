@@ -16,17 +16,20 @@ if TYPE_CHECKING:
 HEADER = "[Session Activity]"
 QUOTE_CHARACTERS = 100
 FILE_CHARACTERS = 60
-COMMAND_CHARACTERS = 40
+SHORTEST_FILE = 24
+COMMAND_CHARACTERS = 64
 MOST_COMMANDS = 4
 MOST_TOOLS = 2
 SHORTEST_QUOTE = 24
+SHORTEST_ANSWER = 60
 SHORTEST_TITLE = 40
-SHORTEST_LINE = 96  # sessions without room for such a line are only counted
+SHORTEST_LINE = 96  # of the seed's form: sessions without room for such a line are only counted
+MOST_LINES = 3  # of four, in 500 characters, each tells less than is worth reading (see bench/updates)
 
 
 class Further:
     """Sessions without a line: `count` of them have news, and if `are_more` perhaps others too. The last `old` of the
-    reports are not counted."""
+    reports are not counted, and have the room that the others leave."""
 
     def __init__(self, count: int = 0, *, are_more: bool = False, old: int = 0) -> None:
         self.count = count
@@ -35,7 +38,7 @@ class Further:
 
 
 def most_lines(limit: int) -> int:
-    """Return how many sessions have room for a line of their own in `limit` characters."""
+    """Return of how many sessions a line of the seed's form has room in `limit` characters."""
     return max(1, (limit - len(HEADER)) // SHORTEST_LINE)
 
 
@@ -50,16 +53,28 @@ def text_of(
     further = further or Further()
     first = [HEADER, *(first_lines or ())]
     room = limit - len("\n".join(first))
-    shown = min(len(reports), most_lines(limit))
-    lines = _lines(reports[:shown], now)
-    while shown > 0:
-        more = max(0, len(reports) - further.old - shown) + further.count
+    most = most_lines(limit) if any([report.counts_deeds for report in reports]) else MOST_LINES
+    lines = _lines(reports[:most], now)
+    new = len(reports) - further.old
+    rest: list[str] = []
+    for shown in range(min(most, new), -1, -1):
+        more = new - shown + further.count
         rest = [f"+{more} {'or ' if further.are_more else ''}more"] if more else []
         texts = _fair_texts(lines[:shown], room - sum([len(line) + 1 for line in rest]))
         if all(texts):
-            return "\n".join([*first, *texts, *rest]), shown
-        shown -= 1
-    return "\n".join(first) if first_lines else "", 0
+            break
+    if len(texts) == new:
+        room -= sum([len(line) + 1 for line in [*texts, *rest]])
+        for shown in range(len(lines), new, -1):
+            old = _fair_texts(lines[new:shown], room)
+            if all(old):
+                texts += old
+                break
+    if not texts and lines and len(lines[0].head()) < room:
+        texts = [lines[0].head()]
+    if not texts:
+        return "\n".join(first) if first_lines else "", 0
+    return "\n".join([*first, *texts, *rest]), len(texts)
 
 
 def _lines(reports: list[Report], now: float) -> list[_Line]:
@@ -72,7 +87,7 @@ def _lines(reports: list[Report], now: float) -> list[_Line]:
             *report.texts,
             report.runtime,
             summary.first_request if has_text else "",
-            summary.edited_files[-1] if has_text and summary.edited_files and _names_file(report) else "",
+            report.named_file[2] if has_text else "",
             answer if says_something(answer) else "",
             *_filled(report.ran or (), MOST_COMMANDS),
             *_filled(summary.other_tools, MOST_TOOLS),
@@ -80,11 +95,6 @@ def _lines(reports: list[Report], now: float) -> list[_Line]:
     sanitized = iter(quotable(texts))
     width = len(texts) // len(reports) if reports else 1
     return [_Line(report, now, list(parts)) for report, parts in zip(reports, zip(*[sanitized] * width))]
-
-
-def _names_file(report: Report) -> bool:
-    """Check that a file is named: the seed names only a single one."""
-    return len(report.summary.edited_files) == 1 or not report.counts_deeds
 
 
 def _filled(texts: Sequence[str], number: int) -> list[str]:
@@ -117,11 +127,11 @@ def _fair_shares(wanted: list[int], room: int) -> list[int]:
 
 class _Line:
     """Line about one session: who, when, how much, the request, the actions, the last answer. A request that names the
-    session stands once, as its title."""
+    session stands once, as its title. Without room for something that the session did, there is no line."""
 
     def __init__(self, report: Report, now: float, texts: list[str]) -> None:
         """`texts` are those that `_lines` made of `report`, sanitized."""
-        self._label, (runtime, request, edited_file, self._answer) = texts[:3], texts[3:7]
+        self._label, (runtime, request, file, self._answer) = texts[:3], texts[3:7]
         self._before_place = report.place[0]
         messages = _counted(report.summary.messages, "message", report.is_partial)
         about = [runtime, age(now - report.last_active), messages]
@@ -131,30 +141,44 @@ class _Line:
             self._label[1], request = request, ""
         self._request = "" if _is_said_by(texts[0] or texts[1], request) else request
         commands, tools = texts[7 : 7 + MOST_COMMANDS], texts[7 + MOST_COMMANDS :]
-        self._actions = _actions(report, edited_file, commands, tools) if report.with_text else [""]
+        self._actions = [""]
+        if report.with_text and report.counts_deeds:
+            self._actions = [*_counted_actions(report, file, tools), ""]
+        elif report.with_text:
+            self._actions = _named_actions(report, file, commands, tools)
+        # At least, there is what the session is about, and what it did: if that has no name, what it answered.
+        is_named = report.counts_deeds or file or report.named_commands
+        self._least_answer = "" if is_named else _quoted(self._answer, SHORTEST_ANSWER)
+        is_subject = report.counts_deeds or not self._label[1]
+        self._least_request = _quoted(self._request, SHORTEST_QUOTE + 2) if is_subject else ""
 
     def text(self, width: int, *, with_answer: bool = False) -> str:
         """Return the line in at most `width` characters, '' if they are too few; with the last answer if it fits."""
-        head = self._head(SHORTEST_TITLE)
-        if len(head) > width:
+        room = width - len(self.head())
+        for actions in self._actions:
+            least = len(_rest(self._least_request, actions, self._least_answer))
+            if least <= room:
+                break
+        else:
             return ""
-        kept = min(len(self._request), SHORTEST_QUOTE) + len('"" -> ') if self._request else 0
-        room = width - len(head) - len(": ")
-        actions = next((words for words in self._actions if len(words) <= room - kept), "")
-        said = kept + len(actions)
-        head = self._head(max(SHORTEST_TITLE, width - len(self._head(0)) - (len(": ") + said if said else 0)))
-        room = width - len(head) - len(": ")
-        shown = _quoted(self._request, room - (len(" -> ") + len(actions) if actions else 0))
-        if actions:
-            shown = f"{shown} -> {actions}" if shown else actions
-        before = f"{shown}; last: " if shown else "last: "
-        last = _quoted(self._answer, room - len(before)) if with_answer else ""
-        shown = before + last if last else shown
-        return f"{head}: {shown}" if shown else head
+        head = self.head(max(SHORTEST_TITLE, width - len(self.head(0)) - least))
+        room = width - len(head)
+        request = _quoted(self._request, room - len(_rest(" ", actions, self._least_answer)) + 1)
+        has_answer = with_answer or self._least_answer
+        answer = _quoted(self._answer, room - len(_rest(request, actions, " ")) + 1) if has_answer else ""
+        return head + _rest(request, actions, answer)
 
-    def _head(self, characters: int) -> str:
+    def head(self, characters: int = SHORTEST_TITLE) -> str:
         """Return the beginning of the line with so many characters of the title."""
         return f"- {label_of(self._label, self._before_place, min(characters, QUOTE_CHARACTERS))}{self._about}"
+
+
+def _rest(request: str, actions: str, answer: str) -> str:
+    """Return what follows the beginning of a line, with what there is of it."""
+    words = f"{request} -> {actions}" if request and actions else request or actions
+    if answer:
+        words += "; last: " if words else "last: "
+    return f": {words}{answer}" if words else ""
 
 
 def _quoted(text: str, room: int) -> str:
@@ -175,27 +199,66 @@ def _counted(number: int, noun: str, is_partial: bool) -> str:
     return f"{number}+ {noun}s" if is_partial else counted(number, noun)
 
 
-def _actions(report: Report, edited_file: str, ran: list[str], tools: list[str]) -> list[str]:
-    """Return the actions from many words to few: with the names of the file edited last and of the commands, without
-    them, without the reads."""
+def _named_actions(report: Report, file: str, ran: list[str], tools: list[str]) -> list[str]:
+    """Return the actions from many words to few, each with the name of a file or a command if there is one."""
+    summary = report.summary
+    verb, files, _ = report.named_file
+    others = f" and {files - 1}{'+' if report.is_partial else ''} more" if files > 1 else ""
+    whole, short = [
+        f"{verb} {_end_of(file, most)}{others}" if file else "" for most in (FILE_CHARACTERS, SHORTEST_FILE)
+    ]
+    names = [_command(name) for name in ran if name]
+    if summary.ran and report.ran is None:
+        names = [_counted(summary.commands, "command", report.is_partial)]
+    commands, last = f"ran {', '.join(names)}" if names else "", ""
+    if report.named_commands:
+        told = names[: len(report.named_commands)]
+        last = "ran " + next((name for name in reversed(told) if name.startswith("git commit")), told[-1])
+    used = ", ".join([_command(name) for name in tools if name])
+    used = f"used {used}" if used and not (file or names) else ""
+    heard = f"got {counted(summary.from_agents, 'message')} from agents" if summary.from_agents else ""
+    choices = (
+        (heard, whole, commands, used),
+        (whole, commands),
+        (whole, last),
+        (short, last),
+        (whole,),
+        (short,),
+        (last,),
+    )
+    found = [", ".join([part for part in parts if part]) for parts in choices]
+    return [words for words in found if words] + ([] if file or report.named_commands else [""])
+
+
+def _command(name: str) -> str:
+    """Return the name of a command, shortened with its end: `(failed)`, or the mark behind what a commit says."""
+    words, failed, _ = name.partition(" (failed)")
+    short = shorten(words, COMMAND_CHARACTERS)
+    return short + ("'" if short != words and "'" in short else "") + failed
+
+
+def _end_of(path: str, most: int) -> str:
+    """Return the end of a path, which says most, in about so many characters."""
+    at = path.find("/", len(path) - most + 1) if len(path) > most else 0
+    return f"…{path[at:]}" if at > 0 else shorten(path if not at else path.rpartition("/")[2], most)
+
+
+def _counted_actions(report: Report, edited_file: str, tools: list[str]) -> list[str]:
+    """Return the actions in the seed's form from many words to few: with the name of the one edited file, without it,
+    without the reads."""
     summary, is_partial = report.summary, report.is_partial
     edited, named = "", ""
     if summary.edited_files:
         edited = f"edited {_counted(len(summary.edited_files), 'file', is_partial)}"
-    if edited_file:
-        others = len(summary.edited_files) - 1
-        named = f"edited {shorten(edited_file, FILE_CHARACTERS)}" + (
-            f" and {others}{'+' if is_partial else ''} more" if others else ""
-        )
+    if edited_file and not is_partial:
+        named = f"edited {shorten(edited_file, FILE_CHARACTERS)}"
     read = f"read {_counted(summary.files_read, 'file', is_partial)}" if summary.files_read else ""
-    commands = f"ran {_counted(summary.commands, 'command', is_partial)}" if summary.ran and report.ran != [] else ""
-    names = [shorten(name, COMMAND_CHARACTERS) for name in ran if name]
-    ran_named = f"ran {', '.join(names)}" if names else commands
+    commands = f"ran {_counted(summary.commands, 'command', is_partial)}" if summary.ran else ""
     used = ", ".join([shorten(name, COMMAND_CHARACTERS) for name in tools if name])
     used = f"used {used}" if used and not (edited or read or commands) else ""
     heard = f"got {counted(summary.from_agents, 'message')} from agents" if summary.from_agents else ""
     choices = (
-        (heard, named or edited, read, ran_named, used), (named or edited, ran_named), (edited, ran_named),
-        (edited, commands), (edited or commands or read or heard or used,),
+        (heard, named or edited, read, commands, used), (named or edited, commands), (edited, commands),
+        (edited or commands or read or heard or used,),
     )  # fmt: skip
     return [", ".join([part for part in parts if part]) for parts in choices]

@@ -193,18 +193,34 @@ def _report(
     spoken = [pair for pair in reports if pair[0].summary.messages and not pair[0].is_empty]
     told = [pair for pair in spoken if not pair[0].is_nameless]
     count += len(spoken) - len(told)
-    new_ones = len([report for report, _ in told if report.last_active >= recent])
-    listed = told if is_start else told[:new_ones]
-    for report, new in listed[: most_lines(limit)]:
-        report.counts_deeds = own.counts_commands
-        if report.with_text and report.summary.ran and not own.counts_commands:
-            report.ran = own.deadline.attempt("commands", _names_of, report, new)
-    further = Further(count, are_more=are_more, old=len(listed) - new_ones if is_start else 0)
-    text, shown = text_of([report for report, _ in listed], now, limit, further, lines)
-    left_out += len(told) - max(shown, new_ones)
-    waiting = {new.session.key for _, new in listed[shown:new_ones]}
+    new_ones = [pair for pair in told if pair[0].last_active >= recent]
+    listed = _worth_a_line(own, new_ones, most_lines(limit))
+    count += len(new_ones) - len(listed)
+    old = _worth_a_line(own, told[len(new_ones) :] if is_start else [], most_lines(limit))
+    further = Further(count, are_more=are_more, old=len(old))
+    text, shown = text_of([report for report, _ in listed + old], now, limit, further, lines)
+    told_of = [new.session.key for _, new in (listed + old)[:shown]]
+    left_out += len(told) - len(new_ones) - max(0, shown - len(listed))
+    waiting = {new.session.key for _, new in new_ones}.difference(told_of)
     moved.update({new.session.key: new.cursor for _, new in reports if new.session.key not in waiting})
     return text, moved, left_out
+
+
+def _worth_a_line(own: OwnSession, told: list[tuple[Report, NewEntries]], most: int) -> list[tuple[Report, NewEntries]]:
+    """Return the sessions that get a line, at most so many: those of which something can be named that they did; if
+    there is none, all. What they ran is named. In the seed's form, all get one."""
+    from .update_text import MOST_LINES
+
+    concrete: list[tuple[Report, NewEntries]] = []
+    for report, new in told[:most]:
+        report.counts_deeds = own.counts_deeds
+        if own.counts_deeds or len(concrete) == MOST_LINES:
+            continue
+        if report.with_text and report.summary.ran:
+            report.ran = own.deadline.attempt("commands", _names_of, report, new)
+        if report.is_concrete:
+            concrete.append((report, new))
+    return concrete or told[:most]
 
 
 def _names_of(report: Report, new: NewEntries) -> list[str]:

@@ -86,9 +86,9 @@ def may_find_nothing(command: str) -> bool:
 def commit_message(command: str) -> str:
     """Return the first line of the message of a `git commit -m`; '' for any other command."""
     for words in _simple_commands(command):
-        texts = [word.text for word in words]
-        if texts[:1] == ["git"] and "commit" in texts[1:4]:
-            for word, following in zip(texts, words[1:]):
+        program, rest = _program([word.text for word in words])
+        if program == "git" and "commit" in rest[:3]:
+            for word, following in zip(rest, words[len(words) - len(rest) + 1 :]):
                 if word in ("-m", "-am", "--message"):
                     return _first_line(following.text if following.is_sure else following.typed.strip("\"'"))
     return ""

@@ -196,6 +196,19 @@ def test_whatever_is_told_keeps_the_limit_and_a_line_a_session(sessions, limit, 
         assert character.isprintable() or character in "\u200c\u200d" or "\U0001f300" <= character <= "\U0001faff"
 
 
-def test_four_sessions_are_told_whatever_they_did():
-    reports = [report("n" * 40, i, user(LONG * 3), assistant(edit("/a"), bash(), LONG * 3)) for i in range(5)]
-    assert text_of(reports, NOW, 450)[1] == 4
+def test_each_of_three_sessions_is_told_with_a_file_whatever_they_did():
+    reports = [report("n" * 40, i, user(LONG * 3), assistant(edit("/a" * 40), bash(), LONG * 3)) for i in range(5)]
+    text, shown = text_of(reports, NOW, 450)
+    assert shown == 3
+    assert text.count(": ") == text.count("-> edited …/a") == 3
+
+
+def test_a_session_of_long_ago_has_only_the_room_that_the_others_leave():
+    new = [report("n" * 40, i, user(LONG), assistant(edit("/a"), LONG)) for i in range(2)]
+    old = report("old", 60 * 24, user(LONG), assistant(edit("/b"), LONG))
+    assert text_of([*new, old], NOW, 500, Further(old=1))[1] == 2
+    whole = text_of(new, NOW, 2000)[0]
+    text, shown = text_of([*new, old], NOW, len(whole) + 100, Further(old=1))
+    assert text.startswith(whole)
+    assert "- old (" in text
+    assert shown == 3

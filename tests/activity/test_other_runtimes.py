@@ -162,8 +162,10 @@ def test_opencode_hears_of_the_others_and_they_of_it(person):
     for said in ('"tidy the docs" (Claude Code, ', '"fix the flaky test" (Codex, ', '"write the tests" (Qwen Code, '):
         assert f"- {said}" in text
     assert person.prompt_in_opencode() == ""
+    person.opencode.turn(person.opencode_id, "and the window", "Done.")
     for prompt in (person.prompt_in_claude, person.prompt_in_codex, person.prompt_in_qwen):
         assert '- "paint the door" (OpenCode, ' in prompt(person.app)
+        assert prompt(person.app).count("\n- ") == 1  # the fourth session
         assert prompt(person.app) == ""
 
 

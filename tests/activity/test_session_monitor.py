@@ -164,7 +164,7 @@ def test_what_does_not_fit_after_a_corrupt_state_is_told_next(home, tmp_path):
     time.sleep(0.02)
     for number, path in enumerate(paths):
         append(path, *exchange(f"fresh {number}", "two"))
-    told = "".join(told_to_main(sessions, tmp_path) for _ in range(3))
+    told = "".join(told_to_main(sessions, tmp_path) for _ in range(4))
     assert [f'"fresh {number}"' in told for number in range(12)] == [True] * 12
     assert "old" not in told
     assert told_to_main(sessions, tmp_path) is None
