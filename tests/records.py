@@ -99,7 +99,8 @@ def show_told(path: Path, printed: bytes, *, is_answered: bool = True) -> None:
     if output.get("hookEventName") == "UserPromptSubmit" and b'"payload":' in path.read_bytes()[:400]:
         shown = [codex_message("developer", output["additionalContext"]), codex_message("assistant", "hm")]
     elif output.get("hookEventName") == "UserPromptSubmit" and b'"parts":' in path.read_bytes()[:600]:
-        told = {"displayText": "go on", "hookContext": output["additionalContext"]}
+        text = output["additionalContext"].replace("<", "&lt;").replace(">", "&gt;")
+        told = {"displayText": "go on", "hookContext": text}
         shown = [qwen_record("user", "go on", systemPayload=told), qwen_record("assistant", "hm")]
     elif output.get("hookEventName") == "UserPromptSubmit":
         attachment = {"type": "hook_additional_context", "content": [output["additionalContext"]]}

@@ -31,6 +31,22 @@ from records import (
 
 from session_memory.runtimes.claude import encode_cwd
 
+READ, EDIT, SHELL = "read", "edit", "command"
+WAYS = (EDIT, SHELL)
+# The tools of each runtime, and the key of what is given to it; Codex has one tool for scripts.
+TOOLS = {
+    "claude-code": {READ: ("Read", "file_path"), EDIT: ("Edit", "file_path"), SHELL: ("Bash", "command")},
+    "copilot": {READ: ("view", "path"), EDIT: ("edit", "path"), SHELL: ("bash", "command")},
+    "gemini": {
+        READ: ("read_file", "file_path"), EDIT: ("replace", "file_path"), SHELL: ("run_shell_command", "command"),
+    },
+    "opencode": {READ: ("read", "filePath"), EDIT: ("edit", "filePath"), SHELL: ("bash", "command")},
+    "pi": {READ: ("read", "path"), EDIT: ("edit", "path"), SHELL: ("bash", "command")},
+    "qwen-code": {
+        READ: ("read_file", "file_path"), EDIT: ("edit", "file_path"), SHELL: ("run_shell_command", "command"),
+    },
+}  # fmt: skip
+
 
 class Person:
     """Somebody with a repository, who uses several runtimes in it."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from ..system.files import is_file, without_links
 from .call_log import ActionIndex, CallLog, edited_key, git_key
+from .changes import changed_sessions, seen_until
 from .state import COLLISIONS, LAST, KnownState, is_whole
 
 TYPE_CHECKING = False
@@ -89,8 +90,10 @@ class CallSearch:
         self._content = reported.get(COLLISIONS, "")
         self._cursors = {key: one for key, one in reported.items() if isinstance(one, dict) and is_whole(one)}
         self._updated = self._cursors.get(own.key, {}).get("at", 0.0)
-        self._oldest = self._updated or now - settings.first_sight_seconds
-        self._log = CallLog(own.cursor_file, self._agent)
+        # As far back as a prompt reads sessions without a cursor: a call that was made before the last prompt may be
+        # written after it, and what did not fit there waits.
+        self._oldest = max(now - settings.first_sight_seconds, seen_until(self._cursors.get(own.key, {}), now))
+        self._log = CallLog(own.cursor_file, self._agent, now)
         self._index = ActionIndex(self._log, "prompt", self._cursors)
 
     def delivery(self, introduction: str, limit: int) -> CallDelivery:
@@ -132,7 +135,6 @@ class CallSearch:
 
     def _read_again(self, concerned: list[Session]) -> Others:
         """Return what those sessions did since the last prompt, as far as the rules permit."""
-        from .changes import changed_sessions
         from .forks import drop_copies
         from .new_entries import read_changed
         from .report import reports_of

@@ -9,7 +9,8 @@ A line is JSON, in one of two forms:
 The first has the agent ('' for the session's own, else a sub-agent), the key of a collision, a time up to which it
 needs no report, and if it was reported. The second replaces earlier ones of the same index and session. The index is a
 cache: a report is made from the transcripts, by the current rules. The file has its own lock, so that no call waits for
-a prompt. Reported collisions are appended under the lock, index lines without it.
+a prompt. Reported collisions are appended under the lock, index lines without it. A time in the future was noted by a
+clock that was ahead: it does not count.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from ..system.files import lock, open_own, os, read_at, read_whole
 from ..system.json import decode, encode
 from .actions import EDIT, GIT, READ_ONLY, REMOVE, actions_elsewhere, actions_of, sub_agent_actions
 from .changes import changed_sessions
-from .state import LOCK_WAIT_SECONDS, are_cursors, is_whole
+from .state import LAST_SECOND, LOCK_WAIT_SECONDS, are_cursors, is_whole
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -48,10 +49,10 @@ def git_key(session: str, path: str) -> str:
     return f"{GIT} {session} {path}"
 
 
-def reported_with_calls(cursor_file: str) -> dict[str, float]:
+def reported_with_calls(cursor_file: str, now: float) -> dict[str, float]:
     """Return up to when each collision was reported to the session's own agent, by its key."""
     lines = _reported_lines(_read(_path(cursor_file)))
-    return {key: time for agent, key, time, is_reported in lines if is_reported and not agent}
+    return {key: time for agent, key, time, is_reported in lines if is_reported and not agent and time <= now}
 
 
 def forget_index(cursor_file: str) -> None:
@@ -66,9 +67,11 @@ def forget_index(cursor_file: str) -> None:
 
 
 class CallLog:
-    """The log of one session. `settled` says by key up to when collisions of an `agent` need no report."""
+    """The log of one session. `settled` says by key up to when collisions of an `agent` need no report; times after
+    `now` do not count."""
 
-    def __init__(self, cursor_file: str, agent: str = "") -> None:
+    def __init__(self, cursor_file: str, agent: str = "", now: float = LAST_SECOND) -> None:
+        self.now = now
         self._path = _path(cursor_file)
         self._agent = agent
         self._descriptor: int | None = None
@@ -84,7 +87,7 @@ class CallLog:
 
     def add(self, lines: Iterable[tuple[str, float, bool]]) -> None:
         """Append what is settled, and if it was reported. Does nothing without the lock. Raises OSError."""
-        values = [[self._agent, *line] for line in lines]
+        values = [[self._agent, key, min(time, self.now), is_reported] for key, time, is_reported in lines]
         if self._descriptor is not None and values:
             self._append(values)
             if os.fstat(self._descriptor).st_size > LOG_BYTES:
@@ -142,7 +145,7 @@ class CallLog:
     def _settled(self) -> dict[str, float]:
         found: dict[str, float] = {}
         for agent, key, time, _ in _reported_lines(self._content):
-            if agent == self._agent:
+            if agent == self._agent and time <= self.now:
                 found[key] = max(time, found.get(key, 0.0))
         return found
 
@@ -217,16 +220,15 @@ class ActionIndex:
         return "unread" in self.cursors.get(key, {"unread": ()})
 
     def _advance(self, key: str, cursor: Cursor) -> None:
-        """Replace the cursor by a prompt's if that has read further, and drop what the prompt has read."""
-        seen = cursor.get("seen", 0)
+        """Replace the cursor by a prompt's unless it has read as far, and drop what the prompt has read."""
+        known = self.cursors.get(key, {})
+        if known.get("inode") == cursor.get("inode") and known.get("offset", -1) >= cursor["offset"]:
+            return
         # What a prompt left unread is older than what it has seen.
-        behind = 0 if "unread" in cursor else seen
+        behind = 0 if "unread" in cursor else cursor.get("seen", 0)
         found = {path: time for path, time in self.edited.pop(key, {}).items() if time > behind}
-        if self.cursors.get(key, {}).get("seen", -1) < seen:
-            self.cursors[key] = cursor
-            if found:
-                self.edited[key] = found
-        elif key in self.cursors:
+        self.cursors[key] = cursor
+        if found:
             self.edited[key] = found
 
     def _read_sub_agents(self, own: OwnSession, session: Session, transcripts: list[str], oldest: float) -> bool:
@@ -245,7 +247,7 @@ class ActionIndex:
             is_git = action.kind == GIT and bool(action.words) and action.words[0] not in READ_ONLY
             path = action.path if action.kind in (EDIT, REMOVE) else GIT if is_git else ""
             if path:
-                found[path] = max(action.time, found.pop(path, 0.0))
+                found[path] = max(min(action.time, self._log.now), found.pop(path, 0.0))
 
     def _line(self, key: str, transcripts: Iterable[str]) -> dict[str, object]:
         return {
@@ -260,7 +262,8 @@ class ActionIndex:
         cursor, edited, offsets = line["cursor"], line["edited"], line["sub_agents"]
         if are_cursors({"": cursor}) and is_whole(cursor):  # type: ignore[arg-type]
             key = str(line["session"])
-            self.edited[key] = {str(path): float(time) for path, time in edited.items()}  # type: ignore[attr-defined]
+            times = [(str(path), float(time)) for path, time in edited.items()]  # type: ignore[attr-defined]
+            self.edited[key] = {path: time for path, time in times if time <= self._log.now}
             self._offsets.update({str(path): int(at) for path, at in offsets.items()})  # type: ignore[attr-defined]
             self.cursors[key] = cursor  # type: ignore[assignment]
 

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     Changed = tuple[Session, stat_result]
 
 STANDSTILL = " standstill"
+OLD_SECONDS = 6 * 3600  # what is older is reported at first, and after a pause as long
 RUNNING_SECONDS = 3600  # a session that waits for its sub-agents writes nothing itself
 MOST_RUNNING = 20  # sessions whose sub-agents are looked at
 _STANDSTILL_BYTES = 8 * 1024
@@ -59,6 +60,13 @@ def changed_sessions(
     """Return the sessions whose transcripts may hold something new, the last written first. A session without a cursor
     is left out if it wrote nothing since `oldest`, in seconds since the epoch."""
     return _changed(_statuses(sessions, own), cursors, oldest, own.deadline)
+
+
+def seen_until(own: Cursor, now: float) -> float:
+    """Return the time before which everything counts as seen: what was older than OLD_SECONDS at the last prompt. Of a
+    prompt in the future, by a clock that was ahead, nothing follows."""
+    asked = own.get("asked", 0.0)
+    return asked - OLD_SECONDS if isinstance(asked, (int, float)) and 0 < asked <= now else 0.0
 
 
 def _statuses(sessions: Iterable[Session], own: OwnSession) -> list[Changed]:

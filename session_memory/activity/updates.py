@@ -8,7 +8,7 @@ is noted.
 from __future__ import annotations
 
 from ..system.files import is_file
-from .changes import head_stamp, is_head_known, standstill
+from .changes import OLD_SECONDS, head_stamp, is_head_known, seen_until, standstill
 from .delivery import Delivery, resolve_delivery, with_last
 from .state import COLLISIONS, LAST, MEMORIES, KnownState, StateFile, is_whole
 
@@ -24,8 +24,6 @@ if TYPE_CHECKING:
     from .new_entries import NewEntries
     from .report import Report
     from .state import Cursors
-
-OLD_SECONDS = 6 * 3600  # what is older is reported at first, and after a pause as long
 
 
 class Update:
@@ -94,7 +92,7 @@ def _make(
         return Update()
     cursors, notes = outcome.cursors if outcome else before, own.deadline.notes
     notes += outcome.notes if outcome else ()
-    seen = _seen_until(cursors.get(own.key, {}))
+    seen = seen_until(cursors.get(own.key, {}), now)
     oldest = max(now - settings.first_sight_seconds, seen)
     changed = [pair for pair in observed.changed(cursors, oldest) if pair[1].st_mtime >= seen]
     update = Update(cursors if outcome else None)
@@ -147,12 +145,6 @@ def _outcome(cursors: Cursors, own: OwnSession) -> DeliveryOutcome | None:
     return resolve_delivery(cursors, own)
 
 
-def _seen_until(own: Cursor) -> float:
-    """Return the time before which everything counts as seen: what was older than OLD_SECONDS at the last prompt."""
-    asked = own.get("asked", 0.0)
-    return asked - OLD_SECONDS if isinstance(asked, (int, float)) and asked > 0 else 0.0
-
-
 def _report(
     own: OwnSession, changed: list[Changed], observed: Observation, cursors: Cursors, settings: Settings, now: float,
     limit: int,
@@ -165,7 +157,7 @@ def _report(
     from .report import reports_of
     from .update_text import HEADER, Further, most_lines, text_of
 
-    seen = _seen_until(cursors.get(own.key, {}))
+    seen = seen_until(cursors.get(own.key, {}), now)
     recent, is_start = now - OLD_SECONDS, now - seen >= 2 * OLD_SECONDS
     oldest = max(now - settings.first_sight_seconds, seen)
     is_recent = [status.st_mtime >= recent for _, status in changed]

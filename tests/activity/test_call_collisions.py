@@ -56,6 +56,37 @@ def test_a_refused_edit_that_was_told_is_not_told_again_after_reading_the_file(p
     assert pair.main.before_edit(APP) == ""
 
 
+def test_a_call_from_before_the_prompt_that_was_written_after_it_is_told(pair: Pair) -> None:
+    pair.main.read(APP)
+    pair.later(1)
+    pair.discord.edit("src/db.py", "x\n")
+    assert pair.main.prompt()
+    pair.later(-0.5)
+    telegram = pair.clone.session("telegram")
+    telegram.edit(APP, "x\n")
+    pair.later(2)
+    assert pair.main.before_edit(APP) == '! src/app.py: edited 2m ago by "telegram", after you read it'
+    assert pair.main.before_edit(APP) == ""
+
+
+@pytest.mark.parametrize("is_prompt", [True, False])
+def test_edits_are_told_after_a_clock_was_ahead(pair: Pair, is_prompt: bool) -> None:
+    pair.main.read(APP)
+    pair.later(60)
+    pair.discord.edit(APP, "x\n")
+    assert pair.main.prompt() if is_prompt else pair.main.before_edit(APP)
+    pair.later(-55)
+    pair.main.read(APP)
+    pair.later(1)
+    pair.discord.edit(APP, "y\n")
+    pair.later(2)
+    assert pair.main.before_edit(APP).startswith("! src/app.py: edited ")
+    assert pair.main.before_edit(APP) == ""
+    pair.later(1)
+    pair.discord.edit(APP, "z\n")
+    assert pair.main.before_edit(APP) == '! src/app.py: edited just now by "discord", after you read it'
+
+
 def test_what_was_told_with_a_call_is_not_told_with_the_next_prompt(pair: Pair) -> None:
     pair.discord.edit(APP, "x\n")
     assert pair.main.before_edit(APP)

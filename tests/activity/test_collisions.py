@@ -161,3 +161,14 @@ def test_what_happened_to_a_session_is_the_first_that_it_is_told(happens, pair, 
     assert lines[1].startswith("! ")
     assert without_commits(text) + "\n" == told
     assert collisions(pair.main.prompt()) == []
+
+
+def test_what_others_do_is_told_after_a_clock_was_days_ahead(pair: Pair) -> None:
+    pair.later(3 * 24 * 60)
+    pair.discord.edit("src/db.py", "x\n")
+    assert pair.main.prompt()
+    pair.later(-3 * 24 * 60)
+    pair.main.read("src/app.py")
+    pair.later(1)
+    pair.clone.session("telegram").edit("src/app.py", "y\n")
+    assert collisions(pair.main.prompt()) == ['! src/app.py: edited just now by "telegram", after you read it']

@@ -33,7 +33,7 @@ from records import (
     user,
     write,
 )
-from runtimes_scene import Person
+from runtimes_scene import EDIT, READ, SHELL, TOOLS, WAYS, Person
 
 from session_memory.hooks import prompt, tool_call
 from session_memory.hooks.context import Context, context_of, home_of
@@ -42,8 +42,6 @@ from session_memory.settings.homes import environment
 from session_memory.system import files
 from session_memory.system.deadline import Deadline
 
-READ, EDIT, SHELL = "read", "edit", "command"
-WAYS = (EDIT, SHELL)
 # When the records of a call say that it was made and that it ended, in milliseconds after the mtime of the file: the
 # latest begin and the earliest end of five runs of each real client with no hook, on ext4, 2026-11-23 (Codex 0.169.0,
 # OpenCode 1.18.33, Gemini CLI 0.61.0, Pi 0.87.1, Copilot CLI 1.0.102, Qwen Code 0.24.4). The shell's are those of a
@@ -59,18 +57,6 @@ STAMPS = {
     "qwen-code": {EDIT: (-7, 2), SHELL: (-11, 1)},
 }
 CODEX_STARTED = {EDIT: -24, SHELL: 23}  # what its item calls the start: a quick command has ended by then
-TOOLS = {
-    "claude-code": {READ: ("Read", "file_path"), EDIT: ("Edit", "file_path"), SHELL: ("Bash", "command")},
-    "copilot": {READ: ("view", "path"), EDIT: ("edit", "path"), SHELL: ("bash", "command")},
-    "gemini": {
-        READ: ("read_file", "file_path"), EDIT: ("replace", "file_path"), SHELL: ("run_shell_command", "command"),
-    },
-    "opencode": {READ: ("read", "filePath"), EDIT: ("edit", "filePath"), SHELL: ("bash", "command")},
-    "pi": {READ: ("read", "path"), EDIT: ("edit", "path"), SHELL: ("bash", "command")},
-    "qwen-code": {
-        READ: ("read_file", "file_path"), EDIT: ("edit", "file_path"), SHELL: ("run_shell_command", "command"),
-    },
-}  # fmt: skip
 PATCH = "*** Begin Patch\n*** Update File: {}\n@@\n-1\n+2\n*** End Patch\n"
 
 
@@ -316,7 +302,6 @@ def test_every_runtime_is_told_what_any_other_edits_by_its_edit_tool_and_by_its_
             reader.calls(READ, str(path), began, began)
     for reader in (at_prompt, at_edit):
         reader.prompts()
-    time.sleep(0.05)  # before an edit nothing is told of a call that a session not told of yet made before the prompt
     missed = []
     for (writer, way), path in zip(writers, paths):
         name = writer.runtime.name

@@ -75,7 +75,7 @@ def find(known: Known, entries: Others, paths: Sequence[str] | None = None) -> F
     )
     if any(found.actions.values()):
         if known.settled is None:
-            known.settled = reported_with_calls(own.cursor_file)
+            known.settled = reported_with_calls(own.cursor_file, known.now)
         taken = {key: time for key, time in known.settled.items() if key.startswith(TAKEN)}
         state.reported.update({key: max(time, state.reported.get(key, 0.0)) for key, time in taken.items()})
         active = {new.session.key for report, new in entries if report.last_active >= known.now - ACTIVE_SECONDS}

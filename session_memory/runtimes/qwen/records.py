@@ -73,7 +73,9 @@ class QwenRecords(Records):
             if entry is not None and wanted & MESSAGES:
                 found.append(entry)
             if kind == "user" and wanted & INJECTED and isinstance(payload.get("hookContext"), str):
-                found.append(Injected((payload["hookContext"],)))
+                # Qwen Code escapes angle brackets before it passes the text on and records it.
+                text = payload["hookContext"].replace("&lt;", "<").replace("&gt;", ">")
+                found.append(Injected((text,)))
             if wanted & TURNS and kind == "user":
                 found.append(PromptId(as_string(record.get("uuid"))))
             elif wanted & TURNS and entry is not None:
