@@ -164,6 +164,16 @@ def session_start(*, is_due: bool) -> Callable[[Stage], Setup]:
     return set_up
 
 
+def status_line(stage: Stage) -> Setup:
+    """The last prompt was told of 50 other sessions that are at work."""
+    scene = Scene(stage.root, stage.app, stage.source, MIXED_SIZES)
+    news = News(scene, stage.stopwatch)
+    scene.want_status_line()
+    news.bring()
+    stage.stopwatch.run(scene.hook())
+    return Setup(scene.status_line(), scene.bare(), lambda: None, _says(b" others at work"))
+
+
 def _silence(stdout: bytes) -> None:
     if stdout:
         raise CommandError(f"the hook has something to tell: {stdout!r}")
@@ -207,6 +217,7 @@ CASES = [
          prompt(MIXED_SIZES[:10], News, run=Scene.call_hook, expect=_silence), 1.5),
     Case("call-collisions", "before an edit of what one of 6 other sessions edited", 1.5,
          prompt(MIXED_SIZES[:6], Clash, run=Scene.call_hook, expect=_says(b"PreToolUse", EDITED)), 1.5),
+    Case("status-line", "the status line, 50 other sessions", 1.0, status_line, 1.5),
     Case("first-10", "first prompt ever, 10 sessions of 100 MB", 2.4, first_prompt(LARGE_SIZES)),
     Case("first-50", "first prompt ever, 50 sessions", 2.4, first_prompt(MIXED_SIZES)),
     Case("quiet-1000", "1,000 other sessions, nothing new", 1.6, prompt(SMALL_SIZES)),

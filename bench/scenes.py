@@ -94,6 +94,14 @@ class Scene:
         call = {"tool_name": "Edit", "tool_use_id": "toolu_1", "tool_input": edit}
         return self._command("hooks/pre_tool_use.py", hook_event_name="PreToolUse", **call)
 
+    def status_line(self) -> Command:
+        """Return the command for the status line."""
+        return self._command("hooks/status_line.py")
+
+    def want_status_line(self) -> None:
+        """Have the hook keep what the status line shows."""
+        (self.state_dir.parent / "config.yaml").write_text("statusline: true\n")
+
     def reader(self, name: str) -> Command:
         """Return the reader as an agent runs it, for the last entries of one named session."""
         return self._command("scripts/session_reader.py", name, "--lines", "50", "--home", str(self.agent_dir))

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .collisions.facts import Fact
     from .collisions.working_set import CollisionState
     from .state import Cursors
+    from .status_line import Edit
 
     SettledLine = tuple[str, float, bool]  # the key of a fact, until when, and if it was reported
 
@@ -38,15 +39,18 @@ class Call:
 
 
 class CallDelivery:
-    """Text to report with a call, '' for none, and the `reason` to ask the user before it, '' for none. For use in a
-    `with` block.
+    """Text to report with a call, '' for none, the `reason` to ask the user before it, '' for none, and the newest
+    `edit` in it for a status line. For use in a `with` block.
 
     It counts as reported when the block ends without an exception. During the block nothing is reported with another
     call of the session.
     """
 
-    def __init__(self, log: CallLog, text: str = "", settled: list[SettledLine] | None = None) -> None:
+    def __init__(
+        self, log: CallLog, text: str = "", settled: list[SettledLine] | None = None, edit: Edit | None = None
+    ) -> None:
         self.text = text
+        self.edit = edit
         self.reason = ""
         self._log = log
         self._settled = settled or []
@@ -109,7 +113,7 @@ class CallSearch:
         try:
             known = self._log.settled  # by now another call may have reported the same
             facts = [one for one in facts if known.get(one.key, -1.0) < settled.get(one.key, one.own_time)]
-            lines, reported = self._lines(facts, others, limit - len(introduction))
+            lines, reported, edit = self._lines(facts, others, limit - len(introduction))
         except BaseException:
             self._log.release()
             raise
@@ -117,7 +121,7 @@ class CallSearch:
         left_out = {one.key for one in facts} - keys
         done = [(key, time, key in keys) for key, time in settled.items() if key not in left_out]
         done += [(one.key, one.own_time, True) for one in reported if one.key not in settled]
-        return CallDelivery(self._log, introduction + "\n".join(lines) if lines else "", done)
+        return CallDelivery(self._log, introduction + "\n".join(lines) if lines else "", done, edit)
 
     def _has_more(self, key: str) -> bool:
         """Check if a session may have done something to one of the files that is not settled."""
@@ -207,14 +211,16 @@ class CallSearch:
         state.working_set.add(sorted(actions, key=lambda action: action.time))
         return state
 
-    def _lines(self, facts: list[Fact], others: Others, room: int) -> tuple[list[str], list[Fact]]:
+    def _lines(self, facts: list[Fact], others: Others, room: int) -> tuple[list[str], list[Fact], Edit | None]:
         if not facts:
-            return [], []
-        from .collisions.facts import lines_of, reports_by_key
+            return [], [], None
+        from .collisions.facts import lines_of, newest_edit, reports_by_key
 
         worktree = self._by_worktree()[0][0]
         directory = worktree.root if worktree and worktree.root else self._own.directory
-        return lines_of(facts, reports_by_key(others), directory, self._now, room)
+        reports = reports_by_key(others)
+        lines, reported = lines_of(facts, reports, directory, self._now, room)
+        return lines, reported, newest_edit(reported, reports, directory)
 
 
 def _is_about(kind: str, at: str, path: str) -> bool:

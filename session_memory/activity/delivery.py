@@ -60,10 +60,11 @@ UNSHOWN = "unshown"  # the process goes on, and writes none
 
 class Delivery:
     """An update on its way to the session `own`, under the lock of its state. For use in a `with` block: at its end the
-    update counts as delivered, unless an exception ends it. `text` is None for nothing."""
+    update counts as delivered, unless an exception ends it. `text` is None for nothing, `edit` as in Update."""
 
     def __init__(self, own: OwnSession, file: StateFile, update: Update) -> None:
         self.text = update.text
+        self.edit = update.edit
         self._own = own
         self._file = file
         self._update = update

@@ -24,17 +24,20 @@ if TYPE_CHECKING:
     from .new_entries import NewEntries
     from .report import Report
     from .state import Cursors
+    from .status_line import Edit
 
 
 class Update:
     """An update: its `text`, None for nothing; the `cursors` after it, None if they stay; `is_shown` if the own
-    transcript will show it; and the `standstill` to keep if nothing changed since the last prompt, else None."""
+    transcript will show it; the `standstill` to keep if nothing changed since the last prompt, else None; and the
+    newest `edit` in it for a status line, None for none."""
 
     def __init__(self, cursors: Cursors | None = None) -> None:
         self.text: str | None = None
         self.cursors = cursors
         self.is_shown = False
         self.standstill: list[object] | None = None
+        self.edit: Edit | None = None
 
 
 def open_update(
@@ -113,7 +116,8 @@ def _make(
         changed = [pair for pair in changed if pair[1].st_mtime >= since]
     read_on = {own.key, *[session.key for session, _ in changed]}
     cursors = {key: cursor for key, cursor in cursors.items() if key not in read_on or is_whole(cursor)}
-    text, moved, left_out = _report(own, changed, observed, cursors, settings, now, limit - len(introduction))
+    room = limit - len(introduction)
+    text, moved, left_out, update.edit = _report(own, changed, observed, cursors, settings, now, room)
     after = {**cursors, **moved}
     after[own.key] = {"offset": 0, **after.get(own.key, {}), "asked": now, "left_out": left_out}
     # Sessions that are gone are dropped, so that the state does not grow with the years; unless some were not listed.
@@ -148,10 +152,11 @@ def _outcome(cursors: Cursors, own: OwnSession) -> DeliveryOutcome | None:
 def _report(
     own: OwnSession, changed: list[Changed], observed: Observation, cursors: Cursors, settings: Settings, now: float,
     limit: int,
-) -> tuple[str, Cursors, int]:  # fmt: skip
+) -> tuple[str, Cursors, int, Edit | None]:  # fmt: skip
     """Return the text about `changed` in at most `limit` characters, '' if nothing is new in them, the cursors behind
     what it reports and behind what held nothing to report, and how many sessions were left out: those that were last
-    active before OLD_SECONDS, unless this is the first prompt, or the first one after so long, and there is room."""
+    active before OLD_SECONDS, unless this is the first prompt, or the first one after so long, and there is room; and
+    the newest edit among the collisions."""
     from .forks import drop_copies
     from .new_entries import read_changed
     from .report import reports_of
@@ -173,11 +178,12 @@ def _report(
     reports = [(report, new) for report, new in found if report is not None]
     moved: Cursors = {new.session.key: new.cursor for report, new in found if report is None}
     lines: list[str] = []
+    edit = None
     if own.directory and _may_collide(own, cursors.get(own.key), reports):
         asked = (own, cursors, reports, now, oldest, limit - len(HEADER))
         collisions = own.deadline.attempt("collisions", _prompt_collisions, *asked)
         if collisions is not None:
-            lines = collisions.lines
+            lines, edit = collisions.lines, collisions.edit
             moved.update(collisions.moved)
             # A session is reported as a whole: with something that did not fit, all of it comes next time.
             reports = [pair for pair in reports if pair[1].session.key not in collisions.withheld]
@@ -195,7 +201,7 @@ def _report(
     left_out += len(told) - len(new_ones) - max(0, shown - len(listed))
     waiting = {new.session.key for _, new in new_ones}.difference(told_of)
     moved.update({new.session.key: new.cursor for _, new in reports if new.session.key not in waiting})
-    return text, moved, left_out
+    return text, moved, left_out, edit
 
 
 def _worth_a_line(own: OwnSession, told: list[tuple[Report, NewEntries]], most: int) -> list[tuple[Report, NewEntries]]:
@@ -262,6 +268,7 @@ class PromptCollisions:
     def __init__(self, own: OwnSession, cursor: Cursor) -> None:
         self.moved: Cursors = {own.key: cursor}
         self.lines: list[str] = []
+        self.edit: Edit | None = None
         self.withheld: set[str] = set()
 
 
@@ -320,11 +327,12 @@ def _add_lines(known: Known, others: list[tuple[Report, NewEntries]], found: Pro
     state.open_actions.update({key: actions for key, actions in findings.open_actions.items() if actions})
     found.withheld = findings.failed
     if findings.facts:
-        from .collisions.facts import lines_of, reports_by_key
+        from .collisions.facts import lines_of, newest_edit, reports_by_key
 
-        worktree = known.worktree
+        worktree, reports = known.worktree, reports_by_key(others)
         directory = worktree.root if worktree and worktree.root else known.own.directory
-        found.lines, reported = lines_of(findings.facts, reports_by_key(others), directory, known.now, room)
+        found.lines, reported = lines_of(findings.facts, reports, directory, known.now, room)
+        found.edit = newest_edit(reported, reports, directory)
         for fact in reported:
             state.reported.pop(fact.key, None)
             state.reported[fact.key] = fact.own_time

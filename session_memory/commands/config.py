@@ -8,6 +8,7 @@ from typing import Any
 
 from ..activity.delivery import kind_of_delivery
 from ..errors import WrongCallError
+from ..install.status_line import switch_status_line
 from ..memories.folders import groups_of, home_of
 from ..runtimes import all_runtimes
 from ..settings import edit
@@ -43,11 +44,14 @@ def run(arguments: argparse.Namespace) -> int:
     home, name = _home(arguments.home), current(arguments.key)
     if arguments.value is not None:
         at, value = _checked(name, arguments.value)
+        changed, refusals = switch_status_line(home, os.environ, is_on=value) if at == ("statusline",) else ([], [])
         edit.set_key(home.config_file, at, value)
         terminal.line(
             f"{'.'.join(at)}: {written(value)}, in {terminal.short(home.config_file)}, from the next prompt on"
         )
-        for text in refused(home, ".".join(at)):
+        for path in changed:
+            terminal.line(f"  in {terminal.short(str(path))}, for sessions that start from now on")
+        for text in [*refused(home, ".".join(at)), *refusals]:
             terminal.note(for_people(text))
         terminal.result({"key": ".".join(at), "value": value, "source": home.config_file})
         if at[0] in SECTIONS:

@@ -52,7 +52,7 @@ _GROUPS = (
     *[(f"runtimes.{name}.records",) for name in _RUNTIMES],
     ("runtimes.gemini.mirrors",), ("runtimes.opencode.mirrors",), ("transcripts.project_folders",),
     ("activity.prompt_memories",), ("activity.collisions.git",), ("activity.commands",),
-    ("text.shell_effects",), ("hooks.session_start", "hooks.upkeep_start"),
+    ("text.shell_effects",), ("activity.status_line",), ("hooks.session_start", "hooks.upkeep_start"),
 )  # fmt: skip
 
 

@@ -79,6 +79,28 @@ def pi_session_start() -> None:
     _run(lambda event, runtime: True, lambda context: None, "pi", with_upkeep=True)
 
 
+def status_line() -> None:
+    """Print the status line of a session, for the runtime that the event or the first argument names. It may run each
+    few seconds: what goes wrong is not logged."""
+    from ..activity.status_line import status_line as line_of
+
+    try:
+        environ = environment()
+        told = decode(sys.stdin.buffer.read().decode("utf-8", "replace"))
+        runtime = runtime_of(told.get("runtime") or (sys.argv[1:] or [_FIRST])[0])
+        event = {**told, "cwd": told.get("cwd") or told["workspace"]["current_dir"]}
+        if not str(event.get("transcript_path")).endswith(".jsonl"):  # Copilot names the directory
+            event.pop("transcript_path", None)
+        context = context_of(event, environ, runtime, home_of(event, environ, runtime))
+        line = line_of(context.cursor_file) if context.settings.statusline else ""
+        if line:
+            sys.stdout.buffer.write(f"{line}\n".encode())
+            sys.stdout.buffer.flush()
+    except Exception:
+        pass
+    os._exit(0)
+
+
 def _answer_prompt(runtime_name: str = _FIRST) -> None:
     from .prompt import answer, is_typed
 

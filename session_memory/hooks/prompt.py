@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from ..activity.delivery import Delivery
     from ..activity.prompt_memories import PromptMemories
+    from ..activity.status_line import Edit
     from ..runtimes import Runtime
     from ..settings.compiled import Settings
     from .context import Context, Event
@@ -34,6 +35,7 @@ def answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> 
     own, observed = observation(context, environment())
     is_quiet = not notice and not _may_have_memories(context)
     if is_quiet and is_standstill(own, observed, context.settings.first_sight_seconds):
+        note_status(context, own, observed, None)
         return
     with open_delivery(context, own, observed) as delivery:
         memories = memories_for(context, delivery, notice)
@@ -42,6 +44,15 @@ def answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> 
             delivery.prepare(memories.ids if memories else ())
             delivery.commit_first()
             print_answer(context.runtime.context_output(text))
+    note_status(context, own, observed, delivery.edit)
+
+
+def note_status(context: Context, own: OwnSession, observed: Observation, edit: Edit | None) -> None:
+    """Keep what the person's status line shows, if there is to be one, and the newest `edit` in what was reported."""
+    if context.settings.statusline:
+        from ..activity.status_line import note
+
+        context.deadline.attempt("status line", note, own, observed, edit)
 
 
 def joined(*parts: str | None) -> str:

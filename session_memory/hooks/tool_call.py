@@ -11,7 +11,7 @@ from ..settings.homes import environment
 from ..system.deadline import DeadlineError
 from ..text.paths import resolved
 from ..transcripts.entries import INTRODUCTION
-from .prompt import own_session
+from .prompt import note_status, observation, own_session
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -76,6 +76,8 @@ def _answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) ->
                 print_answer(runtime.held_output(delivery.reason, delivery.text))
             elif delivery.text:
                 print_answer(runtime.context_output(delivery.text, runtime.TOOL_EVENT))
+        if context.settings.statusline:
+            note_status(context, *observation(context, environment()), delivery.edit)
 
 
 def delivery_for(context: Context) -> CallDelivery | None:

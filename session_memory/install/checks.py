@@ -58,7 +58,13 @@ def check_home(
         if not broken:
             trial = try_hook(target, hook.command, environ)
             findings.append(check_trial(trial))
-    findings += [*_check_plugins(target, hooks), *check_disabled(target), *kept, *_check_transcripts(target)]
+    findings += [
+        *_check_status_line(target, ledger),
+        *_check_plugins(target, hooks),
+        *check_disabled(target),
+        *kept,
+        *_check_transcripts(target),
+    ]
     record = ledger.homes.get(target.root)
     if record is not None and (hook is not None or extension_names(target)):
         prompted = _prompted_since(target, record.installed_at, environ)
@@ -169,6 +175,22 @@ def _check_files(target: Target, ledger: InstallLedger) -> Finding:
     if gone:
         return Finding(WRONG, about, f"{gone[0]} is gone", _reinstall(target))
     return Finding(OK, about, f"{counted(len(files), 'file')} in {os.path.commonpath(map(os.path.dirname, files))}")
+
+
+def _check_status_line(target: Target, ledger: InstallLedger) -> list[Finding]:
+    """Check that our status line is in the settings if it is wanted, and only then."""
+    install, path, command = target.runtime.install, target.status_line_file, f"{NAME} config statusline"
+    try:
+        content = read_if_there(path) if install.STATUS_LINE else None
+        is_there = content is not None and settings_file.has_status_line(content, str(path), install, ours(ledger))
+    except SessionMemoryError as error:
+        return [Finding(WRONG, "status line", f"{error}", "correct the file")]
+    is_wanted = bool(install.STATUS_LINE) and target.home.settings().statusline
+    if is_there and is_wanted:
+        return [Finding(OK, "status line", f"on, in {path}")]
+    if is_wanted:
+        return [Finding(NOTE, "status line", f"on, but {path} does not name it", f"{command} on")]
+    return [Finding(NOTE, "status line", f"off, but {path} names it", f"{command} off")] if is_there else []
 
 
 def _check_plugins(target: Target, hooks: list[Hook]) -> list[Finding]:

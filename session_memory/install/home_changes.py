@@ -13,13 +13,13 @@ from pathlib import Path
 
 from .. import NAME
 from ..hooks.main import HOME_OPTION
-from ..runtimes.install import Hook
+from ..runtimes.install import Hook, Install
 from ..settings.program import ProgramPaths
 from ..system.git import find_worktree
 from ..tools.permissions import SERVERS, lookup_rules
 from . import settings_file
 from .file_changes import FileChange, checksum, read_if_there, remove_if_empty
-from .homes import RUNTIME, SHARED_SKILLS_FOLDER, Target
+from .homes import RUNTIME, SHARED_SKILLS_FOLDER, Target, runtime_called
 from .ledger import HomeRecord, InstallLedger
 
 # How a SKILL.md names the command as the pack brings it, and the archives of whoever has no agent home.
@@ -168,7 +168,7 @@ def _plan_hooks(
     own_rules = [] if before is None else _own_rules(before, path, record)
     rules = lookup_rules(target.runtime, (made_from.paths.command,), _archives(target))
     rules = rules if allow or own_rules else []
-    stripped = None if before is None else _stripped(before, path, is_ours, own_rules)
+    stripped = None if before is None else _stripped(before, path, is_ours, own_rules, install)
     theirs = set() if stripped is None else set(settings_file.read(stripped, str(path)).rules)
     outdated = [rule for rule in own_rules if rule not in rules]
     after = settings_file.with_hooks(before, str(path), hooks, is_ours)
@@ -230,12 +230,32 @@ def plan_uninstall(root: str, record: HomeRecord, is_ours: Callable[[str], bool]
     plan = HomePlan(root, None, record.runtime)
     if record.settings_file:
         plan.settings = _restored(Path(record.settings_file), record, is_ours)
+    if record.status_line and record.status_line["file"] != record.settings_file:
+        plan.files.append(without_status_line(record, is_ours))
     plan.take_away_old(record.files)
     for name, known in record.identity.items():
         current = read_if_there(Path(name))
         if current is not None and checksum(current) == known:  # else its user has made it theirs
             plan.files.append(FileChange(Path(name), current, None))
     return plan
+
+
+def without_status_line(record: HomeRecord, is_ours: Callable[[str], bool]) -> FileChange:
+    """The file that has our status line as it was before, or without that line. Raises SettingsFileError."""
+    path, noted = Path(record.status_line["file"]), record.status_line
+    before = after = read_if_there(path)
+    if before is not None and checksum(before) == noted["after"]:
+        after = None if noted["before"] is None else noted["before"].encode()
+    elif before is not None:
+        after = settings_file.without_status_line(before, str(path), _install_of(record), is_ours)
+        if noted["before"] is None and json.loads(after) == {}:
+            after = None
+    return FileChange(path, before, after)
+
+
+def _install_of(record: HomeRecord) -> Install:
+    one = runtime_called(record.runtime)
+    return one.install if one else RUNTIME.install
 
 
 def _restored(path: Path, record: HomeRecord, is_ours: Callable[[str], bool]) -> FileChange:
@@ -245,7 +265,7 @@ def _restored(path: Path, record: HomeRecord, is_ours: Callable[[str], bool]) ->
     if before is not None and checksum(before) in record.written:
         after = None if record.original is None else record.original.encode()
     elif before is not None:
-        after = _stripped(before, path, is_ours, _own_rules(before, path, record))
+        after = _stripped(before, path, is_ours, _own_rules(before, path, record), _install_of(record))
         if record.original is None and json.loads(after) == {}:
             after = None
     return FileChange(path, before, after)
@@ -307,8 +327,10 @@ def _own_rules(content: bytes, path: Path, record: HomeRecord | None) -> list[st
     return [rule for rule in rules if rule in record.rules] if record else rules_by_content(rules)
 
 
-def _stripped(content: bytes, path: Path, is_ours: Callable[[str], bool], rules: list[str]) -> bytes:
-    """A settings file without our hooks and these permission rules."""
+def _stripped(content: bytes, path: Path, is_ours: Callable[[str], bool], rules: list[str], install: Install) -> bytes:
+    """A settings file without our hooks, our status line and these permission rules."""
+    if install.STATUS_LINE:
+        content = settings_file.without_status_line(content, str(path), install, is_ours)
     return settings_file.without_rules(settings_file.without_hooks(content, str(path), is_ours), str(path), rules)
 
 

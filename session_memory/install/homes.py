@@ -53,6 +53,11 @@ class Target:
         return Path(self.settings_dir, name) if name and self.kind != "skills" else None
 
     @property
+    def status_line_file(self) -> Path:
+        """The file that names the command for a status line."""
+        return Path(self.settings_dir, self.runtime.install.STATUS_LINE_FILE)
+
+    @property
     def skills_dir(self) -> Path | None:
         """The directory for skills of its own; None if it shares those of others."""
         if self.kind == "skills":

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import Any
 
 from ..errors import SessionMemoryError
 from .file_changes import checksum, missing_directories, write_in_place
@@ -25,7 +26,8 @@ class HomeRecord:
     it and `rules` the permission rules. `files` maps the path of a file that we wrote (of a skill or a template, or an
     extension) to the checksum of that. `made` lists the directories that were not there before, the outermost first.
     `installed_at` is in seconds since 1970. A home made from a template has its name in `template`, and in `identity`
-    the files that were copied once and are the user's since.
+    the files that were copied once and are the user's since. `status_line` is {} or has the `file` that our status line
+    was put in, what that was `before` (None: there was none), and the checksum of what it was `after`.
     """
 
     settings_file: str
@@ -39,6 +41,7 @@ class HomeRecord:
     template: str = ""
     identity: dict[str, str] = field(default_factory=dict)
     runtime: str = "claude-code"
+    status_line: dict[str, Any] = field(default_factory=dict)
 
     def note_settings(self, before: bytes | None, stripped: bytes | None, after: bytes) -> None:
         """Notes a change of the settings file; `stripped` is `before` without any hooks of ours.

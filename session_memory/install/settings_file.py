@@ -7,10 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import SessionMemoryError
-from ..runtimes.install import Hook
+from ..runtimes.install import Hook, Install
 from .json_edit import StrictJsonError, edited, parse, position
 
 IsOurs = Callable[[str], bool]
+# A command for a status line that ours stands behind: it gets the same input, and its output comes first, even if ours
+# is gone.
+_THEIRS, _OURS = (
+    'in=$(cat); out=$(printf %s "$in" | {\n',
+    '\n}); [ -z "$out" ] || printf "%s\\n" "$out"; printf %s "$in" | ',
+)
 _Way = tuple[str | int, ...]  # keys and indexes that lead to a value
 
 
@@ -90,6 +96,71 @@ def without_rules(content: bytes, path: str, rules: Collection[str]) -> bytes:
     return edited(text, values).encode()
 
 
+def with_status_line(content: bytes | None, path: str, install: Install, command: str, is_ours: IsOurs) -> bytes:
+    """Return the settings with `command` for the status line, behind the one that is there, if any; all else that
+    stands beside it stays. Raises SettingsFileError."""
+    text, values = _decoded(b"{}\n" if content is None else content, path)
+    way = install.STATUS_LINE
+    for depth in range(1, len(way)):
+        above = _at(values, way[:depth])
+        _expect(
+            text, path, {} if above is None else above, way[:depth], dict, f"`{way[depth - 1]}` should be an object"
+        )
+    entry = _at(values, way)
+    if entry is None:
+        return edited(text, _put(values, way, {**install.STATUS_LINE_ENTRY, "command": command})).encode()
+    there = _command(entry)
+    if there is None:
+        message = f"`{'.'.join(way)}` is no command, so that none can be added to it"
+        raise SettingsFileError(path, StrictJsonError(message, text, position(text, way)))
+    theirs = _beside_ours(there, is_ours)
+    theirs = there if theirs is None else theirs
+    joined = f"{_THEIRS}{theirs}{_OURS}{command}" if theirs else command
+    return edited(text, _put(values, way, {**entry, "command": joined})).encode()
+
+
+def without_status_line(content: bytes, path: str, install: Install, is_ours: IsOurs) -> bytes:
+    """Return the settings without our status line, with the one that it was put behind. Raises SettingsFileError."""
+    text, values = _decoded(content, path)
+    way = install.STATUS_LINE
+    entry = _at(values, way)
+    theirs = _beside_ours(_command(entry) or "", is_ours)
+    if theirs is not None:
+        values = _put(values, way, {**entry, "command": theirs} if theirs else None)
+    return edited(text, values).encode()
+
+
+def has_status_line(content: bytes, path: str, install: Install, is_ours: IsOurs) -> bool:
+    """Check if our status line is in the settings. Raises SettingsFileError."""
+    return _beside_ours(_command(_at(_decoded(content, path)[1], install.STATUS_LINE)) or "", is_ours) is not None
+
+
+def _beside_ours(command: str, is_ours: IsOurs) -> str | None:
+    """Return the command that ours was put behind, '' for none; None if ours is not there."""
+    theirs, mark, own = command.rpartition(_OURS)
+    return theirs.removeprefix(_THEIRS) if is_ours(own if mark else command) else None
+
+
+def _command(entry: Any) -> str | None:
+    command = entry.get("command") if isinstance(entry, dict) and entry.get("type") == "command" else None
+    return command if isinstance(command, str) else None
+
+
+def _at(values: Any, way: tuple[str, ...]) -> Any:
+    """Return what keys lead to, None if nothing."""
+    for key in way:
+        values = values.get(key) if isinstance(values, dict) else None
+    return values
+
+
+def _put(values: dict[str, Any], way: tuple[str, ...], value: Any) -> dict[str, Any]:
+    """Return `values` with another value where keys lead to; None leaves it out, and what is empty then."""
+    inner = _put(values.get(way[0]) or {}, way[1:], value) if way[1:] else value
+    if inner:
+        return {**values, way[0]: inner}
+    return {key: one for key, one in values.items() if key != way[0]}
+
+
 def _renewed(values: dict[str, Any], wanted: list[Hook], is_ours: IsOurs) -> tuple[dict[str, Any], list[Hook]]:
     """Return the settings in which each hook of ours is as `wanted` has it for its event and matcher, or removed; and
     those of `wanted` that are not in them."""
@@ -129,9 +200,8 @@ def _rules(values: dict[str, Any]) -> list[Any]:
     return allowed if isinstance(allowed, list) else []
 
 
-def _checked(content: bytes, path: str) -> tuple[str, dict[str, Any]]:
-    """Return the text and its values, of which `hooks` have the shape that the runtime documents. Raises
-    SettingsFileError."""
+def _decoded(content: bytes, path: str) -> tuple[str, dict[str, Any]]:
+    """Return the text and its values. Raises SettingsFileError."""
     try:
         text = content.decode()
     except UnicodeDecodeError as error:
@@ -142,6 +212,13 @@ def _checked(content: bytes, path: str) -> tuple[str, dict[str, Any]]:
     except StrictJsonError as error:
         raise SettingsFileError(path, error) from None
     _expect(text, path, values, (), dict, "the settings should be an object")
+    return text, values
+
+
+def _checked(content: bytes, path: str) -> tuple[str, dict[str, Any]]:
+    """Return the text and its values, of which `hooks` have the shape that the runtime documents. Raises
+    SettingsFileError."""
+    text, values = _decoded(content, path)
     hooks = values.get("hooks")
     _expect(text, path, hooks, ("hooks",), dict, "`hooks` should be an object")
     for event, groups in (hooks or {}).items():

@@ -179,6 +179,7 @@ def _at(record: HomeRecord, old: str, root: str) -> HomeRecord:
         files={moved(path): known for path, known in record.files.items()},
         identity={moved(path): known for path, known in record.identity.items()},
         made=[moved(path) for path in record.made],
+        status_line={key: moved(value) if key == "file" else value for key, value in record.status_line.items()},
     )
 
 
@@ -209,7 +210,10 @@ def _record_by_content(target: Target, is_ours: Callable[[str], bool]) -> HomeRe
 def _empty_record(target: Target) -> HomeRecord:
     """The record of a home in which nothing is known to be ours."""
     runtime = SHARED_SKILLS_FOLDER if target.kind == "skills" else target.runtime.name
-    return HomeRecord(str(target.settings_file or ""), "", runtime=runtime)
+    record = HomeRecord(str(target.settings_file or ""), "", runtime=runtime)
+    if target.runtime.install.STATUS_LINE:
+        record.status_line = {"file": str(target.status_line_file), "before": "", "after": ""}
+    return record
 
 
 def _purgeable(root: str, ledger: InstallLedger, environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:

@@ -59,6 +59,15 @@ class Install:
     MANAGED_SETTINGS: Mapping[str, str] = {}
     """The paths of an administrator's settings, by `sys.platform`."""
 
+    STATUS_LINE: tuple[str, ...] = ()
+    """The keys in STATUS_LINE_FILE that lead to the command for a status line; () if the runtime runs none."""
+
+    STATUS_LINE_FILE = "settings.json"
+    """The file in the runtime's directory, or in HOME_FOLDER, that names that command."""
+
+    STATUS_LINE_ENTRY: Mapping[str, Any] = {"type": "command", "refreshInterval": 60}
+    """What stands beside that command. It shows ages: so it is run again each minute, if the runtime does that."""
+
     HOOKS_ARE_OFF = ""
     """The key of settings that, if true, keeps every hook from running."""
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..activity.call_log import forget_index
 from ..activity.state import StateFile
+from ..activity.status_line import forget_line
 from ..archives.groups import archive_group_session
 from ..archives.list import given_title
 from ..errors import SessionMemoryError, described
@@ -174,6 +175,7 @@ class Forgetting:
                         with closing(StateFile(f"{folder}/{name}")) as file:
                             file.forget_titles(names)
                         forget_index(f"{folder}/{name}")
+                        forget_line(f"{folder}/{name}")
 
     def graph(self, until: list[list[Any]]) -> None:
         """Delete sessions, each as (group, id, until when), from the knowledge graph, if there is one."""

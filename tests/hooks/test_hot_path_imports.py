@@ -47,6 +47,12 @@ EVERY_CALL = {
     "session_memory.activity.actions", "session_memory.hooks.tool_call",
 }  # fmt: skip
 
+# The line is shown again and again, and looks at no session.
+ONLY_PROMPTS = {
+    "session_memory.activity.changes", "session_memory.hooks.prompt", "session_memory.transcripts.projects",
+}  # fmt: skip
+STATUS_LINE = {"session_memory.activity.status_line", "session_memory.text.timestamps"}
+
 
 class TestHotPath:
     def test_a_prompt_with_nothing_new_loads_these_modules_and_no_others(self, plain):
@@ -86,6 +92,14 @@ class TestHotPath:
         output, loaded = run_hook(plain, CALL_HOOK, **call)
         assert output == b""
         assert loaded == not_built_in(EVERY_PROMPT | EVERY_CALL)
+
+    def test_the_status_line_loads_these_modules_and_no_others(self, plain):
+        plain.config("statusline: true\n")
+        plain.session(*exchange("hello", "hi"))
+        plain.run()
+        output, loaded = run_hook(plain, ROOT / "hooks" / "status_line.py")
+        assert b"1 other at work" in output
+        assert loaded == not_built_in((EVERY_PROMPT - ONLY_PROMPTS) | STATUS_LINE)
 
 
 def settle_directories(plain: PlainUser) -> None:

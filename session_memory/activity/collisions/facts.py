@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from ..actions import FileAction
     from ..new_entries import NewEntries
     from ..report import Report
+    from ..status_line import Edit
     from .evidence import Evidence
     from .working_set import WorkingSet
 
@@ -32,6 +33,7 @@ NAMED_FILES = 3
 PATH_CHARACTERS = 60
 COMMAND_CHARACTERS = 60
 NAME_CHARACTERS = 40
+LINE_CHARACTERS = 30  # of a path or a title in the status line
 _ORDER = (HEAD, MOVED, TAKEN, EDITED, BRANCH)
 
 
@@ -207,6 +209,19 @@ def lines_of(
             lines.append(line)
             reported += group
     return lines, reported
+
+
+def newest_edit(facts: list[Fact], others: Mapping[str, Report], directory: str) -> Edit | None:
+    """Return the newest edit among `facts` for the person's status line; None if there is none."""
+    edits = [fact for fact in facts if fact.kind == EDITED and fact.session in others]
+    if not edits:
+        return None
+    fact = max(edits, key=lambda one: one.time)
+    other = others[fact.session]
+    *texts, path = quotable([*other.texts, relative(fact.path, directory)])
+    by = other.runtime or label_of(texts, other.place[0], LINE_CHARACTERS)
+    done = "removed" if fact.is_removed else "edited" if fact.own_kind == READ else "also edited"
+    return f"{shorten(path, LINE_CHARACTERS)} {done} by {by}", fact.time, fact.session
 
 
 def _alike(fact: Fact) -> tuple[object, ...]:

@@ -23,6 +23,7 @@ class ClaudeInstall(SettingsHooks):
         "darwin": "/Library/Application Support/ClaudeCode/managed-settings.json",
         "linux": "/etc/claude-code/managed-settings.json",
     }
+    STATUS_LINE = ("statusLine",)
     HOOKS_ARE_OFF = "disableAllHooks"
     ONLY_MANAGED_HOOKS = "allowManagedHooksOnly"
     PLUGIN_ROOT = "${CLAUDE_PLUGIN_ROOT}"

@@ -14,6 +14,7 @@ class CopilotInstall(Install):
 
     HOME_FOLDER = ".copilot"
     COMMAND = "copilot"
+    STATUS_LINE, STATUS_LINE_ENTRY = ("statusLine",), {"type": "command"}
     RESUME = "copilot --resume={id}"
 
     def plugins_named(self, settings_dir: str, plugin: str) -> list[str]:

@@ -15,6 +15,7 @@ class QwenInstall(SettingsHooks):
 
     HOME_FOLDER = ".qwen"
     COMMAND = "qwen"
+    STATUS_LINE = ("ui", "statusLine")
     RESUME = "qwen --resume {id}"
 
     def settings_dir(self, environ: Mapping[str, str]) -> str:

@@ -1,0 +1,88 @@
+"""The status line in the settings of runtimes: put there as the person wants it, and taken out again."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from .. import NAME
+from ..errors import SessionMemoryError
+from ..settings.homes import Home
+from ..settings.program import ProgramPaths, program_paths
+from . import program, settings_file
+from .file_changes import FileChange, checksum
+from .home_changes import ours, without_status_line
+from .homes import RUNTIME, Target, known_home
+from .ledger import HomeRecord, InstallLedger, read_ledger
+
+
+def switch_status_line(home: Home, environ: Mapping[str, str], *, is_on: bool) -> tuple[list[Path], list[str]]:
+    """Put our status line into the settings of the runtimes that keep their state in `home`, behind one that is there,
+    or take it out. Return the files that were changed, and why others were not. Raises SessionMemoryError, OSError."""
+    paths = program_paths(environ)
+    if not paths.program_dir.is_dir():
+        return _nothing(is_on=is_on)
+    with program.locked(paths):
+        ledger = read_ledger(paths.ledger_file)
+        changes: list[tuple[HomeRecord, FileChange]] = []
+        refused: list[SessionMemoryError] = []
+        for target, record in status_line_homes(home, ledger, environ):
+            try:
+                change = _change(target, record, paths, ledger, is_on=is_on)
+                change.check()
+            except SessionMemoryError as error:
+                refused.append(error)
+            else:
+                changes.append((record, change))
+        if not changes:
+            if refused:
+                raise refused[0]
+            return _nothing(is_on=is_on)
+        for record, change in changes:
+            # As long as nobody else writes the file, an uninstall restores it as a whole.
+            if change.before is not None and checksum(change.before) in record.written and change.after is not None:
+                record.written.append(checksum(change.after))
+        ledger.save()
+        for record, change in changes:
+            change.make()
+            record.status_line = record.status_line if is_on else {}
+        ledger.save()
+    return [change.path for _, change in changes], [f"{error}" for error in refused]
+
+
+def status_line_homes(
+    home: Home, ledger: InstallLedger, environ: Mapping[str, str]
+) -> Iterator[tuple[Target, HomeRecord]]:
+    """Yield the homes with settings that can have a status line and that keep their state in `home`."""
+    for root, record in ledger.homes.items():
+        target = None if record.template else known_home(root, ledger, environ)
+        is_here = target and target.kind != "skills" and target.home.config_file == home.config_file
+        if target and is_here and target.runtime.install.STATUS_LINE:
+            yield target, record
+
+
+def _nothing(*, is_on: bool) -> tuple[list[Path], list[str]]:
+    if is_on:
+        raise SessionMemoryError("nothing is installed that shows a status line", f"run {NAME} install first")
+    return [], []
+
+
+def _change(
+    target: Target, record: HomeRecord, paths: ProgramPaths, ledger: InstallLedger, *, is_on: bool
+) -> FileChange:
+    """Return the change of one file, and note what it will be in `record`. Raises SettingsFileError."""
+    path, is_ours = target.status_line_file, ours(ledger)
+    noted = record.status_line or {"file": str(path), "before": "", "after": ""}
+    removal = without_status_line(HomeRecord("", runtime=record.runtime, status_line=noted), is_ours)
+    if not is_on:
+        return removal
+    python = str(paths.python) if paths.python.exists() else sys.executable
+    words = [python, "-I", "-S", str(paths.app / "hooks" / "status_line.py")]
+    words += [] if target.runtime is RUNTIME else [target.runtime.PROGRAM]
+    command = f"{shlex.join(words)} || exit 0"
+    after = settings_file.with_status_line(removal.before, str(path), target.runtime.install, command, is_ours)
+    before = None if removal.after is None else removal.after.decode()
+    record.status_line = {"file": str(path), "before": before, "after": checksum(after)}
+    return FileChange(path, removal.before, after)

@@ -1,0 +1,197 @@
+"""The status line: what the hooks keep for it, and what its command prints, as a process with the events of the
+runtimes."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hooks_scene import ROOT
+from odd_values import ODD
+from records import append, codex_exchange, user
+from tool_call_scene import Project
+
+from session_memory.activity.collisions.facts import SLACK_SECONDS
+
+AT_WORK = "1 other at work (…)"
+BOTH = f'{AT_WORK} · app also edited by "discord" (…)'
+
+
+class Scene(Project):
+    """A project whose user wants the line. The session at hand and discord both work on the file `app`."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__(root)
+        self.user.config("statusline: true\n")
+        self.edited(transcript=self.own)
+        for folder in (".qwen", ".copilot"):
+            (root / folder).mkdir()
+
+    def edited(self, name: str = "app", transcript: Path | None = None) -> None:
+        time.sleep(2 * SLACK_SECONDS)  # what comes sooner after another edit may be the same
+        super().edited(name, transcript)
+
+    def prompt(self) -> None:
+        self.user.run(cwd=self.cwd)
+
+    def line(self, event: Any = None, *words: str, **environ: str) -> str:
+        """What the command prints, without ages; it ends well whatever it gets."""
+        told = self.user.event(cwd=self.cwd) if event is None else event
+        done = subprocess.run(
+            [sys.executable, "-I", "-S", str(ROOT / "hooks" / "status_line.py"), *words],
+            input=told if isinstance(told, bytes) else json.dumps(told).encode(),
+            env={"HOME": str(self.user.root), **environ}, capture_output=True, timeout=60, check=False,
+        )  # fmt: skip
+        assert (done.returncode, done.stderr) == (0, b"")
+        return re.sub(r"\((just now|\d+[mh])\)", "(…)", done.stdout.decode()).removesuffix("\n")
+
+    @property
+    def kept(self) -> Path:
+        return self.user.state_dir / "cursors" / f"{self.user.session_id}.line"
+
+    def age(self, seconds: float) -> None:
+        """Makes what is kept older."""
+        kept = json.loads(self.kept.read_text())
+        kept["active"] = [at - seconds for at in kept["active"]]
+        kept["edit"][1] -= seconds
+        self.kept.write_text(json.dumps(kept))
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Scene:
+    return Scene(tmp_path)
+
+
+def test_a_prompt_keeps_who_is_at_work_and_the_newest_edit_of_a_file_in_hand(scene):
+    scene.edited()
+    scene.prompt()
+    assert scene.line() == BOTH
+
+
+def test_a_tool_call_keeps_it_too(scene):
+    scene.prompt()
+    assert scene.line() == AT_WORK
+    scene.edited()
+    assert "discord" in scene.told()
+    assert scene.line() == BOTH
+
+
+def test_a_prompt_with_nothing_new_leaves_the_edit(scene):
+    scene.edited()
+    for _ in range(3):
+        scene.prompt()
+    assert scene.line() == BOTH
+
+
+def test_what_is_old_is_not_shown(scene):
+    scene.edited()
+    scene.prompt()
+    scene.age(20 * 60)
+    assert scene.line() == 'app also edited by "discord" (…)'
+    scene.age(3600)
+    assert scene.line() == ""
+
+
+def test_a_session_of_another_runtime_is_named_by_it(scene):
+    folder = scene.user.root / ".codex" / "sessions" / "2026" / "01" / "01"
+    folder.mkdir(parents=True)
+    codex = folder / "rollout-2026-01-01T00-00-00-0199aaaa-0000-7000-8000-000000000001.jsonl"
+    codex.write_bytes(b"".join(json.dumps(one).encode() + b"\n" for one in codex_exchange("go", "on", cwd=scene.cwd)))
+    scene.prompt()
+    assert scene.line() == "2 others at work (…)"
+
+
+def test_nothing_is_kept_or_shown_unless_it_is_wanted(scene):
+    scene.user.config("statusline: false\n")
+    scene.edited()
+    scene.prompt()
+    assert not scene.kept.exists()
+    scene.user.config("statusline: true\n")
+    scene.prompt()
+    assert scene.line() == AT_WORK
+    scene.user.config("statusline: false\n")
+    assert scene.line() == ""
+
+
+class TestGate:
+    @pytest.mark.parametrize("rules", ["sessions: {discord: {ignore: true}}", "projects: {CWD: {ignore: true}}"])
+    def test_an_excluded_session_is_not_shown(self, scene, rules):
+        scene.user.config(f"statusline: true\n{rules.replace('CWD', scene.cwd)}\n")
+        scene.edited()
+        scene.prompt()
+        assert scene.line() == ""
+
+    def test_once_rules_change_nothing_is_shown_until_the_next_prompt(self, scene):
+        scene.edited()
+        scene.prompt()
+        assert scene.line() == BOTH
+        scene.user.config("statusline: true\nsessions: {other: {ignore: true}}\n")
+        assert scene.line() == ""
+        scene.prompt()
+        assert scene.line() == AT_WORK
+
+    def test_a_rule_of_the_agent_home_that_the_other_was_started_in_counts(self, scene):
+        scene.edited()
+        (scene.directory / ".session-memory" / "sessions").mkdir(parents=True)
+        (scene.directory / ".session-memory" / "config.yaml").write_text("sessions: {discord: {ignore: true}}\n")
+        scene.prompt()
+        assert scene.line() == ""
+
+    def test_what_is_forgotten_is_not_shown(self, scene):
+        scene.edited()
+        scene.prompt()
+        assert scene.line() == BOTH
+        store = scene.user.place / "store"
+        store.mkdir(exist_ok=True)
+        (store / "memory.db.forgotten.jsonl").write_text("")
+        assert scene.line() == ""
+
+    def test_a_session_of_another_home_has_no_line_here(self, scene):
+        scene.edited()
+        scene.prompt()
+        assert scene.line(scene.user.event(session_id="another")) == ""
+        assert scene.line(SESSION_MEMORY_DIR=str(scene.user.root / "elsewhere")) == ""
+
+    def test_a_title_brings_no_escape_sequence_into_the_terminal(self, scene):
+        append(scene.other, {"type": "custom-title", "customTitle": "dis\x1b[31mcord\x07\u202e"})
+        scene.edited()
+        scene.prompt()
+        assert scene.line().isprintable()
+        assert "discord" in scene.line()
+
+
+class TestEvents:
+    def test_qwen_code_tells_its_session_without_a_transcript(self, scene):
+        event = {"session_id": scene.user.session_id, "workspace": {"current_dir": scene.cwd}, "version": "0.24.4"}
+        scene.prompt()
+        assert scene.line(event, "qwen") == AT_WORK
+
+    def test_copilot_tells_the_directory_of_its_session(self, scene):
+        directory = f"{scene.user.root}/.copilot/session-state/{scene.user.session_id}"
+        event = {"cwd": scene.cwd, "session_id": scene.user.session_id, "transcript_path": directory}
+        scene.prompt()
+        assert scene.line(event, "copilot") == AT_WORK
+
+    @pytest.mark.parametrize("value", [*ODD[:9], *ODD[10:-1]], ids=lambda value: repr(value)[:20])
+    def test_odd_events_print_nothing(self, scene, value):
+        for event in (value, {"session_id": value}, {**scene.user.event(), "runtime": value, "cwd": value}):
+            assert scene.line(event) == ""
+
+    @pytest.mark.parametrize("content", [b"", b"{", b"\xff", b"null", b'{"session_id": "a"'])
+    def test_no_event_prints_nothing(self, scene, content):
+        assert scene.line(content) == ""
+
+    @pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"rules": 1}', '{"rules": [], "active": [null]}'])
+    def test_a_broken_file_shows_nothing_and_is_replaced(self, scene, content):
+        scene.prompt()
+        scene.kept.write_text(content)
+        assert scene.line() == ""
+        append(scene.other, user("and now?", cwd=scene.cwd))
+        scene.prompt()
+        assert scene.line() == AT_WORK
