@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import shlex
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -214,3 +217,16 @@ def test_a_turn_goes_on_with_corrupt_cursors_and_what_happened_since_is_told(cla
 def wait_for(gate: Path) -> dict[str, Any]:
     """The reply that runs a command which ends once `gate` exists."""
     return {"tools": [{"name": "Bash", "input": {"command": f"until [ -e {gate} ]; do sleep 0.05; done"}}]}
+
+
+def test_the_status_line_shows_who_else_is_at_work(claude: Claude) -> None:
+    settings = claude.config_dir / "settings.json"
+    command = shlex.join([sys.executable, "-I", "-S", str(REPOSITORY / "hooks" / "status_line.py")])
+    line = {"type": "command", "command": f"{command} || exit 0"}
+    settings.write_text(json.dumps({**json.loads(settings.read_text()), "statusLine": line}))
+    (claude.home / ".session-memory").mkdir(exist_ok=True)
+    (claude.home / ".session-memory" / "config.yaml").write_text("statusline: true\n")
+    claude.run("how do I deploy this?")
+    with claude.terminal() as terminal:
+        ask(terminal, claude.api, "what is left to do?")
+        terminal.wait(lambda: "1otheratwork" in "".join(terminal.text().split()), "the status line")

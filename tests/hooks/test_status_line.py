@@ -18,6 +18,7 @@ from records import append, codex_exchange, user
 from tool_call_scene import Project
 
 from session_memory.activity.collisions.facts import SLACK_SECONDS
+from session_memory.activity.status_line import forget_line
 
 AT_WORK = "1 other at work (…)"
 BOTH = f'{AT_WORK} · app also edited by "discord" (…)'
@@ -151,6 +152,13 @@ class TestGate:
         store.mkdir(exist_ok=True)
         (store / "memory.db.forgotten.jsonl").write_text("")
         assert scene.line() == ""
+
+    def test_forgetting_a_session_deletes_what_is_kept(self, scene):
+        scene.edited()
+        scene.prompt()
+        forget_line(str(scene.kept.with_suffix(".json")))
+        assert not scene.kept.exists()
+        forget_line(str(scene.kept.with_suffix(".json")))
 
     def test_a_session_of_another_home_has_no_line_here(self, scene):
         scene.edited()
