@@ -1,5 +1,4 @@
-"""Git's files, read without starting git: the worktree of a directory, what is checked out there, how HEAD moved, and
-what is staged.
+"""Git's files, read without starting git: the worktree of a directory, what is checked out there, and how HEAD moved.
 
 `GIT_DIR` and the like are ignored: only the files of the repository count.
 """
@@ -12,25 +11,15 @@ from .files import (
     is_file,
     is_regular,
     names_in,
-    open_regular,
-    os,
-    read_at,
     read_end,
     read_whole,
     real_path,
     status_at,
 )
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-    from os import stat_result
-
 USUAL_BRANCHES = ("main", "master", "trunk", "develop")  # that everybody works on
 LOG_BYTES = 64 * 1024  # of the log of HEAD, from its end
-INDEX_BYTES = 64 * 1024 * 1024
 MOST_WORKTREES = 500
-_ENTRY_BYTES = 62  # of an entry of the index, before its path
 _REF = "ref: "
 _BRANCH = "refs/heads/"
 
@@ -144,44 +133,6 @@ def head_moves(git_dir: str, since: float) -> list[HeadMove]:
                 break
             moves.append(move)
     return moves[::-1]
-
-
-def staged_as_they_are(worktree: Worktree, paths: Iterable[str]) -> dict[str, str]:
-    """Return the object name of each file at `paths` (absolute) whose size and time in the index match the disk: its
-    content was added or committed. None are returned if the index compresses its paths."""
-    try:
-        descriptor = open_regular(worktree.git_dir + "/index")
-    except OSError:
-        return {}
-    try:
-        index = read_at(descriptor, 0, min(os.fstat(descriptor).st_size, INDEX_BYTES))
-    finally:
-        os.close(descriptor)
-    found = {path: _staged(index, path.removeprefix(worktree.root + "/"), path) for path in paths}
-    return {path: name for path, name in found.items() if name}
-
-
-def _staged(index: bytes, name_in_index: str, path: str) -> str:
-    """Return the object that the index has of a file if the file is unchanged since; else ''."""
-    status = status_at(path, follow_symlinks=False)
-    if status is None:
-        return ""
-    name = name_in_index.encode("utf-8", "surrogateescape") + b"\0"
-    at = index.find(name)
-    while at >= 0:
-        entry = index[at - _ENTRY_BYTES : at] if at >= _ENTRY_BYTES else b""
-        if entry and int.from_bytes(entry[60:62], "big") & 0xFFF == min(len(name) - 1, 0xFFF):
-            return entry[40:60].hex() if _is_same(entry, status) else ""
-        at = index.find(name, at + 1)
-    return ""
-
-
-def _is_same(entry: bytes, status: stat_result) -> bool:
-    """Check if an entry of the index was made from a file with this status."""
-    seconds, nanoseconds = int.from_bytes(entry[8:12], "big"), int.from_bytes(entry[12:16], "big")
-    modified = seconds * 1_000_000_000 + nanoseconds
-    is_same_time = abs(status.st_mtime_ns - modified) < 1_000 if nanoseconds else status.st_mtime_ns // 10**9 == seconds
-    return is_same_time and int.from_bytes(entry[36:40], "big") == status.st_size & 0xFFFFFFFF
 
 
 def _worktree_at(directory: str) -> Worktree | None:

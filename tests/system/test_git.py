@@ -11,15 +11,14 @@ from git_scene import git, repository
 
 from session_memory.activity.changes import head_stamp
 from session_memory.system import files
-from session_memory.system import git as git_files
 from session_memory.system.git import (
     find_worktree,
     head_moves,
     head_of,
     is_commit,
-    staged_as_they_are,
     worktrees_of,
 )
+from session_memory.system.git_index import staged_as_they_are
 
 
 def said_by_git(directory: Path) -> tuple[str, str, str]:
@@ -165,7 +164,44 @@ class TestHead:
         assert head_stamp(str(tmp_path)) == [0] * 6
 
 
+FORMATS = {
+    "sha-256": (["--object-format=sha256"], []),
+    "version 4": ([], [("index.version", "4")]),
+    "split": ([], [("core.splitIndex", "true"), ("splitIndex.maxPercentChange", "100")]),
+    "all": (
+        ["--object-format=sha256"],
+        [("index.version", "4"), ("core.splitIndex", "true"), ("splitIndex.maxPercentChange", "100")],
+    ),
+}
+
+
 class TestIndex:
+    @pytest.mark.parametrize(("options", "settings"), FORMATS.values(), ids=FORMATS)
+    def test_every_format_says_what_git_says(
+        self, tmp_path: Path, options: list[str], settings: list[tuple[str, str]]
+    ) -> None:
+        root = tmp_path / "app"
+        root.mkdir()
+        git(root, "init", "-q", "-b", "main", *options)
+        for setting in settings:
+            git(root, "config", *setting)
+        paths = [root / f"{folder}/{number}" for folder in ("src", "src/app") for number in range(150)]
+        for number, path in enumerate(paths):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(f"{number}\n")
+        check_staged(root, paths)
+        git(root, "add", "-A")
+        check_staged(root, paths)
+        git(root, "commit", "-q", "-m", "begin")
+        changed, added, deleted, reset = paths[3], root / "src/new", paths[140], paths[77]
+        changed.write_text("changed\n")
+        added.write_text("new\n")
+        check_staged(root, [*paths, added])
+        git(root, "add", "-A")
+        git(root, "rm", "-q", "--cached", str(deleted))
+        git(root, "update-index", "--cacheinfo", f"100644,{git(root, 'rev-parse', ':src/5')},{reset.relative_to(root)}")
+        check_staged(root, [*paths, added])
+
     def test_a_file_is_staged_as_it_is_from_add_to_its_next_change(self, root):
         worktree = find_worktree(str(root))
         path = root / "src/app"
@@ -182,6 +218,16 @@ class TestIndex:
         (root / "pp").write_text("1\n")  # the end of a path that it knows
         assert not staged_as_they_are(find_worktree(str(root)), [str(root / "pp")])
         assert not staged_as_they_are(find_worktree(str(root)), [str(root / "gone")])
+
+
+def check_staged(root: Path, paths: list[Path]) -> None:
+    """Those files are found that git calls unchanged, with the objects that it has of them."""
+    changed = {root / name for name in git(root, "diff-files", "--name-only").split("\n")}
+    staged = [line.split() for line in git(root, "ls-files", "--stage").split("\n") if line]
+    expected = {str(root / name): object for _, object, _, name in staged if root / name not in changed}
+    worktree = find_worktree(str(root))
+    assert worktree
+    assert staged_as_they_are(worktree, [str(path) for path in paths]) == expected
 
 
 def counted_calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
@@ -202,8 +248,7 @@ def counted_calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
             return counted
 
-    for module in (files, git_files):
-        monkeypatch.setattr(module, "os", Counting())
+    monkeypatch.setattr(files, "os", Counting())
     return calls
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...runtimes.records import RESULTS, SUB_AGENTS, CallResult
 from ...system.files import Opened, is_regular, os, read_at, read_whole, status_at
-from ...system.git import Worktree, find_worktree, head_moves, staged_as_they_are
+from ...system.git import Worktree, find_worktree, head_moves
 from ...system.json import objects_in
 from ...transcripts.lines import last_line_end, lines_forward, windows_backward
 
@@ -116,6 +116,8 @@ class Evidence:
 
     def staged(self, paths: list[str]) -> dict[str, str]:
         """Return the files that the index has as they are on disk, with the names of their objects."""
+        from ...system.git_index import staged_as_they_are
+
         return staged_as_they_are(self._worktree, paths) if self._worktree else {}
 
     def moves(self) -> list[HeadMove]:
