@@ -185,7 +185,11 @@ class Report:
     @property
     def named_commands(self) -> list[str]:
         """The names among what it `ran`; the rest is a count."""
-        return [name for name in self.ran or () if not name[0].isdigit()]
+        return [
+            name
+            for name in self.ran or ()
+            if not (name[0].isdigit() and name.endswith(("command", "commands", "more")))
+        ]
 
     @property
     def is_concrete(self) -> bool:

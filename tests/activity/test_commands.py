@@ -15,6 +15,11 @@ from session_memory.transcripts.entries import Entry, ToolUse
         (["mkdir -p out && rm -r old", "cd app; ls; cat a"], ["2 commands"]),
         (["mkdir -p out && npm test", "rm -r out"], ["npm test"]),
         (["time rtk git push", "sudo env A=1 make build"], ["git push", "make build"]),
+        (
+            ['git add . && rtk git commit -m "$(cat <<\'EOF\'\nFix the "cart"\n\nSlots.\nEOF\n)"'],
+            ['git commit "Fix the "cart""'],
+        ),
+        (["git commit -am wip", "git commit --amend --no-edit"], ['git commit "wip"', "git commit"]),
         (["export A=1", "echo done; sleep 3", "source .env"], ["3 commands"]),
     ],
 )
