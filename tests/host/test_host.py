@@ -328,8 +328,8 @@ class TestWhatTheHostTells:
 
 class TestIsolation:
     def test_an_agent_reads_and_writes_in_its_own_group_alone(self, host: HostMachine, group: str) -> None:
-        other = Path(host.group("g0").root)
-        (other / "secret.txt").write_text("the secret of g0\n")
+        other = Path(host.group("g1" if group == "g0" else "g0").root)
+        (other / "secret.txt").write_text("the secret of another\n")
         own = Path(host.group(group).root)
         (own / "own.txt").write_text("my own text\n")
         (own / "link.txt").symlink_to(other / "secret.txt")
@@ -337,7 +337,7 @@ class TestIsolation:
             other / "secret.txt",
             own / "link.txt",
             host.layout.database,
-            own / "../g0/secret.txt",
+            own / f"../{other.name}/secret.txt",
             own / "own.txt",
         ]
         tools = [{"name": "Read", "input": {"file_path": str(path)}} for path in paths]
@@ -346,7 +346,7 @@ class TestIsolation:
         host.api.replies = [{"tools": tools}, "Looked."]
         host.ask(group, "look m-bed-1")
         assert "my own text" in results(host.api.prompts()[-1])
-        assert "the secret of g0" not in json.dumps(host.api.prompts()[-1].body)
+        assert "the secret of another" not in json.dumps(host.api.prompts()[-1].body)
         assert not (other / "mine.txt").exists()
 
     def test_the_agent_of_main_may_look_into_every_group(self, host: HostMachine) -> None:
