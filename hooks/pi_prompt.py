@@ -24,6 +24,7 @@ try:
     except Exception:
         pass
     from session_memory.hooks.main import before_agent_start
+
+    before_agent_start()
 except Exception:  # a broken installation must not break the prompt; `session-memory doctor` says what is wrong
     sys.exit(0)
-before_agent_start()

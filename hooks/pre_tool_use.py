@@ -24,6 +24,7 @@ try:
     except Exception:
         pass
     from session_memory.hooks.main import pre_tool_use
+
+    pre_tool_use()
 except Exception:  # a broken installation must not break a tool call; `session-memory doctor` says what is wrong
     sys.exit(0)
-pre_tool_use()

@@ -8,6 +8,7 @@ if sys.version_info < (3, 10):
     old_python.end()
 try:
     from session_memory.hooks.main import session_end
+
+    session_end()
 except Exception:  # a broken installation must not stand in the way; `session-memory doctor` says what is wrong
     sys.exit(0)
-session_end()

@@ -24,6 +24,7 @@ try:
     except Exception:
         pass
     from session_memory.hooks.main import session_start
+
+    session_start()
 except Exception:  # a broken installation must not break the session; `session-memory doctor` says what is wrong
     sys.exit(0)
-session_start()

@@ -24,6 +24,7 @@ try:
     except Exception:
         pass
     from session_memory.hooks.main import status_line
+
+    status_line()
 except Exception:  # a broken installation shows no line; `session-memory doctor` says what is wrong
     sys.exit(0)
-status_line()

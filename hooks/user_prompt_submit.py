@@ -24,6 +24,7 @@ try:
     except Exception:
         pass
     from session_memory.hooks.main import user_prompt_submit
+
+    user_prompt_submit()
 except Exception:  # a broken installation must not break the prompt; `session-memory doctor` says what is wrong
     sys.exit(0)
-user_prompt_submit()

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from typing import Any, TextIO
 
 _MISSING_HINT = "run install.py again where a package index can be reached"
+_INCOMPLETE_HINT = "the program is not complete: run install.py again, from a whole copy of the repository"
 _PACKAGE_SCRIPT = "/scripts/memory.py"  # the command, as plugins and packages bring it
 _STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33"}
 _WIDEST = 100
@@ -40,6 +41,13 @@ def exit_code(command: Callable[[], int], how_to_add: Callable[[str], str] = lam
         return 130
 
 
+def main_of(module: str, *arguments: object) -> int:
+    """Import a module of this package and run its `main`, for a script; return the exit code. Importing it may fail
+    where a file of the program is missing."""
+    package = __package__.partition(".")[0]
+    return exit_code(lambda: int(__import__(f"{package}.{module}", fromlist=["main"]).main(*arguments)))
+
+
 def _finished(command: Callable[[], int], how_to_add: Callable[[str], str]) -> int:
     try:
         code = command()
@@ -55,7 +63,9 @@ def _finished(command: Callable[[], int], how_to_add: Callable[[str], str]) -> i
     except BrokenPipeError:  # for example closed by `| head`
         pass
     except OSError as error:
-        print_error(described(error))
+        package = os.path.abspath(f"{__file__}/../..") + os.sep
+        is_ours = isinstance(error, FileNotFoundError) and str(error.filename).startswith(package)
+        print_error(described(error), _INCOMPLETE_HINT if is_ours else "")
     finally:
         _drop_unwritten_output()
     return 1

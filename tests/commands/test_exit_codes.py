@@ -6,6 +6,7 @@ import os
 import random
 import re
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -232,3 +233,22 @@ def test_a_number_beyond_all_is_as_many_as_there_are(tmp_path: Path) -> None:
         done = user.run(*words, large)
         assert (done.returncode in (0, 1), "Traceback" in done.stderr) == (True, False), words
     assert "no conversation" in user.run("show", large).stderr
+
+
+@pytest.mark.parametrize(
+    "words", ["scripts/memory.py", "scripts/session_reader.py x", "scripts/mcp_server.py", "install.py --dry-run"]
+)
+def test_a_missing_file_of_the_program_is_one_line_and_what_to_do(tmp_path: Path, words: str) -> None:
+    user = StoreUser(tmp_path / "user")
+    for name in ("session_memory", "scripts"):
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "install.py", tmp_path)
+    missing = tmp_path / "session_memory/text/secrets/rules.tsv"
+    missing.unlink()
+    script, *options = words.split()
+    done = user.run_command(sys.executable, str(tmp_path / script), *options)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == (
+        f"session-memory: {missing}: No such file or directory\n"
+        "  the program is not complete: run install.py again, from a whole copy of the repository\n"
+    )

@@ -162,15 +162,19 @@ class TestFailsOpen:
 
 
 @pytest.mark.parametrize("event", [b"{}", b"{"])
-def test_a_part_that_the_log_needs_is_missing_and_the_prompt_goes_through(tmp_path, event):
+def test_every_hook_ends_well_and_in_silence_if_a_part_of_the_program_is_missing(tmp_path, event):
     for name in ("hooks", "session_memory"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
     (tmp_path / "session_memory/text/secrets/rules.tsv").unlink()
-    done = subprocess.run(
-        [sys.executable, "-I", "-S", tmp_path / "hooks/user_prompt_submit.py"],
-        input=event, capture_output=True, check=False, env={"HOME": str(tmp_path)},
-    )  # fmt: skip
-    assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+    ends = {}
+    for hook in sorted((tmp_path / "hooks").glob("*.py")):
+        done = subprocess.run(
+            [sys.executable, "-I", "-S", hook], input=event, capture_output=True, check=False,
+            env={"HOME": str(tmp_path)},
+        )  # fmt: skip
+        ends[hook.name] = (done.returncode, done.stdout, done.stderr)
+    assert len(ends) > 10
+    assert {name: end for name, end in ends.items() if end != (0, b"", b"")} == {}
 
 
 def test_a_broken_installation_does_not_break_the_prompt(tmp_path):
