@@ -61,6 +61,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Give the process that runs tests an empty HOME, but the caches of the person who runs them."""
     share.is_all = config.getoption("--all")
+    config.option.warn_unused_snapshots |= config.option.collectonly  # which uses none, and would fail for that
     slow = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
     settings.register_profile(
         "tests", deadline=None, derandomize=not config.getoption("--fuzz"), suppress_health_check=slow
