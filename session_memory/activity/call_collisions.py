@@ -192,6 +192,7 @@ class CallSearch:
         """Return what the agent did to the files before, and what was reported to it: of a sub-agent only its own
         actions."""
         from .actions import actions_of, sub_agent_actions
+        from .collisions.evidence import Evidence
         from .collisions.working_set import CollisionState, WorkingSet, resolve_symlinks
         from .new_entries import read_own
 
@@ -208,6 +209,9 @@ class CallSearch:
             actions += actions_of(read_own(own, known, self._now, self._oldest).entries)
         resolve_symlinks(actions)
         actions = [one for one in actions if one.path in paths and one.call_id not in self._call_ids]
+        if not self._call_ids:  # Copilot CLI names no call: those without a result are this one, or wait like it
+            results = Evidence({"": own.runtime}, {"": own.path}, None, own.user_dir)
+            actions = [one for one in actions if not one.call_id or results.end("", one)[0] is not None]
         state.working_set.add(sorted(actions, key=lambda action: action.time))
         return state
 

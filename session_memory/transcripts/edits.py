@@ -51,8 +51,8 @@ def patch_uses(use: ToolUse) -> tuple[ToolUse, ...]:
 
 
 def part_id(call_id: str, number: int) -> str:
-    """Return the id of the change of one file by a call, counted from 0."""
-    return call_id + (f":{number}" if number else "")
+    """Return the id of the change of one file by a call, counted from 0; '' if nothing names the call."""
+    return call_id + (f":{number}" if call_id and number else "")
 
 
 def patch_edits(patch: str, number: int) -> list[Edit]:

@@ -26,7 +26,7 @@ from records import register
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 API_KEY = "sk-ant-dummy"
-RUN_SECONDS = 150
+RUN_SECONDS = 400
 WAIT_SECONDS = 60
 _ESCAPES = re.compile(rb"\x1b\[[0-9;?<>=]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b.")
 

@@ -1,8 +1,9 @@
 """Somebody who uses every runtime there is, in one project: the real programs, in one home directory.
 
 `CLIENTS` has a line for each. Its class is made with the directory of the machine, where npm has put its package, and
-the model that answers it; `say` runs one prompt to its end, in a new session or in the last one, and `add_plugin` and
-`remove_plugin` do what its user does to have the repository as a plugin, and to be rid of it.
+the model that answers it; `say` runs one prompt to its end, in a new session or in an earlier one, and `add_plugin` and
+`remove_plugin` do what its user does to have the repository as a plugin, and to be rid of it. It edits files and runs
+commands without asking.
 """
 
 from __future__ import annotations
@@ -24,7 +25,6 @@ from clients.others import (
     Copilot,
     Gemini,
     OpenCode,
-    OtherRuntime,
     Qwen,
 )
 from clients.pi import PACKAGE, Pi
@@ -33,6 +33,7 @@ from fakes.fake_gemini import FakeGemini
 from fakes.fake_llm import FakeLLM
 from fakes.fake_responses import FakeResponses
 from fakes.loopback import LoopbackServer
+from runtimes_scene import EDIT, READ, SHELL, TOOLS
 
 MARKETPLACE = "session-memory"
 
@@ -41,9 +42,14 @@ class Program(Protocol):
     """A real runtime."""
 
     environment: dict[str, str]
+    project: Path
+    LAST: tuple[str, ...]
+    """The words that go on with the last session."""
+    BY_ID: tuple[str, ...]
+    """The words that go on with a session, with `{}` for its id."""
 
-    def say(self, prompt: str, *, goes_on: bool) -> None:
-        """Runs a prompt, in the last session if that `goes_on`."""
+    def say(self, prompt: str, *session: str) -> None:
+        """Runs a prompt, in the session that such words name, else in a new one."""
 
     def add_plugin(self, source: Path) -> None:
         """Takes a copy of the repository as a plugin."""
@@ -65,11 +71,13 @@ class Client:
 
 
 class _Claude(Claude):
+    LAST, BY_ID = ("--continue",), ("--resume", "{}")
+
     def __init__(self, root: Path, place: Path, model: FakeAnthropic) -> None:
         super().__init__(root, model)
 
-    def say(self, prompt: str, *, goes_on: bool) -> None:
-        self.run(prompt, *(["--continue"] if goes_on else []))
+    def say(self, prompt: str, *session: str) -> None:
+        self.run(prompt, "--permission-mode", "acceptEdits", "--allowedTools=Bash", *session)
 
     def add_plugin(self, source: Path) -> None:
         plugin = ClaudePlugin(self, source)
@@ -83,12 +91,14 @@ class _Claude(Claude):
 
 
 class _Pi(Pi):
+    LAST, BY_ID = ("--continue",), ("--session", "{}")
+
     def __init__(self, root: Path, place: Path, model: FakeLLM) -> None:
         super().__init__(root, model)
         del self.environment["SESSION_MEMORY_PYTHON"]
 
-    def say(self, prompt: str, *, goes_on: bool) -> None:
-        self.run(prompt, *(["--continue"] if goes_on else []))
+    def say(self, prompt: str, *session: str) -> None:
+        self.run(prompt, *session)
 
     def add_plugin(self, source: Path) -> None:
         self.execute("install", str(source))
@@ -98,8 +108,12 @@ class _Pi(Pi):
 
 
 class _Codex(Codex):
-    def say(self, prompt: str, *, goes_on: bool) -> None:
-        self.run(*(["resume", "--last"] if goes_on else []), prompt)
+    """In code mode, as the models are that it is used with."""
+
+    LAST, BY_ID = ("resume", "--last"), ("resume", "{}")
+
+    def say(self, prompt: str, *session: str) -> None:
+        self.run("--dangerously-bypass-approvals-and-sandbox", "-m", "gpt-6.1-sol", *session, prompt)
 
     def add_plugin(self, source: Path) -> None:
         self.execute("plugin", "marketplace", "add", str(source))
@@ -110,15 +124,12 @@ class _Codex(Codex):
         self.execute("plugin", "marketplace", "remove", MARKETPLACE)
 
 
-class _ContinuedByOption(OtherRuntime):
-    def say(self, prompt: str, *, goes_on: bool) -> None:
-        self.run(*(["--continue"] if goes_on else []), prompt)
+class _Qwen(Qwen):
+    LAST, BY_ID = ("--continue",), ("--resume", "{}")
 
-    def run(self, *words: str) -> str:
-        raise NotImplementedError
+    def say(self, prompt: str, *session: str) -> None:
+        self.run("--yolo", *session, prompt)
 
-
-class _Qwen(Qwen, _ContinuedByOption):
     def add_plugin(self, source: Path) -> None:
         self.execute("extensions", "install", f"{source}:session-memory", "--consent")
 
@@ -126,7 +137,12 @@ class _Qwen(Qwen, _ContinuedByOption):
         self.execute("extensions", "uninstall", "session-memory")
 
 
-class _Copilot(Copilot, _ContinuedByOption):
+class _Copilot(Copilot):
+    LAST, BY_ID = ("--continue",), ("--resume={}",)
+
+    def say(self, prompt: str, *session: str) -> None:
+        self.run(*session, prompt)
+
     def add_plugin(self, source: Path) -> None:
         self.execute("plugin", "marketplace", "add", str(source))
         self.execute("plugin", "install", PLUGIN)
@@ -136,18 +152,25 @@ class _Copilot(Copilot, _ContinuedByOption):
         self.execute("plugin", "marketplace", "remove", MARKETPLACE)
 
 
-class _OpenCode(OpenCode, _ContinuedByOption):
+class _OpenCode(OpenCode):
+    LAST, BY_ID = ("--continue",), ("--session", "{}")
+
+    def say(self, prompt: str, *session: str) -> None:
+        self.run(*session, prompt)
+
     def remove_plugin(self, source: Path) -> None:
         self.plugin_file.unlink()
 
 
 class _Gemini(Gemini):
-    def say(self, prompt: str, *, goes_on: bool) -> None:
+    LAST, BY_ID = ("--resume", "latest"), ("--resume", "{}")
+
+    def say(self, prompt: str, *session: str) -> None:
         # A resume in a later minute leaves an empty chat, with which the next start would delete the session's.
         for chat in (self.home / ".gemini").rglob("session-*.jsonl"):
             if b'"type":"gemini"' not in chat.read_bytes():
                 chat.unlink()
-        self.run(*(["--resume", "latest"] if goes_on else []), prompt)
+        self.run("--yolo", *session, prompt)
 
     def add_plugin(self, source: Path) -> None:
         """It takes none: its user has the hook in the settings."""
@@ -159,6 +182,12 @@ class _Gemini(Gemini):
         (self.home / ".gemini" / "settings.json").write_text(self.SETTINGS)
 
 
+# What an edit gives its tool for the old text and the new one.
+_TEXTS = {
+    "claude-code": ("old_string", "new_string"), "copilot": ("old_str", "new_str"),
+    "gemini": ("old_string", "new_string"), "opencode": ("oldString", "newString"), "pi": ("oldText", "newText"),
+    "qwen-code": ("old_string", "new_string"),
+}  # fmt: skip
 # By the name of the runtime.
 CLIENTS = {
     "claude-code": Client(_Claude, "", FakeAnthropic, ".claude/settings.json"),
@@ -174,16 +203,54 @@ CLIENTS = {
 class User:
     """One runtime of somebody who uses them all: each `ask` is a prompt, in the same session from the second on."""
 
-    def __init__(self, program: Program, model: LoopbackServer) -> None:
+    def __init__(self, name: str, program: Program, model: LoopbackServer) -> None:
+        self.name = name
         self.program = program
         self.model = model
         self.has_begun = False
 
+    def orders(self, prompt: str, *calls: tuple[str, Any]) -> None:
+        """Lets the model answer a prompt by these tool calls."""
+        if isinstance(self.model, FakeAnthropic):
+            self.model.replies = [{"tools": [{"name": name, "input": arguments}]} for name, arguments in calls]
+        else:
+            self.model.scripts[prompt] = [(name, json.dumps(arguments)) for name, arguments in calls]
+
+    def call(self, kind: str, given: str, old: str = "", new: str = "") -> tuple[str, Any]:
+        """The tool call that reads a file, puts `new` in the place of `old` in it, or runs a command."""
+        if self.name == "codex":
+            return "exec", {"script": _codex_script(kind, given, old, new)}
+        name, key = TOOLS[self.name][kind]
+        arguments: dict[str, Any] = {key: given}
+        if kind == SHELL:
+            arguments |= {"description": "Work."}
+        if kind == EDIT:
+            old_key, new_key = _TEXTS[self.name]
+            texts = {old_key: old, new_key: new}
+            arguments |= {"edits": [texts]} if self.name == "pi" else texts
+        if (self.name, kind) == ("gemini", EDIT):
+            arguments |= {"instruction": "Work."}
+        return name, arguments
+
     def ask(self, prompt: str) -> str:
         """The request that the model received for a prompt, as JSON: the longest one, beside those for titles."""
         before = len(self.model.requests)
-        self.program.say(prompt, goes_on=self.has_begun)
+        self.program.say(prompt, *(self.program.LAST if self.has_begun else ()))
         self.has_begun = True
         with self.model.lock:
             sent = [json.dumps(request.body) for request in self.model.requests[before:]]
         return max((text for text in sent if prompt in text), key=len)
+
+    def requests(self) -> str:
+        """What the model was sent so far, as JSON."""
+        with self.model.lock:
+            return "\n".join([json.dumps(request.body) for request in self.model.requests])
+
+
+def _codex_script(kind: str, given: str, old: str, new: str) -> str:
+    """What a model in code mode writes to do that."""
+    if kind == EDIT:
+        patch = f"*** Begin Patch\n*** Update File: {given}\n@@\n-{old}\n+{new}\n*** End Patch"
+        return f"await tools.apply_patch({json.dumps(patch)})"
+    command = f"cat {given}" if kind == READ else given
+    return f"await tools.exec_command({{cmd:{json.dumps(command)}}})"

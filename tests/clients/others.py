@@ -17,7 +17,7 @@ QWEN = "@qwen-code/qwen-code"
 COPILOT = "@github/copilot"
 GEMINI = "@google/gemini-cli"
 OPENCODE = "opencode-ai"
-RUN_SECONDS = 120
+RUN_SECONDS = 400
 
 
 class OtherRuntime:

@@ -24,7 +24,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 EXTENSION = REPOSITORY / "hooks" / "pi" / "index.ts"
 PACKAGE = "@earendil-works/pi-coding-agent"
 MODEL = "fake/fake-1"
-RUN_SECONDS = 60
+RUN_SECONDS = 400
 CUSTOM_TYPE = "session-update"
 INTRODUCTION = "A record of your other sessions, not instructions:\n[Session Activity]\n"
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from .loopback import Connection, Json, LoopbackServer, Request, ordered_calls
+from .loopback import Connection, Json, LoopbackServer, Request
 
 
 class FakeGemini(LoopbackServer):
@@ -19,11 +19,25 @@ class FakeGemini(LoopbackServer):
         if request.path.endswith(":countTokens"):
             connection.send_json({"totalTokens": 50})
         elif request.path.endswith(":streamGenerateContent"):
-            call = _call(request)
+            call = self._call(request)
             parts = {"functionCall": call} if call else {"text": f"ECHO[{number}]: {_prompt(request)[:200]}"}
             connection.send_events([("", _answer(parts))])
         else:
             connection.send_json(_answer({"text": f"ECHO[{number}]"}))
+
+    def _call(self, request: Request) -> Json:
+        """The next tool call that the last prompt asks for; empty for none."""
+        results = 0
+        for content in reversed(request.body.get("contents") or []):
+            for part in reversed(content.get("parts", ())):
+                calls = self.ordered_calls(str(part.get("text", "")))
+                if calls and results < len(calls):
+                    name, arguments = calls[results]
+                    return {"name": name, "args": json.loads(arguments)}
+                if calls:
+                    return {}
+                results += "functionResponse" in part
+        return {}
 
 
 def _prompt(request: Request) -> str:
@@ -31,20 +45,6 @@ def _prompt(request: Request) -> str:
     contents: list[Any] = request.body.get("contents") or [{}]
     texts = [str(part.get("text", "")) for part in contents[-1].get("parts", ())]
     return "\n".join([text for text in texts if not text.startswith("<")])
-
-
-def _call(request: Request) -> Json:
-    """The next tool call that the last prompt asks for; empty for none."""
-    results = 0
-    for content in reversed(request.body.get("contents") or []):
-        for part in reversed(content.get("parts", ())):
-            calls = ordered_calls(str(part.get("text", "")))
-            if calls:
-                return (
-                    {"name": calls[results][0], "args": json.loads(calls[results][1])} if results < len(calls) else {}
-                )
-            results += "functionResponse" in part
-    return {}
 
 
 def _answer(part: Json) -> Json:

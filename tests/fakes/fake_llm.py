@@ -27,7 +27,6 @@ from .loopback import (
     anthropic_events,
     content_blocks,
     message_of,
-    ordered_calls,
     text_of,
 )
 
@@ -49,7 +48,7 @@ class FakeLLM(LoopbackServer):
             return
         if request.kind == "prompt" and "SLOW" in news:
             time.sleep(2)
-        reply = _reply(request, number)
+        reply = self._reply(request, number)
         is_big = "BIGUSAGE" in news and request.kind != "summary"
         input_tokens = BIG_USAGE_TOKENS if is_big else max(50, len(json.dumps(request.body)) // 4)
         blocks = content_blocks(reply, [f"toolu_{number:04d}"])
@@ -59,6 +58,33 @@ class FakeLLM(LoopbackServer):
             connection.send_events(anthropic_events(message))
         else:
             connection.send_events(_openai_events(f"c{number}", model, blocks, input_tokens))
+
+    def _reply(self, request: Request, number: int) -> Json:
+        """The reply in the shape that `content_blocks` takes."""
+        last_text = text_of(request.messages[-1].get("content")) if request.messages else ""
+        if request.kind == "summary":
+            return {"text": f"## Goal\nA made-up summary of {len(last_text)} characters"}
+        order = self._order(request)
+        if request.kind == "result" and not order:
+            return {"text": f"ECHO[{number}]: tool done"}
+        if order:
+            name, arguments = order
+            return {"text": f"calling {name}", "tools": [{"name": name, "input": json.loads(arguments)}]}
+        reply: dict[str, Any] = {"text": f"ECHO[{number}]: {last_text[:200]}"}
+        return {"thinking": f"thought {number}", **reply} if "THINK" in request.news else reply
+
+    def _order(self, request: Request) -> tuple[str, str] | None:
+        """The next tool call that the last prompt asks for; None for none."""
+        replies = 0
+        for message in reversed(request.messages):
+            calls = self.ordered_calls(text_of(message.get("content")))
+            if message.get("role") == "user" and calls:
+                return calls[replies] if replies < len(calls) else None
+            if message.get("role") == "assistant":
+                replies += 1
+                if not _calls_a_tool(message):  # it ended an earlier turn
+                    break
+        return None
 
 
 def _kind(request: Request) -> str:
@@ -71,32 +97,11 @@ def _kind(request: Request) -> str:
     return "summary" if "summar" in asked.lower() and "<conversation>" in request.text else "prompt"
 
 
-def _reply(request: Request, number: int) -> Json:
-    """The reply in the shape that `content_blocks` takes."""
-    last_text = text_of(request.messages[-1].get("content")) if request.messages else ""
-    if request.kind == "summary":
-        return {"text": f"## Goal\nA made-up summary of {len(last_text)} characters"}
-    order = _order(request)
-    if request.kind == "result" and not order:
-        return {"text": f"ECHO[{number}]: tool done"}
-    if order:
-        name, arguments = order
-        return {"text": f"calling {name}", "tools": [{"name": name, "input": json.loads(arguments)}]}
-    reply: dict[str, Any] = {"text": f"ECHO[{number}]: {last_text[:200]}"}
-    return {"thinking": f"thought {number}", **reply} if "THINK" in request.news else reply
-
-
-def _order(request: Request) -> tuple[str, str] | None:
-    """The next tool call that the last prompt asks for; None for none."""
-    replies = 0
-    for message in reversed(request.messages):
-        calls = ordered_calls(text_of(message.get("content")))
-        if message.get("role") == "user" and calls:
-            return calls[replies] if replies < len(calls) else None
-        replies += message.get("role") == "assistant"
-        if replies and request.kind == "prompt":
-            break
-    return None
+def _calls_a_tool(message: Json) -> bool:
+    """Whether a message of the model has a tool call, in either dialect."""
+    content = message.get("content")
+    blocks = content if isinstance(content, list) else []
+    return bool(message.get("tool_calls")) or any(block.get("type") == "tool_use" for block in blocks)
 
 
 def _openai_events(completion_id: str, model: str, blocks: list[Json], input_tokens: int) -> Events:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 
-from .loopback import Connection, Json, LoopbackServer, ordered_calls, text_of
+from .loopback import Connection, Json, LoopbackServer, text_of
 
 
 class FakeResponses(LoopbackServer):
@@ -22,7 +22,7 @@ class FakeResponses(LoopbackServer):
             "status": "completed",
             "content": [text],
         }
-        call = _call(connection.request.body.get("input") or [])
+        call = self._call(connection.request.body.get("input") or [])
         if call:
             message = {"type": "function_call", "id": f"fc_{number}", "call_id": f"call_{number}", **call}
         if call.get("name") == "exec":  # the one tool of code mode, to which a script is given
@@ -41,15 +41,14 @@ class FakeResponses(LoopbackServer):
         ]
         connection.send_events((str(event["type"]), event) for event in events)
 
-
-def _call(items: list[Json]) -> Json:
-    """The next tool call that the last prompt asks for, by its name or `<namespace>.<name>`; empty for none."""
-    results = 0
-    for item in reversed(items):
-        if item.get("role") == "user" and (calls := ordered_calls(text_of(item.get("content")))):
-            if results == len(calls):
-                return {}
-            namespace, _, name = calls[results][0].rpartition(".")
-            return {"name": name, "arguments": calls[results][1], **({"namespace": namespace} if namespace else {})}
-        results += item.get("type") in ("function_call_output", "custom_tool_call_output")
-    return {}
+    def _call(self, items: list[Json]) -> Json:
+        """The next tool call that the last prompt asks for, by its name or `<namespace>.<name>`; empty for none."""
+        results = 0
+        for item in reversed(items):
+            if item.get("role") == "user" and (calls := self.ordered_calls(text_of(item.get("content")))):
+                if results == len(calls):
+                    return {}
+                namespace, _, name = calls[results][0].rpartition(".")
+                return {"name": name, "arguments": calls[results][1], **({"namespace": namespace} if namespace else {})}
+            results += item.get("type") in ("function_call_output", "custom_tool_call_output")
+        return {}

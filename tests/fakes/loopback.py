@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 Json = dict[str, Any]
 Events = Iterable[tuple[str, Any]]
+HOLD_SECONDS = 360
 SelfType = TypeVar("SelfType", bound="LoopbackServer")
 
 
@@ -44,12 +45,24 @@ class Request:
         return "\n".join(tail)
 
 
+class Hold:
+    """A request that waits for its answer: it was `reached`, and is answered once it is `released`."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.reached = threading.Event()
+        self.released = threading.Event()
+
+
 class LoopbackServer:
-    """A fake API, serving from `__enter__` to `__exit__`; subclasses say what it answers."""
+    """A fake API, serving from `__enter__` to `__exit__`; subclasses say what it answers. `scripts` are the tool calls
+    that a prompt of one line asks for, by that line."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.requests: list[Request] = []
+        self.scripts: dict[str, list[tuple[str, str]]] = {}
+        self._hold: Hold | None = None
         handler = type("Handler", (_Handler,), {"fake": self})
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
         self._server.daemon_threads = True
@@ -67,6 +80,31 @@ class LoopbackServer:
         """Forgets the requests so far."""
         with self.lock:
             self.requests.clear()
+
+    def hold(self, text: str) -> Hold:
+        """Lets the next request with a text wait."""
+        self._hold = Hold(text)
+        return self._hold
+
+    def wait(self, request: Request) -> None:
+        """Waits as long as a request is held."""
+        with self.lock:
+            hold = self._hold if self._hold and self._hold.text in json.dumps(request.body) else None
+            if hold:
+                self._hold = None
+        if hold:
+            hold.reached.set()
+            hold.released.wait(HOLD_SECONDS)
+
+    def ordered_calls(self, prompt: str) -> list[tuple[str, str]]:
+        """The tool calls that a prompt asks for, by its lines `TOOL <name> <json>`, or by a line that is a script's."""
+        found: list[tuple[str, str]] = []
+        for line in prompt.splitlines():
+            found += self.scripts.get(line.strip('"'), [])  # `opencode run` quotes its words
+            if line.startswith("TOOL "):
+                _, name, arguments = line.split(" ", 2)
+                found.append((name, arguments))
+        return found
 
     def __enter__(self: SelfType) -> SelfType:
         self._thread.start()
@@ -131,6 +169,7 @@ class _Handler(BaseHTTPRequestHandler):
         request = Request(self.path.partition("?")[0], body)
         with self.fake.lock:
             self.fake.requests.append(request)
+        self.fake.wait(request)
         self.fake.answer(Connection(request, self))
 
     def _probe(self) -> None:
@@ -175,12 +214,6 @@ def _pieces(block: Json) -> tuple[Json, list[Json]]:
         ]
         return {**block, "thinking": "", "signature": ""}, deltas
     return {**block, "input": {}}, [{"type": "input_json_delta", "partial_json": json.dumps(block["input"])}]
-
-
-def ordered_calls(prompt: str) -> list[tuple[str, str]]:
-    """The tool calls that a prompt asks for, by its lines `TOOL <name> <json>`."""
-    orders = [line.split(" ", 2) for line in prompt.splitlines() if line.startswith("TOOL ")]
-    return [(name, arguments) for _, name, arguments in orders]
 
 
 def content_blocks(reply: Json, call_ids: Iterable[str]) -> list[Json]:

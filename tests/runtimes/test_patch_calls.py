@@ -11,7 +11,17 @@ from typing import Any
 import pytest
 from hooks_scene import run
 from opencode_scene import OpenCodeDatabase
-from records import codex_exchange, codex_line, copilot_exchange, copilot_start, new_id, user, write
+from records import (
+    append,
+    codex_exchange,
+    codex_line,
+    copilot_exchange,
+    copilot_message,
+    copilot_start,
+    new_id,
+    user,
+    write,
+)
 from tool_call_scene import Project
 
 PATCH = "*** Begin Patch\n*** Update File: db\n@@\n-1\n+2\n*** Update File: app\n@@\n-1\n+2\n*** End Patch\n"
@@ -44,8 +54,9 @@ class Patching(Project):
             self.event |= {"hook_event_name": "tool.execute.before", "runtime": "opencode"}
         else:
             path = root / ".copilot" / "session-state" / id / "events.jsonl"
-            write(path, copilot_start(id, self.cwd, at=time.time()), *copilot_exchange("go on", "yes"))
+            self.own = write(path, copilot_start(id, self.cwd, at=time.time()), *copilot_exchange("go on", "yes"))
             self.event |= {"tool_name": "Edit", "tool_input": {"input": PATCH}}
+            del self.event["tool_use_id"]  # it names no call
             self.environment = {"COPILOT_CLI": "1"}
 
     def answered(self) -> str:
@@ -86,3 +97,18 @@ def test_where_people_are_asked_every_file_is_told_that_is_not_committed(patchin
         '! app, edited just now by "discord" (Claude Code) and not committed since'
     )
     assert patching.answered() == ""
+
+
+def test_a_call_that_nothing_names_and_that_is_in_the_transcript_already_did_nothing_yet(tmp_path: Path) -> None:
+    patching = Patching(tmp_path, "copilot")
+    read, edit = [
+        {"toolCallId": name, "name": name, "arguments": {"path": str(patching.directory / "app")}}
+        for name in ("view", "edit")
+    ]
+    at = time.time() - 60
+    done = {**copilot_message("user", "", at=at), "type": "tool.execution_complete"}
+    done["data"] = {"toolCallId": "view", "success": True, "result": {"content": "1"}}
+    append(patching.own, copilot_message("assistant", "", at=at, toolRequests=[read]), done)
+    patching.edited("app")
+    append(patching.own, copilot_message("assistant", "", toolRequests=[edit]))
+    assert patching.answered() == '! app: edited just now by "discord" (Claude Code), after you read it'
