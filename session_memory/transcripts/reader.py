@@ -241,12 +241,14 @@ class TranscriptHead:
         self.first_time: float | None = None
         self.prompt = ""
         owner = owner or TitleOwner("", descriptor)
-        self._read(runtime, head_lines(descriptor, HEAD_BYTES), owner)
+        self._read(runtime, descriptor, HEAD_BYTES, owner)
         if not self.prompt and os.fstat(descriptor).st_size > HEAD_BYTES:
-            self._read(runtime, head_lines(descriptor, FURTHER_BYTES), owner)
+            self._read(runtime, descriptor, FURTHER_BYTES, owner)
 
-    def _read(self, runtime: Runtime, lines: list[Line], owner: TitleOwner) -> None:
+    def _read(self, runtime: Runtime, descriptor: int, limit: int, owner: TitleOwner) -> None:
+        lines = head_lines(descriptor, limit)
         reader = TranscriptReader(runtime, lines[0][1] if lines else b"", owner=owner)
+        left: set[int] | None = None
         for entry in reader.forward(lines):
             if isinstance(entry, Entry):
                 self.first_id = self.first_id or entry.id
@@ -254,7 +256,12 @@ class TranscriptHead:
                 self.first_time = entry.timestamp if self.first_time is None else self.first_time
                 # A rule may hide what was said in another directory.
                 if entry.role == "user" and entry.cwd == self.cwd and is_request(entry.text):
-                    self.prompt = telling_request([self.prompt, entry.text] if self.prompt else [entry.text])
+                    if self.prompt and left is None:  # a better one may be on a branch that was left
+                        left = TranscriptReader(runtime, lines[0][1]).offsets_off_branch(
+                            descriptor, min(limit, os.fstat(descriptor).st_size)
+                        )
+                    if not left or entry.offset not in left:
+                        self.prompt = telling_request([self.prompt, entry.text] if self.prompt else [entry.text])
                 if self.first_id and says_enough(self.prompt):
                     break
             elif not self.first_id:

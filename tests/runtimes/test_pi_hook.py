@@ -349,6 +349,16 @@ class TestFilesWrittenAnew:
         (line,) = machine.told()
         assert line.endswith('(just now, 2 messages): "right way"')
 
+    def test_a_branch_that_was_left_gives_no_name(self, machine):
+        other = PiSession()
+        first = other.exchange("fix it", "what?")
+        other.exchange("fix the wrong page", "I see")
+        other.back_to(first)
+        other.exchange("fix the right page", "good")
+        other.write(machine.project_dir)
+        (line,) = machine.told()
+        assert line.startswith('- "fix the right page" (just now, 4 messages)')
+
 
 class TestFailsOpen:
     """Exit code 0, nothing on stdout, one line in the log."""
