@@ -19,6 +19,8 @@ from .prompt import observation
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from ..activity.changes import Observation, OwnSession
+    from ..settings.compiled import Settings
     from ..settings.homes import Home
     from ..settings.host_layout import Group
     from ..transcripts.sessions import FoundSession
@@ -35,8 +37,23 @@ class DeliveryState(NamedTuple):
 
 def delivery_state(one: FoundSession, environ: Mapping[str, str]) -> DeliveryState:
     """Return the state of the session `one`. Raises ConfigError, OSError."""
+    return _state_of(_context_of(one, environ))
+
+
+def text_at(one: FoundSession, now: float, environ: Mapping[str, str]) -> str:
+    """Return what a prompt of the session `one` would have been told at a time, in seconds since the epoch, if it was
+    the first since the hooks were there; '' for nothing. Only sessions count that wrote nothing after it. Raises
+    ConfigError, OSError."""
+    own, observed = observation(_context_of(one, environ), {})
+    own.cursor_file += ".none"
+    observed.statuses = [pair for pair in observed.statuses if pair[1].st_mtime <= now]
+    observed.sessions = [session for session, _ in observed.statuses]
+    return _waiting(own, observed, one.home.settings(), now)
+
+
+def _context_of(one: FoundSession, environ: Mapping[str, str]) -> Context:
     runtime, path = one.runtime, one.session.path
-    context = Context(
+    return Context(
         {"session_id": one.id, "transcript_path": path},
         one.home,
         one.session.key,
@@ -46,7 +63,6 @@ def delivery_state(one: FoundSession, environ: Mapping[str, str]) -> DeliverySta
         config_dir=runtime.config_dir(environ) if one.home.sessions_dir else one.home.root,
         directory=describe(runtime, path).start,
     )
-    return _state_of(context)
 
 
 def state_in_group(group: Group, session_id: str) -> DeliveryState | None:
@@ -74,15 +90,13 @@ def _state_of(context: Context) -> DeliveryState:
     is_withheld = last is not None and _hides_since(last.at, context.home, starts)
     if last is not None and is_withheld:
         last.text = None
-    waiting = waiting_text(
-        own,
-        observed,
-        settings=settings,
-        now=time.time(),
-        limit=settings.max_characters,
-        introduction=INTRODUCTION,
-    )
+    waiting = _waiting(own, observed, settings, time.time())
     return DeliveryState(last, waiting, is_withheld)
+
+
+def _waiting(own: OwnSession, observed: Observation, settings: Settings, now: float) -> str:
+    limit = settings.max_characters
+    return waiting_text(own, observed, settings=settings, now=now, limit=limit, introduction=INTRODUCTION)
 
 
 def _hides_since(at: float, home: Home, starts: Iterable[str]) -> bool:

@@ -12,15 +12,16 @@ from .. import NAME
 from ..errors import SessionMemoryError
 from ..runtimes import Runtime, all_runtimes
 from ..settings.homes import required_user_dir
-from ..settings.program import program_paths
+from ..settings.program import program_paths, source_dir
 from ..system.terminal import Terminal, exit_code
 from ..text.format import enumerated
-from ..tools.permissions import LOOKUPS
 from .environment import EXTRAS
+from .example import last_meeting, sample_update
 from .home_changes import HomePlan
 from .homes import RUNTIME, runtime_called
 from .installation import InstallRequest, install
-from .output import show_installed, show_new, show_uninstalled
+from .ledger import read_ledger
+from .output import show_beginning, show_examples, show_installed, show_new, show_uninstalled
 from .templates import TEMPLATES, make_home
 from .uninstallation import uninstall
 
@@ -65,7 +66,11 @@ def run_install(arguments: argparse.Namespace, called_as: str = f"{NAME} install
     request = InstallRequest(
         arguments.home, arguments.runtime, arguments.extras, arguments.agents_skills, arguments.dry_run
     )
-    done = install(request, program_paths(environ), environ, terminal, allow)
+    paths = program_paths(environ)
+    show_beginning(terminal, is_dry_run=arguments.dry_run)
+    if not (terminal.is_json or arguments.dry_run or read_ledger(paths.ledger_file).homes):
+        show_examples(sample_update(source_dir()), last_meeting(environ), terminal)
+    done = install(request, paths, environ, terminal, allow)
     show_installed(done, terminal, called_as)
     return 1 if done.refused or any(trial.problem for trial in done.trials) else 0
 
@@ -169,15 +174,10 @@ def _runtime(name: str) -> Runtime:
 
 def _ask_for_rules(plans: list[HomePlan], terminal: Terminal) -> bool:
     """Ask if agents may look things up without asking, in the homes where they have to."""
-    asking = [terminal.short(plan.root) for plan in plans if plan.hooks and plan.can_allow and not plan.rules]
-    if not asking:
+    if not any(plan.hooks and plan.can_allow and not plan.rules for plan in plans):
         return False
-    terminal.paragraph(
-        f"{RUNTIME.TITLE} asks you before each command with which an agent looks into its past: "
-        f"{enumerated(LOOKUPS)}, the reader, and the tools that change nothing. Rules in {enumerated(asking)} would "
-        "let these pass, and nothing else. An uninstall takes them out."
-    )
-    return terminal.ask("Put them in?")
+    terminal.line()
+    return terminal.ask(f"May agents look up the past without asking you each time ({RUNTIME.TITLE}: allow rules)?")
 
 
 def _ask_for_purge(purged: list[str], terminal: Terminal) -> None:

@@ -87,15 +87,17 @@ def install(
     if environ.get(ENV_DIR):
         check_place(person_home(environ).memory_dir)
 
-    def plans(python: str, ledger: InstallLedger, *, is_allowed: bool) -> _Plans:
-        targets = _targets(request, ledger, paths, environ) or [_sample_target(paths, environ)]
-        return _planned(targets, InstalledPaths(source, python, paths), ledger, request.skills_for_all, is_allowed)
+    def planned(python: str, ledger: InstallLedger, *, is_allowed: bool) -> _Plans:
+        absent: list[SessionMemoryError] = []
+        targets = _targets(request, ledger, paths, environ, absent) or [_sample_target(paths, environ)]
+        plans = _planned(targets, InstalledPaths(source, python, paths), ledger, request.skills_for_all, is_allowed)
+        return plans._replace(refused=[*absent, *plans.refused])
 
     ledger = read_ledger(paths.ledger_file)
-    foreseen = plans(str(paths.python), ledger, is_allowed=False)
+    foreseen = planned(str(paths.python), ledger, is_allowed=False)
     is_allowed = allow(foreseen.plans)
     if is_allowed:
-        foreseen = plans(str(paths.python), ledger, is_allowed=True)
+        foreseen = planned(str(paths.python), ledger, is_allowed=True)
     targets = foreseen.targets
     is_sample = targets[0].root == str(paths.sample_home)
     if request.dry_run:
@@ -107,7 +109,7 @@ def install(
         installed = program.ensure_program(paths, source, terminal, request.extras)
         if is_sample:
             fill_sample_home(paths.sample_home, source)
-        made = plans(installed.environment.python, ledger, is_allowed=is_allowed)
+        made = planned(installed.environment.python, ledger, is_allowed=is_allowed)
         for plan in made.plans:
             make_install(plan, ledger)
         trials = [_trial(target, plan, environ) for target, plan in zip(made.targets, made.plans)]
@@ -139,10 +141,12 @@ def _planned(
 
 
 def _targets(
-    request: InstallRequest, ledger: InstallLedger, paths: ProgramPaths, environ: Mapping[str, str]
-) -> list[Target]:
-    """The homes that are meant, and the skills that several runtimes share where one of them is among these."""
-    found = _named(request, ledger, environ)
+    request: InstallRequest, ledger: InstallLedger, paths: ProgramPaths, environ: Mapping[str, str],
+    refused: list[SessionMemoryError],
+) -> list[Target]:  # fmt: skip
+    """The homes that are meant, and the skills that several runtimes share where one of them is among these; add to
+    `refused` why a named one is left out."""
+    found = _named(request, ledger, environ, refused)
     if not request.homes and not request.runtimes:
         templated = [target for home in ledger.homes if (target := templated_home(home, ledger, environ))]
         roots = [*(target.root for target in templated), str(paths.sample_home)]
@@ -161,18 +165,23 @@ def _targets(
     return found
 
 
-def _named(request: InstallRequest, ledger: InstallLedger, environ: Mapping[str, str]) -> list[Target]:
-    """Return the homes that the user named. Raises NoHomeError."""
+def _named(
+    request: InstallRequest, ledger: InstallLedger, environ: Mapping[str, str], refused: list[SessionMemoryError]
+) -> list[Target]:
+    """Return the homes that the user named; add to `refused` why a runtime is left out. Raises NoHomeError if none of
+    them is there."""
     found = [templated_home(path, ledger, environ) or identify(path, environ) for path in request.homes]
     for one in request.runtimes:
         target = settings_of(one, environ)
-        if not is_here(one, environ):
-            names = one.install
-            where = f"{target.settings_dir} is not there" + (
-                f", nor a command {names.COMMAND}" if names.COMMAND else ""
-            )
-            raise NoHomeError(f"{one.TITLE} is not on this machine: {where}", "start it once, then run this again")
-        found.append(target)
+        if is_here(one, environ):
+            found.append(target)
+            continue
+        names = one.install
+        where = f"{target.settings_dir} is not there" + (f", nor a command {names.COMMAND}" if names.COMMAND else "")
+        hint = "start it once, then run this again"
+        refused.append(NoHomeError(f"{one.TITLE} is not on this machine: {where}", hint))
+    if refused and not found:
+        raise refused[0]
     return list({target.root: target for target in found}.values())
 
 
@@ -207,7 +216,8 @@ def _notes(paths: ProgramPaths, environ: Mapping[str, str]) -> list[str]:
     if problem:
         return [problem]
     if str(paths.bin_dir) not in environ.get("PATH", "").split(os.pathsep):
-        return [f"{paths.bin_dir} is not on your PATH; until it is, the command is {paths.link}"]
+        add = 'export PATH="$HOME/.local/bin:$PATH"'
+        return [f"{paths.bin_dir} is not on your PATH: add the line {add} to the startup file of your shell"]
     return []
 
 

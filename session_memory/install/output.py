@@ -4,41 +4,67 @@ from __future__ import annotations
 
 import os
 import shlex
+import time
 from typing import Any
 
 from .. import NAME, __version__
+from ..settings.homes import MEMORY_DIR
 from ..system.terminal import Terminal
-from ..text.format import counted, enumerated
+from ..text.format import counted, enumerated, one_line, shorten
+from ..text.sanitize import for_people
 from .environment import EXTRAS, Environment, names_of
+from .example import PastUpdate
 from .home_changes import HomePlan
 from .homes import Target
 from .installation import Installed
 from .program import command_path
-from .templates import IDENTITY, SAMPLE_PROMPT, TEMPLATES, NewHome
+from .templates import IDENTITY, TEMPLATES, NewHome
 from .trial import Trial
 from .uninstallation import Uninstalled
+
+ABOUT = "each of your agents learns with your next prompt what your other sessions did."
+TITLE_CHARACTERS = 60
+STEP_CHARACTERS = 38
+
+
+def show_beginning(terminal: Terminal, *, is_dry_run: bool) -> None:
+    """Print in a line what is about to be installed."""
+    about = f"{NAME} {__version__}"
+    what = f"a dry run of {about}, which changes nothing." if is_dry_run else f"{about}: {ABOUT}"
+    terminal.paragraph(terminal.paint("bold", what))
+
+
+def show_examples(sample: PastUpdate | None, own: PastUpdate | None, terminal: Terminal) -> None:
+    """Print what a prompt gets: in a sample, and what one of this person's would have got."""
+    if sample:
+        who = f"Codex has edited a file that {sample.runtime} has read. With the next prompt {sample.runtime} gets:"
+        _show_example(f"For example: {who}", sample.text, terminal)
+    if own:
+        when = time.strftime("%Y-%m-%d at %H:%M", time.localtime(own.at))
+        name = shorten(one_line(for_people(own.name)), TITLE_CHARACTERS)
+        who = f'the next prompt of "{name}" ({own.runtime}) would have got:'
+        _show_example(f"Your own sessions met on {when}. There {who}", own.text, terminal)
+
+
+def _show_example(introduction: str, text: str, terminal: Terminal) -> None:
+    terminal.line()
+    terminal.paragraph(introduction)
+    terminal.quote(text)
 
 
 def show_installed(done: Installed, terminal: Terminal, called_as: str) -> None:
     """Print the result of an install, and what to do next. `called_as` is how the user calls this program."""
-    _show_title("installed", terminal, is_dry_run=done.is_dry_run)
-    terminal.line()
+    terminal.heading("What would be changed:" if done.is_dry_run else "Installed:")
     _show_program(done, terminal, called_as)
+    terminal.item("upkeep", f"copies what is said into ~/{MEMORY_DIR}; off: {NAME} config upkeep off")
     for note in done.notes:
         terminal.note(terminal.short(note))
-    if done.is_sample:
-        terminal.heading("You have no agent home yet: a sample shows the hook at work")
-    shown: set[str] = set()  # sessions: in a project the prompts of all runtimes get the same
     for index, (target, plan) in enumerate(zip(done.targets, done.plans)):
         _show_home(target, plan, terminal, is_dry_run=done.is_dry_run)
-        trial = done.trials[index] if done.trials and plan.hooks else None
-        is_new = trial and trial.session not in shown and (trial.session or not shown)
-        if trial and (trial.problem or is_new):
-            shown.add(trial.session)
-            if done.is_sample:
-                terminal.paragraph(f"Someone types into its session main: {SAMPLE_PROMPT}", indent="  ")
-            terminal.line()
-            show_trial(trial, terminal)
+        if done.trials and done.trials[index].problem:
+            terminal.note(f"The hook was tried and failed: {terminal.short(done.trials[index].problem)}")
+    if done.is_sample:
+        terminal.note("You have used no agent here yet: that is a sample, with three sessions to look at.")
     for error in done.refused:
         terminal.note(f"Not installed: {terminal.short(str(error))}" + (f" ({error.hint})" if error.hint else ""))
     if not done.is_dry_run:
@@ -131,19 +157,13 @@ def _show_title(done: str, terminal: Terminal, *, is_dry_run: bool) -> None:
 
 
 def _show_program(done: Installed, terminal: Terminal, called_as: str) -> None:
-    would = "would be " if done.is_dry_run else ""
     environment = done.program.environment
-    where = terminal.short(str(done.paths.env))
     if done.is_dry_run and environment.missing:
-        terminal.item("environment", f"{where}: {', '.join(environment.missing)} would be installed")
-    elif environment.state == "missing":
-        terminal.item("environment", f"none; the hooks run with {environment.python}")
-    else:
-        terminal.item("environment", f"{where}, Python {environment.version}: {environment.state}")
-    changed = f"{would}copied and compiled" if done.program.is_app_changed else "as it was"
-    terminal.item("program", terminal.short(f"{done.paths.app}: {changed}"))
-    link = f"{would}linked" if done.program.is_link_made else "as it was"
-    terminal.item("command", terminal.short(f"{done.paths.link}: {link}"))
+        terminal.item("environment", f"{terminal.short(str(done.paths.env))}: {', '.join(environment.missing)}")
+    app = terminal.short(str(done.paths.app))
+    python = "" if environment.state == "missing" else f", with Python {environment.version}"
+    terminal.item("program", f"{app}{python}{'' if done.program.is_app_changed else ', as it was'}")
+    terminal.item("command", terminal.short(f"{done.paths.link}{'' if done.program.is_link_made else ', as it was'}"))
     if not done.is_dry_run:
         _show_missing(environment, terminal, called_as)
 
@@ -161,32 +181,36 @@ def _show_missing(environment: Environment, terminal: Terminal, called_as: str) 
 
 
 def _show_home(target: Target, plan: HomePlan, terminal: Terminal, *, is_dry_run: bool) -> None:
-    terminal.heading(f"{terminal.short(target.root)} ({target.title})")
     if is_dry_run:
+        terminal.heading(f"{terminal.short(target.root)} ({target.title})")
         _show_changes(plan, terminal)
     else:
-        if plan.hooks:
-            events = enumerated(dict.fromkeys(hook.event for hook in plan.hooks))
-            assert plan.settings
-            done = {"unchanged": "as before", "added": "put in a new file", "changed": "put in"}[plan.settings.kind]
-            terminal.item("hooks", terminal.short(f"{events} in {plan.settings.path}: {done}"))
-        for path in plan.extensions:
-            terminal.item("extension", terminal.short(str(path)))
-        if plan.rules:
-            terminal.item("rules", f"{len(plan.rules)}, with which agents look things up without asking")
-        if plan.skills:
-            is_changed = any(change.is_needed for change in plan.files)
-            terminal.item("skills", f"{', '.join(plan.skills)}: {'copied' if is_changed else 'as before'}")
+        parts = [f"{kind}{' as before' if not is_new else ''}" for kind, is_new in _parts_of(plan)]
+        if plan.plugins:
+            parts.append(f"nothing, since {enumerated(plan.plugins)} is there already and does the same")
+        parts = parts or ["renewed" if any(change.is_needed for change in plan.changes) else "as before"]
+        where = plan.settings.path if plan.settings and plan.hooks else target.root
+        label = {"runtime": target.runtime.TITLE, "skills": "skills", "template": "template"}.get(target.kind, "agent")
+        terminal.item(label, terminal.short(f"{where}: {'; '.join(parts)}"))
         if plan.hooks and target.runtime.install.AFTER_INSTALL:
             terminal.note(target.runtime.install.AFTER_INSTALL)
-    if plan.plugins:
-        what = f"{enumerated(plan.plugins)} is there already, which does the same"
-        terminal.item("plugin", f"{what}: nothing is put in beside it")
     if plan.are_disabled:
         key = target.runtime.install.HOOKS_ARE_OFF
         terminal.note(f"{key} is true in these settings, so that no hook runs. It was left as it is.")
     for note in plan.notes:
         terminal.note(terminal.short(note))
+
+
+def _parts_of(plan: HomePlan) -> list[tuple[str, bool]]:
+    """Return the kinds of what is in a home now, each with whether it is new."""
+    is_changed = any(change.is_needed for change in plan.files)
+    hooks_are_new = bool(plan.settings and plan.settings.kind != "unchanged")
+    return [
+        *([("hooks", hooks_are_new)] if plan.hooks else []),
+        *([(f"extension {os.path.basename(path)}", is_changed) for path in plan.extensions]),
+        *([(f"{len(plan.rules)} rules for lookups", hooks_are_new)] if plan.rules else []),
+        *([(f"skills {enumerated(plan.skills)}", is_changed)] if plan.skills else []),
+    ]
 
 
 def _show_changes(plan: HomePlan, terminal: Terminal) -> None:
@@ -205,19 +229,24 @@ def _show_changes(plan: HomePlan, terminal: Terminal) -> None:
 def _show_next(done: Installed, terminal: Terminal, called_as: str) -> None:
     command = terminal.short(str(command_path(done.paths))) if done.notes else NAME
     sample = f" --home {terminal.short(str(done.paths.sample_home))}" if done.is_sample else ""
-    steps = {f"{command} page{sample}": "show in the browser what all agents do and did"}
+    steps = {
+        "a prompt in a new session": "the agent will know what the others did",
+        f"{command} page{sample}": "in the browser: what all agents do, were told and will be told",
+        command: "is it all right, what is happening, what can I do",
+    }
     if done.is_sample:
-        steps[f"{called_as} --home PATH"] = "install into an agent's home"
-        steps[called_as] = "install into the runtimes that you have used by then"
-    elif any(plan.hooks and plan.can_allow and not plan.rules for plan in done.plans):
-        steps[f"{called_as} --allow"] = "let agents look things up without asking you for each command"
-    steps[f"{command} doctor"] = "check everything, and how to fix what does not work"
-    steps[f"{command} config upkeep off"] = "stop copying what is said into the store in the background"
-    steps[f"{command} uninstall"] = "take everything out again, your settings as they were"
+        steps[called_as] = "install into the agents that you have used by then, or with --home PATH into a home"
+    elif any(target.runtime.install.STATUS_LINE for target in done.targets):
+        steps[f"{command} config statusline on"] = "show you in the status line what the others do"
+    if any(plan.hooks and plan.can_allow and not plan.rules for plan in done.plans) and not done.is_sample:
+        steps[f"{command} install --allow"] = "let agents look up the past without asking you"
     terminal.heading("Next")
     for words, what in steps.items():
-        terminal.line(f"  {words}")
-        terminal.line(f"      {what}")
+        if len(words) < STEP_CHARACTERS:
+            terminal.paragraph(what, indent=" " * (STEP_CHARACTERS + 2), first=f"  {words:<{STEP_CHARACTERS}}")
+        else:
+            terminal.line(f"  {words}")
+            terminal.paragraph(what, indent=" " * 6, first=" " * 6)
 
 
 def _show_removal(plan: HomePlan, done: Uninstalled, terminal: Terminal) -> None:

@@ -46,7 +46,6 @@ IDENTITY = ("AGENTS.md", "CLAUDE.md", f"{MEMORY_DIR}/config.yaml")
 
 # The sessions of the sample home, and how many minutes ago each was active.
 _SAMPLE_MINUTES = {"main": 45, "discord": 3, "email": 20}
-SAMPLE_PROMPT = "Morning! Anything I should know before we cut the release?"
 _SAMPLE = "sample"
 _HOME_MARK = "@HOME@"  # stands in the sample's transcripts for the path of its home
 _TIMESTAMP = re.compile(r'(?<="timestamp":")[^"]+')
@@ -125,13 +124,20 @@ def fill_sample_home(home: Path, source: Path) -> None:
     make_private_dir(str(names))
     for name, minutes_ago in _SAMPLE_MINUTES.items():
         end = time.time() - minutes_ago * 60 - 1
-        text = (source / "templates" / _SAMPLE / f"{name}.jsonl").read_text()
-        text = _ending_at(end, text.replace(_HOME_MARK, json.dumps(str(home))[1:-1]))
-        session_id = json.loads(text.partition("\n")[0])["sessionId"]
+        text, session_id = sample_transcript(source, name, str(home), end)
         transcript = Path(transcripts_dir, f"{session_id}.jsonl")
         write_in_place(transcript, text.encode())
         os.utime(transcript, (end, end))
         write_in_place(names / f"{name}.json", (json.dumps({"sessionId": session_id}) + "\n").encode())
+
+
+def sample_transcript(source: Path, name: str, directory: str, end: float) -> tuple[str, str]:
+    """Return a transcript of the samples, of a session in `directory` whose last record is from the time `end`, and the
+    session's id. Raises OSError."""
+    text = (source / "templates" / _SAMPLE / f"{name}.jsonl").read_text()
+    text = _ending_at(end, text.replace(_HOME_MARK, json.dumps(directory)[1:-1]))
+    first = json.loads(text.partition("\n")[0])
+    return text, first.get("sessionId") or first["payload"]["id"]
 
 
 def _check_root(root: str, template: str, ledger: InstallLedger) -> None:

@@ -40,7 +40,7 @@ def test_without_a_package_index_all_that_needs_none_is_installed(bare_machine: 
         in said
     )
     assert "To add it where a package index can be reached: python3" in said
-    assert '- "ship it" (5m ago, 2 messages): last: "Shipped."' in done.stdout
+    assert '- "ship it" (1m ago, 2 messages): last: "Shipped."' in done.stdout
     assert bare_machine.hook_command().startswith(f"{bare_machine.program_dir}/env/bin/python -I -S ")
 
 
@@ -226,8 +226,10 @@ def test_a_command_of_that_name_which_is_not_ours_is_left_alone(machine: Machine
 
 def test_a_bin_directory_that_is_not_on_the_path_is_told_of(machine: Machine) -> None:
     done = machine.install(PATH="/usr/bin:/bin")
-    assert "~/.local/bin is not on your PATH" in done.stdout
-    assert "~/.local/bin/session-memory doctor" in done.stdout
+    assert '~/.local/bin is not on your PATH: add the line export PATH="$HOME/.local/bin:$PATH"' in " ".join(
+        done.stdout.split()
+    )
+    assert "~/.local/bin/session-memory page" in done.stdout
 
 
 def test_an_update_has_no_moment_without_the_program(tmp_path: Path) -> None:

@@ -61,11 +61,7 @@ def test_it_goes_into_every_runtime_in_its_own_way_and_comes_out_without_a_trace
     assert (codex / "config.toml").read_text() == 'model = "gpt-6"\n'
     assert sorted(path.name for path in (machine.home / ".agents/skills").iterdir()) == ["recall", "sessions"]
     for title in ("Claude Code", "Codex", "Pi", "Qwen Code"):
-        assert f"({title})" in done.stdout
-    assert (done.stdout.count("would get this update"), done.stdout.count("would get no update")) == (
-        1,
-        0,
-    )  # once for all
+        assert f"\n  {title:<12} ~/." in done.stdout
     assert "once you have trusted them" in done.stdout
     again = machine.installed()["homes"]
     assert {home["settings"]["change"] for home in again if home["settings"]} == {"unchanged"}
@@ -84,6 +80,16 @@ def test_some_runtimes_are_named_and_the_others_left_alone(machine: Machine) -> 
     assert (machine.home / ".agents/skills/sessions/SKILL.md").exists()  # Codex has them from there
     machine.install("--uninstall", "--runtime", "codex")
     assert own(machine) == before
+
+
+def test_a_named_runtime_that_is_missing_is_left_out_and_the_others_go_on(machine: Machine) -> None:
+    done = machine.install("--runtime", "codex", "--runtime", "opencode")
+    assert done.returncode == 1
+    said = " ".join(done.stdout.split())
+    assert "Not installed: OpenCode is not on this machine: ~/.config/opencode is not there" in said
+    assert commands(machine.home / ".codex/hooks.json")["UserPromptSubmit"]
+    only = machine.install("--runtime", "opencode")
+    assert (only.returncode, "OpenCode is not on this machine" in only.stderr) == (1, True)
 
 
 def test_a_dry_run_shows_the_change_of_each_and_makes_none(machine: Machine) -> None:

@@ -44,17 +44,21 @@ def at_a_terminal(machine: Machine, answer: str, *options: str) -> str:
 def test_no_rule_is_put_in_unless_it_is_asked_for(machine: Machine) -> None:
     done = machine.install()
     assert rules(machine) == []
-    assert "install.py --allow" in done.stdout
+    assert "session-memory install --allow" in done.stdout
     assert rules(machine) == []
 
 
 def test_at_a_terminal_the_rules_are_put_in_if_the_answer_is_yes(machine: Machine) -> None:
     drawn = at_a_terminal(machine, "n")
-    assert "Put them in?" in drawn
+    question = next(line for line in drawn.splitlines() if "[y/N]" in line)
+    assert question.startswith(
+        "May agents look up the past without asking you each time (Claude Code: allow rules)? [y/N]"
+    )
+    assert drawn.index("For example:") < drawn.index(question) < drawn.index("Installed:")
     assert rules(machine) == []
     at_a_terminal(machine, "y")
     assert any(rule.endswith("bin/session-memory search:*)") for rule in rules(machine))
-    assert "Put them in?" not in at_a_terminal(machine, "n"), "they are there already"
+    assert "[y/N]" not in at_a_terminal(machine, "n"), "they are there already"
 
 
 @pytest.mark.parametrize("settings", [None, MINE, '{"permissions": {"allow": ["Bash(ls:*)"], "deny": []}}'])

@@ -129,7 +129,7 @@ def test_an_install_says_what_it_renewed(machine: Machine) -> None:
     new_home(machine, "agent-sdk")
     done = machine.install()
     assert (done.returncode, done.stderr) == (0, "")
-    assert "~/anna (made from a template)" in done.stdout
+    assert "\n  template     ~/anna: " in done.stdout
 
 
 def test_doctor_misses_what_is_gone_from_a_home(machine: Machine) -> None:

@@ -1,0 +1,127 @@
+"""Examples of an update, shown before an install changes anything: of a sample, and of the person's own sessions."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from ..errors import SessionMemoryError
+from ..hooks.delivery_state import text_at
+from ..runtimes import runtime
+from ..settings.homes import ENV_DIR, ENV_HOME, environment, person_home
+from ..transcripts.entries import INTRODUCTION
+from ..transcripts.gate import Described, describe
+from ..transcripts.sessions import FoundSession, find_sessions
+from .file_changes import write_in_place
+from .templates import sample_transcript
+
+COLLISION = "! "  # how the line of one begins
+_LOOKED_AT = 60  # sessions, the latest
+_TRIED = 12  # prompts
+_TIMEOUT_SECONDS = 20
+_PAUSE_SECONDS = 60  # between what the other session did and the prompt
+_DAY_SECONDS = 24 * 3600
+_CODE = f"import sys; sys.path[:] = sys.argv[1:]; from {__name__} import print_last_meeting; print_last_meeting()"
+# The sessions of the sample: the name of each, its runtime, and how many minutes ago it was active.
+_SAMPLE = (("claude-code", "agent-sdk", 4), ("codex", "codex", 1))
+
+
+class PastUpdate(NamedTuple):
+    """The `text` that the next prompt of a session called `name` would have got at the time `at` (seconds since the
+    epoch), without its introduction."""
+
+    name: str
+    runtime: str
+    at: float
+    text: str
+
+    @property
+    def has_collision(self) -> bool:
+        """Check if it reports one."""
+        return any(line.startswith(COLLISION) for line in self.text.splitlines())
+
+
+def sample_update(source: Path) -> PastUpdate | None:
+    """Return what Claude Code is told in a sample project, in which Codex has edited a file that it had read."""
+    with tempfile.TemporaryDirectory(prefix="session-memory-", ignore_cleanup_errors=True) as directory:
+        home = os.path.realpath(directory)
+        project = f"{home}/shop"
+        os.mkdir(project)
+        for name, of, minutes_ago in _SAMPLE if (source / "templates").is_dir() else ():
+            end = time.time() - minutes_ago * 60
+            text, session_id = sample_transcript(source, name, project, end)
+            one, began = runtime(of), time.gmtime(end)
+            config_dir = f"{home}/{one.USUAL_DIR}"
+            path = Path(one.project_dir(config_dir, project), f"{session_id}.jsonl")
+            if not one.HAS_PROJECT_FOLDERS:
+                rollout = f"rollout-{time.strftime('%Y-%m-%dT%H-%M-%S', began)}-{session_id}.jsonl"
+                path = Path(one.transcripts_dir(config_dir), time.strftime("%Y/%m/%d", began), rollout)
+            path.parent.mkdir(parents=True)
+            write_in_place(path, text.encode())
+            os.utime(path, (end, end))
+        return last_meeting({"HOME": home})
+
+
+def last_meeting(environ: Mapping[str, str]) -> PastUpdate | None:
+    """Return what the next prompt would have got on the last day when two sessions of a project were at work, with a
+    collision if there was one lately; None if no two were. In a process of its own: a person who has nothing of
+    ours yet gets nothing by it."""
+    kept = {key: value for key, value in environ.items() if key != ENV_HOME}
+    with tempfile.TemporaryDirectory(prefix="session-memory-", ignore_cleanup_errors=True) as directory:
+        if not os.path.isdir(person_home(kept).memory_dir):
+            kept[ENV_DIR] = directory
+        try:
+            done = subprocess.run(
+                [sys.executable, "-I", "-S", "-c", _CODE, *sys.path], env=kept, cwd=directory,
+                stdin=subprocess.DEVNULL, capture_output=True, timeout=_TIMEOUT_SECONDS, check=False,
+            )  # fmt: skip
+            return PastUpdate(*json.loads(done.stdout)) if done.stdout else None
+        except (OSError, ValueError, subprocess.TimeoutExpired):  # it is only an example
+            return None
+
+
+def print_last_meeting() -> None:
+    """Print that update as JSON, nothing if there is none. Raises what keeps it from being read."""
+    environ = environment()
+    best: PastUpdate | None = None
+    try:
+        found = find_sessions(None, True, environ, most=_LOOKED_AT)
+    except SessionMemoryError:  # there are none yet
+        return
+    for number, (one, at) in enumerate(_meetings(found)):
+        text = text_at(one, at, environ)
+        update = PastUpdate(one.name, one.runtime.TITLE, at, text.removeprefix(INTRODUCTION))
+        if text and (best is None or update.has_collision):
+            best = update
+        if number == _TRIED or (best and best.has_collision):
+            break
+    if best:
+        print(json.dumps(best))
+
+
+def _meetings(found: list[FoundSession]) -> Iterator[tuple[FoundSession, float]]:
+    """Yield each session that was at work within a day of another of its project, and when it could have had its next
+    prompt then, the latest first."""
+    known: dict[str, Described | None] = {}
+
+    def described(one: FoundSession) -> Described | None:
+        if one.session.path not in known:
+            try:
+                known[one.session.path] = describe(one.runtime, one.session.path)
+            except OSError:
+                known[one.session.path] = None
+        return known[one.session.path]
+
+    for number, other in enumerate(found):
+        later = described(other)
+        for one in found[number + 1 :] if later and later.began is not None else ():
+            earlier = described(one)
+            if earlier and later and earlier.start == later.start and (later.began or 0) <= one.modified + _DAY_SECONDS:
+                yield one, other.modified + _PAUSE_SECONDS
