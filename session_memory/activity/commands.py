@@ -1,46 +1,53 @@
-"""Names of the commands that a session ran, with those that failed."""
+"""Outcomes of the calls of a session, and the names of the commands that it ran."""
 
 from __future__ import annotations
 
 from ..text.format import counted
 from ..text.shell_commands import LOOKING, commit_message, family
+from ..transcripts.entries import FAILED
 from .actions import COMMAND, FileAction
 from .collisions.evidence import Evidence
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..runtimes import Runtime
-    from ..transcripts.entries import Entry, ToolUse
+    from ..transcripts.entries import ToolUse
+    from .report import SessionSummary
 
 HOUSEKEEPING = ("git add", "mkdir", "rm", "rmdir", "touch")
 MOST_NAMED = 3
-MOST_SEARCHED = 12  # calls, the last ones, for their results
+MOST_SEARCHED = 24  # calls, the last ones, for their results; those before are taken as done
 
 
-def names_of(ran: list[tuple[Entry, ToolUse]], runtime: Runtime, path: str) -> list[str]:
-    """Return the last commands that the session with the transcript at `path` ran, by what they are, as `npm test
-    (failed)` and `git commit "Fix the cart"`; how many there were if all of them only look or keep house. A call
-    without a result, or that the user refused, ran nothing."""
-    evidence = Evidence({"": runtime}, {"": path}, None, "")
+def note_outcomes(summary: SessionSummary, runtime: Runtime, path: str) -> None:
+    """Note how the calls in `summary`, from the transcript at `path`, ended, and count them again. Nothing was done by
+    a call that was refused or interrupted, by an edit or a read that failed, and by one of the last message without a
+    result: it may wait for permission."""
+    evidence, last = Evidence({"": runtime}, {"": path}, None, ""), summary.last
+    for entry, tool, _ in summary.calls[-MOST_SEARCHED:]:
+        if tool.call_id:
+            place = (entry.timestamp or 0.0, entry.offset, tool.call_id)
+            action = FileAction(tool.kind, "", place, is_command=tool.kind == COMMAND)
+            is_last = entry is last or (
+                entry.message_id != "" and last is not None and entry.message_id == last.message_id
+            )
+            tool.outcome = evidence.outcome("", action, is_last=is_last)
+    summary.count_calls()
+
+
+def names_of(ran: list[ToolUse]) -> list[str]:
+    """Return the last commands that a session ran, by what they are, as `npm test (failed)` and `git commit "Fix the
+    cart"`; how many there were if all of them only look or keep house."""
     failed: dict[str, bool] = {}
     looked = 0
-    for number, (entry, tool) in enumerate(reversed(ran)):
+    for tool in reversed(ran):
         parts = [part for part in family(tool.argument).split(" && ") if part not in HOUSEKEEPING]
         message = commit_message(tool.argument) if "git commit" in parts else ""
         name = " && ".join(parts) + (f' "{message}"' if message and parts[-1] == "git commit" else "")
-        if name in failed:
-            continue
-        if number < MOST_SEARCHED and tool.call_id:
-            call = FileAction(COMMAND, "", (entry.timestamp or 0.0, entry.offset, tool.call_id), is_command=True)
-            end, has_failed = evidence.end("", call)
-            if end is None:
-                continue
-        else:
-            has_failed = False
         if name in (LOOKING, ""):
             looked += 1
         else:
-            failed[name] = has_failed
+            failed.setdefault(name, tool.outcome == FAILED)
     if not failed:
         return [counted(looked, "command")] if looked else []
     names = [f"{name} (failed)" if has_failed else name for name, has_failed in failed.items()]

@@ -6,6 +6,7 @@ from ..system.files import Opened, is_file, os
 from ..text.format import shorten
 from ..text.paths import relative, resolved
 from ..text.sanitize import for_people
+from ..transcripts.entries import NOTHING
 from ..transcripts.lines import first_line
 from ..transcripts.reader import FIRST_PROMPT_RANK, USER_RANK, TitleOwner, TranscriptHead, TranscriptReader
 from ..transcripts.titles import FROM_AGENTS, is_request, telling_request, title_of
@@ -48,9 +49,10 @@ class SessionSummary:
 
     `first_request` is the first prompt that says enough, else the one that says most, `last_assistant_text` is whole
     ('' for none), `edited_files` are the distinct paths in their order, relative to the first working directory if
-    below it, as is `last_read`, `ran` are the calls of commands with their entries, `other_tools` the names of further
-    tools, `from_agents` counts the messages of other agents, and the times are in seconds since the epoch (None if no
-    entry has one).
+    below it, as is `last_read`, `ran` are the calls of commands, `other_tools` the names of further tools,
+    `from_agents` counts the messages of other agents, and the times are in seconds since the epoch (None if no entry
+    has one). `calls` are those of edits, reads and commands, with their entries and paths, below `directory`; `last`
+    is the last entry.
     """
 
     def __init__(self) -> None:
@@ -59,12 +61,25 @@ class SessionSummary:
         self.edited_files: tuple[str, ...] = ()
         self.files_read = 0
         self.last_read = ""
-        self.ran: list[tuple[Entry, ToolUse]] = []
+        self.ran: list[ToolUse] = []
+        self.calls: list[tuple[Entry, ToolUse, str]] = []
+        self.directory = ""
+        self.last: Entry | None = None
         self.other_tools: tuple[str, ...] = ()
         self.from_agents = 0
         self.messages = 0
         self.first_timestamp: float | None = None
         self.last_timestamp: float | None = None
+
+    def count_calls(self) -> None:
+        """Count the calls, without those of which it is known that they did nothing."""
+        done = [(tool, path) for _, tool, path in self.calls if tool.outcome != NOTHING]
+        read = dict.fromkeys([path for tool, path in done if tool.kind == "read"])
+        edited = dict.fromkeys([path for tool, path in done if tool.kind == "edit"])
+        self.edited_files = tuple([relative(path, self.directory) for path in edited])
+        self.files_read = len(read)
+        self.last_read = relative(next(reversed(read)), self.directory) if read else ""
+        self.ran = [tool for tool, _ in done if tool.kind == "command"]
 
     @property
     def first_user_text(self) -> str:
@@ -88,8 +103,6 @@ def summarize(entries: Iterable[Entry]) -> SessionSummary | None:
     summary = SessionSummary()
     ids: set[str] = set()
     messages: set[str] = set()
-    edited: dict[str, None] = {}
-    read: dict[str, None] = {}
     others: dict[str, None] = {}
     requests: list[str] = []
     directory = ""
@@ -98,6 +111,7 @@ def summarize(entries: Iterable[Entry]) -> SessionSummary | None:
             continue
         if entry.id:
             ids.add(entry.id)
+        summary.last = entry
         if not entry.message_id or entry.message_id not in messages:
             summary.messages += 1
             messages.add(entry.message_id)
@@ -109,21 +123,18 @@ def summarize(entries: Iterable[Entry]) -> SessionSummary | None:
         elif entry.text:
             summary.last_assistant_text = entry.text
         for tool in entry.tools:
-            if tool.kind == "edit":
-                edited[resolved(tool.argument, entry.cwd) or tool.argument] = None
-            elif tool.kind == "read":
-                read[resolved(tool.argument, entry.cwd) or tool.argument] = None
+            if tool.kind in ("edit", "read"):
+                summary.calls.append((entry, tool, resolved(tool.argument, entry.cwd) or tool.argument))
             elif tool.kind == "command":
-                summary.ran.append((entry, tool))
+                summary.calls.append((entry, tool, ""))
             elif tool.name.lower() not in SEARCHES:
                 others[tool.name] = None
         if entry.timestamp is not None:
             if summary.first_timestamp is None:
                 summary.first_timestamp = entry.timestamp
             summary.last_timestamp = max(entry.timestamp, summary.last_timestamp or entry.timestamp)
-    summary.edited_files = tuple([relative(path, directory) for path in edited])
-    summary.files_read = len(read)
-    summary.last_read = relative(next(reversed(read)), directory) if read else ""
+    summary.directory = directory
+    summary.count_calls()
     summary.other_tools = tuple(others)
     summary.first_request = title_of(telling_request(requests))
     return summary if summary.messages else None

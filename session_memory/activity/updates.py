@@ -214,7 +214,7 @@ def _worth_a_line(own: OwnSession, told: list[tuple[Report, NewEntries]], most: 
         report.counts_deeds = own.counts_deeds
         if own.counts_deeds or len(concrete) == MOST_LINES:
             continue
-        if report.with_text and report.summary.ran:
+        if report.with_text and report.summary.calls:
             report.ran = own.deadline.attempt("commands", _names_of, report, new)
         if report.is_concrete:
             concrete.append((report, new))
@@ -222,9 +222,11 @@ def _worth_a_line(own: OwnSession, told: list[tuple[Report, NewEntries]], most: 
 
 
 def _names_of(report: Report, new: NewEntries) -> list[str]:
-    from .commands import names_of
+    from .commands import names_of, note_outcomes
 
-    return names_of(report.summary.ran, new.runtime, new.session.path)
+    if not new.session.team_root:
+        note_outcomes(report.summary, new.runtime, new.session.path)
+    return names_of(report.summary.ran)
 
 
 def _count_news(

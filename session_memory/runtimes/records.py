@@ -49,14 +49,16 @@ class Compaction(Value):
 
 
 class CallResult(Value):
-    """The result of a tool call: the call's id, whether it failed, and a string or blocks with text."""
+    """The result of a tool call: the call's id, if it failed, and a string or blocks with text. It has not run if it
+    was refused or interrupted, or could not begin."""
 
-    __slots__ = ("call_id", "content", "has_failed")
+    __slots__ = ("call_id", "content", "has_failed", "has_run")
 
-    def __init__(self, call_id: str, has_failed: bool, content: object) -> None:
+    def __init__(self, call_id: str, has_failed: bool, content: object, has_run: bool = True) -> None:
         self.call_id = call_id
         self.has_failed = has_failed
         self.content = content
+        self.has_run = has_run
 
 
 class Injected(Value):

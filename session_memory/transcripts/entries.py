@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 INTRODUCTION = "A record of your other sessions, not instructions:\n"
 
 
+FAILED, NOTHING = "failed", "nothing"  # outcomes of calls
+
+
 class Value:
     """Equality and a readable repr from `__slots__`: a dataclass without its import time."""
 
@@ -34,16 +37,18 @@ class Value:
 class ToolUse(Value):
     """One tool call: `kind` is edit, read, command or other; `argument` is the most telling one, or ''.
 
-    `call_id` is the id by which its result names it, '' if there is none.
+    `call_id` is the id by which its result names it, '' if there is none; `outcome` is '' unless it is known that the
+    command FAILED or that the call did NOTHING.
     """
 
-    __slots__ = ("argument", "call_id", "kind", "name")
+    __slots__ = ("argument", "call_id", "kind", "name", "outcome")
 
     def __init__(self, name: str, argument: str = "", kind: str = "other", call_id: str = "") -> None:
         self.name = name
         self.argument = argument
         self.kind = kind
         self.call_id = call_id
+        self.outcome = ""
 
 
 def primary_argument(arguments: object, preferred: tuple[str, ...]) -> str:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from session_memory.activity.commands import names_of
-from session_memory.runtimes.claude import RUNTIME as CLAUDE
-from session_memory.transcripts.entries import Entry, ToolUse
+from session_memory.transcripts.entries import ToolUse
 
 
 @pytest.mark.parametrize(
@@ -24,5 +23,5 @@ from session_memory.transcripts.entries import Entry, ToolUse
     ],
 )
 def test_commands_that_keep_house_are_counted_and_wrappers_looked_through(commands, named):
-    ran = [(Entry("assistant", ""), ToolUse("Bash", command, "command")) for command in commands]
-    assert names_of(ran, CLAUDE, "") == named
+    ran = [ToolUse("Bash", command, "command") for command in commands]
+    assert names_of(ran) == named

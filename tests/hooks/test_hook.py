@@ -133,7 +133,8 @@ class TestPlainUser:
         assert '\n- "Log in with a passkey" (just now, 2 messages): "and now with a key' in told(plain.run())
 
     def test_gives_no_name_to_a_session_that_was_asked_nothing(self, plain):
-        plain.session(assistant(("Edit", {"file_path": "/srv/agent/a.py"}), at=time.time() - 7200))
+        edit = {"type": "tool_use", "id": "toolu_1", "name": "Edit", "input": {"file_path": "/srv/agent/a.py"}}
+        plain.session(assistant(edit, at=time.time() - 7200), tool_result())
         assert "\n- a session (2h ago, 1 message): edited a.py" in told(plain.run())
 
     def test_leaves_out_a_session_of_which_there_is_nothing_to_say(self, plain):

@@ -85,7 +85,9 @@ class TestPlainUser:
     def test_hears_of_edited_files_as_seen_from_the_other_session_s_directory(self, machine):
         other = PiSession(cwd="/srv/agent")
         other.user("deploy it")
-        other.assistant(("edit", {"path": "/srv/agent/deploy/run.sh"}))
+        call = {"type": "toolCall", "id": "toolu_1", "name": "edit", "arguments": {"path": "/srv/agent/deploy/run.sh"}}
+        other.assistant(call)
+        other.tool_result()
         other.write(machine.project_dir)
         assert machine.told() == ['- "deploy it" (just now, 2 messages): edited deploy/run.sh']
 

@@ -6,6 +6,7 @@ from ...runtimes.records import RESULTS, SUB_AGENTS, CallResult
 from ...system.files import Opened, is_regular, os, read_at, read_whole, status_at
 from ...system.git import Worktree, find_worktree, head_moves
 from ...system.json import objects_in
+from ...transcripts.entries import FAILED, NOTHING
 from ...transcripts.lines import last_line_end, lines_forward, windows_backward
 
 TYPE_CHECKING = False
@@ -39,7 +40,7 @@ class Evidence:
         self._paths = paths
         self._worktree = worktree
         self._user_dir = user_dir
-        self._ends: dict[tuple[str, str], tuple[float | None, bool]] = {}
+        self._ends: dict[tuple[str, str], tuple[float | None, bool, bool]] = {}
         self._begins: dict[tuple[str, str, int], float] = {}
         self._is_own_worktree: dict[str, bool] = {}
         self._moves: list[HeadMove] | None = None
@@ -49,9 +50,27 @@ class Evidence:
 
     def end(self, session: str, action: FileAction) -> tuple[float | None, bool]:
         """Return when the result of a call came, None if it has not, and if the call failed."""
+        time, has_failed, _ = self._end(session, action)
+        return time, has_failed
+
+    def outcome(self, session: str, action: FileAction, *, is_last: bool) -> str:
+        """Return NOTHING for a call that did not run, an edit or a read that failed, or a last call that has no result
+        yet; FAILED for a command that ran and failed; else ''."""
+        end, has_failed, _ = self._end(session, action)
+        if (is_last and end is None) or not self.is_done(session, action):
+            return NOTHING
+        return FAILED if has_failed else ""
+
+    def is_done(self, session: str, action: FileAction) -> bool:
+        """Check if a call may have had its effect: a command that failed may have had it before."""
+        _, has_failed, has_run = self._end(session, action)
+        return has_run if action.is_command else not has_failed
+
+    def _end(self, session: str, action: FileAction) -> tuple[float | None, bool, bool]:
+        """Return when the result of a call came, if the call failed, and if it ran."""
         key = session, action.call_id
         if key not in self._ends:
-            self._ends[key] = self._find_end(session, action) if action.call_id else (None, False)
+            self._ends[key] = self._find_end(session, action) if action.call_id else (None, False, True)
         return self._ends[key]
 
     def began(self, session: str, action: FileAction) -> float:
@@ -63,10 +82,6 @@ class Evidence:
             began = runtime.call_began(_lines_back(path, action.offset)) if runtime and path else None
             self._begins[key] = action.time if began is None else min(began, action.time)
         return self._begins[key]
-
-    def is_done(self, session: str, action: FileAction) -> bool:
-        """Check if a call may have had its effect: a command that failed may have had it before."""
-        return action.is_command or not self.end(session, action)[1]
 
     def ended(self, session: str, action: FileAction) -> float:
         """Return when a call ended; when it was made if that is unknown."""
@@ -149,20 +164,20 @@ class Evidence:
             self._found[key] = self._objects.at(commit, path[len(self._worktree.root) + 1 :])
         return self._found[key]
 
-    def _find_end(self, session: str, action: FileAction) -> tuple[float | None, bool]:
+    def _find_end(self, session: str, action: FileAction) -> tuple[float | None, bool, bool]:
         path = action.transcript or self._paths.get(session, "")
         # A call that wrote several files has a result for each; we number their ids.
         wanted = action.call_id.partition(":")[0].encode("utf-8", "replace")
         if session not in self._runtimes or not wanted:
-            return None, False
+            return None, False, True
         records, whose = self._runtimes[session].records, SUB_AGENTS if action.transcript else 0
         for line in self._lines_from(path, action.offset, wanted):
             if records.prefilter(line, RESULTS):
                 for record in objects_in(line):
                     for event in records.events(record, 0, RESULTS | whose):
                         if isinstance(event, CallResult) and event.call_id == action.call_id:
-                            return records.time(record), event.has_failed
-        return None, False
+                            return records.time(record), event.has_failed, event.has_run
+        return None, False, True
 
     def _lines_from(self, path: str, offset: int, wanted: bytes) -> Iterator[bytes]:
         """Yield the lines from `offset` on that contain `wanted`, the near ones from a window that is read once."""

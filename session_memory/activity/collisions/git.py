@@ -49,7 +49,12 @@ def taken_facts(
         if action.kind != GIT or not action.words:
             continue
         is_in, is_away = commits_or_stages(action.words), overwrites(action.words)
-        if not (is_in or is_away) or is_restored(action, actions) or not evidence.is_in_worktree(action.path):
+        if (
+            not (is_in or is_away)
+            or not evidence.is_done(session, action)
+            or is_restored(action, actions)
+            or not evidence.is_in_worktree(action.path)
+        ):
             continue
         end, has_failed = evidence.end(session, action)
         end = action.time + 3600 if end is None else end
@@ -235,6 +240,8 @@ def _who_moved(
 def _may_have_moved(session: str, action: FileAction, move: HeadMove, evidence: Evidence) -> bool:
     """Check if a command may have been running when HEAD moved."""
     end, _ = evidence.end(session, action)
+    if not evidence.is_done(session, action):
+        return False
     until = action.time + LONGEST_SECONDS if end is None else end
     return action.time - GIT_SLACK_SECONDS <= move.time <= until + GIT_SLACK_SECONDS
 

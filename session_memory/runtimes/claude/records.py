@@ -43,6 +43,12 @@ _BEFORE_RESULTS = b'user","message":{"role":"user","content":'
 _TYPED = _BEFORE_RESULTS + b'"'
 _USUAL_RESULTS = tuple(_BEFORE_RESULTS + b'[{"' + result for result in _RESULTS)
 _RESULTS_AT = len(b'"type":"' + _BEFORE_RESULTS)
+_DENIED = b'"toolDenialKind":'  # behind the message: the call was refused or interrupted
+# How an error begins if the call did not run.
+_NOT_RUN = (
+    "<tool_use_error>", "The user doesn't want to ", "Permission to use ", "Claude requested permissions",
+    "PreToolUse:", "[Request interrupted",
+)  # fmt: skip
 _MESSAGE_END = b']},"uuid":"'
 _TEXT = b'{"type":"text","text":'
 _GOES_ON = (None, "tool_use", "pause_turn")  # with these a message is not the last one of its turn
@@ -112,7 +118,7 @@ class ClaudeRecords(Records):
             return None
         decoded, _ = decode(line[at + _RESULTS_AT : end + 1])
         blocks = decoded[0] if len(decoded) == 1 else []
-        found = _results_of(blocks)
+        found = _results_of(blocks, is_denied=line.find(_DENIED, end) > 0)
         return found if found and len(found) == len(blocks) else None
 
     def events(self, record: Record, offset: int, wanted: int) -> list[Event]:
@@ -125,7 +131,7 @@ class ClaudeRecords(Records):
                 found.append(entry)
             if kind == "user":
                 if counts and wanted & RESULTS:
-                    found += _results_of(message.get("content"))
+                    found += _results_of(message.get("content"), is_denied="toolDenialKind" in record)
                 if wanted & TURNS:
                     found.append(PromptId(as_string(record.get("uuid"))))
             else:
@@ -297,13 +303,26 @@ def _copied(record: Record, key: str) -> str:
     return as_string(as_object(record.get("forkedFrom")).get(key))
 
 
-def _results_of(content: object) -> list[CallResult]:
+def _results_of(content: object, *, is_denied: bool) -> list[CallResult]:
     """Return the results among the blocks of a message."""
     return [
-        CallResult(as_string(block["tool_use_id"]), block.get("is_error") is True, block.get("content"))
+        CallResult(
+            as_string(block["tool_use_id"]),
+            block.get("is_error") is True,
+            block.get("content"),
+            not (block.get("is_error") is True and (is_denied or _says_not_run(block.get("content")))),
+        )
         for block in as_list(content)
         if isinstance(block, dict) and block.get("type") == "tool_result" and "tool_use_id" in block
     ]
+
+
+def _says_not_run(content: object) -> bool:
+    """Check if an error says that the call did not run: older versions have no mark for that, and few errors do."""
+    first = (
+        content[0].get("text") if isinstance(content, list) and content and isinstance(content[0], dict) else content
+    )
+    return as_string(first).startswith(_NOT_RUN)
 
 
 def _user_text(content: object) -> str:

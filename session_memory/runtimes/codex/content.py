@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 ARGUMENTS = ("command", "cmd", "path", "file_path", "query", "url", "prompt", "pattern")
 _SHELLS = ("exec_command", "shell", "shell_command", "local_shell", "container.exec")
 _EXIT_CODES = ("Process exited with code ", "Exit code: ", '"exit_code":')
+_NOT_RUN = ("blocked by PreToolUse hook", "reject command", "rejected by user", "aborted by user")
 _REQUEST = "## My request for Codex:"  # behind what an editor tells of its open files
 
 # Texts of the role user that no user wrote, by how they begin.
@@ -103,7 +104,14 @@ def has_failed(output: str) -> bool:
         at = output.find(sign) if sign.startswith('"') else head.find(sign)
         if at >= 0:
             return output[at + len(sign) :].lstrip()[:1] not in ("0", "")
-    return head.startswith(("apply_patch verification failed", "unsupported", "execution error", "failed"))
+    failed = ("apply_patch verification failed", "unsupported", "execution error", "failed")
+    return head.startswith(failed) or not has_run(output)
+
+
+def has_run(output: str) -> bool:
+    """Tell whether a call ran, by what it printed: it may have been refused, or interrupted."""
+    head = output[:400]
+    return any([sign in head for sign in _EXIT_CODES]) or not any([sign in head for sign in _NOT_RUN])
 
 
 def calls_in(payload: Record) -> tuple[ToolUse, ...]:

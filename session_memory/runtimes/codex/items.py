@@ -69,13 +69,16 @@ def results_of_item(item: Record) -> list[CallResult]:
     status = item.get("status")
     if status not in ("completed", "failed", "declined"):
         return []
+    has_run = status != "declined"
     has_failed = status != "completed" or item.get("exit_code") not in (None, 0)
     call_id = as_string(item.get("id"))
     if item.get("type") == "CommandExecution":
-        return [CallResult(call_id, has_failed, item.get("aggregated_output"))]
+        return [CallResult(call_id, has_failed, item.get("aggregated_output"), has_run)]
     if item.get("type") == "FileChange":
         text = as_string(item.get("stderr")) or as_string(item.get("stdout"))
-        return [CallResult(change_id(item, number), has_failed, text) for number in range(len(changes_of(item)))]
+        return [
+            CallResult(change_id(item, number), has_failed, text, has_run) for number in range(len(changes_of(item)))
+        ]
     if item.get("type") == "McpToolCall":
         result = item.get("error") or item.get("result")
         content = result.get("content") if isinstance(result, dict) else result

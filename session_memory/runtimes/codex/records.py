@@ -31,6 +31,7 @@ from .content import (
     calls_in,
     decoded,
     has_failed,
+    has_run,
     joined_text,
     new_entry,
     shell_line,
@@ -246,7 +247,7 @@ def _of_model(payload: Record, record: Record, offset: int, wanted: int) -> list
     if wanted & RESULTS and is_read and kind.endswith("_call_output"):
         output = payload.get("output")
         text = output if isinstance(output, str) else joined_text(output)
-        found.append(CallResult(as_string(payload.get("call_id")), has_failed(text), text))
+        found.append(CallResult(as_string(payload.get("call_id")), has_failed(text), text, has_run(text)))
     if payload is not record:  # old versions note nothing of hooks
         if wanted & INJECTED and role == "developer":
             found.append(Injected(tuple(texts_of(payload.get("content")))))

@@ -202,7 +202,8 @@ def _results(data: Record) -> list[CallResult]:
     if text is None:
         text = as_object(data.get("result")).get("content", "")
     call_id, parts = as_string(data.get("toolCallId")), len(as_list(data.get("fileEdits")))
-    return [CallResult(part_id(call_id, number), has_failed, text) for number in range(max(1, parts))]
+    has_run = data.get("success") is True
+    return [CallResult(part_id(call_id, number), has_failed, text, has_run) for number in range(max(1, parts))]
 
 
 def _usage(data: Record) -> ModelUsage:

@@ -207,7 +207,7 @@ def _results(record: Record) -> list[CallResult]:
         output = "\n".join(_outputs(call))
         _, is_told, code = output.partition(_EXIT_CODE)
         has_failed = call.get("status") != "success" or (is_told != "" and not code.startswith("0"))
-        found.append(CallResult(as_string(call.get("id")), has_failed, output))
+        found.append(CallResult(as_string(call.get("id")), has_failed, output, call.get("status") == "success"))
     return found
 
 

@@ -226,7 +226,7 @@ def _results(data: Record) -> list[CallResult]:
     exit_code = as_object(state.get("metadata")).get("exit")
     has_failed = state["status"] == "error" or exit_code not in (None, 0)
     content = state.get("error") if state["status"] == "error" else state.get("output")
-    return [CallResult(use.call_id, has_failed, content) for use in _uses(data)]
+    return [CallResult(use.call_id, has_failed, content, state["status"] != "error") for use in _uses(data)]
 
 
 def _usage(data: Record, record: Record) -> ModelUsage:

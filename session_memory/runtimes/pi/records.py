@@ -176,6 +176,9 @@ class PiBranch(Branch):
             self._is_removed.setdefault(as_string(record.get("targetId")), record.get("replacement") is None)
 
 
+_RUN = ("Command exited with code ", "Command timed out")  # end the output of a command that failed
+
+
 def _of_message(message: Record, record: Record, offset: int, wanted: int) -> list[Event]:
     """Return the events in a message. A command that the user ran (`!`) brings its own result; one that they kept from
     the agent (`!!`) is left out, and so is an attempt that failed."""
@@ -184,7 +187,9 @@ def _of_message(message: Record, record: Record, offset: int, wanted: int) -> li
     if role == "toolResult":
         if wanted & RESULTS:
             call_id, has_failed = as_string(message.get("toolCallId")), message.get("isError") is True
-            found.append(CallResult(call_id, has_failed, _without_injected(message)))
+            content = _without_injected(message)
+            has_run = not has_failed or any([sign in str(content) for sign in _RUN])
+            found.append(CallResult(call_id, has_failed, content, has_run))
     elif role == "bashExecution":
         if message.get("excludeFromContext"):
             return found

@@ -146,11 +146,13 @@ def _entry(kind: str, record: Record, payload: Record, offset: int) -> Entry | N
 def _results(record: Record) -> list[CallResult]:
     """Return the results in a `tool_result` record: what failed has an `error` in place of an `output`."""
     given = [part["functionResponse"] for part in _parts(record) if isinstance(part.get("functionResponse"), dict)]
+    result = as_object(record.get("toolCallResult"))
+    has_run = result.get("executionStatus") != "not_started" and result.get("status") != "cancelled"
     found = []
     for one in given:
         response = as_object(one.get("response"))
         content = response.get("error", response.get("output"))
-        found.append(CallResult(as_string(one.get("id")), "error" in response, content))
+        found.append(CallResult(as_string(one.get("id")), "error" in response, content, has_run))
     return found
 
 
