@@ -55,9 +55,9 @@ def _run(words: list[str]) -> int:
 
     drop_set_by_project(os.environ)
     if not words:
-        from .commands.status import show_status_and_next_steps
+        from .commands.status import show_overview
 
-        return show_status_and_next_steps()
+        return show_overview()
     name, *rest = *ALIASES.get(words[0], (words[0],)), *words[1:]
     if name not in COMMANDS:
         if not name.startswith("-"):

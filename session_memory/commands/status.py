@@ -1,4 +1,5 @@
-"""The section `status` of `doctor`: upkeep, what waits for it, its errors, its cost, and where the data is."""
+"""The overview that the command alone prints, and the section `status` of `doctor`: upkeep, what waits for it, its
+errors, its cost, and where the data is."""
 
 from __future__ import annotations
 
@@ -10,14 +11,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .. import NAME, __version__
 from ..errors import SessionMemoryError, described
+from ..hooks.delivery_state import delivery_state
 from ..settings.homes import host_of
 from ..settings.notices import notices
 from ..settings.program import program_paths
 from ..store.location import StoreLocation, find_location
 from ..store.sqlite.queue_file import UnreadableQueueError
+from ..system.files import is_file
 from ..system.terminal import Terminal, byte_size, called_as
-from ..text.format import counted
+from ..text.format import counted, one_line, shorten
+from ..text.sanitize import for_people
 from ..text.timestamps import age, iso_time
+from ..transcripts.sessions import UnknownSessionError, find_sessions
 from ..upkeep.runs import UpkeepRun, UpkeepRuns, upkeep_runs
 from .opened_store import OpenStore, with_store
 
@@ -27,13 +32,14 @@ if TYPE_CHECKING:  # these need apsw, which may be missing
 
 SHOWN = 3
 _MODES = {"sessions": "with the start and end of sessions", "watch": "by `session-memory watch`", "off": "switched off"}
+DAY_SECONDS = 24 * 3600
+LISTED = 20  # sessions, for the overview
 _NEXT_STEPS = (
-    ("page", "see in the browser what all agents do and did"),
+    ("page", "all agents in the browser: what they do, were told, will be told"),
     ("search WORDS", "find what was said in any session"),
-    ("sessions", "list the sessions; `read NAME` shows one"),
-    ("deliveries", "see what sessions learned about each other"),
-    ("memories", "list what is remembered of finished conversations"),
-    ("--help", "list all commands"),
+    ("sessions", "list the sessions; `read WORD` shows one"),
+    ("doctor", "check everything, and say how to fix what is wrong"),
+    ("--help", "all commands"),
 )
 
 
@@ -95,24 +101,57 @@ def show_status(arguments: argparse.Namespace, terminal: Terminal) -> tuple[bool
     return not (runs.runs and runs.runs[-1].problem), result
 
 
-def show_status_and_next_steps() -> int:
-    """Print the status, and then commands; return 1 if the last upkeep failed. Raises SessionMemoryError."""
+def show_overview() -> int:
+    """Print in 15 lines if all is right, what sessions do, and what one can do next; return 1 if the last upkeep
+    failed. Raises SessionMemoryError."""
     terminal = Terminal(os.environ)
-    is_well, _ = show_status(argparse.Namespace(home=None, json=False), terminal)
     location = find_location(None, os.environ)
-    steps = list(_NEXT_STEPS)
-    if not os.path.exists(location.database):
-        place = terminal.short(os.path.dirname(location.database))
-        steps.insert(0, ("ingest", f"read the sessions so far into {place}"))
-    if not program_paths(os.environ).ledger_file.exists() and not os.path.exists(location.home.state_dir):
-        steps.insert(0, ("install", "let your agents know what their other sessions do"))
-    if not is_well:
-        steps.insert(0, ("doctor", "check everything, and how to fix what does not work"))
+    runs = upkeep_runs(location)
+    found, obstacles = _store_state(argparse.Namespace(home=None, json=False), location)
+    problems = [*_problems(runs, found), *obstacles, *notices(location.home)]
+    is_installed = program_paths(os.environ).ledger_file.exists() or os.path.exists(location.home.state_dir)
+    if not is_installed:
+        problems.insert(0, "no agent has the hooks yet")
+    about = "all is well" if not problems else counted(len(problems), "thing") + " to look at"
+    holds = f"; {counted(sum(found.counts.conversations.values()), 'conversation')} in the store" if found else ""
+    terminal.line(terminal.paint("bold", f"{NAME} {__version__}: {about}{holds}"))
+    for problem in problems[:1]:
+        more = f" (and {len(problems) - 1} more: {called_as()} doctor)" if len(problems) > 1 else ""
+        room = terminal.width - len(more) - 4
+        terminal.line(f"  {terminal.paint('yellow', '!')} {shorten(terminal.short(one_line(problem)), room)}{more}")
+    _show_now(terminal, of_all_projects=not location.home.sessions_dir)
+    steps = [("install", "let your agents know what their other sessions do")] if not is_installed else []
+    steps += _NEXT_STEPS[: len(_NEXT_STEPS) - len(steps)]
     width = max(len(words) for words, _ in steps)
-    terminal.heading("What you can do next")
+    terminal.heading("Next")
     for words, what in steps:
         terminal.line(f"  {called_as()} {words:<{width}}  {what}")
-    return 0 if is_well else 1
+    return 1 if runs.runs and runs.runs[-1].problem else 0
+
+
+def _show_now(terminal: Terminal, *, of_all_projects: bool) -> None:
+    """Print the sessions of the last day, and the latest collision that one of them will be told of."""
+    now = time.time()
+    try:
+        listed = find_sessions(None, of_all_projects, os.environ, since=now - DAY_SECONDS, most=LISTED)
+    except UnknownSessionError:
+        listed = []
+    more = f"{'at least ' if len(listed) == LISTED else ''}{counted(len(listed), 'session')} in the last day"
+    terminal.heading(f"Now: {more if listed else 'no session in the last day'}")
+    rows = [(age(now - one.modified), one.runtime.TITLE, one.project, one.name) for one in listed[:SHOWN]]
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    for when, runtime, project, name in rows:
+        line = f"  {when:<{widths[0]}}  {runtime:<{widths[1]}}  {project:<{widths[2]}}  {for_people(name)}"
+        terminal.line(shorten(line, terminal.width))
+    for one in listed if listed else ():
+        if is_file(one.home.cursor_file(one.session.key) + ".lock"):
+            waiting = delivery_state(one, os.environ).waiting.splitlines()
+            collision = next((line for line in waiting if line.startswith("! ")), "")
+            if collision:
+                told = shorten(one_line(for_people(one.name)), 24)
+                text = f'  ! will be told to "{told}": {for_people(collision[2:])}'
+                terminal.line(shorten(text, terminal.width))
+                return
 
 
 def _store_state(arguments: argparse.Namespace, location: StoreLocation) -> tuple[StoreState | None, list[str]]:

@@ -17,7 +17,6 @@ from ..hooks.delivery_state import text_at
 from ..runtimes import runtime
 from ..settings.homes import ENV_DIR, ENV_HOME, environment, person_home
 from ..transcripts.entries import INTRODUCTION
-from ..transcripts.gate import Described, describe
 from ..transcripts.sessions import FoundSession, find_sessions
 from .file_changes import write_in_place
 from .templates import sample_transcript
@@ -109,19 +108,7 @@ def print_last_meeting() -> None:
 def _meetings(found: list[FoundSession]) -> Iterator[tuple[FoundSession, float]]:
     """Yield each session that was at work within a day of another of its project, and when it could have had its next
     prompt then, the latest first."""
-    known: dict[str, Described | None] = {}
-
-    def described(one: FoundSession) -> Described | None:
-        if one.session.path not in known:
-            try:
-                known[one.session.path] = describe(one.runtime, one.session.path)
-            except OSError:
-                known[one.session.path] = None
-        return known[one.session.path]
-
     for number, other in enumerate(found):
-        later = described(other)
-        for one in found[number + 1 :] if later and later.began is not None else ():
-            earlier = described(one)
-            if earlier and later and earlier.start == later.start and (later.began or 0) <= one.modified + _DAY_SECONDS:
+        for one in found[number + 1 :]:
+            if one.start == other.start and (other.began or other.modified) <= one.modified + _DAY_SECONDS:
                 yield one, other.modified + _PAUSE_SECONDS

@@ -39,12 +39,12 @@ class UnknownSessionError(SessionMemoryError):
 class FoundSession:
     """A session with its runtime and home; `modified` in seconds since the epoch, `size` in bytes.
 
-    `gate` says what may be shown of it, None for a participant of the session, who may see all. `title` is the part of
-    the title that may be shown, with its rank. `former` is the latest of its former names that no other session has:
-    the session is called by that if it has no name."""
+    `gate` says what may be shown of it, None for a participant of the session, who may see all. `described` is what its
+    transcript tells of it. `title` is the part of the title that may be shown, with its rank. `former` is the latest of
+    its former names that no other session has: the session is called by that if it has no name."""
 
     def __init__(
-        self, session: Session, runtime: Runtime, home: Home, status: os.stat_result, began: float | None = None,
+        self, session: Session, runtime: Runtime, home: Home, status: os.stat_result, described: Described,
         gate: Gate | None = None, title: Title = (USER_RANK, ""), former: str = "",
     ) -> None:  # fmt: skip
         self.session = session
@@ -54,10 +54,17 @@ class FoundSession:
         self.size = status.st_size
         self.id = runtime.session_id_of(session.path)
         self.gate = gate
-        by_time = "" if began is None else title_by_time(began)
+        self.began = described.began
+        self.start = described.start or (home.root if home.sessions_dir else "")
+        by_time = "" if self.began is None else title_by_time(self.began)
         given = title[1] if title[0] >= USER_RANK else ""
         saved_as = shortened(former, TITLE_CHARACTERS)
         self.name = session.name or given or saved_as or title[1] or by_time or session.key
+
+    @property
+    def project(self) -> str:
+        """Return the name of the directory that it was started in, `-` if that is unknown or may not be shown."""
+        return (os.path.basename(self.start.rstrip("/")) if self.has_text else "") or "-"
 
     @property
     def has_text(self) -> bool:
@@ -124,7 +131,7 @@ def _shown(
             title = gate.shown_title(runtime, session.path, title)
         free = [name for name in former.get(home.root, {}).get(_id_of(session, runtime), ()) if name not in taken]
         had = free[-1] if free else ""
-        yield FoundSession(session, runtime, home, status, described.began, gate, title, had)
+        yield FoundSession(session, runtime, home, status, described, gate, title, had)
 
 
 class _Families:
