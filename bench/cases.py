@@ -174,6 +174,15 @@ def status_line(stage: Stage) -> Setup:
     return Setup(scene.status_line(), scene.bare(), lambda: None, _says(b" others at work"))
 
 
+def prompt_with_status_line(stage: Stage) -> Setup:
+    """50 other sessions have nothing new, and the hook keeps what the status line shows; against a prompt without."""
+    scenes = [Scene(stage.root / name, stage.app, stage.source, MIXED_SIZES) for name in ("on", "off")]
+    scenes[0].want_status_line()
+    for scene in scenes:
+        scene.settle(stage.stopwatch)
+    return Setup(scenes[0].hook(), scenes[1].hook(), lambda: None, _silence)
+
+
 def _silence(stdout: bytes) -> None:
     if stdout:
         raise CommandError(f"the hook has something to tell: {stdout!r}")
@@ -218,6 +227,8 @@ CASES = [
     Case("call-collisions", "before an edit of what one of 6 other sessions edited", 1.5,
          prompt(MIXED_SIZES[:6], Clash, run=Scene.call_hook, expect=_says(b"PreToolUse", EDITED)), 1.5),
     Case("status-line", "the status line, 50 other sessions", 1.0, status_line, 1.5),
+    Case("quiet-50-line", "50 other sessions, nothing new, with the status line on", 1.2, prompt_with_status_line,
+         reference_title="off"),
     Case("first-10", "first prompt ever, 10 sessions of 100 MB", 2.4, first_prompt(LARGE_SIZES)),
     Case("first-50", "first prompt ever, 50 sessions", 2.4, first_prompt(MIXED_SIZES)),
     Case("quiet-1000", "1,000 other sessions, nothing new", 1.6, prompt(SMALL_SIZES)),

@@ -100,6 +100,7 @@ class Scene:
 
     def want_status_line(self) -> None:
         """Have the hook keep what the status line shows."""
+        self.state_dir.parent.mkdir(parents=True, exist_ok=True)
         (self.state_dir.parent / "config.yaml").write_text("statusline: true\n")
 
     def reader(self, name: str) -> Command:

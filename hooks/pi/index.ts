@@ -10,6 +10,7 @@ import { fileURLToPath } from "node:url";
 // By the link `app`, if an install made it: an upgrade turns that, and the directory of this version goes some time later.
 const HERE = dirname(fileURLToPath(import.meta.url)).replace(/([\\/]app)-[0-9a-f]{12}(?=[\\/]hooks[\\/]pi$)/, "$1");
 const DEADLINE_MS = 2000;
+const STATUS_MS = 60_000; // after which the ages in the status line have changed
 const MOST_CHARACTERS = 64 * 1024;
 const STAMPED = ["hooks/pi_prompt.py", "package.json", "session_memory/__init__.py", "session_memory/hooks/main.py"];
 
@@ -25,17 +26,41 @@ export default function (pi: ExtensionAPI): void {
 	const startNext = (_event: unknown, ctx: ExtensionContext) => {
 		if (ctx.hasUI && (!next || next.isOver)) next = new Entry("pi_prompt.py");
 	};
+	let session: ExtensionContext | undefined;
+	let refresh: NodeJS.Timeout | undefined; // set while the person wants a status line
+	const showStatus = async (ctx: ExtensionContext) => {
+		if (!refresh) return;
+		try {
+			const line = await new Entry("status_line.py").ask(() => origin("status_line", ctx));
+			if (refresh) ctx.ui.setStatus("session-memory", line.trim() || undefined);
+		} catch {
+			// pi has left the session
+		}
+	};
 	pi.on("session_start", (event, ctx) => {
 		startNext(event, ctx);
-		// Nobody waits for it: it has no answer, and starts what goes on without pi.
-		void new Entry("pi_session_start.py").ask(() => ({ ...origin("session_start", ctx), reason: event.reason }));
+		session = ctx;
+		// Nobody waits for it: it starts what goes on without pi, and answers if the person wants a status line.
+		void new Entry("pi_session_start.py")
+			.ask(() => ({ ...origin("session_start", ctx), reason: event.reason }))
+			.then((answer) => {
+				if (session !== ctx || !ctx.hasUI || !answer.includes('"statusLine"')) return;
+				clearInterval(refresh);
+				refresh = setInterval(() => void showStatus(ctx), STATUS_MS).unref();
+				void showStatus(ctx);
+			});
 	});
-	pi.on("agent_settled", startNext);
+	pi.on("agent_settled", (event, ctx) => {
+		startNext(event, ctx);
+		void showStatus(ctx);
+	});
 	pi.on("before_agent_start", async (event, ctx) => {
 		if (next && !next.isCurrent) next.kill(); // upgraded since: half of it would be the old version
 		const entry = next && !next.isOver ? next : new Entry("pi_prompt.py");
 		next = undefined;
-		return asMessage(await entry.ask(() => ({ ...origin("before_agent_start", ctx), prompt: event.prompt })));
+		const message = asMessage(await entry.ask(() => ({ ...origin("before_agent_start", ctx), prompt: event.prompt })));
+		setTimeout(() => void showStatus(ctx), 0); // once pi has the answer
+		return message;
 	});
 	const told = new Map<string, string>(); // what goes with the results of calls, by their ids
 	pi.on("tool_call", async (event, ctx) => {
@@ -47,7 +72,10 @@ export default function (pi: ExtensionAPI): void {
 		const entry = new Entry("pre_tool_use.py");
 		const { held, text } = asCallAnswer(await entry.ask(() => ({ ...origin("tool_call", ctx), ...call, can_ask: ctx.hasUI })));
 		if (held && !(await isAllowed(held, ctx))) return { block: true, reason: text ? `${held}\n\n${text}` : held };
-		if (text) told.set(event.toolCallId, text);
+		if (text) {
+			told.set(event.toolCallId, text);
+			void showStatus(ctx);
+		}
 		return undefined;
 	});
 	pi.on("tool_result", (event) => {
@@ -61,6 +89,8 @@ export default function (pi: ExtensionAPI): void {
 	});
 	pi.on("session_shutdown", async (event, ctx) => {
 		next?.kill();
+		clearInterval(refresh);
+		session = refresh = undefined;
 		await new Entry("pi_archive.py").ask(() => ({ ...origin("session_shutdown", ctx), reason: event.reason }));
 	});
 }

@@ -39,7 +39,8 @@ def note(own: OwnSession, observed: Observation, edit: Edit | None) -> None:
     privacy = Privacy(environment(), *([own.home] if own.home else []))
     shown = [pair for pair in recent[:MOST_JUDGED] if _is_visible(pair[0], cursors.get(pair[0].key, {}), own, privacy)]
     path = _path(own.cursor_file)
-    edit = edit or _kept(path)[1]
+    kept_before = _kept(path)
+    edit = edit or (kept_before and kept_before[1])
     keys = [session.key for session, _ in shown] + ([edit[2]] if edit else [])
     starts = dict.fromkeys([own.directory, *[str(cursors.get(key, {}).get("start", "")) for key in keys]])
     files = dict.fromkeys([file for start in starts for file in privacy.files(start)])
@@ -65,14 +66,21 @@ def _is_visible(session: Session, cursor: Cursor, own: OwnSession, privacy: Priv
 def status_line(cursor_file: str) -> str:
     """Return the line for a session, '' for none. What was kept before rules changed, or something was forgotten, is
     not shown."""
-    (active, edit), now = _kept(_path(cursor_file)), time.time()
-    active = [at for at in active if now - at < AT_WORK_SECONDS]
+    kept, now = _kept(_path(cursor_file)), time.time()
+    if kept is None:
+        return ""
+    active, edit = [at for at in kept[0] if now - at < AT_WORK_SECONDS], kept[1]
     parts = []
     if active:
         parts.append(f"{len(active)} {'other' if len(active) == 1 else 'others'} at work ({_age(now - max(active))})")
     if edit and now - edit[1] < EDIT_SECONDS:
         parts.append(f"{edit[0]} ({_age(now - edit[1])})")
     return " · ".join(parts)
+
+
+def is_noted(cursor_file: str) -> bool:
+    """Check that something is kept for a session, judged by the rules in force."""
+    return _kept(_path(cursor_file)) is not None
 
 
 def forget_line(cursor_file: str) -> None:
@@ -83,8 +91,8 @@ def forget_line(cursor_file: str) -> None:
         pass
 
 
-def _kept(path: str) -> tuple[list[float], Edit | None]:
-    """Return what was kept; nothing if it was judged by other rules."""
+def _kept(path: str) -> tuple[list[float], Edit | None] | None:
+    """Return what was kept; None if it was judged by other rules."""
     try:
         kept = decode(read_whole(path).decode())
         if all([stamp(file) == known for file, known in kept["rules"]]):
@@ -92,7 +100,7 @@ def _kept(path: str) -> tuple[list[float], Edit | None]:
             return [float(at) for at in kept["active"]], edit and (str(edit[0]), float(edit[1]), str(edit[2]))
     except (OSError, ValueError, LookupError, TypeError):
         pass
-    return [], None
+    return None
 
 
 def _age(seconds: float) -> str:

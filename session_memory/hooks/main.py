@@ -75,8 +75,13 @@ def pi_archive() -> None:
 
 
 def pi_session_start() -> None:
-    """Run Pi's `session_start`, which has no answer."""
-    _run(lambda event, runtime: True, lambda context: None, "pi", with_upkeep=True)
+    """Run Pi's `session_start`: its answer says if the person wants a status line, which the extension then shows."""
+
+    def answer(context: Context) -> None:
+        if context.settings.statusline:
+            _printer(context)({"statusLine": True})
+
+    _run(lambda event, runtime: True, answer, "pi", with_upkeep=True)
 
 
 def status_line() -> None:

@@ -35,7 +35,7 @@ def answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> 
     own, observed = observation(context, environment())
     is_quiet = not notice and not _may_have_memories(context)
     if is_quiet and is_standstill(own, observed, context.settings.first_sight_seconds):
-        note_status(context, own, observed, None)
+        note_status(context, own, observed, None, is_new=False)
         return
     with open_delivery(context, own, observed) as delivery:
         memories = memories_for(context, delivery, notice)
@@ -47,12 +47,16 @@ def answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> 
     note_status(context, own, observed, delivery.edit)
 
 
-def note_status(context: Context, own: OwnSession, observed: Observation, edit: Edit | None) -> None:
-    """Keep what the person's status line shows, if there is to be one, and the newest `edit` in what was reported."""
+def note_status(
+    context: Context, own: OwnSession, observed: Observation, edit: Edit | None, *, is_new: bool = True
+) -> None:
+    """Keep what the person's status line shows, if there is to be one, and the newest `edit` in what was reported. If
+    nothing `is_new`, what is kept stays."""
     if context.settings.statusline:
-        from ..activity.status_line import note
+        from ..activity.status_line import is_noted, note
 
-        context.deadline.attempt("status line", note, own, observed, edit)
+        if is_new or not is_noted(own.cursor_file):
+            context.deadline.attempt("status line", note, own, observed, edit)
 
 
 def joined(*parts: str | None) -> str:

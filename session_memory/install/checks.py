@@ -185,6 +185,8 @@ def _check_status_line(target: Target, ledger: InstallLedger) -> list[Finding]:
         is_there = content is not None and settings_file.has_status_line(content, str(path), install, ours(ledger))
     except SessionMemoryError as error:
         return [Finding(WRONG, "status line", f"{error}", "correct the file")]
+    if install.SHOWS_STATUS and target.home.settings().statusline:
+        return [Finding(OK, "status line", "on, by the extension")]
     is_wanted = bool(install.STATUS_LINE) and target.home.settings().statusline
     if is_there and is_wanted:
         return [Finding(OK, "status line", f"on, in {path}")]

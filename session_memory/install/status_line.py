@@ -9,21 +9,24 @@ from pathlib import Path
 
 from .. import NAME
 from ..errors import SessionMemoryError
+from ..runtimes import all_runtimes
 from ..settings.homes import Home
 from ..settings.program import ProgramPaths, program_paths
 from . import program, settings_file
 from .file_changes import FileChange, checksum
-from .home_changes import ours, without_status_line
-from .homes import RUNTIME, Target, known_home
+from .home_changes import extension_names, ours, without_status_line
+from .homes import RUNTIME, Target, known_home, settings_of
 from .ledger import HomeRecord, InstallLedger, read_ledger
 
 
 def switch_status_line(home: Home, environ: Mapping[str, str], *, is_on: bool) -> tuple[list[Path], list[str]]:
     """Put our status line into the settings of the runtimes that keep their state in `home`, behind one that is there,
-    or take it out. Return the files that were changed, and why others were not. Raises SessionMemoryError, OSError."""
+    or take it out. Return the files that were changed, with the extensions that show it by themselves, and why others
+    were not. Raises SessionMemoryError, OSError."""
     paths = program_paths(environ)
+    extensions = _extensions(home, environ)
     if not paths.program_dir.is_dir():
-        return _nothing(is_on=is_on)
+        return _without_settings(extensions, is_on=is_on)
     with program.locked(paths):
         ledger = read_ledger(paths.ledger_file)
         changes: list[tuple[HomeRecord, FileChange]] = []
@@ -37,9 +40,9 @@ def switch_status_line(home: Home, environ: Mapping[str, str], *, is_on: bool) -
             else:
                 changes.append((record, change))
         if not changes:
-            if refused:
+            if refused and not extensions:
                 raise refused[0]
-            return _nothing(is_on=is_on)
+            return _without_settings(extensions, is_on=is_on)[0], [f"{error}" for error in refused]
         for record, change in changes:
             # As long as nobody else writes the file, an uninstall restores it as a whole.
             if change.before is not None and checksum(change.before) in record.written and change.after is not None:
@@ -49,7 +52,7 @@ def switch_status_line(home: Home, environ: Mapping[str, str], *, is_on: bool) -
             change.make()
             record.status_line = record.status_line if is_on else {}
         ledger.save()
-    return [change.path for _, change in changes], [f"{error}" for error in refused]
+    return [*[change.path for _, change in changes], *extensions], [f"{error}" for error in refused]
 
 
 def status_line_homes(
@@ -63,10 +66,24 @@ def status_line_homes(
             yield target, record
 
 
-def _nothing(*, is_on: bool) -> tuple[list[Path], list[str]]:
-    if is_on:
+def _extensions(home: Home, environ: Mapping[str, str]) -> list[Path]:
+    """Return the extensions that show the line of sessions that keep their state in `home`; for a package of ours the
+    settings that name it."""
+    found = []
+    for one in all_runtimes():
+        target = settings_of(one, environ)
+        if one.install.SHOWS_STATUS and target.home.config_file == home.config_file:
+            files = [Path(target.settings_dir, name) for name in extension_names(target)]
+            if one.install.plugins_named(target.settings_dir, NAME):
+                files.append(Path(target.settings_dir, "settings.json"))
+            found += [file for file in files if file.is_file()]
+    return found
+
+
+def _without_settings(extensions: list[Path], *, is_on: bool) -> tuple[list[Path], list[str]]:
+    if is_on and not extensions:
         raise SessionMemoryError("nothing is installed that shows a status line", f"run {NAME} install first")
-    return [], []
+    return extensions, []
 
 
 def _change(

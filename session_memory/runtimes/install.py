@@ -68,6 +68,9 @@ class Install:
     STATUS_LINE_ENTRY: Mapping[str, Any] = {"type": "command", "refreshInterval": 60}
     """What stands beside that command. It shows ages: so it is run again each minute, if the runtime does that."""
 
+    SHOWS_STATUS = False
+    """If our extension shows the status line by itself, so that no settings name a command for it."""
+
     HOOKS_ARE_OFF = ""
     """The key of settings that, if true, keeps every hook from running."""
 

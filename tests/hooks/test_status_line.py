@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from hooks_scene import ROOT
 from odd_values import ODD
-from records import append, codex_exchange, user
+from records import append, codex_exchange, codex_item, user, write
 from tool_call_scene import Project
 
 from session_memory.activity.collisions.facts import SLACK_SECONDS
@@ -103,9 +103,16 @@ def test_a_session_of_another_runtime_is_named_by_it(scene):
     folder = scene.user.root / ".codex" / "sessions" / "2026" / "01" / "01"
     folder.mkdir(parents=True)
     codex = folder / "rollout-2026-01-01T00-00-00-0199aaaa-0000-7000-8000-000000000001.jsonl"
-    codex.write_bytes(b"".join(json.dumps(one).encode() + b"\n" for one in codex_exchange("go", "on", cwd=scene.cwd)))
+    write(codex, *codex_exchange("go", "on", cwd=scene.cwd))
     scene.prompt()
     assert scene.line() == "2 others at work (…)"
+    time.sleep(2 * SLACK_SECONDS)
+    path = scene.directory / "app"
+    path.write_text("of Codex\n")
+    changes = {str(path): {"type": "update", "unified_diff": "@@ -1 +1 @@\n-1\n+of Codex\n"}}
+    append(codex, codex_item({"type": "FileChange", "id": "exec-1", "status": "completed", "changes": changes}))
+    scene.prompt()
+    assert scene.line() == "2 others at work (…) · app also edited by Codex (…)"
 
 
 def test_nothing_is_kept_or_shown_unless_it_is_wanted(scene):

@@ -194,3 +194,24 @@ def test_the_installed_command_shows_the_line(machine: Machine) -> None:
     line = line_of(machine.settings)
     assert line is not None
     assert " at work (" in printed(line["command"], event, machine)
+
+
+def test_pi_s_extension_shows_it_by_itself_so_that_no_file_changes() -> None:
+    def contents(directory: Path) -> dict[Path, bytes]:
+        return {path: path.read_bytes() for path in directory.rglob("*") if path.is_file()}
+
+    machine = installed_machine()
+    machine.install("--uninstall")
+    agent = machine.home / ".pi" / "agent"
+    agent.mkdir(parents=True)
+    (agent / "settings.json").write_text('{"theme": "dark"}')
+    before = contents(machine.home / ".pi")
+    machine.has_environment().has_program().installed("--runtime", "pi")
+    installed = contents(machine.home / ".pi")
+    extension = agent / "extensions" / "session-memory.ts"
+    for is_on in (True, False):
+        home = person_home(machine.environ)
+        assert switch_status_line(home, machine.environ, is_on=is_on) == ([extension], [])
+        assert contents(machine.home / ".pi") == installed
+    assert machine.install("--uninstall").returncode == 0
+    assert contents(machine.home / ".pi") == before

@@ -14,6 +14,7 @@ class PiInstall(Install):
     """Our hooks come as an extension."""
 
     HOME_FOLDER = ".pi"
+    SHOWS_STATUS = True
     RENAME, CLEAR, RESUME = "/name {name}", "/new", "pi --session {id}"
 
     def plugin_data_dirs(self, environ: Mapping[str, str], plugin: str) -> list[str]:
