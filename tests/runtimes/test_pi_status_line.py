@@ -39,9 +39,15 @@ def test_it_is_in_the_footer_of_the_terminal(pi: Pi, terminal: Terminal) -> None
     assert "at work" not in terminal.text()
     before = len(pi.model.requests)
     terminal.enter("what is left to do?")
-    while len(pi.model.requests) == before:  # until its startup is over, pi takes no prompt
+
+    def is_sent() -> bool:
+        """Presses Return again: until its startup is over, pi takes no prompt."""
         time.sleep(0.5)
-        terminal.press("\r")
+        if len(pi.model.requests) == before:
+            terminal.press("\r")
+        return len(pi.model.requests) > before
+
+    terminal.wait(is_sent, "the request")
     terminal.wait(lambda: "1 other at work (just now)" in terminal.text(), "the status line")
 
 
