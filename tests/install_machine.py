@@ -276,6 +276,15 @@ def copy_repository(to: Path) -> Path:
     return to
 
 
+def directory_of(directory: Path, programs: dict[str, str | None]) -> Path:
+    """A directory for the PATH with these programs by their names."""
+    directory.mkdir()
+    for name, program in programs.items():
+        (directory / name).write_text(f'#!/bin/sh\nexec "{program}" "$@"\n')
+        (directory / name).chmod(0o755)
+    return directory
+
+
 def make_next_version(copy: Path) -> None:
     """Makes a later version of a copy, which tells the same with other words."""
     for manifest in MANIFESTS:

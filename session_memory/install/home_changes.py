@@ -23,6 +23,7 @@ from .homes import RUNTIME, SHARED_SKILLS_FOLDER, Target, runtime_called
 from .ledger import HomeRecord, InstallLedger
 
 # How a SKILL.md names the command as the pack brings it, and the archives of whoever has no agent home.
+_OF_PLUGINS = b"CLAUDE_PLUGIN_ROOT"  # in lines that only the agents of plugins need
 _SCRIPT = b'"%b/scripts/memory.py"' % RUNTIME.install.PLUGIN_ROOT.encode()  # which is the installed command
 _ARCHIVES = b'"${SESSION_MEMORY_DIR:-$HOME/.session-memory}/conversations"'
 # Permission rules as `tools.permissions` makes them, of a program and home that are not known.
@@ -313,7 +314,8 @@ def make_uninstall(plan: HomePlan, ledger: InstallLedger) -> None:
 def _adapted(content: bytes, made_from: InstalledPaths, archives: str) -> bytes:
     """Return a skill's file whose commands name the installed command and the archives by their paths."""
     named = content.replace(_ARCHIVES, os.fsencode(shlex.quote(archives)))
-    return named.replace(_SCRIPT, os.fsencode(made_from.paths.command))
+    named = named.replace(_SCRIPT, os.fsencode(made_from.paths.command))
+    return b"".join([line for line in named.splitlines(keepends=True) if _OF_PLUGINS not in line])
 
 
 def rules_by_content(rules: list[str]) -> list[str]:

@@ -209,6 +209,19 @@ def test_the_package_of_pi_runs_what_its_skills_teach_with_a_bare_python(bare_pi
         assert expected(command) in said, f"{command}\n{said}"
 
 
+def test_pi_runs_what_the_skills_of_an_install_teach(bare_pi: Pi, fake_llm: FakeLLM) -> None:
+    machine = prepared_machine(bare_pi.home)
+    link_packages(machine.program_dir / "env")
+    machine.installed("--runtime", "pi")
+    user = PiUser(bare_pi, fake_llm)
+    folder = bare_pi.agent_dir / "sessions" / f"--{str(bare_pi.project)[1:].replace('/', '-')}--"
+    make_pi_archive(user.session.write(folder), bare_pi.home / ".session-memory/conversations")
+    commands = [one for text in skill_texts(bare_pi.home / ".agents/skills") for one in commands_in(text)]
+    wanted = [one for one in commands if not re.search(r" (show|errors|patterns)\b", one)]
+    for command, said in zip(wanted, user.run(wanted, *bare_pi.command, "--model", "fake/fake-1", "-p")):
+        assert expected(command) in said, f"{command}\n{said}"
+
+
 def test_an_agent_of_pi_s_template_runs_what_its_skills_teach(bare_pi: Pi, fake_llm: FakeLLM, tmp_path: Path) -> None:
     machine = prepared_machine(bare_pi.home)
     link_packages(machine.program_dir / "env")

@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 import records
+from clients.claude_plugin import wait_until
 from clients.everyone import CLIENTS
 from clients.npm import NpmPlace
 from clients.others import OtherRuntime
 from fakes.loopback import text_of
-from install_machine import prepared_machine
+from install_machine import NOBODY_LISTENS, PYTHON, copy_repository, directory_of, prepared_machine
 from skills_scene import NAME, check_all, commands_in, link_packages, make_archive, past, skill_texts
 
 from session_memory.runtimes import runtime
@@ -31,6 +32,12 @@ SHELLS = {
 # over at once may be none (`child.on("exit")` in its shellExecutionService); in a terminal it reads all there is.
 SETTINGS = {"qwen": {"tools": {"shell": {"enableInteractiveShell": True}}}}
 
+# Where the plugins of a runtime have a skill, in its user's home; those of Copilot CLI are used in place.
+PLUGINS = {
+    "codex": ".codex/plugins/cache/*/*/*/skills/recall",
+    "qwen": ".qwen/extensions/session-memory/skills/recall",
+}
+
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", SHELLS)
@@ -38,11 +45,7 @@ def test_the_shell_of_a_runtime_runs_what_the_skills_teach(tmp_path: Path, npm_p
     client = CLIENTS[runtime(name).name]
     with client.model() as model:
         program: OtherRuntime = client.program(tmp_path, npm_place(client.package), model)
-        cwd = str(program.project)
-        transcript = program.home / ".claude" / "projects" / encode_cwd(cwd) / f"{records.new_id()}.jsonl"
-        title = {"type": "custom-title", "customTitle": NAME, "sessionId": transcript.stem}
-        records.write(transcript, *past(cwd), title)
-        make_archive(transcript, program.home / ".session-memory" / "conversations")
+        make_past(program)
         machine = prepared_machine(program.home)
         link_packages(machine.program_dir / "env")
         runtime_dir = program.home / runtime(name).USUAL_DIR
@@ -55,6 +58,48 @@ def test_the_shell_of_a_runtime_runs_what_the_skills_teach(tmp_path: Path, npm_p
         commands = [one for text in skill_texts(skills) for one in commands_in(text)]
         program.environment["PATH"] = f"{machine.program_dir}/env/bin:{os.defpath}"
         check_all(commands, lambda them: printed(program, name, them))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["codex", "copilot", "qwen"])
+def test_the_shell_of_a_runtime_runs_what_the_skills_of_its_plugin_teach(
+    tmp_path: Path, npm_place: NpmPlace, name: str
+) -> None:
+    client = CLIENTS[runtime(name).name]
+    with client.model() as model:
+        program = client.program(tmp_path, npm_place(client.package), model)
+        make_past(program)
+        paths = directory_of(tmp_path / "bin", {"python3": PYTHON})
+        program.environment |= {"PATH": f"{paths}:{os.defpath}", "PIP_INDEX_URL": NOBODY_LISTENS, "PIP_RETRIES": "0"}
+        if name in SETTINGS:
+            (program.home / ".qwen").mkdir()
+            (program.home / ".qwen" / "settings.json").write_text(json.dumps(SETTINGS[name]))
+        source = copy_repository(tmp_path / "copy")
+        program.add_plugin(source)
+        program.say("hello")
+        data_dir = program.home / ".session-memory" / "plugin"
+        wait_until(lambda: bool(note_in(data_dir).get("problem")), "end of the set-up in the background")
+        link_packages(data_dir / "env")
+        [skill] = source.glob("skills/recall") if name == "copilot" else program.home.glob(PLUGINS[name])
+        # As the skills say, which stand in the plugin's directory.
+        texts = [text.replace("${CLAUDE_PLUGIN_ROOT}", str(skill.parents[1])) for text in skill_texts(skill.parent)]
+        assert all("names `CLAUDE_PLUGIN_ROOT`, write the directory two above" in text for text in texts)
+        check_all([one for text in texts for one in commands_in(text)], lambda them: printed(program, name, them))
+
+
+def make_past(program: OtherRuntime) -> None:
+    """A session of Claude Code in the project, archived."""
+    cwd = str(program.project)
+    transcript = program.home / ".claude" / "projects" / encode_cwd(cwd) / f"{records.new_id()}.jsonl"
+    title = {"type": "custom-title", "customTitle": NAME, "sessionId": transcript.stem}
+    records.write(transcript, *past(cwd), title)
+    make_archive(transcript, program.home / ".session-memory" / "conversations")
+
+
+def note_in(data_dir: Path) -> dict[str, Any]:
+    """What the set-up of a plugin's environment has noted; {} before it has."""
+    path = data_dir / "environment.json"
+    return dict(json.loads(path.read_text())) if path.exists() else {}
 
 
 def printed(program: OtherRuntime, name: str, commands: list[str]) -> list[str]:

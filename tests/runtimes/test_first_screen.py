@@ -13,7 +13,7 @@ from clients.claude import claude_executable
 from clients.everyone import CLIENTS, User
 from clients.npm import NpmPlace
 from git_scene import git
-from install_machine import PYTHON, copy_repository
+from install_machine import PYTHON, copy_repository, directory_of
 from runtimes_scene import EDIT, READ
 
 WRITER, READER = "codex", "claude-code"
@@ -64,12 +64,3 @@ def test_what_the_first_screen_says_brings_the_line_that_it_shows(
     line = f'! {file}: edited just now by \\"{prompt}\\" (Codex), after you read it'
     (transcript,) = (tmp_path / "home" / ".claude" / "projects").rglob("*.jsonl")
     assert line in transcript.read_text()
-
-
-def directory_of(directory: Path, programs: dict[str, str | None]) -> Path:
-    """A directory for the PATH with these programs by their names."""
-    directory.mkdir()
-    for name, program in programs.items():
-        (directory / name).write_text(f'#!/bin/sh\nexec "{program}" "$@"\n')
-        (directory / name).chmod(0o755)
-    return directory
