@@ -161,7 +161,7 @@ def _with_searches_as_reads(entry: Entry) -> Entry:
         ToolUse(tool.name, tool.argument, "read", tool.call_id) if tool.name.lower() in _SEARCHES else tool
         for tool in entry.tools
     ]
-    return Entry(**{**{name: getattr(entry, name) for name in Entry.__slots__}, "tools": tuple(tools)})
+    return entry.with_tools(tuple(tools))
 
 
 def encode_cwd(cwd: AnyPath) -> str:

@@ -14,17 +14,19 @@ from ..errors import SessionMemoryError, WrongCallError
 from ..settings.privacy import Privacy
 from ..system.terminal import Terminal
 from ..text.format import counted
-from ..transcripts.sessions import FoundSession, choose, find_sessions, unreadable_projects
+from ..transcripts.sessions import FoundSession, find_sessions, unreadable_projects
 from .arguments import HOME
+from .sessions import chosen_session
 
 SUMMARY = "keep conversations as Markdown in the home's conversations/"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "session", metavar="SESSION", nargs="?", help="the session: its name, title or id, or how one of them begins"
+        "session", metavar="SESSION", nargs="?", help="the session: its id or how that begins, or a word of its title"
     )
     parser.add_argument("--all", action="store_true", help="every session of the home")
+    parser.add_argument("--dry-run", action="store_true", help="name the sessions, and write nothing")
     parser.add_argument("--home", metavar="PATH", help=HOME)
     parser.add_argument("--json", action="store_true", help="print the result as JSON")
 
@@ -35,7 +37,14 @@ def run(arguments: argparse.Namespace) -> int:
         raise WrongCallError("no session was named", "name one by its name, title or id, or use --all")
     is_all = bool(arguments.all)
     found = find_sessions(arguments.home, is_all and not arguments.home, os.environ, with_private=is_all)
-    chosen = found if arguments.all else [choose(found, arguments.session)]
+    chosen = found if is_all else [chosen_session(arguments.session, arguments, os.environ)]
+    if arguments.dry_run:
+        for one in chosen:
+            terminal.line(f"  {one.described()}")
+        terminal.line(f"{counted(len(chosen), 'conversation')} would be written, those in which something was said.")
+        would = [{"session": one.id, "name": one.name, "archive": None} for one in chosen]
+        terminal.result({"dry_run": True, "sessions": would})
+        return 0
     rules = {one.home.config_file: Privacy(os.environ, one.home) for one in chosen}
     for one in {one.home.config_file: one for one in chosen}.values():
         settle(one.home.conversations_dir, rules[one.home.config_file])

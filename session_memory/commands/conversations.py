@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from ..store.values import STATUSES, Filter
 from ..text.format import enumerated, one_line, shorten
 from ..text.sanitize import all_for_prompt
-from .arguments import add_common, filter_of
+from .arguments import add_common
 from .opened_store import check_names, on_store, refresh
 from .output import brief, fields, moment
+from .stored_ids import wanted_of
 
 if TYPE_CHECKING:
     import argparse
@@ -36,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 @on_store
 def run(opened: OpenStore, arguments: argparse.Namespace) -> int:
     refresh(opened)
-    wanted = filter_of(arguments, opened.location)._replace(status=arguments.status)
+    wanted = wanted_of(opened, arguments)._replace(status=arguments.status)
     found = opened.store.conversations(wanted._replace(limit=wanted.limit + 1))
     is_cut = len(found) > wanted.limit
     found = found[: wanted.limit]

@@ -11,10 +11,11 @@ from ..store.sqlite.queue_file import UnreadableQueueError
 from ..text.format import counted, enumerated
 from ..text.sanitize import for_prompt
 from ..upkeep.costs import BY, CostSum, SessionFiles, expenses, of_memories, sums_of
-from .arguments import add_common, filter_of
+from .arguments import add_common
 from .opened_store import OpenStore, check_names, on_store, refresh
 from .output import brief
 from .progress import shown_of
+from .stored_ids import wanted_of
 
 SUMMARY = "show what sessions cost in tokens and dollars, from their transcripts"
 LIMIT = 20
@@ -32,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 @on_store
 def run(opened: OpenStore, arguments: argparse.Namespace) -> int:
     refresh(opened)
-    wanted = filter_of(arguments, opened.location)
+    wanted = wanted_of(opened, arguments)
     prices = all_prices(settings_of(opened.location).prices)
     sessions = SessionFiles(opened.location.watched, opened.store, wanted)
     if not sessions.conversations:

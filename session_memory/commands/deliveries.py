@@ -12,8 +12,9 @@ from ..system.files import is_file
 from ..system.terminal import Terminal
 from ..text.sanitize import for_people
 from ..text.timestamps import age, iso_time
-from ..transcripts.sessions import FoundSession, choose, find_sessions
+from ..transcripts.sessions import FoundSession, find_sessions
 from .arguments import add_common
+from .sessions import chosen_session
 
 SUMMARY = "show the last update that a session got about the others, if it arrived, and what waits"
 SHOWN = 5
@@ -25,24 +26,25 @@ _ARRIVED = {True: "and it arrived", False: "not found in its transcript", None: 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "session", metavar="SESSION", nargs="?", help="its name, title or id, or how one begins (else the last ones)"
+        "session", metavar="SESSION", nargs="?", help="as `read` takes it: an id, a word of its title (else the last)"
     )
+    parser.set_defaults(all=False)
     add_common(parser, limit=SHOWN)
 
 
 def run(arguments: argparse.Namespace) -> int:
     terminal = Terminal(os.environ, is_json=arguments.json)
-    found = find_sessions(arguments.home, False, os.environ)
     if arguments.session:
-        chosen = [choose(found, arguments.session)]
+        chosen = [chosen_session(arguments.session, arguments, os.environ)]
     else:
+        found = find_sessions(arguments.home, False, os.environ)
         prompted = [one for one in found if is_file(one.home.cursor_file(one.session.key) + ".lock")]
         chosen = prompted[: arguments.limit]
     states = [(one, delivery_state(one, os.environ)) for one in chosen]
     for one, state in states:
         _show(one, state, terminal)
     if not states:
-        terminal.line("No session here has had a prompt since the hook was installed.")
+        terminal.line("No session here has had a prompt since the hooks were installed: type one, or see doctor.")
     terminal.result({"sessions": [_as_json(one, state) for one, state in states]})
     return 0
 
@@ -51,7 +53,7 @@ def _show(one: FoundSession, state: DeliveryState, terminal: Terminal) -> None:
     terminal.heading(for_people(f"{one.name} ({one.id})"))
     delivered = state.delivered
     if delivered is None:
-        terminal.line("No session has got an update yet.")
+        terminal.line("It has got no update yet: nothing new has happened in the others since its first prompt.")
     else:
         when = age(time.time() - delivered.at)
         terminal.line(f"Delivered {when}, {_ARRIVED[delivered.acknowledged]}{':' if delivered.text else '.'}")

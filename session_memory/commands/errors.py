@@ -13,9 +13,10 @@ from ..store.sqlite.tool_uses import conversation_steps
 from ..store.values import Filter
 from ..text.format import counted
 from ..text.sanitize import all_for_prompt, for_prompt
-from .arguments import NO_LIMIT, add_common, filter_of
+from .arguments import NO_LIMIT, add_common
 from .opened_store import OpenStore, check_names, refresh, with_store
 from .output import brief, iso, moment
+from .stored_ids import wanted_of
 
 SUMMARY = "find where an error was seen before, and what solved it"
 LIMIT = 5
@@ -36,7 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
     text = sys.stdin.read() if arguments.text == "-" else arguments.text
     if not text.strip():
         raise WrongCallError("there is nothing to look for", 'name the error: session-memory errors "ECONNREFUSED"')
-    return with_store(arguments, lambda opened: _find(opened, text, filter_of(arguments, opened.location)))
+    return with_store(arguments, lambda opened: _find(opened, text, wanted_of(opened, arguments)))
 
 
 def _find(opened: OpenStore, text: str, wanted: Filter) -> int:

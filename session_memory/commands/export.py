@@ -18,13 +18,14 @@ from ..text.timestamps import now_milliseconds
 from ..upkeep.export import FORMATS, ExportFormat, export
 from .arguments import NO_LIMIT, add_home, add_private, filter_of
 from .opened_store import OpenStore, check_names, refresh, with_store
+from .stored_ids import wanted_of
 
 HTML = "html"
 SUMMARY = "write conversations to a file, as Markdown, JSON or HTML"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    named = "its name, title or id, or how one of them begins"
+    named = "its name, its title or a word of it, its id or how that begins"
     parser.add_argument("session", metavar="SESSION", nargs="?", default="", help=named)
     project = "only the repository of the path P (such as .), or directories whose path contains P"
     parser.add_argument("--project", metavar="P", default="", help=project)
@@ -56,6 +57,8 @@ def _export(opened: OpenStore, arguments: argparse.Namespace) -> int:
     if not ids and wanted.session:
         sessions = _sessions_called(opened, wanted.session)
         ids = [id for one in sessions for id in opened.store.conversation_ids(wanted._replace(session=one))]
+    if not ids and wanted.session:
+        ids = opened.store.conversation_ids(wanted_of(opened, arguments))
     if not ids and not arguments.all:
         check_names(opened, wanted)
         raise SessionMemoryError("no conversation matches", "session-memory conversations lists them")

@@ -16,6 +16,7 @@ from ..store.rules import ReadRules
 from ..system.terminal import Terminal
 from ..text.format import counted
 from .arguments import add_common, transcripts_below
+from .sessions import chosen_session
 
 SUMMARY = "show the part of conversations that a model reads, and how much shorter it is"
 SUFFIX = ".jsonl"
@@ -23,7 +24,7 @@ NAME_CHARACTERS = 40
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("path", metavar="PATH", nargs="*", help="a transcript, or a directory of them")
+    parser.add_argument("path", metavar="PATH", nargs="*", help="a transcript, a directory of them, or a session")
     parser.add_argument("--all", action="store_true", help="all transcripts that go into the store")
     parser.add_argument("--show", action="store_true", help="print the remaining text instead of its size")
     add_common(parser)
@@ -35,7 +36,8 @@ def run(arguments: argparse.Namespace) -> int:
     settings = settings_of(location)
     if not arguments.path and not arguments.all:
         raise WrongCallError("no transcript was named", "name one, or a directory of them, or use --all")
-    paths = [*transcripts_below(arguments.path), *(_all(location) if arguments.all else ())]
+    named = [_path_of(word, arguments) for word in arguments.path]
+    paths = [*transcripts_below(named), *(_all(location) if arguments.all else ())]
     if not paths:
         raise SessionMemoryError("there is no transcript to look at", f"a transcript's name ends with {SUFFIX}")
     if arguments.show:
@@ -43,6 +45,14 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         _measure(paths, settings, location.rules(), terminal)
     return 0
+
+
+def _path_of(word: str, arguments: argparse.Namespace) -> str:
+    """Return the path of a transcript: the word itself, if it is one, or that of the session which it means."""
+    if os.path.exists(word) or os.sep in word:
+        return word
+    named = argparse.Namespace(home=arguments.home, all=False)
+    return chosen_session(word, named, os.environ).session.path
 
 
 def _all(location: StoreLocation) -> Iterator[str]:

@@ -27,14 +27,13 @@ from ..transcripts import mirror
 from ..upkeep import forget_journal
 from .arguments import NO_LIMIT, OnlyForPeopleError, add_common, point_in_time
 from .opened_store import OpenStore, check_names, with_store
-from .output import brief, moment
+from .stored_ids import line_of, sessions_called
 
 if TYPE_CHECKING:
     from ..store.rules import ReadRules
 
 SUMMARY = "delete sessions from store, memories and archives, for good"
 SHOWN = 10
-TITLE_CHARACTERS = 60
 
 
 class Chosen(NamedTuple):
@@ -54,7 +53,11 @@ class Chosen(NamedTuple):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "session", metavar="SESSION", nargs="?", default="", help="its id, or how that begins, its title or its name"
+        "session",
+        metavar="SESSION",
+        nargs="?",
+        default="",
+        help="its id, or how that begins, or the name of an agent's session",
     )
     parser.add_argument(
         "--project", metavar="P", default="", help="all that were started in this directory, or below it"
@@ -64,6 +67,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--transcripts", action="store_true", help="delete the runtime's own transcripts of it too, in a terminal"
     )
     parser.add_argument("--yes", action="store_true", help="do not ask")
+    parser.add_argument("--dry-run", action="store_true", help="show what would be deleted, and delete nothing")
     add_common(parser)
 
 
@@ -79,14 +83,22 @@ def run(arguments: argparse.Namespace) -> int:
 def _forget(opened: OpenStore, arguments: argparse.Namespace) -> int:
     project = os.path.abspath(os.path.expanduser(arguments.project)) if arguments.project else ""
     now = forgotten.now()
-    if forgotten.is_unfinished(opened.location.database):
+    if forgotten.is_unfinished(opened.location.database) and not arguments.dry_run:
         opened.note("an earlier forget was not finished: finishing it")
         for problem in forget_journal.finish(opened.location, opened.store, os.environ, opened.note):
             opened.note(problem)
     chosen = _chosen(opened, arguments.session, project, arguments.before, now)
     if not chosen.conversations and not project:
+        titled = sessions_called(opened, arguments.session, opened.location.homes) if arguments.session else []
+        if titled:
+            hint = f"the session with such a title:\n  {line_of(titled[0])}"
+            raise SessionMemoryError(f"{arguments.session!r} is no id, which forget takes", hint)
         check_names(opened, Filter(opened.location.homes, session=arguments.session))
         raise SessionMemoryError("nothing matches", "session-memory conversations lists them")
+    if arguments.dry_run:
+        _preview(opened, chosen)
+        opened.terminal.result(_as_json(_visible(opened, chosen), []))
+        return 0
     if not arguments.yes:
         _preview(opened, chosen)
         if not (opened.terminal.can_ask() and opened.terminal.ask("Delete it?")):
@@ -200,8 +212,8 @@ def _named(
     opened: OpenStore, every: Iterable[Conversation], files: Mapping[tuple[str, str], FileState], rules: ReadRules,
     session: str,
 ) -> str:  # fmt: skip
-    """Return the id of the one session that an id, its beginning, a title or a name means; '' if there is none. Raises
-    SessionMemoryError if several go by it."""
+    """Return the id of the one session that an id, its beginning or a session's name means; '' if there is none. Titles
+    do not count: what is deleted is named for certain. Raises SessionMemoryError if several go by it."""
     by_id: dict[str, Conversation] = {}
     by_name: dict[str, Conversation] = {}
     for one in every:
@@ -210,11 +222,11 @@ def _named(
         state = files.get((one.home, one.source_file))
         if one.session_id.startswith(session):
             by_id[one.session_id] = one
-        elif state and session in (state.title, *rules.names(state.subject)):
+        elif state and session in rules.names(state.subject):
             by_name[one.session_id] = one
     found = by_name or by_id
     if len(found) > 1:
-        shown = [f"  {_line(one)}" for one in _shown(opened, found.values())[-SHOWN:]]
+        shown = [f"  {line_of(one)}" for one in _shown(opened, found.values())[-SHOWN:]]
         hint = "\n".join(["give the whole id of one:", *shown])
         raise SessionMemoryError(f"{counted(len(found), 'session')} go by {session!r}", hint)
     return next(iter(found), "")
@@ -236,10 +248,6 @@ def _visible(opened: OpenStore, chosen: Chosen) -> Chosen:
     files = tuple(f"/{one.source_file}" for one in shown)
     transcripts = [path for path in chosen.transcripts if path.endswith(files)]
     return chosen._replace(conversations=shown, memories={}, archives=[], rewritten=[], transcripts=transcripts)
-
-
-def _line(one: Conversation) -> str:
-    return f"{one.session_id}  {moment(one.last_message_at)}  {brief(one.title, TITLE_CHARACTERS)}"
 
 
 def _memories(opened: OpenStore, until: dict[tuple[str, str], int]) -> dict[str, list[str]]:
@@ -277,7 +285,7 @@ def _preview(opened: OpenStore, chosen: Chosen) -> None:
     more = len({one.session_id for one in chosen.conversations}) - len(sessions[-SHOWN:])
     terminal.line(terminal.paint("bold", "This would be deleted, for good:"))
     for one in sessions[-SHOWN:]:
-        terminal.line(f"  {_line(one)}")
+        terminal.line(f"  {line_of(one)}")
     if more:
         terminal.line(f"  and {more} more")
     terminal.line(f"  {_amounts(chosen)}")
@@ -301,17 +309,19 @@ def _report(opened: OpenStore, chosen: Chosen, unfinished: list[str]) -> None:
         opened.note(f"{problem}; the next upkeep, ingest or forget tries again")
     seen = _visible(opened, chosen)
     _report_transcripts(opened, seen.transcripts, "stay, and are not read for it again")
-    terminal.result(
-        {
-            "conversations": [one.id for one in seen.conversations],
-            "sessions": list(dict.fromkeys(one.session_id for one in seen.conversations)),
-            "memories": [id for ids in seen.memories.values() for id in ids],
-            "archives": seen.archives,
-            "rewritten": [path for path, *_ in seen.rewritten],
-            "transcripts": seen.transcripts,
-            "unfinished": unfinished,
-        }
-    )
+    terminal.result(_as_json(seen, unfinished))
+
+
+def _as_json(seen: Chosen, unfinished: list[str]) -> dict[str, Any]:
+    return {
+        "conversations": [one.id for one in seen.conversations],
+        "sessions": list(dict.fromkeys(one.session_id for one in seen.conversations)),
+        "memories": [id for ids in seen.memories.values() for id in ids],
+        "archives": seen.archives,
+        "rewritten": [path for path, *_ in seen.rewritten],
+        "transcripts": seen.transcripts,
+        "unfinished": unfinished,
+    }
 
 
 def _report_transcripts(opened: OpenStore, paths: Iterable[str], what: str) -> None:

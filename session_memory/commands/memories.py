@@ -16,7 +16,8 @@ from ..store.sqlite.memory_index import MemoryFilter
 from ..system.terminal import called_as
 from ..text.format import counted, enumerated, one_line
 from ..text.sanitize import for_prompt
-from .arguments import add_common
+from ..transcripts.sessions import has_words
+from .arguments import NO_LIMIT, add_common
 from .opened_store import OpenStore, options_of, with_store
 from .output import brief, fields, iso, moment
 
@@ -164,14 +165,20 @@ def as_json(memory: IndexedMemory) -> dict[str, Any]:
 
 
 def _show(opened: OpenStore, index: Index, arguments: argparse.Namespace) -> int:
-    found = _doubted(opened, [_chosen(opened, index, id) for id in arguments.words])
+    wanted = _filter(opened, arguments)._replace(limit=NO_LIMIT)
+    found = [_chosen(opened, index, id, index.memories(wanted)) for id in arguments.words]
+    show_memories(opened, found, options_of(arguments))
+    return 0
+
+
+def show_memories(opened: OpenStore, memories: list[IndexedMemory], options: str) -> None:
+    """Show memories in full. `options` select their store."""
+    found = _doubted(opened, memories)
     opened.terminal.result({"memories": [as_json(memory) for memory in found]})
-    options = options_of(arguments)
     for number, memory in enumerate(found):
         if number:
             opened.terminal.line()
         _show_one(opened, memory, options)
-    return 0
 
 
 def _show_one(opened: OpenStore, memory: IndexedMemory, options: str) -> None:
@@ -238,10 +245,12 @@ def _take_back(opened: OpenStore, arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _chosen(opened: OpenStore, index: Index, id: str) -> IndexedMemory:
-    """Return the memory whose id is `id` or begins so. Raises UnknownMemoryError."""
+def _chosen(opened: OpenStore, index: Index, id: str, titled: Collection[IndexedMemory] = ()) -> IndexedMemory:
+    """Return the memory whose id is `id` or begins so, else the one of `titled` with these words in its title. Raises
+    UnknownMemoryError."""
     wanted = id.removeprefix("^").lower()
     found = index.beginning_with(wanted, opened.location.homes) if wanted else []
+    found = found or [memory for memory in titled if has_words(memory.title, id)]
     if not found:
         raise UnknownMemoryError(f"no memory has the id {id!r}", "session-memory memories lists them")
     if len({memory.id for memory in found}) > 1:

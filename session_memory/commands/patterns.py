@@ -11,9 +11,10 @@ from ..patterns.habits import FailingCommand, Habits, find_habits, short_names
 from ..store.sqlite.tool_uses import conversation_steps
 from ..text.format import counted
 from ..text.sanitize import for_prompt
-from .arguments import NO_LIMIT, add_common, filter_of
+from .arguments import NO_LIMIT, add_common
 from .opened_store import OpenStore, check_names, on_store, refresh
 from .output import brief, fields, moment
+from .stored_ids import wanted_of
 
 SUMMARY = "show what fails and what helps, and other habits"
 LIMIT = 8
@@ -29,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 @on_store
 def run(opened: OpenStore, arguments: argparse.Namespace) -> int:
     refresh(opened)
-    wanted = filter_of(arguments, opened.location)._replace(limit=NO_LIMIT)
+    wanted = wanted_of(opened, arguments)._replace(limit=NO_LIMIT)
     found = find_habits(conversation_steps(opened.store, wanted))
     if not found.tool_uses:
         check_names(opened, wanted)

@@ -9,17 +9,18 @@ import os
 from ..runtimes.detection import is_started_by_agent
 from ..settings.homes import drop_set_by_project
 from ..system.terminal import Terminal, exit_code
+from ..text.format import counted
 from ..text.sanitize import for_people
 from ..text.timestamps import iso_time
 from ..transcripts.log import render
-from ..transcripts.sessions import FoundSession, choose
+from ..transcripts.sessions import FoundSession
 from .arguments import OnlyForPeopleError, add_common, positive
-from .sessions import add_all, is_own, known_sessions, show_sessions
+from .sessions import add_all, chosen_session, is_own, known_sessions, show_sessions
 
 SUMMARY = "read the last messages of a session"
 LINES = 50
 SCRIPT = "Shows what another session of this home did, or lists the sessions."
-NAME_HELP = "the session: its name, its title, its id, or how one of them begins"
+NAME_HELP = "the session: its id, how that begins, a word of its title, or the id of a conversation or memory of it"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -28,7 +29,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--lines", type=positive, default=LINES, metavar="N", help=f"the last N entries ({LINES})")
+    parser.add_argument("--lines", type=positive, default=LINES, metavar="N", help=f"the last N messages ({LINES})")
+    parser.add_argument("--tools", action="store_true", help="each tool use in a line, and counted by --lines")
     add_all(parser)
     parser.add_argument("--raw", action="store_true", help=argparse.SUPPRESS)  # for people, as --include-private
     add_common(parser, private=True)
@@ -38,17 +40,18 @@ def run(arguments: argparse.Namespace) -> int:
     terminal = Terminal(os.environ, is_json=arguments.json)
     # An agent may see all of its own session: the rules that it would get around are about others.
     is_agent_s = (arguments.include_private or arguments.raw) and is_started_by_agent(os.environ)
-    listed = known_sessions(arguments, os.environ, with_private=arguments.include_private and not is_agent_s)
-    chosen = choose(listed, arguments.name)
+    with_private = arguments.include_private and not is_agent_s
+    chosen = chosen_session(arguments.name, arguments, os.environ, with_private=with_private)
     if is_agent_s and not is_own(chosen, os.environ):
         raise OnlyForPeopleError("--include-private and --raw")
-    _show(chosen, arguments.lines, terminal, raw=arguments.raw)
+    _show(chosen, arguments, terminal)
     return 0
 
 
-def _show(one: FoundSession, lines: int, terminal: Terminal, *, raw: bool) -> None:
-    entries, unreadable = one.last_entries(lines)
-    said = [
+def _show(one: FoundSession, arguments: argparse.Namespace, terminal: Terminal) -> None:
+    raw, folds = arguments.raw, not (arguments.tools or terminal.is_json)
+    entries, unreadable = one.last_entries(arguments.lines, counts_said=folds)
+    as_json = [
         {
             "role": entry.role,
             "text": entry.text if raw else for_people(entry.text),
@@ -60,14 +63,15 @@ def _show(one: FoundSession, lines: int, terminal: Terminal, *, raw: bool) -> No
         }
         for entry in (entries if terminal.is_json else ())
     ]
-    terminal.result({"name": one.name, "id": one.id, "unreadable": unreadable, "entries": said})
+    terminal.result({"name": one.name, "id": one.id, "unreadable": unreadable, "entries": as_json})
     if not entries:
         terminal.line(f"{one.name}: nothing was said yet.")
         return
-    shown = "entry" if len(entries) == 1 else f"{len(entries)} entries"
-    terminal.line(f"Session {one.name} ({one.id}), the last {shown}:\n")
+    said = sum([bool(entry.text) for entry in entries])
+    shown = counted(said, "message") if folds else counted(len(entries), "entry", "entries")
+    terminal.line(f"Session {one.name} ({one.id}, {one.runtime.TITLE}, {one.project}), the last {shown}:\n")
     if not terminal.is_json:
-        terminal.line(render(entries, unreadable, raw=raw))
+        terminal.line(render(entries, unreadable, raw=raw, folds=folds))
 
 
 def main(words: list[str] | None = None) -> int:

@@ -7,9 +7,10 @@ from ..store.values import ENTRY_ROLES, KINDS, TOOL_ROLE
 from ..system.terminal import called_as
 from ..text.format import one_line, shorten
 from ..text.sanitize import all_for_prompt
-from .arguments import add_common, filter_of
+from .arguments import add_common
 from .opened_store import check_names, note, options_of, refresh, with_store
 from .output import brief, fields, moment
+from .stored_ids import wanted_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _search(opened: OpenStore, arguments: argparse.Namespace) -> int:
     refresh(opened)
     query = " ".join(arguments.query)
-    wanted = filter_of(arguments, opened.location)
+    wanted = wanted_of(opened, arguments)
     wanted = wanted._replace(role=arguments.role, kind=arguments.kind, runtime=arguments.runtime)
     hits = opened.store.search(query, wanted)
     if not hits:

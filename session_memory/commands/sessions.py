@@ -7,9 +7,10 @@ import time
 
 from ..archives.former_names import former_names
 from ..runtimes.detection import is_started_by_agent
-from ..system.terminal import Terminal, byte_size
+from ..system.terminal import Terminal
+from ..text.sanitize import for_people
 from ..text.timestamps import age, iso_time
-from ..transcripts.sessions import FoundSession, find_sessions
+from ..transcripts.sessions import AmbiguousSessionError, FoundSession, UnknownSessionError, choose, find_sessions
 from .arguments import OnlyForPeopleError, add_common
 
 TYPE_CHECKING = False
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 SUMMARY = "list the sessions of this project, the latest first"
 LIMIT = 20
+SHORT_ID = 8
+COUNTED = 500  # entries are counted at most, so that a session of a gigabyte is listed as soon
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -50,34 +53,79 @@ def known_sessions(
     )
 
 
+def chosen_session(
+    word: str, arguments: argparse.Namespace, environ: Mapping[str, str], *, with_private: bool = False
+) -> FoundSession:
+    """Return the session that a word means: its id, how that begins, its name or words of it, here, else in any
+    project; else a conversation's number or a memory's id. Raises SessionMemoryError, OSError."""
+    here = known_sessions(arguments, environ, with_private=with_private)
+    try:
+        return choose(here, word)
+    except AmbiguousSessionError:
+        raise
+    except UnknownSessionError as unknown:
+        from .stored_ids import session_behind
+
+        stored = session_behind(word, arguments)
+        everywhere = here
+        if not (arguments.all or arguments.home):
+            everywhere = find_sessions(None, True, environ, with_private=with_private, former_names=former_names)
+        try:
+            return choose(everywhere, stored or word)
+        except AmbiguousSessionError:
+            raise
+        except UnknownSessionError:
+            if stored:
+                hint = f"what the store has of it: session-memory show {word}"
+                raise UnknownSessionError(f"the transcript behind {word!r} is not here", hint) from None
+            raise unknown from None
+
+
 def is_own(one: FoundSession, environ: Mapping[str, str]) -> bool:
     return one.id == environ.get(one.runtime.OWN_ID_VARIABLE)
 
 
 def show_sessions(listed: list[FoundSession], terminal: Terminal, *, is_cut: bool = False) -> None:
     """Show a line for each; `is_cut` says that there are more."""
-    terminal.result({"sessions": [_as_json(one) for one in listed], "more": is_cut})
+    counts = [one.message_count(COUNTED) for one in listed]
+    shown = [_as_json(one, count) for one, count in zip(listed, counts)]
+    terminal.result({"sessions": shown, "more": is_cut})
     if not listed:
-        terminal.line("No sessions yet.")
+        terminal.line("No sessions yet: start one of your agents, then ask again.")
         return
-    rows = []
-    are_several = len({one.runtime.name for one in listed}) > 1
-    for one in listed:
-        mark = "this one" if is_own(one, terminal.environ) else one.runtime.name if are_several else ""
-        id = f"{one.id} ({mark})" if mark else one.id
-        rows.append((one.name, age(time.time() - one.modified), byte_size(one.size), id))
-    name, when, size = (max(len(row[column]) for row in rows) for column in range(3))
-    for row in rows:
-        terminal.line(f"{row[0]:<{name}}  {row[1]:<{when}}  {row[2]:>{size}}  {row[3]}")
+    if all(one.session.is_elsewhere for one in listed):
+        terminal.line("This directory's project has no session yet. These are of all projects:")
+    short = _short_ids([one.id for one in listed])
+    rows = [("ID", "PROJECT", "RUNTIME", "MESSAGES", "AGE", "TITLE")]
+    for one, id, count in zip(listed, short, counts):
+        number = f"{count}{'+' if count >= COUNTED else ''}"
+        runtime = f"{one.runtime.name}{' (this one)' if is_own(one, terminal.environ) else ''}"
+        rows.append((id, one.project, runtime, number, age(time.time() - one.modified), for_people(one.name)))
+    widths = [max(map(len, column)) for column in zip(*rows)]
+    for index, row in enumerate(rows):
+        cells = [cell.ljust(width) for cell, width in zip(row, widths)]
+        cells[3] = row[3].rjust(widths[3])
+        line = "  ".join(cells).rstrip()
+        terminal.line(line if index else terminal.paint("bold", line))
     if is_cut:
         terminal.line(f"These are the latest {len(listed)}; there are more: --limit N shows them.")
 
 
-def _as_json(one: FoundSession) -> dict[str, object]:
+def _short_ids(ids: list[str]) -> list[str]:
+    """Return the beginning of each id, as long as it takes to tell them apart."""
+    length = SHORT_ID
+    while len({id[:length] for id in ids}) < len(set(ids)):
+        length += 1
+    return [id[:length] for id in ids]
+
+
+def _as_json(one: FoundSession, count: int) -> dict[str, object]:
     return {
         "name": one.name,
         "id": one.id,
         "runtime": one.runtime.name,
+        "project": one.start if one.has_text else None,
+        "messages": count,
         "modified": iso_time(one.modified),
         "bytes": one.size,
         "path": one.session.path if one.has_text else None,  # a path names a directory

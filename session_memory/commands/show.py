@@ -6,9 +6,10 @@ from ..errors import SessionMemoryError
 from ..store.values import TOOL_ROLE
 from ..text.format import counted, one_line, shorten
 from ..text.sanitize import all_for_prompt, for_people
-from .arguments import add_common, positive
-from .opened_store import on_store
+from .arguments import NO_LIMIT, add_common, positive
+from .opened_store import on_store, options_of
 from .output import fields, moment
+from .stored_ids import last_conversation, memory_called
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,7 +26,8 @@ _ROLES = {"user": "User", "assistant": "Assistant"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("conversation", metavar="CONVERSATION", type=positive, help="its number: see conversations")
+    named = "the number of a conversation, the id of a memory, or a session as `read` takes it: its last conversation"
+    parser.add_argument("conversation", metavar="ID", help=named)
     parser.add_argument("--around", metavar="MESSAGE", type=positive, help="only the messages around this one")
     lines = f"with --around N before and N after it ({AROUND}), else only the last N"
     parser.add_argument("--lines", metavar="N", type=positive, help=lines)
@@ -36,10 +38,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 @on_store
 def run(opened: OpenStore, arguments: argparse.Namespace) -> int:
-    conversation = opened.store.conversation(arguments.conversation, opened.location.homes)
+    word = arguments.conversation
+    number = min(int(word[:12]), NO_LIMIT**2) if word.isdecimal() else 0
+    conversation = opened.store.conversation(number, opened.location.homes) if number else None
+    if conversation is None and not arguments.around:
+        memory = memory_called(opened, word)
+        if memory:
+            from .memories import show_memories
+
+            show_memories(opened, [memory], options_of(arguments))
+            return 0
+        conversation = last_conversation(opened, word)
     if conversation is None:
         raise SessionMemoryError(
-            f"there is no conversation {arguments.conversation}", "session-memory conversations lists those there are"
+            f"there is no conversation {word}", "session-memory conversations lists those there are"
         )
     entries = list(opened.store.entries(conversation.id))
     shown, before, after = _part(entries, arguments.around, arguments.lines)

@@ -120,6 +120,11 @@ class Entry(Value):
         self.is_copy = is_copy
         self.origin = origin
 
+    def with_tools(self, tools: tuple[ToolUse, ...]) -> Entry:
+        """Return the entry with other tool uses."""
+        fields: dict[str, Any] = {name: getattr(self, name) for name in Entry.__slots__}
+        return Entry(**{**fields, "tools": tools})
+
     def without_text(self) -> Entry:
         """Return the entry without its text, which may not be shown."""
         return Entry(

@@ -10,7 +10,8 @@ from ..settings import homes
 from ..settings.privacy import Privacy
 from ..settings.registry import agent_home
 from ..system.files import is_regular, status_at
-from ..text.sanitize import shortened
+from ..text.sanitize import for_people, shortened
+from ..text.timestamps import local_time
 from .gate import TITLE_CHARACTERS, Described, Family, Unruled, describe
 from .log import has_entries, last_entries
 from .project_folders import project_folders
@@ -30,10 +31,15 @@ if TYPE_CHECKING:
     Candidate = tuple[Session, Runtime, Home]
 
 CANDIDATES = 12
+LATEST = 5  # that are named where none fits
 
 
 class UnknownSessionError(SessionMemoryError):
     """No session has the name that was asked for, or several have, or there is no home with sessions."""
+
+
+class AmbiguousSessionError(UnknownSessionError):
+    """Several sessions go by what was asked for."""
 
 
 class FoundSession:
@@ -71,10 +77,24 @@ class FoundSession:
         """Return whether what was said in it may be told."""
         return self.gate is None or self.gate.rule.quote
 
-    def last_entries(self, count: int) -> tuple[list[Entry], int]:
+    def last_entries(self, count: int, *, counts_said: bool = False) -> tuple[list[Entry], int]:
         """Return the last entries of which something may be told, and how many records were unreadable. Raises
         OSError."""
-        return last_entries(self.runtime, self.session.path, count, self.gate)
+        return last_entries(self.runtime, self.session.path, count, self.gate, counts_said=counts_said)
+
+    def message_count(self, most: int) -> int:
+        """Return how many messages it has, as far as its last `most` entries tell; 0 if it cannot be read."""
+        try:
+            entries, _ = self.last_entries(most)
+        except OSError:
+            return 0
+        return len({entry.message_id or entry.offset for entry in entries})
+
+    def described(self) -> str:
+        """Return a line that tells it from others: when and in which project and runtime it was at work, its id and
+        name."""
+        when = local_time(self.modified)
+        return f"{self.id}  {when}  {self.project}  {self.runtime.TITLE}  {for_people(self.name)}"
 
 
 def find_sessions(
@@ -193,30 +213,45 @@ def unreadable_projects(path: str | None, environ: Mapping[str, str]) -> list[tu
 
 
 def choose(found: list[FoundSession], name: str) -> FoundSession:
-    """Return the session that goes by `name`: exactly, else the only one that begins so. Raises UnknownSessionError."""
+    """Return the session that goes by `name`: exactly, else the only one whose id or name begins so, else the only one
+    with these words in its name. Raises UnknownSessionError."""
     wanted = name.casefold()
     exact = [one for one in found if wanted in (one.name.casefold(), one.id.casefold())]
-    fitting = exact or [one for one in found if one.name.casefold().startswith(wanted) or one.id.startswith(wanted)]
+    begun = [one for one in found if one.name.casefold().startswith(wanted) or one.id.startswith(wanted)]
+    fitting = exact or begun or [one for one in found if has_words(one.name, name)]
     if len(fitting) == 1:
         return fitting[0]
     if not found:
         raise UnknownSessionError(f"no session goes by {name!r}", "there are none here yet")
-    near = fitting or _nearest(found, wanted)
+    if fitting:
+        names = [f"  {one.described()}" for one in fitting[:CANDIDATES]]
+        raise AmbiguousSessionError(f"{name!r} could be any of {len(fitting)}; give the id of one:", "\n".join(names))
+    near = _nearest(found, wanted)
     candidates = near or found
-    names = [f"  {one.name}  ({one.id})" for one in candidates[:CANDIDATES]]
-    if len(candidates) > CANDIDATES:
-        names.append(f"  and {len(candidates) - CANDIDATES} more: session-memory sessions --all lists them")
-    there_are = "the nearest" if near else "there are"
-    problem = f"{name!r} could be any of:" if fitting else f"no session goes by {name!r}; {there_are}:"
-    raise UnknownSessionError(problem, "\n".join(names))
+    names = [f"  {one.described()}" for one in candidates[:LATEST]]
+    if len(candidates) > LATEST:
+        names.append(f"  and {len(candidates) - LATEST} more: session-memory sessions --all lists them")
+    there_are = "the nearest" if near else "the latest"
+    raise UnknownSessionError(f"no session goes by {name!r}; {there_are}:", "\n".join(names))
+
+
+def has_words(text: str, words: str) -> bool:
+    """Check if each of `words` begins a word of `text`, in any case."""
+    known = _words(text)
+    wanted = _words(words)
+    return bool(wanted) and all(any(word.startswith(one) for word in known) for one in wanted)
+
+
+def _words(text: str) -> list[str]:
+    return "".join([character if character.isalnum() else " " for character in text.casefold()]).split()
 
 
 def _nearest(found: list[FoundSession], wanted: str) -> list[FoundSession]:
     """Return the sessions whose names are most like `wanted`, which is in lower case: it may be mistyped."""
     from difflib import get_close_matches
 
-    by_name = {one.name.casefold(): one for one in found[::-1]}  # of those of one name the latest
-    return [by_name[name] for name in get_close_matches(wanted, by_name, CANDIDATES)]
+    by_name = {name: one for one in found[::-1] for name in (one.id.casefold(), one.name.casefold())}  # the latest
+    return list(dict.fromkeys([by_name[name] for name in get_close_matches(wanted, by_name, CANDIDATES)]))
 
 
 def _candidates(path: str | None, all_projects: bool, environ: Mapping[str, str]) -> Iterator[Candidate]:

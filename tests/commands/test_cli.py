@@ -59,7 +59,7 @@ def test_doctor_has_a_section_for_the_status_and_one_for_the_store(machine):
 
 @pytest.mark.parametrize(
     "words",
-    [("--nothing",), ("search",), ("show", "x"), ("conversations", "--since", "soon"), ("ingest", "--what")],
+    [("--nothing",), ("search",), ("conversations", "--since", "soon"), ("ingest", "--what")],
 )
 def test_mistakes_are_explained(machine, words):
     done = machine.run(*words)

@@ -78,7 +78,10 @@ def test_what_was_told_last_is_acknowledged_once_its_transcript_shows_it(
 
 
 def test_people_read_it_of_the_sessions_that_had_a_prompt(listener: PlainUser, other: Path, tmp_path: Path) -> None:
-    assert ask(tmp_path).stdout == "No session here has had a prompt since the hook was installed.\n"
+    assert (
+        ask(tmp_path).stdout
+        == "No session here has had a prompt since the hooks were installed: type one, or see doctor.\n"
+    )
     listener.run()
     lines = ask(tmp_path).stdout.splitlines()
     assert lines[1:3] == [f"tend the roses ({listener.session_id})", "Delivered just now, and it arrived:"]

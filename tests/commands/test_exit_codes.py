@@ -75,7 +75,6 @@ read
 read x --lines 0
 search ''
 sessions --limit=-1
-show x
 show 7 --around x
 team join nowhere
 team join postgresql://ann@127.0.0.1/team --as 'a b'

@@ -260,8 +260,8 @@ def test_a_machine_without_any_home_is_shown_a_sample_of_one(bare_machine: Machi
     assert not bare_machine.claude.exists()
     assert max(len(line) for line in done.stdout.splitlines()) <= 80
     sample = str(bare_machine.program_dir / "sample-home")
-    sessions = bare_machine.run("session-memory", "sessions", "--home", sample).stdout.splitlines()
-    assert [line.split()[0] for line in sessions] == ["discord", "email", "main"]
+    sessions = bare_machine.run("session-memory", "sessions", "--home", sample).stdout.splitlines()[1:]
+    assert [line.split()[-1] for line in sessions] == ["discord", "email", "main"]
 
 
 def test_the_sample_is_as_fresh_the_second_time_and_goes_with_the_rest(bare_machine: Machine) -> None:

@@ -1,0 +1,114 @@
+"""What one command prints, every other that reads takes: ids of sessions, conversations and memories, words of a title."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from records import assistant, exchange, user
+from store_scene import MONDAY, StoreUser, trip
+
+BREAD = "9c01aaaa-bread"
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> StoreUser:
+    """A trip, and two sessions with one title in two projects; the older of these was edited in."""
+    machine = StoreUser(tmp_path / "user")
+    machine.session("8f3a-trip", *trip())
+    for name, project in ((BREAD, "bakery"), ("9c01bbbb-bread", "mill")):
+        said = [
+            user("how long does rye rise?", at=MONDAY),
+            assistant(("Read", {"file_path": "/srv/rye.md"}), ("Edit", {"file_path": "/srv/rye.md"}), at=MONDAY + 1),
+            assistant("It rises for two hours.", at=MONDAY + 2),
+        ]
+        for record in said:
+            record["cwd"] = f"/srv/{project}"
+        machine.session(name, *said, project=f"-srv-{project}")
+    machine.run("ingest")
+    return machine
+
+
+def number_of(machine: StoreUser, session: str) -> str:
+    found = machine.result("conversations")["conversations"]
+    return str(next(one["id"] for one in found if one["session_id"] == session))
+
+
+@pytest.mark.parametrize("command", ["read", "show", "export", "deliveries", "filter"])
+@pytest.mark.parametrize("id", ["8f3a-trip", "8f3a", "trip japan", "NUMBER"])
+def test_every_command_that_reads_takes_every_id(machine: StoreUser, command: str, id: str) -> None:
+    done = machine.run(command, number_of(machine, "8f3a-trip") if id == "NUMBER" else id)
+    if command == "export" and id == "NUMBER":
+        assert "Japan" in done.stdout
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.parametrize("command", ["search", "conversations", "patterns", "errors"])
+@pytest.mark.parametrize("id", ["8f3a", "japan", "NUMBER"])
+def test_the_option_session_takes_them_too(machine: StoreUser, command: str, id: str) -> None:
+    session = number_of(machine, "8f3a-trip") if id == "NUMBER" else id
+    words = ["cherry"] if command in ("search", "errors") else []
+    done = machine.run(command, *words, "--session", session)
+    assert "no session goes by" not in done.stderr
+    if command in ("search", "conversations"):
+        assert "Japan" in done.stdout
+        assert "rye" not in done.stdout
+
+
+def test_a_memory_leads_to_the_session_that_it_is_from(machine: StoreUser) -> None:
+    oven = [record for turn in range(3) for record in exchange(f"Is the oven hot {turn}?", "Yes.", at=1e9)]
+    machine.session("77aa-oven", *oven)
+    machine.run("process")
+    memories = machine.result("memories")["memories"]
+    memory = next(one for one in memories if one["origins"][-1]["session"] == "77aa-oven")
+    assert "the oven hot 2" in machine.run("read", memory["id"]).stdout
+    for words in (
+        ("show", memory["id"]),
+        ("memories", "show", memory["id"][:5]),
+        ("memories", "show", memory["title"]),
+    ):
+        assert memory["id"] in machine.run(*words).stdout
+
+
+@pytest.mark.parametrize("command", ["read", "show", "deliveries", "filter", "export"])
+def test_of_two_that_fit_both_are_offered_with_date_and_project(machine: StoreUser, command: str) -> None:
+    done = machine.run(command, "rye")
+    if command == "export":  # all that have this title
+        done = machine.run(command, "rise")
+    assert (done.returncode, done.stdout) == (1, "")
+    first, *offered = done.stderr.splitlines()
+    assert first.endswith("could be any of 2; give the id of one:")
+    assert sorted(line.split()[0] for line in offered) == [BREAD, "9c01bbbb-bread"]
+    for line in offered:
+        assert line.split()[1].startswith("20")
+        assert ("bakery" in line) is (BREAD in line)
+
+
+def test_what_is_only_in_another_project_is_found(machine: StoreUser, tmp_path: Path) -> None:
+    (tmp_path / "srv").mkdir()
+    assert "two hours" in machine.run("read", BREAD, cwd=tmp_path / "srv").stdout
+    listed = machine.run("sessions", cwd=tmp_path / "srv").stdout.splitlines()
+    assert listed[0] == "This directory's project has no session yet. These are of all projects:"
+
+
+def test_a_title_is_not_enough_to_delete(machine: StoreUser) -> None:
+    done = machine.run("forget", "japan", "--yes")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("session-memory: 'japan' is no id, which forget takes\n")
+    assert "8f3a-trip" in done.stderr
+    assert machine.run("forget", "8f3a", "--yes").returncode == 0
+    assert "could be any" in machine.run("forget", "rye", "--yes").stderr
+
+
+@pytest.mark.parametrize("words", [("forget", "8f3a"), ("forget", "--project", "/srv"), ("archive", "--all")])
+def test_a_dry_run_names_it_and_changes_nothing(machine: StoreUser, words: tuple[str, ...]) -> None:
+    def files() -> set[str]:
+        return {str(path) for path in machine.home.rglob("*") if "-wal" not in path.name and "-shm" not in path.name}
+
+    before = files()
+    done = machine.run(*words, "--dry-run")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "8f3a-trip" in done.stdout
+    assert files() == before
+    assert "Japan" in machine.run("conversations").stdout
+    assert "8f3a-trip" in str(machine.result(*words, "--dry-run"))
