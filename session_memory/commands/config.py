@@ -21,19 +21,22 @@ from ..settings.replaced_keys import current
 from ..settings.rules import SHARES
 from ..settings.rules_check import PROJECTS, SECTIONS, SHARE, WORDS, closest, is_path
 from ..settings.sections import KEYS
+from ..settings.sections import SECTIONS as SECTION_CLASSES
 from ..store.location import find_location
-from ..system.terminal import Terminal
+from ..system.terminal import Terminal, called_as
 from ..text.format import enumerated
 from ..text.sanitize import for_people
 from .arguments import add_common
 
 SUMMARY = "show the settings in force and where each comes from, or set one"
+VALUE_CHARACTERS = 12
 _TEXT_KINDS = (Kind.ASSISTANT, Kind.DATABASE, Kind.MODEL, Kind.TEXT, Kind.URL, Kind.VARIABLE)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("key", metavar="KEY", nargs="?", default="", help="such as scope, store.watch_path")
     parser.add_argument("value", metavar="VALUE", nargs="?", help="the new value, as in the file")
+    parser.add_argument("--unset", action="store_true", help="take the key out of the file: its default holds again")
     add_common(parser)
 
 
@@ -42,13 +45,19 @@ def run(arguments: argparse.Namespace) -> int:
     OSError."""
     terminal = Terminal(os.environ, is_json=arguments.json)
     home, name = _home(arguments.home), current(arguments.key)
-    if arguments.value is not None:
-        at, value = _checked(name, arguments.value)
+    if arguments.unset and (not name or arguments.value is not None):
+        raise WrongCallError("--unset goes with one key", "for example: session-memory config scope --unset")
+    if arguments.value is not None or arguments.unset:
+        at, value = _unset(name) if arguments.unset else _checked(name, arguments.value)
         changed, refusals = switch_status_line(home, os.environ, is_on=value) if at == ("statusline",) else ([], [])
-        edit.set_key(home.config_file, at, value)
-        terminal.line(
-            f"{'.'.join(at)}: {written(value)}, in {terminal.short(home.config_file)}, from the next prompt on"
-        )
+        file = terminal.short(home.config_file)
+        if not arguments.unset:
+            edit.set_key(home.config_file, at, value)
+            terminal.line(f"{'.'.join(at)}: {written(value)}, in {file}, from the next prompt on")
+        elif edit.unset_key(home.config_file, at):
+            terminal.line(f"{'.'.join(at)}: taken out of {file}; from the next prompt on: {_default(value)}")
+        else:
+            terminal.line(f"{'.'.join(at)} is not set in {file}: {_default(value)}")
         for path in changed:
             terminal.line(f"  in {terminal.short(str(path))}, for sessions that start from now on")
         for text in [*refused(home, ".".join(at)), *refusals]:
@@ -114,15 +123,36 @@ def _rules(home: Home, own: FileCheck | None) -> list[dict[str, Any]]:
 
 
 def _show_all(home: Home, values: dict[str, tuple[Any, str]], rules: list[dict[str, Any]], terminal: Terminal) -> None:
-    rows = [(name, written(value), source) for name, (value, source) in values.items()]
-    rows += [(f"{one['section']}.{one['pattern']}", written(one["rule"]), one["source"]) for one in rules]
-    shown = [(for_people(name), for_people(value), terminal.short(source) or "default") for name, value, source in rows]
-    widths = [max(len(row[column]) for row in shown) for column in (0, 1)]
     there = "" if os.path.lexists(home.config_file) else ", which is not there yet"
     terminal.line(terminal.paint("bold", f"{terminal.short(home.config_file)}{there}"))
-    for name, value, source in shown:
-        line = f"{name:<{widths[0]}}  {value:<{min(widths[1], 40)}}  {source}"
-        terminal.line(line if source != "default" else terminal.paint("dim", line))
+    shown = [key for key in KEYS if key.name in values]
+    names = max(len(key.last_name) for key in shown) + 2
+    for section in dict.fromkeys(key.section for key in shown):
+        terminal.heading(f"{section}: {_sentence(SECTION_CLASSES[section].ABOUT)}".rstrip(": ") or "Updates and upkeep")
+        for key in [key for key in shown if key.section == section]:
+            value, source = values[key.name]
+            _show_key(key, names, written(value), terminal.short(source), terminal)
+    if rules:
+        terminal.heading("Rules: what others are not told, or not at all")
+    for one in rules:
+        rule = for_people(f"{one['section']}.{one['pattern']}: {written(one['rule'])}")
+        terminal.line(f"  {rule}  ({terminal.short(one['source'])})")
+    terminal.line()
+    terminal.line(f"{called_as()} config KEY VALUE sets one, config KEY --unset takes it out again.")
+
+
+def _show_key(key: Key, width: int, value: str, source: str, terminal: Terminal) -> None:
+    """Print a key with its value and a sentence about it; its file if it has one."""
+    from_file = f" (set in {for_people(source)})" if source else ""
+    about = f"{_sentence(key.about)}{from_file}"
+    first = f"  {key.last_name:<{width}}{for_people(value):<{VALUE_CHARACTERS}}  "
+    terminal.paragraph(about, indent=" " * (width + VALUE_CHARACTERS + 4), first=first)
+
+
+def _sentence(about: str) -> str:
+    """Return the first sentence of a text, on one line."""
+    text = " ".join(about.split())
+    return text.partition(". ")[0].rstrip(".") + "." if text else ""
 
 
 def _show_one(name: str, values: dict[str, tuple[Any, str]], rules: list[dict[str, Any]], terminal: Terminal) -> int:
@@ -160,6 +190,23 @@ def _checked(name: str, text: str) -> tuple[tuple[str, ...], Any]:
     if problem:
         raise WrongCallError(problem)
     return tuple(key.name.split(".")), value
+
+
+def _unset(name: str) -> tuple[tuple[str, ...], Any]:
+    """Return the path and the default of the key to unset; None for a rule. Raises WrongCallError."""
+    section, _, rest = name.partition(".")
+    pattern, _, rule_key = rest.rpartition(".")
+    if section in SECTIONS:
+        if not pattern:
+            hint = "for example: session-memory config sessions.email.quote --unset"
+            raise WrongCallError(f"{name}: one part of a rule is unset at a time", hint)
+        return (section, pattern, rule_key), None
+    key = _key(name)
+    return tuple(key.name.split(".")), key.default
+
+
+def _default(value: Any) -> str:
+    return "no rule" if value is None else f"the default, {written(value)}"
 
 
 def _key(name: str) -> Key:

@@ -18,13 +18,15 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..store.sqlite.memory_index import IndexedMemory
-    from ..store.values import Hit
+    from ..store.values import Conversation, Filter, Hit, Hits
     from .opened_store import OpenStore
 
 SUMMARY = "search everything that was said in all sessions"
 LIMIT = 10
 MEMORIES = 3  # shown at most, before the entries
 TITLE_CHARACTERS = 80
+MOST_WORDS = 12  # that are looked for one by one, where the hits do not show them
+_HINT = "Try fewer or other words; `conversations` lists what there is."
 _QUERY = 'words, "a phrase" in quotes, -word to exclude: best as one quoted argument'
 
 
@@ -61,22 +63,54 @@ def _search(opened: OpenStore, arguments: argparse.Namespace) -> int:
     commands = [f"{program} show {hit.conversation.id} --around {hit.entry.number}{options}" for hit in hits]
     remembered = _show_memories(opened, query, options) if _is_unlimited(arguments) else []
     as_json = [_as_json(hit, command) for hit, command in zip(hits, commands)]
-    opened.terminal.result({"memories": remembered, "hits": as_json, "unchecked": hits.unchecked})
+    absent = _absent_words(opened, query, wanted, hits)
+    opened.terminal.result(
+        {"memories": remembered, "hits": as_json, "unchecked": hits.unchecked, "words_not_found": absent}
+    )
     if not hits and not remembered:
-        opened.terminal.line(f"Nothing found for {brief(query, TITLE_CHARACTERS)}.")
+        opened.terminal.line(f"Nothing found for {brief(query, TITLE_CHARACTERS)}. {_HINT}")
         for fault in opened.location.home.settings().faults:  # which may exclude existing text
             note(fault)
     texts = [[*_about(hit), *hit.pieces] for hit in hits]
     # All at once: looking for secrets in one text after the other takes longer than the search.
     safe = iter(all_for_prompt([text for of_hit in texts for text in of_hit]))
-    for index, (hit, of_hit, command) in enumerate(zip(hits, texts, commands)):
-        if index:
+    shown = [[next(safe) for _ in of_hit] for of_hit in texts]
+    by_conversation: dict[int, list[int]] = {}
+    for index, hit in enumerate(hits):
+        by_conversation.setdefault(hit.conversation.id, []).append(index)
+    for position, indexes in enumerate(by_conversation.values()):
+        if position:
             opened.terminal.line()
-        title, who, where, *pieces = [next(safe) for _ in of_hit]
-        _print(opened, hit, (title, who, where), pieces, command)
+        title, _, where, *_ = shown[indexes[0]]
+        _print_title(opened, hits[indexes[0]].conversation, title, where)
+        for index in indexes:
+            _, who, _, *pieces = shown[index]
+            _print(opened, hits[index], who, pieces, commands[index])
+    if absent and hits:
+        found = [word for word in _words_of(query) if word not in absent]
+        opened.terminal.line(
+            f"\nFound: {brief(', '.join(found), TITLE_CHARACTERS)}. "
+            f"Not found: {brief(', '.join(absent), TITLE_CHARACTERS)}."
+        )
     if hits.notice:
         opened.terminal.line(("\n" if hits else "") + hits.notice)
     return 0 if hits or remembered else 1
+
+
+def _words_of(query: str) -> list[str]:
+    """Return the words that are looked for, without quotes and what is excluded."""
+    words = [word.strip("\"'.,;:!?()") for word in query.split() if not word.startswith("-")]
+    return list(dict.fromkeys([word for word in words if len(word) > 1]))
+
+
+def _absent_words(opened: OpenStore, query: str, wanted: Filter, hits: Hits) -> list[str]:
+    """Return the words of the query that no entry has, within the limits."""
+    words = _words_of(query)
+    if len(words) < 2 or len(words) > MOST_WORDS:
+        return []
+    marked = {hit.pieces[index].casefold() for hit in hits for index in _marked(hit.pieces)}
+    rest = [word for word in words if word.casefold() not in marked]
+    return [word for word in rest if not opened.store.search(word, wanted._replace(limit=1))]
 
 
 def _is_unlimited(arguments: argparse.Namespace) -> bool:
@@ -119,16 +153,18 @@ def _about(hit: Hit) -> tuple[str, str, str]:
     return hit.conversation.title, who, hit.conversation.cwd or "-"
 
 
-def _print(opened: OpenStore, hit: Hit, about: tuple[str, str, str], pieces: list[str], command: str) -> None:
-    terminal, conversation = opened.terminal, hit.conversation
-    title, who, where = about
-    terminal.line(
-        terminal.paint("bold", shorten(one_line(title), TITLE_CHARACTERS) or f"Conversation {conversation.id}")
-    )
-    terminal.line(f"  {_highlighted(opened, pieces)}")
-    when = moment(hit.entry.timestamp or conversation.last_message_at)
-    terminal.line(terminal.paint("dim", f"  {when}, {who}, in {where}, session {conversation.session_id}"))
-    terminal.line(f"  {command}")
+def _print_title(opened: OpenStore, conversation: Conversation, title: str, where: str) -> None:
+    terminal = opened.terminal
+    title = shorten(one_line(title), TITLE_CHARACTERS) or f"Conversation {conversation.id}"
+    terminal.line(terminal.paint("bold", title))
+    about = f"  {conversation.runtime}, in {terminal.short(where)}, session {conversation.session_id}"
+    terminal.line(terminal.paint("dim", about))
+
+
+def _print(opened: OpenStore, hit: Hit, who: str, pieces: list[str], command: str) -> None:
+    opened.terminal.line(f"  {_highlighted(opened, pieces)}")
+    when = moment(hit.entry.timestamp or hit.conversation.last_message_at)
+    opened.terminal.line(opened.terminal.paint("dim", f"    {when}, {who}: {command}"))
 
 
 def _highlighted(opened: OpenStore, pieces: list[str]) -> str:

@@ -1,9 +1,10 @@
-"""Sets one key in config.yaml: its line is replaced, every other line and comment stays as it is."""
+"""Sets or unsets one key in config.yaml: every other line and comment stays as it is."""
 
 from __future__ import annotations
 
 import os
 import re
+from collections.abc import Callable
 from typing import Any
 
 from ..errors import ConfigError
@@ -22,27 +23,52 @@ def set_key(path: str, at: KeyPath, value: Any) -> None:
     at the end of its section. Raises ConfigError where that cannot be done without changing more, OSError.
     """
     path = os.path.realpath(path)  # what a link leads to is replaced, not the link
-    text = ""
-    if os.path.lexists(path):
-        text = read_text(path)
-    document = read_document(path) if text else None
-    lines = text.splitlines(keepends=True)
-    if lines and not lines[-1].endswith("\n"):
-        lines[-1] += "\n"
-    found = document.lines if document else {}
+    before, found, lines = _read(path)
     at = as_written(found, at)
     if at in found:
         _replace(lines, found[at] - 1, at[-1], value, path)
     else:
         _insert(lines, found, at, value)
-    before = document.values if document else {}
+    _write(path, lines, before, at, value)
+
+
+def unset_key(path: str, at: KeyPath) -> bool:
+    """Take the line of the key `at` out of the file `path`, so that its default holds; return False if it has none.
+    Raises ConfigError if that cannot be done without changing more, OSError."""
+    path = os.path.realpath(path)
+    before, found, lines = _read(path)
+    at = as_written(found, at)
+    if at not in found:
+        return False
+    _replace(lines, found[at] - 1, at[-1], None, path)  # raises if it takes more than its line
+    for depth in range(len(at), 0, -1):  # and sections that hold nothing else
+        index = found[at[:depth]] - 1
+        rest = lines[index + 1 :]
+        if depth < len(at) and (lines[index].rstrip()[-1:] != ":" or any(map(_is_inner(lines[index]), rest[:1]))):
+            break
+        del lines[index]
+    _write(path, lines, before, at, None)
+    return True
+
+
+def _read(path: str) -> tuple[Any, dict[KeyPath, int], list[str]]:
+    """Return the values of a file, the line of each key, and its lines; nothing if it is not there."""
+    text = read_text(path) if os.path.lexists(path) else ""
+    document = read_document(path) if text else None
+    lines = text.splitlines(keepends=True)
+    if lines and not lines[-1].endswith("\n"):
+        lines[-1] += "\n"
+    return (document.values, document.lines, lines) if document else ({}, {}, lines)
+
+
+def _write(path: str, lines: list[str], before: Any, at: KeyPath, value: Any) -> None:
     make_private_dir(os.path.dirname(path))
     candidate = f"{path}.new"
     write_atomically(candidate, "".join(lines).encode())
     try:
         if not _is_as_meant(candidate, before, at, value):
-            raise ConfigError(f"{path}: {'.'.join(at)} cannot be set without changing other lines", _BY_HAND)
-        os.chmod(candidate, os.stat(path).st_mode & 0o777 if text else 0o600)
+            raise ConfigError(f"{path}: {'.'.join(at)} cannot be changed without other lines", _BY_HAND)
+        os.chmod(candidate, os.stat(path).st_mode & 0o777 if os.path.exists(path) else 0o600)
         os.replace(candidate, path)
     finally:
         if os.path.lexists(candidate):
@@ -94,6 +120,11 @@ def _insert(lines: list[str], found: dict[KeyPath, int], at: KeyPath, value: Any
     shift = " " * (inner or own_indent + 2)
     base = len("  " * depth)
     lines[end:end] = [shift + line[base:] for line in new]
+
+
+def _is_inner(section: str) -> Callable[[str], bool]:
+    """Return the check if a line is one of those of a section, which `section` begins."""
+    return lambda line: _indent(line) > _indent(section)
 
 
 def _indent(line: str) -> int:

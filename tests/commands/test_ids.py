@@ -112,3 +112,12 @@ def test_a_dry_run_names_it_and_changes_nothing(machine: StoreUser, words: tuple
     assert files() == before
     assert "Japan" in machine.run("conversations").stdout
     assert "8f3a-trip" in str(machine.result(*words, "--dry-run"))
+
+
+def test_a_search_names_a_conversation_once_and_the_words_that_nothing_has(machine: StoreUser) -> None:
+    said = machine.run("search", "rise hours", "--session", BREAD).stdout
+    assert said.count("session 9c01aaaa-bread") == 1
+    assert "claude-code, in /srv/bakery, session 9c01aaaa-bread\n" in said
+    assert "Not found" not in said
+    assert machine.run("search", "hours zebra").stdout.endswith("\nFound: hours. Not found: zebra.\n")
+    assert machine.result("search", "hours zebra")["words_not_found"] == ["zebra"]

@@ -148,7 +148,10 @@ class TestSearch:
     def test_nothing_found_is_said(self, machine):
         machine.session("one", *trip())
         done = machine.run("search", "zebra")
-        assert (done.returncode, done.stdout) == (1, "Nothing found for zebra.\n")
+        assert (done.returncode, done.stdout) == (
+            1,
+            "Nothing found for zebra. Try fewer or other words; `conversations` lists what there is.\n",
+        )
 
     def test_what_was_not_read_for_a_phrase_is_said(self, machine):
         machine.session("one", *[user(f"jam {number}, and a plum", at=MONDAY + number) for number in range(5)])

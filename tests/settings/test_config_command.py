@@ -14,6 +14,8 @@ from own_process import plain_environment, run_here
 from session_memory.errors import ConfigError
 from session_memory.settings.edit import set_key
 from session_memory.settings.keys import sample
+from session_memory.settings.rules_check import SECTIONS
+from session_memory.settings.sections import KEYS
 
 
 class Person:
@@ -42,10 +44,10 @@ class TestShowing:
         person.config.write_text("# mine\nscope: all\nsessions: {email: {text: false}}\n")
         done = person.run()
         assert (done.returncode, done.stderr) == (0, "")
-        lines = {line.split()[0]: line.split()[1:] for line in done.stdout.splitlines()[1:]}
-        assert lines["scope"] == ["all", "~/.session-memory/config.yaml:2"]
-        assert lines["store.poll_interval_ms"] == ["30000", "default"]
-        assert lines["sessions.email"] == ["{quote:", "false}", "~/.session-memory/config.yaml"]
+        said = " ".join(done.stdout.split())
+        assert " scope all Which sessions " in said
+        assert " or all. (set in ~/.session-memory/config.yaml:2) first_sight_hours 24 " in said
+        assert " sessions.email: {quote: false} (~/.session-memory/config.yaml)" in said
         assert "\x1b" not in done.stdout
         values = person.shown()
         assert values["values"]["scope"] == {"value": "all", "source": f"{person.config}:2"}
@@ -166,3 +168,43 @@ class TestSetting:
         person.config.write_text("a: b: c\n")
         assert person.run("scope", "all").returncode == 1
         assert person.config.read_text() == "a: b: c\n"
+
+
+@pytest.mark.parametrize(
+    ("key", "before", "after"),
+    [
+        ("scope", "# mine\nscope: all  # why\nupkeep: off\n", "# mine\nupkeep: off\n"),
+        ("memories.summary.model", "memories:\n  summary:\n    model: opus\n  attempts: 3\n", "memories:\n  attempts: 3\n"),
+        ("memories.summary.model", "memories:\n  summary:\n    model: opus\n", ""),
+        ("sessions.mail.ignore", "sessions:\n  mail:\n    ignore: true\n    quote: false\n", "sessions:\n  mail:\n    quote: false\n"),
+        ("scope", "upkeep: off\n", "upkeep: off\n"),
+    ],
+)  # fmt: skip
+def test_a_key_is_unset_and_nothing_else_is_changed(person: Person, key: str, before: str, after: str) -> None:
+    person.config.write_text(before)
+    done = person.run(key, "--unset")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert ("taken out of" in done.stdout) is (before != after)
+    assert person.config.read_text() == after
+
+
+@pytest.mark.parametrize(
+    "words", [["--unset"], ["scope", "all", "--unset"], ["scpoe", "--unset"], ["sessions", "--unset"]]
+)
+def test_unset_takes_one_key(person: Person, words: list[str]) -> None:
+    assert person.run(*words).returncode == 2
+
+
+def test_a_key_on_a_line_with_others_is_left_to_its_person(person: Person) -> None:
+    person.config.write_text("memories: {attempts: 3, watch: true}\n")
+    done = person.run("memories.attempts", "--unset")
+    assert (done.returncode, "change it by hand" in done.stderr) == (1, True)
+    assert person.config.read_text() == "memories: {attempts: 3, watch: true}\n"
+
+
+def test_every_key_stands_in_its_group_with_a_sentence(person: Person) -> None:
+    said = person.run().stdout
+    assert "\n  scope                       project       Which sessions without names count" in said
+    assert "\nstore: The store of all sessions" in said
+    keys = [line for line in said.splitlines() if line.startswith("  ") and not line.startswith("   ")]
+    assert len(keys) == len({key.name for key in KEYS if key.about and key.name not in SECTIONS})

@@ -365,7 +365,6 @@ ALLOWED = {
     "archives/writer.py": "asks the gate, and where anything is hidden writes into the private folder",
     "hooks/delivery_state.py": "the directory that a session was started in",
     "host/recovery.py": "answers of its own session",
-    "install/example.py": "when and where a session began; the update it shows asks the gate",
     "memories/reduction.py": "asks the gate; sizes",
     "runtimes/opencode/mirrors.py": "a mirror of what the runtime has, which others read",
     "runtimes/pi/conversion.py": "a person converts files of theirs",
