@@ -25,11 +25,13 @@ from ..text.format import counted
 from ..text.timestamps import epoch_seconds
 from ..transcripts import mirror
 from ..upkeep import forget_journal
+from ..upkeep.kept import kept_of
 from .arguments import NO_LIMIT, OnlyForPeopleError, add_common, point_in_time
 from .opened_store import OpenStore, check_names, with_store
 from .stored_ids import line_of, sessions_called
 
 if TYPE_CHECKING:
+    from ..archives.kept.pack import KeptSession
     from ..store.rules import ReadRules
 
 SUMMARY = "delete sessions from store, memories and archives, for good"
@@ -38,8 +40,9 @@ SHOWN = 10
 
 class Chosen(NamedTuple):
     """The selection to forget: `until` is the time up to which, by group and session; `archives` and `transcripts` are
-    paths; nothing is kept of those in `whole`. `rewritten` are archives of sessions that went on, as (path, session id,
-    transcript, group). `names` are the ids and names of the sessions, by group."""
+    paths; nothing stays of those in `whole`. `rewritten` are archives of sessions that went on, as (path, session id,
+    transcript, group). `names` are the ids and names of the sessions, by group, `kept` their kept
+    transcripts."""
 
     conversations: list[Conversation]
     until: dict[tuple[str, str], int]
@@ -49,6 +52,7 @@ class Chosen(NamedTuple):
     transcripts: list[str]
     whole: list[str]
     names: dict[str, set[str]]
+    kept: list[KeptSession]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -125,6 +129,7 @@ def _steps(chosen: Chosen, tombstones: list[forgotten.Tombstone], groups: Iterab
         "archives": chosen.archives,
         "rewritten": chosen.rewritten,
         "conversations": [(one.id, one.home, one.session_id) for one in chosen.conversations],
+        "kept": [(one.home, one.session_id) for one in chosen.kept],
         "copies": chosen.whole,
         "cursors": {group: sorted(names) for group, names in chosen.names.items()},
         "graph": [(*who, until) for who, until in chosen.until.items()],
@@ -205,7 +210,12 @@ def _chosen(opened: OpenStore, session: str, project: str, before: int | None, n
     names: dict[str, set[str]] = {home: set() for home, _ in until}
     for key in keys:
         names[key[0]].update((files[key].session_id, *rules.names(files[key].subject)))
-    return Chosen(wanted, until, _memories(opened, until), archives, rewritten, transcripts, whole, names)
+    is_whole_project = bool(project) and before is None and not session
+    copies = kept_of(
+        location,
+        lambda one: (one.home, one.session_id) in until or (is_whole_project and covers(project, one.cwd)),
+    )
+    return Chosen(wanted, until, _memories(opened, until), archives, rewritten, transcripts, whole, names, copies)
 
 
 def _named(
@@ -298,6 +308,7 @@ def _amounts(chosen: Chosen) -> str:
     parts = [
         counted(len(chosen.conversations), "conversation"), counted(messages, "message"),
         counted(memories, "memory", "memories"), counted(len(chosen.archives) + len(chosen.rewritten), "archive"),
+        *([counted(len(chosen.kept), "kept transcript")] if chosen.kept else []),
     ]  # fmt: skip
     return ", ".join(parts)
 

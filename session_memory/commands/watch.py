@@ -26,6 +26,7 @@ from ..store.sqlite.engine import SqliteStore
 from ..system.terminal import Terminal
 from ..text.format import counted
 from ..upkeep.due_archives import DueArchives
+from ..upkeep.kept import keep_sessions
 from ..upkeep.leftover_files import follow_rules
 from ..upkeep.runs import watch_lock
 from ..upkeep.watch import Watcher
@@ -116,7 +117,12 @@ def _watch(location: StoreLocation, find: Callable[[], StoreLocation], terminal:
             for problem in problems:
                 log.say_once(terminal.short(problem))
 
-    watcher = Watcher(find, opened, stop, log.say, log.tell, steps=[redact, place_files, archive, make_memories])
+    def keep(store: SqliteStore) -> None:
+        if watcher.location.home.settings().upkeep == "watch":
+            for problem in keep_sessions(store, watcher.location, os.environ, stop.is_set).problems:
+                log.say_once(terminal.short(problem))
+
+    watcher = Watcher(find, opened, stop, log.say, log.tell, steps=[redact, place_files, archive, keep, make_memories])
     if is_once:
         return watcher.run_once()
     log.say("watching " + ", ".join(map(terminal.short, told_roots(location.watched))))

@@ -22,7 +22,7 @@ _NAMED = re.compile(
     r"(?:homes/[^/]+/)?(?:"
     r"state/(?:hook\.log(?:\.1)?|(?:upkeep|config|settings|team|registered|hosts|missed|told-faults|told-homes|environment)\.(?:json|lock))"
     rf"|state/(?:cursors|projects|team|homes|groups|{_MIRRORS})/.*"
-    r"|store/(?:memory\.db.*|watch\.(?:lock|pid)|strategies/.*)"
+    r"|store/(?:(?:memory|kept)\.db.*|watch\.(?:lock|pid)|strategies/.*)"
     r"|(?:plugin/)?env(?:-[^/]*|\.new)?/.*|plugin/[^/]*\.(?:json|lock|log)"
     r"|(?:\.private-)?memories/(?:[^/]+/)*\.[a-z-]+"
     r")(?:\.corrupt[^/]*|\.\d+(?:-\d+)?\.tmp)?"

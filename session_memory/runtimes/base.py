@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from ..settings.homes import Home
     from ..transcripts.entries import ToolUse
+    from .backup import Backup
     from .install import Install
     from .records import Records
 
@@ -91,12 +92,15 @@ class Runtime:
 
         install: Install
         """What goes into the runtime's settings, and what its user types."""
+
+        backup: Backup
+        """Which files a session has, when the runtime deletes them, and how they are put back."""
     else:
 
         def __getattr__(self, part):
-            if part not in ("records", "install"):
+            if part not in ("records", "install", "backup"):
                 raise AttributeError(part)
-            loaded = self.load_records() if part == "records" else self.load_install()
+            loaded = getattr(self, f"load_{part}")()
             setattr(self, part, loaded)
             return loaded
 
@@ -107,6 +111,12 @@ class Runtime:
     def load_install(self) -> Install:
         """Load `install`."""
         raise NotImplementedError
+
+    def load_backup(self) -> Backup:
+        """Load `backup`."""
+        from .backup import Backup
+
+        return Backup(self)
 
     # Where sessions lie
 

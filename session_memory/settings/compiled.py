@@ -141,6 +141,15 @@ class Settings(Section):
         "start and end, only by `session-memory watch`, or (off) only by your own commands.",
         choices=("sessions", "watch", "off"), if_wrong="off",
     )  # fmt: skip
+    keep: str = key(
+        Kind.ANY_OF, "text",
+        "What is kept of a session when its runtime deletes it: its text in the store; also its files, for\n"
+        "`session-memory restore`: whole, byte for byte, with any secrets in them, or redacted; or none.",
+        choices=("text", "redacted", "whole", "none"),
+    )  # fmt: skip
+    keep_bytes: int = key(
+        Kind.WHOLE, 5_000_000_000, "The most that those files may take on the disk, compressed; 0 for any.", 0, 10**15
+    )
     sessions: dict[str, Any] = key(
         Kind.RULES, {},
         "Rules for single sessions, by name, title or id; a * at the end stands for any ending. With `ignore: true` a\n"
@@ -157,7 +166,7 @@ class Settings(Section):
     homes: Any = key(
         Kind.HOMES, {},
         "The agents' homes, beside those that `install` or `new` registered, and what the file of each may set itself\n"
-        "that otherwise counts from yours alone: watch_path (outside the home), team, or a strategy's id, as summary.",
+        "that otherwise counts from yours alone: watch_path (outside the home), team, keep, or a strategy, as summary.",
         sample="{~/agents/anna: [], ~/agents/bob: [summary, team]}",
     )  # fmt: skip
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from .rules import PatternRule
 
-WATCH_PATH, TEAM = "watch_path", "team"  # what may be granted, beside the ids of strategies
+WATCH_PATH, TEAM, KEEP = "watch_path", "team", "keep"  # what may be granted, beside the ids of strategies
 FREE_STRATEGY = "extractive"  # the one that asks no model
 
 
@@ -49,6 +49,9 @@ def confine(
             yield "team.url", TEAM
         for rule in [rule for _, rule in rules if rule.get("share") == TEAM]:
             del rule["share"]
+    for key in ("keep", "keep_bytes"):
+        if KEEP not in grants and values.pop(key, None) is not None:
+            yield key, KEEP
     chosen = memories.get("strategies", [])
     for strategy in dict.fromkeys([*chosen, *BUILT_IN_STRATEGIES]):
         if strategy not in (FREE_STRATEGY, *grants):

@@ -152,7 +152,11 @@ def _all_transcripts(
     """Return the directories of a runtime's transcripts, limited to `within`, and of the copies of compressed ones."""
     refresh = partial(runtime.refresh, config_dir, everything=True)
     root, copies, deepest = runtime.transcripts_dir(config_dir), runtime.copies_dir(config_dir), runtime.DEEPEST
-    found = [SourceDirectory(root, within=within, deepest=deepest, refresh=refresh, copies=copies)]
+    found = [
+        SourceDirectory(
+            root, within=within, deepest=deepest, refresh=refresh, copies=copies, origin=(runtime, config_dir)
+        )
+    ]
     return [*found, SourceDirectory(copies, within=within, deepest=deepest)] if copies else found
 
 
@@ -189,7 +193,12 @@ def _of_host(host: str, group_root: str, environ: Mapping[str, str]) -> StoreLoc
     names = [os.path.basename(group_root)] if group_root else _group_names(layout.groups_dir)
     groups = [layout.group(name) for name in names]
     watched = [
-        SourceDirectory(group.runtime.transcripts_dir(group.config_dir), group.name, confined_to=layout.root)
+        SourceDirectory(
+            group.runtime.transcripts_dir(group.config_dir),
+            group.name,
+            confined_to=layout.root,
+            origin=(group.runtime, group.config_dir),
+        )
         for group in groups
     ]
     archives = [Archives(group.conversations_dir, group.name, layout.root) for group in groups]
@@ -212,8 +221,14 @@ def _place(
     watched = own
     if settings.watch_path is not None:
         root = home.root if home.is_confined else ""
+        origins = {one.path: one.origin for one in own}
         watched = [
-            SourceDirectory(path, is_named=True, confined_to=root if root and path.startswith(f"{root}/") else "")
+            SourceDirectory(
+                path,
+                is_named=True,
+                confined_to=root if root and path.startswith(f"{root}/") else "",
+                origin=origins.get(path),
+            )
             for path in settings.watch_path
         ]
     archives = [Archives(home.conversations_dir)]

@@ -1,4 +1,4 @@
-"""Reads files compressed with zstd, by the standard library from Python 3.14 on, else by the package `zstandard`."""
+"""Reads and writes what zstd compressed, by the standard library from Python 3.14 on, else by `zstandard`."""
 
 from __future__ import annotations
 
@@ -72,6 +72,39 @@ def decompressed_file(descriptor: int) -> int:
         modified = os.fstat(descriptor).st_mtime_ns
         os.utime(file.fileno(), ns=(modified, modified))
         return os.dup(file.fileno())
+
+
+def compressed(content: bytes) -> bytes | None:
+    """Return `content` compressed in one frame; None without a library."""
+    try:
+        return bytes(import_module("compression.zstd").compress(content))
+    except ImportError:
+        pass
+    try:
+        return bytes(import_module("zstandard").ZstdCompressor().compress(content))
+    except ImportError:
+        return None
+
+
+def decompressed_bytes(content: bytes, most_bytes: int) -> bytes:
+    """Return what `compressed` compressed. Raises NoLibraryError; ValueError if it is damaged or holds more than
+    `most_bytes`."""
+    library = _library()
+    if library is None:
+        raise NoLibraryError("it is compressed, and nothing here can read that: session-memory install --with zstd")
+    begin, error_type = library
+    stream, parts, size = begin(), [], 0
+    for at in range(0, len(content), _STEP_BYTES):
+        try:
+            parts.append(stream.decompress(content[at : at + _STEP_BYTES]))
+        except error_type as error:
+            raise ValueError(str(error)) from error
+        size += len(parts[-1])
+        if size > most_bytes:
+            raise ValueError(f"it holds more than {most_bytes} bytes")
+    if not stream.eof:
+        raise ValueError("it ends in the middle")
+    return b"".join(parts)
 
 
 def blocks(descriptor: int, size: int = _BLOCK_BYTES) -> Iterator[bytes]:

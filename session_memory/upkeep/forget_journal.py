@@ -29,6 +29,7 @@ from ..system.json import decode, encode
 from ..system.sqlite import CorruptDatabaseError
 from ..transcripts import mirror
 from .due_archives import DueArchive, write_due
+from .kept import forget_kept
 
 if TYPE_CHECKING:
     from ..store.location import StoreLocation
@@ -94,6 +95,7 @@ UNFINISHED = {
     "archives": "archives keep it",
     "rewritten": "archives of sessions that went on keep it",
     "conversations": "the store keeps it",
+    "kept": "kept transcripts keep it",
     "copies": "copies of the runtime's sessions keep it",
     "cursors": "cursors keep titles of it until the next prompt",
     "graph": "the knowledge graph keeps its facts",
@@ -157,6 +159,10 @@ class Forgetting:
         wanted = {tuple(one) for one in chosen}
         every = self._store.all_conversations(None, [id for id, *_ in chosen])
         self._store.forget_conversations([one for one in every if (one.id, one.home, one.session_id) in wanted])
+
+    def kept(self, sessions: list[list[str]]) -> None:
+        """Delete the kept transcripts of sessions, each as (group, id)."""
+        forget_kept(self._location, sessions)
 
     def copies(self, paths: list[str]) -> None:
         """Empty our copies of sessions that a runtime keeps in another form."""

@@ -33,6 +33,7 @@ CPU_SECONDS = 60.0
 STUCK_CPU_SECONDS = 90  # the kernel kills a process that exceeds its allowance this far
 LONGEST_SECONDS = 600.0
 REDACTION_SECONDS = 5.0
+MOST_PROBLEMS = 3  # of transcripts that could not be kept
 BATCH_BYTES = 8 * 1024 * 1024
 NICENESS = 10
 NO_APSW = "apsw is not installed, so that there is no store yet, and only archives are searched"
@@ -131,6 +132,8 @@ def _work(location: StoreLocation, environ: Mapping[str, str], run: UpkeepRun, r
         store.redact_again(REDACTION_SECONDS)
         if not allowance.is_spent():
             _archive(store, location, environ, run, runs, allowance, log)
+        if not allowance.is_spent():
+            _keep(store, location, environ, run, allowance)
 
     use_store(location, bring_up_to_date, note)
     follow_rules(location, environ, note)
@@ -169,6 +172,19 @@ def _archive(
         log.write(EVENT, problem)
     if not allowance.is_spent():
         runs.archived_until = run.began
+
+
+def _keep(
+    store: SqliteStore, location: StoreLocation, environ: Mapping[str, str], run: UpkeepRun, allowance: TimeBudget
+) -> None:
+    """Keep what is new in transcripts, if that is on. What fails is the problem of the run."""
+    from .kept import keep_sessions
+
+    try:
+        run.kept, problems = keep_sessions(store, location, environ, allowance.is_spent)
+    except (SessionMemoryError, OSError) as error:
+        problems = [_said(error)]
+    run.problem = run.problem or "; ".join(problems[:MOST_PROBLEMS])
 
 
 def _make_memories(location: StoreLocation, run: UpkeepRun, allowance: TimeBudget) -> None:

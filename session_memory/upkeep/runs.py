@@ -23,9 +23,9 @@ BROKEN_OFF = "it was ended before it was done"
 @dataclass
 class UpkeepRun:
     """One run: `began` and `ended` (0.0 for not yet) in seconds since the epoch; `cpu_seconds`; the number of `files`
-    with new content and its `bytes`; the number of `archived` conversations and of `memories` made. `is_cut_short`: the
-    limit left work undone. `stopped` maps strategies that could not continue to the reason; `problem` is the run's
-    error ('' for none)."""
+    with new content and its `bytes`; the number of `archived` conversations, of `kept` sessions with something new and
+    of `memories` made. `is_cut_short`: the limit left work undone. `stopped` maps strategies that could not continue to
+    the reason; `problem` is the run's error ('' for none)."""
 
     began: float
     ended: float = 0.0
@@ -33,6 +33,7 @@ class UpkeepRun:
     files: int = 0
     bytes: int = 0
     archived: int = 0
+    kept: int = 0
     memories: int = 0
     is_cut_short: bool = False
     stopped: list[str] = field(default_factory=list)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..base import Event, Folders
+    from .backup import ClaudeBackup
     from .install import ClaudeInstall
     from .records import ClaudeRecords
 
@@ -51,6 +52,11 @@ class ClaudeCode(ProjectFolders):
         from .install import ClaudeInstall
 
         return ClaudeInstall(self)
+
+    def load_backup(self) -> ClaudeBackup:
+        from .backup import ClaudeBackup
+
+        return ClaudeBackup(self)
 
     def folder_name(self, directory: str) -> str:
         return encode_cwd(directory)

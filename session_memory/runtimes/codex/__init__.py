@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from ...transcripts.entries import ToolUse
     from ..base import Event, Folders
+    from .backup import CodexBackup
     from .install import CodexInstall
     from .records import CodexRecords
 
@@ -51,6 +52,11 @@ class Codex(CopiedSessions):
         from .install import CodexInstall
 
         return CodexInstall(self)
+
+    def load_backup(self) -> CodexBackup:
+        from .backup import CodexBackup
+
+        return CodexBackup(self)
 
     def call_began(self, lines: Iterable[bytes]) -> float | None:
         from .records import item_began

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from ...transcripts.entries import ToolUse
     from ..base import Event
+    from .backup import CopilotBackup
     from .install import CopilotInstall
     from .records import CopilotRecords
 
@@ -56,6 +57,11 @@ class Copilot(Runtime):
         from .install import CopilotInstall
 
         return CopilotInstall(self)
+
+    def load_backup(self) -> CopilotBackup:
+        from .backup import CopilotBackup
+
+        return CopilotBackup(self)
 
     def transcript_path(self, config_dir: str, cwd: str, session_id: str) -> str:
         return f"{self.transcripts_dir(config_dir)}/{session_id}/{_EVENTS}"

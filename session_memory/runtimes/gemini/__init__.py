@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ..base import Event
+    from .backup import GeminiBackup
     from .install import GeminiInstall
     from .records import GeminiRecords
 
@@ -53,6 +54,11 @@ class Gemini(CopiedSessions, ProjectFolders):
         from .install import GeminiInstall
 
         return GeminiInstall(self)
+
+    def load_backup(self) -> GeminiBackup:
+        from .backup import GeminiBackup
+
+        return GeminiBackup(self)
 
     def config_dir(self, environ: Mapping[str, str]) -> str:
         """Return `$GEMINI_CLI_HOME/.gemini`, else `~/.gemini`."""

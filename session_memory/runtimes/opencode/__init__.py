@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from ...transcripts.entries import ToolUse
     from ..base import Event
+    from .backup import OpenCodeBackup
     from .install import OpenCodeInstall
     from .records import OpenCodeRecords
 
@@ -52,6 +53,11 @@ class OpenCode(CopiedSessions, ProjectFolders):
         from .install import OpenCodeInstall
 
         return OpenCodeInstall(self)
+
+    def load_backup(self) -> OpenCodeBackup:
+        from .backup import OpenCodeBackup
+
+        return OpenCodeBackup(self)
 
     def config_dir(self, environ: Mapping[str, str]) -> str:
         """Return `$XDG_DATA_HOME/opencode`, else `~/.local/share/opencode`."""

@@ -75,6 +75,27 @@ class DatabaseReader:
         """Tell whether what was read holds."""
         return not self._is_still or (not is_file(self._path + "-wal") and path_stamp(self._path) == self._stamp)
 
+    def rows(self, table: str, column: str, value: str) -> Iterator[dict[str, Any]]:
+        """Yield the rows of a table with this value, whatever columns its version has; by time and id, if they have
+        times."""
+        order = " ORDER BY time_created, id" if table == "message" else " ORDER BY id"
+        found = self._connection.execute(f"SELECT * FROM {table} WHERE {column} = ?{order}", (value,))
+        names = [one[0] for one in found.description]
+        for row in found:
+            yield dict(zip(names, row))
+
+    def session_stamps(self) -> list[tuple[str, list[int]]]:
+        """Return the ids of all sessions, each with numbers that change when something is said in it."""
+        rows = self._connection.execute(
+            "SELECT id, time_updated, (SELECT count(*) FROM message WHERE session_id = session.id),"
+            " (SELECT max(time_updated) FROM message WHERE session_id = session.id) FROM session"
+        )
+        return [
+            (id, [count, milliseconds(changed), max(milliseconds(updated), milliseconds(changed)) * 1_000_000])
+            for id, updated, count, changed in rows
+            if isinstance(id, str)
+        ]
+
     def last_row(self) -> list[Any]:
         """Return the row and the id of the message that was added last."""
         found = self._connection.execute("SELECT rowid, id FROM message ORDER BY rowid DESC LIMIT 1").fetchone()

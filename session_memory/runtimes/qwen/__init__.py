@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..base import Event
+    from .backup import QwenBackup
     from .install import QwenInstall
     from .records import QwenRecords
 
@@ -43,6 +44,11 @@ class QwenCode(ProjectFolders):
         from .install import QwenInstall
 
         return QwenInstall(self)
+
+    def load_backup(self) -> QwenBackup:
+        from .backup import QwenBackup
+
+        return QwenBackup(self)
 
     def folder_name(self, directory: str) -> str:
         from ...text.paths import dashed

@@ -40,11 +40,23 @@ def take_in(
                 if gone(directory.path):
                     remove_gone(directory.path, {key: state.offset for key, state in store.file_states(home).items()})
         report.add(ingestion.report)
+    if location.home.settings().keep == KEEP_NONE:
+        forget_gone(store, location)
+        return report
     for archives in location.archives:
         # Listing archives takes a while: do it only if something has changed, or nothing is known yet.
         if report.bytes or report.gone or not store.file_states(archives.home):
             report.add(take_archives(store, archives))
     return report
+
+
+def forget_gone(store: SqliteStore, location: StoreLocation) -> None:
+    """Remove from the store what its runtime has deleted, and what was read from archives of it. Raises
+    DatabaseError."""
+    for home in dict.fromkeys(directory.home for directory in location.watched):
+        for key, state in store.file_states(home).items():
+            if state.status == "gone" or state.source == SOURCE:
+                store.forget(home, key)
 
 
 def take_files(
@@ -82,6 +94,7 @@ def pending(store: SqliteStore, watched: Iterable[SourceDirectory]) -> tuple[int
 
 
 SOURCE = "archive"
+KEEP_NONE = "none"
 PREFIX = "conversations/"
 UNKNOWN_NAME = "tool"
 

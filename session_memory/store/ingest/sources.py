@@ -16,6 +16,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
+    from ...runtimes import Runtime
     from ...system.files import Stamp
 
 Unreadable = list[tuple[str, Exception]]  # the keys of folders, each with a slash, and why
@@ -35,13 +36,15 @@ class SourceDirectory:
     replaces its original. Transcripts are at most `deepest` levels below. Below `confined_to` (a directory above the
     root), no symlink is followed: an agent may have put it there. `refresh` updates the mirrors there, and in `copies`
     those of transcripts that are compressed here. Other compressed transcripts are read directly if that `is_asked_for`
-    once, as for a backup. `place_of` returns the original place of a moved transcript by its name; '' if unknown.
+    once, as for a backup. `origin` is the runtime and its directory, if the transcripts are all of those. `place_of`
+    returns the original place of a moved transcript by its name; '' if unknown.
     """
 
     def __init__(
         self, root: str, home: str = "", within: tuple[str, ...] | None = None, *, is_named: bool = False,
         is_backup: bool = False, is_asked_for: bool = False, confined_to: str = "", deepest: int = DEEPEST,
         refresh: Callable[[], None] | None = None, copies: str = "", place_of: Callable[[str], str] | None = None,
+        origin: tuple[Runtime, str] | None = None,
     ) -> None:  # fmt: skip
         self.path = root
         self.root = path_text(root)
@@ -54,6 +57,7 @@ class SourceDirectory:
         self.confined_to = confined_to
         self.deepest = deepest
         self.copies = copies
+        self.origin = origin
         self._refresh = refresh
         self._place_of = place_of
 

@@ -16,7 +16,7 @@ from ..rules import StoreRules
 from ..search.search import search
 from ..values import ITEM_BITS, Batch, Conversation, Counts, FileState, Filter, Hits, StoredEntry, UnreadFile
 from .corruption import StoreDatabase
-from .exclusions import Exclusions, VisibilityOverrides, apply, is_behind, item_shown
+from .exclusions import FILES_WITH_EXCLUDED, Exclusions, VisibilityOverrides, apply, is_behind, item_shown
 from .rows import CONVERSATIONS, STATE, conversation_columns, conversation_of, ids_of, items_between, listed, where
 from .search_index import KnownTables, SqliteSearchIndex
 
@@ -66,6 +66,13 @@ class SqliteStore(StoreDatabase):
         if not self.is_excluding():
             return set()
         return {file_id for (file_id,) in self.rows("SELECT file_id FROM memory_excluded_files")}
+
+    def files_with_excluded(self) -> set[int]:
+        """Return the ids of the files of which rules exclude a part, or all; also if another file has that too. Files
+        whose text alone is excluded do not count."""
+        if not self.is_excluding():
+            return set()
+        return {file_id for (file_id,) in self.rows(FILES_WITH_EXCLUDED)}
 
     def apply_rules(self) -> None:
         """Update the tables of exclusions if the rules have changed, for readers of the database's views."""

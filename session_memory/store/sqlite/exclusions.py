@@ -45,6 +45,20 @@ WHOLE = """
         SELECT 1 FROM memory_excluded_items WHERE item BETWEEN c.first_item AND c.last_item AND because = f.id
     )
 """
+# The files with an excluded item, whether it is theirs or was copied from another.
+FILES_WITH_EXCLUDED = f"""
+    WITH items AS (
+        SELECT item FROM memory_excluded_items WHERE NOT is_told
+    ), files AS (
+        SELECT file_id FROM memory_excluded_files WHERE NOT is_told
+        UNION SELECT item >> {ITEM_BITS} FROM items
+        UNION SELECT because FROM memory_excluded_items WHERE NOT is_told
+    )
+    SELECT file_id FROM files
+    UNION SELECT id >> {ITEM_BITS} FROM memory_shared_items
+    WHERE original IN (SELECT item FROM items)
+        OR original >> {ITEM_BITS} IN (SELECT file_id FROM memory_excluded_files WHERE NOT is_told)
+"""
 # The number of hidden messages of `memory_conversations AS c`. The records of one message share its number.
 HIDDEN_MESSAGES = """(
     SELECT count(DISTINCT coalesce(nullif(coalesce(e.message, t.message), 0), -x.item))

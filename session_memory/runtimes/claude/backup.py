@@ -1,0 +1,55 @@
+"""The files of Claude Code's sessions, and its cleanup, which deletes them 30 days after the last change.
+
+Measured with 2.1.330: the merged settings of whichever project a session is started in decide, for the transcripts of
+all projects. A file of settings with a wrong `cleanupPeriodDays` is ignored as a whole.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+from ..backup import Backup, Deletion, files_below
+
+DAYS = 30
+_KEY = "cleanupPeriodDays"
+_FILES = ("settings.json", "settings.local.json")
+
+
+class ClaudeBackup(Backup):
+    """A session is `<id>.jsonl` and all in `<id>/`: sub-agents and the results of tools."""
+
+    def files_beside(self, path: str) -> list[str]:
+        return files_below(path.removesuffix(".jsonl"))
+
+    def deletion(self, config_dir: str, directories: Iterable[str]) -> Deletion:
+        days, source, traps = DAYS, "", []
+        user = f"{config_dir}/{_FILES[0]}"
+        projects = [f"{one}/.claude/{name}" for one in directories if one.startswith("/") for name in _FILES]
+        for path in dict.fromkeys([user, *projects]):
+            value = _value_in(path)
+            if value is None:
+                continue
+            if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
+                traps.append(
+                    f"{path}: {_KEY}: {json.dumps(value)} is no whole number above 0, so Claude Code ignores the whole "
+                    "file, its hooks too: correct it"
+                )
+            elif path == user:
+                days, source = value, path
+            elif value < days:
+                traps.append(
+                    f"{path}: {_KEY}: {value} deletes the transcripts of all projects, not only of this one, when "
+                    f"Claude Code is started there: raise it, or take it out"
+                )
+        return Deletion(days, source, tuple(traps))
+
+
+def _value_in(path: str) -> Any:
+    """Return the period that a file of settings names; None if it names none."""
+    try:
+        with open(path, "rb") as file:
+            return json.loads(file.read()).get(_KEY)
+    except (OSError, ValueError, AttributeError, RecursionError):
+        return None

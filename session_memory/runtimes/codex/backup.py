@@ -1,0 +1,46 @@
+"""The files of Codex's sessions: rollouts, also those that it has compressed or that its user has archived."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+
+from ...system.files import open_regular
+from ...system.zstd import decompressed_file
+from ..backup import Backup, SessionFile, SessionFiles, files_below
+from .copies import COMPRESSED
+
+_PARENT = re.compile(rb'"parent_thread_id":"([0-9a-f-]{36})"')
+
+
+class CompressedRollout(SessionFile):
+    """A rollout that is kept as it was before it was compressed."""
+
+    def open(self) -> int:
+        descriptor = open_regular(self.source)
+        try:
+            return decompressed_file(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+class CodexBackup(Backup):
+    """A rollout is kept at the place that it had before it was archived, where Codex resumes it. Sub-agents have
+    sessions of their own, which name their parent."""
+
+    def sessions(self, config_dir: str) -> Iterator[SessionFiles]:
+        found: dict[str, str] = {}
+        for folder in ("archived_sessions", "sessions"):  # of two, the one that is in use
+            for path in sorted(files_below(f"{config_dir}/{folder}"), reverse=True):  # of two, the plain one
+                plain = os.path.basename(path.removesuffix(COMPRESSED))
+                place = self.runtime.place_of(plain)
+                if place:
+                    found[f"{self.runtime.TRANSCRIPTS}/{place}"] = path
+        for place, path in found.items():
+            kind = CompressedRollout if path.endswith(COMPRESSED) else SessionFile
+            yield SessionFiles(self.runtime.session_id_of(place), [kind(place, path)])
+
+    def parent_in(self, head: bytes) -> str:
+        found = _PARENT.search(head.partition(b"\n")[0])
+        return found[1].decode() if found else ""

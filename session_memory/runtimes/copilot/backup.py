@@ -1,0 +1,22 @@
+"""The files of Copilot's sessions: all in a session's directory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from ..backup import Backup, files_below
+
+_EVENTS = "/events.jsonl"
+
+
+class CopilotBackup(Backup):
+    """A session is `session-state/<id>/`, in older versions one file."""
+
+    def transcripts(self, config_dir: str) -> Iterator[str]:
+        for session in self.runtime.sessions_in(self.runtime.transcripts_dir(config_dir)):
+            yield session.path
+
+    def files_beside(self, path: str) -> list[str]:
+        if not path.endswith(_EVENTS):
+            return []
+        return [one for one in files_below(path.removesuffix(_EVENTS)) if one != path and not one.endswith(".lock")]

@@ -1,0 +1,234 @@
+"""Keeps transcripts whole or redacted, if the person has turned that on: what is new in each, session by session.
+
+A session is kept once the store has it, since the store knows what rules exclude and what was forgotten: nothing is
+kept of which a part is excluded or forgotten. If the pack is full, sessions that will be deleted later make room for
+those that will be deleted sooner.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import closing
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..archives.kept.chunks import LineTooLongError
+from ..archives.kept.pack import FORMS, ChangedFileError, KeptFile, KeptSession, Pack, pack_path
+from ..errors import SessionMemoryError, described
+from ..settings.privacy import Privacy
+from ..system.json import encode
+from ..text.format import counted
+from ..text.timestamps import now_milliseconds
+
+if TYPE_CHECKING:
+    from ..runtimes import Runtime
+    from ..runtimes.backup import SessionFiles
+    from ..settings.compiled import Settings
+    from ..store.location import StoreLocation
+    from ..store.sqlite.engine import SqliteStore
+    from ..store.values import FileState
+
+_NANOSECONDS = 1_000_000
+_KEY_ABOUT = "keep_bytes"
+
+
+class _FullError(SessionMemoryError):
+    """The pack holds keep_bytes, and nothing in it can make room."""
+
+
+class Candidate(NamedTuple):
+    """A session that a runtime has, with what the store knows of it."""
+
+    runtime: Runtime
+    config_dir: str
+    files: SessionFiles
+    state: FileState
+
+    @property
+    def key(self) -> tuple[str, str, str, str]:
+        return self.state.home, self.runtime.name, self.config_dir, self.files.session_id
+
+    @property
+    def only_grows(self) -> bool:
+        """Check if its transcript is one that the runtime appends to, and does not change."""
+        return self.files.files[0].path.endswith(".jsonl") and not self.runtime.backup.REWRITES
+
+    @property
+    def modified(self) -> int:
+        """The last change of its transcript, in milliseconds since the epoch."""
+        return self.files.files[0].stamp[2] // _NANOSECONDS
+
+
+class KeepReport(NamedTuple):
+    """The number of sessions that had something new, and an error line for each failure."""
+
+    kept: int
+    problems: list[str]
+
+
+def keep_sessions(
+    store: SqliteStore, location: StoreLocation, environ: Mapping[str, str], is_over: Callable[[], bool]
+) -> KeepReport:
+    """Keep what is new until `is_over`. Raises DatabaseError, OSError."""
+    settings = location.home.settings()
+    if settings.keep not in FORMS and not os.path.exists(pack_path(location.database)):
+        return KeepReport(0, [])
+    with closing(Pack(pack_path(location.database))) as pack:
+        if pack.obstacle:
+            raise pack.obstacle
+        problems = [f"{pack.path} was damaged: it is {pack.quarantined} now"] if pack.quarantined else []
+        found, excluded = _candidates(store, location, environ, problems)
+        known = {one.key: one for one in pack.sessions() if not one.is_earlier}
+        has = {one.key for one in (*found, *excluded)}
+        pack.set_gone([one.id for key, one in known.items() if key not in has], now_milliseconds())
+        dropped = [known[one.key] for one in excluded if one.key in known]
+        if dropped:
+            with pack.transaction():
+                pack.drop([one.id for one in dropped])
+            pack.shrink()
+        done = _Keeping(pack, settings, known).keep(found, is_over) if settings.keep in FORMS else KeepReport(0, [])
+        return KeepReport(done.kept, problems + done.problems)
+
+
+def _candidates(
+    store: SqliteStore, location: StoreLocation, environ: Mapping[str, str], problems: list[str]
+) -> tuple[list[Candidate], list[Candidate]]:
+    """Return the sessions that may be kept, and those that may not since a part is excluded or forgotten."""
+    may: list[Candidate] = []
+    may_not: list[Candidate] = []
+    with_excluded = store.files_with_excluded()
+    for home in dict.fromkeys(directory.home for directory in location.watched):
+        states = {state.session_id: state for state in store.file_states(home).values()}
+        privacy = Privacy(environ, location.home, location.home_for(home))
+        for runtime, config_dir in dict.fromkeys(
+            directory.origin for directory in location.watched if directory.home == home and directory.origin
+        ):
+            try:
+                sessions = list(runtime.backup.sessions(config_dir))
+            except OSError as error:
+                problems.append(f"{config_dir}: its sessions could not be kept: {described(error)}")
+                continue
+            for files in sessions:
+                state = states.get(files.session_id)
+                if state is None or not files.files[0].stamp[2]:
+                    continue
+                candidate = Candidate(runtime, config_dir, files, state)
+                is_forgotten = privacy.forgotten_until(files.session_id, state.cwd) is not None
+                (may_not if state.id in with_excluded or is_forgotten else may).append(candidate)
+    return sorted(may, key=lambda one: one.modified), may_not
+
+
+class _Keeping:
+    """One run over the sessions, those first that are to be deleted first."""
+
+    def __init__(self, pack: Pack, settings: Settings, known: dict[tuple[str, str, str, str], KeptSession]) -> None:
+        self._pack = pack
+        self._form = settings.keep
+        self._limit = settings.keep_bytes
+        self._known = known
+
+    def keep(self, found: list[Candidate], is_over: Callable[[], bool]) -> KeepReport:
+        """Keep what is new in `found`."""
+        kept, problems, left = 0, [], 0
+        for at, candidate in enumerate(found):
+            try:
+                kept += self._keep(candidate, is_over)
+            except (ChangedFileError, FileNotFoundError):
+                continue  # it is read again the next time
+            except _FullError:
+                left = len(found) - at
+                break
+            except (LineTooLongError, OSError) as error:
+                problems.append(f"{candidate.files.files[0].source}: it could not be kept: {described(error)}")
+            if is_over():
+                break
+        if left:
+            problems.append(
+                f"{_KEY_ABOUT} is reached: {counted(left, 'session')} not kept; raise it: "
+                f"session-memory config {_KEY_ABOUT} {2 * self._limit}"
+            )
+        return KeepReport(kept, problems)
+
+    def _keep(self, candidate: Candidate, is_over: Callable[[], bool]) -> bool:
+        """Keep what is new of a session; return whether there was anything."""
+        known = self._known.get(candidate.key)
+        before = {file.path: file for file in self._pack.files(known.id)} if known else {}
+        changed = [
+            one for one in candidate.files.files
+            if one.path not in before or before[one.path].stamp != encode(one.stamp)
+        ]  # fmt: skip
+        if known and known.form != self._form:
+            changed = list(candidate.files.files)
+        elif not changed:
+            if known and known.gone_at is not None:
+                with self._pack.transaction():
+                    self._pack.begin(known._replace(gone_at=None))
+            return False
+        is_first = True
+        for file in changed:
+            is_whole = False
+            while not is_whole:
+                descriptor = file.open()
+                try:
+                    with self._pack.transaction():
+                        if is_first:
+                            self._make_way(candidate, known, before, descriptor, file.path)
+                        session = self._pack.begin(_as_kept(candidate, self._form))
+                        is_whole, is_first = self._pack.keep_file(session, file, descriptor), False
+                        self._make_room(candidate)
+                finally:
+                    os.close(descriptor)
+                if is_over():
+                    return True
+        return True
+
+    def _make_way(
+        self, candidate: Candidate, known: KeptSession | None, before: dict[str, KeptFile], descriptor: int, path: str
+    ) -> None:
+        """Drop what is kept of a session in another form; set it aside if the runtime's transcript no longer begins
+        with it."""
+        if known and known.form != self._form:
+            self._pack.drop([known.id])
+            return
+        is_transcript = path == candidate.files.files[0].path and candidate.only_grows
+        if known and path in before and is_transcript and not self._pack.is_continued(before[path], descriptor):
+            self._pack.set_earlier(known)
+
+    def _make_room(self, candidate: Candidate) -> None:
+        """Drop sessions that the runtime has, the latest first, until the pack is as small as it has to be; raise
+        _FullError if none is left that changed later than this one."""
+        if not self._limit or self._pack.size() <= self._limit:
+            return
+        for one in self._pack.sessions():
+            if one.gone_at is None and not one.is_earlier and one.modified > candidate.modified:
+                self._pack.drop([one.id])
+                if self._pack.size() <= self._limit:
+                    return
+        raise _FullError("full")
+
+
+def _as_kept(candidate: Candidate, form: str) -> KeptSession:
+    state = candidate.state
+    return KeptSession(
+        0, *candidate.key, form, state.cwd, state.title, candidate.modified, now_milliseconds(), None, 0
+    )  # fmt: skip
+
+
+def kept_of(location: StoreLocation, is_meant: Callable[[KeptSession], bool]) -> list[KeptSession]:
+    """Return the kept sessions that are meant; earlier ones too. Raises DatabaseError."""
+    path = pack_path(location.database)
+    if not os.path.exists(path):
+        return []
+    with closing(Pack(path)) as pack:
+        return [one for one in pack.sessions() if is_meant(one)]
+
+
+def forget_kept(location: StoreLocation, sessions: Iterable[Sequence[str]]) -> None:
+    """Drop the kept copies of sessions, each as (group, id). Raises DatabaseError."""
+    path, wanted = pack_path(location.database), {tuple(one) for one in sessions}
+    if not wanted or not os.path.exists(path):
+        return
+    with closing(Pack(path)) as pack:
+        with pack.transaction():
+            pack.drop([one.id for one in pack.sessions() if (one.home, one.session_id) in wanted])
+        pack.shrink()
