@@ -30,7 +30,7 @@ class SessionFile:
         return open_regular(self.source)
 
 
-class SessionFiles(NamedTuple):
+class FilesOfSession(NamedTuple):
     """A session as its runtime has it; the transcript is the first of its files."""
 
     session_id: str
@@ -38,8 +38,8 @@ class SessionFiles(NamedTuple):
 
 
 class Deletion(NamedTuple):
-    """The time after which a runtime deletes sessions by itself: `days`, by a setting in `source` ('' for its default). None for
-    `days`: not at all. `traps` are settings with an effect that nobody expects, a line each."""
+    """The time after which a runtime deletes sessions by itself: `days`, by a setting in `source` ('' for its default),
+    None for never. `traps` are settings with an effect that nobody expects, a line each."""
 
     days: float | None
     source: str = ""
@@ -56,11 +56,11 @@ class Backup:
     def __init__(self, runtime: Runtime) -> None:
         self.runtime = runtime
 
-    def sessions(self, config_dir: str) -> Iterator[SessionFiles]:
+    def sessions(self, config_dir: str) -> Iterator[FilesOfSession]:
         """Yield the sessions in the runtime's directory."""
         for path in self.transcripts(config_dir):
             files = [SessionFile(os.path.relpath(one, config_dir), one) for one in (path, *self.files_beside(path))]
-            yield SessionFiles(self.runtime.session_id_of(path), files)
+            yield FilesOfSession(self.runtime.session_id_of(path), files)
 
     def transcripts(self, config_dir: str) -> Iterator[str]:
         """Yield the paths of all transcripts."""

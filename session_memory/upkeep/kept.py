@@ -22,7 +22,7 @@ from ..text.timestamps import now_milliseconds
 
 if TYPE_CHECKING:
     from ..runtimes import Runtime
-    from ..runtimes.backup import SessionFiles
+    from ..runtimes.backup import FilesOfSession
     from ..settings.compiled import Settings
     from ..store.location import StoreLocation
     from ..store.sqlite.engine import SqliteStore
@@ -41,7 +41,7 @@ class Candidate(NamedTuple):
 
     runtime: Runtime
     config_dir: str
-    files: SessionFiles
+    files: FilesOfSession
     state: FileState
 
     @property

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from ...system.files import open_regular
 from ...system.zstd import decompressed_file
-from ..backup import Backup, SessionFile, SessionFiles, files_below
+from ..backup import Backup, FilesOfSession, SessionFile, files_below
 from .copies import COMPRESSED
 
 _PARENT = re.compile(rb'"parent_thread_id":"([0-9a-f-]{36})"')
@@ -29,7 +29,7 @@ class CodexBackup(Backup):
     """A rollout is kept at the place that it had before it was archived, where Codex resumes it. Sub-agents have
     sessions of their own, which name their parent."""
 
-    def sessions(self, config_dir: str) -> Iterator[SessionFiles]:
+    def sessions(self, config_dir: str) -> Iterator[FilesOfSession]:
         found: dict[str, str] = {}
         for folder in ("archived_sessions", "sessions"):  # of two, the one that is in use
             for path in sorted(files_below(f"{config_dir}/{folder}"), reverse=True):  # of two, the plain one
@@ -39,7 +39,7 @@ class CodexBackup(Backup):
                     found[f"{self.runtime.TRANSCRIPTS}/{place}"] = path
         for place, path in found.items():
             kind = CompressedRollout if path.endswith(COMPRESSED) else SessionFile
-            yield SessionFiles(self.runtime.session_id_of(place), [kind(place, path)])
+            yield FilesOfSession(self.runtime.session_id_of(place), [kind(place, path)])
 
     def parent_in(self, head: bytes) -> str:
         found = _PARENT.search(head.partition(b"\n")[0])

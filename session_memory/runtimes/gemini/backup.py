@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 
 from ...system.files import names_in, read_end, read_whole
 from ...text.timestamps import epoch_seconds, iso_time
-from ..backup import Backup, Deletion, SessionFile, SessionFiles, files_below
+from ..backup import Backup, Deletion, FilesOfSession, SessionFile, files_below
 from . import CHATS
 
 DAYS = 30.0
@@ -26,7 +26,7 @@ _DAYS = {"h": 1 / 24, "d": 1, "w": 7, "m": 30}
 class GeminiBackup(Backup):
     """A session is all files `chats/session-*` that have its id, and all in `chats/<id>/`."""
 
-    def sessions(self, config_dir: str) -> Iterator[SessionFiles]:
+    def sessions(self, config_dir: str) -> Iterator[FilesOfSession]:
         for project in sorted(names_in(f"{config_dir}/tmp")):
             chats = f"{config_dir}/tmp/{project}/{CHATS}"
             by_id: dict[str, list[str]] = {}
@@ -36,7 +36,7 @@ class GeminiBackup(Backup):
                 if session_id:
                     every = [*paths, *files_below(f"{chats}/{session_id}")]
                     files = [SessionFile(os.path.relpath(one, config_dir), one) for one in every]
-                    yield SessionFiles(session_id, files)
+                    yield FilesOfSession(session_id, files)
 
     def transcripts(self, config_dir: str) -> Iterator[str]:
         for session in self.sessions(config_dir):

@@ -17,7 +17,7 @@ from typing import Any
 from ...errors import SessionMemoryError
 from ...settings.homes import ENV_GUARD
 from ...system.files import is_directory, is_file
-from ..backup import Backup, SessionFile, SessionFiles
+from ..backup import Backup, FilesOfSession, SessionFile
 from . import DATABASE
 from .database import DatabaseReader, Error
 
@@ -65,7 +65,7 @@ class OpenCodeBackup(Backup):
 
     REWRITES = True
 
-    def sessions(self, config_dir: str) -> Iterator[SessionFiles]:
+    def sessions(self, config_dir: str) -> Iterator[FilesOfSession]:
         database = f"{config_dir}/{DATABASE}"
         if not is_file(database):
             return
@@ -75,7 +75,7 @@ class OpenCodeBackup(Backup):
         except Error as error:
             raise OSError(f"{database}: {error}") from error
         for session_id, stamp in stamps:
-            yield SessionFiles(session_id, [ExportedSession(database, session_id, stamp)])
+            yield FilesOfSession(session_id, [ExportedSession(database, session_id, stamp)])
 
     def transcripts(self, config_dir: str) -> Iterator[str]:
         return iter(())
