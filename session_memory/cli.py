@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 # Each is a module of `commands`, or in `install.command`. It offers SUMMARY (its purpose in a few words),
 # add_arguments(parser), and run(arguments), which returns the exit code.
 COMMANDS = (
-    "search", "show", "sessions", "read", "conversations", "ingest", "watch", "doctor", "memories", "process", "export",
-    "forget", "costs", "patterns", "errors", "filter", "deliveries", "page", "graph", "archive", "config", "team",
-    "host", "mcp", "new", "install", "uninstall", "completion",
+    "search", "show", "sessions", "read", "conflicts", "conversations", "ingest", "watch", "doctor", "memories",
+    "process", "export", "forget", "costs", "patterns", "errors", "filter", "deliveries", "page", "graph",
+    "archive", "config", "team", "host", "mcp", "new", "install", "uninstall", "completion",
 )  # fmt: skip
 _WITHOUT_END = ("host", "page", "watch")
 _LONG_RUNNING = (*_WITHOUT_END, "mcp", "process")

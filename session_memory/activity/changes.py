@@ -128,6 +128,13 @@ def head_stamp(git_dir: str) -> list[int]:
     return [*path_stamp(git_dir + "/HEAD"), *path_stamp(git_dir + "/logs/HEAD")]
 
 
+def conflicts_stamp(own: OwnSession) -> list[int]:
+    """Return a stamp that stays the same until upkeep keeps other conflicts between branches; nothing if there are
+    none or collisions do not matter."""
+    found = path_stamp(own.home.conflicts_file) if own.directory and own.home else ()
+    return [*found] if any(found) else []
+
+
 def is_head_known(own: Cursor | None, directory: str) -> bool:
     """Check that HEAD has not moved since the session's `own` cursor was made."""
     if own is None or own.get("directory") != directory:
@@ -140,7 +147,8 @@ def standstill(own: OwnSession, observed: Observation, first_sight_seconds: floa
     """Return the fingerprint of a prompt with nothing to report: a checksum, and git's directory if HEAD counts.
     `cursor` is the own one, which has HEAD as it was when the others were compared."""
     git_dir, stamp = (cursor.get("git", ""), cursor.get("stamp", [])) if own.directory else ("", [])
-    return [_fingerprint(own, observed, first_sight_seconds, git_dir, stamp), git_dir]
+    kept = cursor.get("conflicts", [])
+    return [_fingerprint(own, observed, first_sight_seconds, git_dir, [*stamp, *kept]), git_dir]
 
 
 def is_standstill(own: OwnSession, observed: Observation, first_sight_seconds: float) -> bool:
@@ -159,7 +167,7 @@ def is_standstill(own: OwnSession, observed: Observation, first_sight_seconds: f
         return False
     if not found or not isinstance(git_dir, str):
         return False
-    stamp = head_stamp(git_dir) if git_dir else []
+    stamp = [*(head_stamp(git_dir) if git_dir else []), *conflicts_stamp(own)]
     return bool(fingerprint == _fingerprint(own, observed, first_sight_seconds, git_dir, stamp))
 
 

@@ -8,7 +8,7 @@ is noted.
 from __future__ import annotations
 
 from ..system.files import is_file
-from .changes import OLD_SECONDS, head_stamp, is_head_known, seen_until, standstill
+from .changes import OLD_SECONDS, conflicts_stamp, head_stamp, is_head_known, seen_until, standstill
 from .delivery import Delivery, resolve_delivery, with_last
 from .state import COLLISIONS, LAST, MEMORIES, KnownState, StateFile, is_whole
 
@@ -102,7 +102,9 @@ def _make(
     since = known.written if known.was_corrupt else None
     if since is not None:
         notes.append(f"{own.cursor_file}: could not be read, renamed to .corrupt; continuing from its last change")
-    elif not changed and (not own.directory or is_head_known(cursors.get(own.key), own.directory)):
+    elif not (changed or _has_conflicts(own, cursors)) and (
+        not own.directory or is_head_known(cursors.get(own.key), own.directory)
+    ):
         if outcome is None:
             seconds = settings.first_sight_seconds
             update.standstill = standstill(own, observed, seconds, cursors.get(own.key, {}))
@@ -187,6 +189,14 @@ def _report(
             moved.update(collisions.moved)
             # A session is reported as a whole: with something that did not fit, all of it comes next time.
             reports = [pair for pair in reports if pair[1].session.key not in collisions.withheld]
+    if _has_conflicts(own, cursors):
+        from .conflicts import new_lines
+
+        cursor = {**(moved.get(own.key) or cursors.get(own.key, {}))}
+        taken = sum([len(line) + 1 for line in lines])
+        room = limit - len(HEADER) - taken
+        lines = [*lines, *(own.deadline.attempt("conflicts", new_lines, own, cursor, now, room) or ())]
+        moved[own.key] = cursor
     reports.sort(key=lambda pair: -pair[0].last_active)
     spoken = [pair for pair in reports if pair[0].summary.messages and not pair[0].is_empty]
     told = [pair for pair in spoken if not pair[0].is_nameless]
@@ -202,6 +212,11 @@ def _report(
     waiting = {new.session.key for _, new in new_ones}.difference(told_of)
     moved.update({new.session.key: new.cursor for _, new in reports if new.session.key not in waiting})
     return text, moved, left_out, edit
+
+
+def _has_conflicts(own: OwnSession, cursors: Cursors) -> bool:
+    """Check if upkeep keeps other conflicts between branches than at the last prompt."""
+    return bool(conflicts_stamp(own) != cursors.get(own.key, {}).get("conflicts", []))
 
 
 def _worth_a_line(own: OwnSession, told: list[tuple[Report, NewEntries]], most: int) -> list[tuple[Report, NewEntries]]:

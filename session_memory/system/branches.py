@@ -79,7 +79,7 @@ class Branches:
 
 def _is_merged(git_dir: str, branch: str) -> bool | None:
     tip = f"refs/heads/{branch}"
-    name, targets = _default_branch(git_dir)
+    name, targets = default_branch(git_dir)
     if not targets or tip not in _refs(git_dir, tip):
         return None
     return branch == name or any(_is_ancestor(git_dir, tip, target) for target in targets) or any(
@@ -87,7 +87,7 @@ def _is_merged(git_dir: str, branch: str) -> bool | None:
     )  # fmt: skip
 
 
-def _default_branch(git_dir: str) -> tuple[str, list[str]]:
+def default_branch(git_dir: str) -> tuple[str, list[str]]:
     """Return the name of the default branch and its refs: the one of `origin`, else one of USUAL_BRANCHES."""
     cloned = ask_git(git_dir, "symbolic-ref", "-q", "refs/remotes/origin/HEAD", is_failure_fine=True).strip()
     name = cloned.removeprefix("refs/remotes/origin/")

@@ -18,6 +18,7 @@ from ..errors import LockedError, SessionMemoryError, described
 from ..hooks.log import HookLog
 from ..hooks.upkeep_start import is_due, lock_file
 from ..runtimes import all_runtimes
+from ..settings.compiled import OFF
 from ..settings.homes import ENV_GUARD
 from ..settings.program import add_all_packages, stay_with_version
 from ..store.location import NoStoreError, StoreLocation, find_location
@@ -141,6 +142,8 @@ def _work(location: StoreLocation, environ: Mapping[str, str], run: UpkeepRun, r
         _make_memories(location, run, allowance)
     if location.home.settings().team.get("url") and not allowance.is_spent():
         _push_to_team(location, allowance, log)
+    if not allowance.is_spent() and location.home.settings().collisions != OFF:
+        _find_conflicts(location, environ, log)
     run.is_cut_short = allowance.is_spent()
 
 
@@ -196,6 +199,15 @@ def _make_memories(location: StoreLocation, run: UpkeepRun, allowance: TimeBudge
             run.memories += len(done.memories)
             if done.status == "stopped":
                 run.stopped.append(f"{done.strategy}: {one_line(for_people(done.reason))}")
+
+
+def _find_conflicts(location: StoreLocation, environ: Mapping[str, str], log: HookLog) -> None:
+    from .conflicts import keep_conflicts
+
+    try:
+        keep_conflicts(location.home, location.home.root, environ, time.time())
+    except (SessionMemoryError, OSError) as error:
+        log.write(EVENT, f"conflicts: {_said(error)}")
 
 
 def _push_to_team(location: StoreLocation, allowance: TimeBudget, log: HookLog) -> None:

@@ -27,6 +27,7 @@ archive
 completion tcsh
 config scpoe
 config scope nothing
+conflicts --home
 conversations --limit 0
 conversations --since soon
 costs --by weather
@@ -163,7 +164,7 @@ def test_what_is_not_there_is_1_and_said(
 
 # A call of every command that ends by itself, and its exit code.
 CALLS = {
-    "archive --all": 0, "completion bash": 0, "config": 0, "conversations": 0, "costs --json": 0, "deliveries": 0,
+    "archive --all": 0, "completion bash": 0, "config": 0, "conflicts --all": 0, "conversations": 0, "costs --json": 0, "deliveries": 0,
     "doctor status": 0, "errors ECONN": 1, "export --all": 0, "filter --all": 0, "forget zebra": 1,
     "graph search trip": 1, "host init NEW": 0, "ingest": 0, "install --dry-run": 0, "mcp": 0, "memories": 0,
     "new AGENT --template pi --dry-run": 0, "page --export trip": 0, "patterns": 0, "process": 0, "read trip": 0,

@@ -1,0 +1,194 @@
+"""Conflicts between the live sessions of a repository, in different worktrees or on different branches, before the
+merge."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from itertools import combinations
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..activity.conflicts import keep
+from ..runtimes import all_runtimes
+from ..settings.homes import Home
+from ..settings.privacy import Privacy
+from ..system.branches import Branches, GitUnavailableError, default_branch
+from ..system.git import Worktree, find_worktree, head_of, is_commit
+from ..system.merges import Conflict, Merges
+from ..text.paths import resolved
+from ..text.sanitize import quotable
+from ..transcripts.sessions import FoundSession, find_sessions
+
+LIVE_SECONDS = 24 * 3600.0
+MOST_SESSIONS = 40
+MOST_SIDES = 8  # of a repository, the latest
+SECONDS = 2.0  # for a repository
+_ENTRIES = 60  # of a session, for its directory and its edits
+
+
+class Side:
+    """A branch of the repository at `common_dir` with live sessions, the latest first: that of a worktree, or one that
+    no worktree of these is on (None)."""
+
+    def __init__(self, common_dir: str, worktree: Worktree | None, branch: str) -> None:
+        self.common_dir = common_dir
+        self.worktree = worktree
+        self.branch = branch
+        self.sessions: list[FoundSession] = []
+        self.edited: dict[str, set[str]] = {}  # by the id of a session
+
+    @property
+    def root(self) -> str:
+        """The root of its worktree, '' without one."""
+        return self.worktree.root if self.worktree else ""
+
+    def author_of(self, path: str) -> FoundSession:
+        """Return the session that edited a file (relative to the root), else the latest."""
+        whole = f"{self.root}/{path}"
+        return next((one for one in self.sessions if whole in self.edited[one.id]), self.sessions[0])
+
+
+class Clash(NamedTuple):
+    """A file that would not merge, as one side sees it: its own side, the other, and the conflict from its view; or so
+    many `commits` of the default branch, which is then the `other_branch`, touch what the own side changed."""
+
+    own: Side
+    other: Side | None
+    conflict: Conflict
+    other_branch: str = ""
+    commits: int = 0
+
+    def as_kept(self, now: float) -> dict[str, Any]:
+        """Return it as `activity.conflicts` keeps it; texts are sanitized."""
+        own, other, conflict = self.own, self.other, self.conflict
+        author = other.author_of(conflict.path) if other else None
+        given = [author.name if author else "", author.runtime.TITLE if author else "", self.other_branch]
+        path, name, runtime, branch = quotable([conflict.path, *given])
+        at = _changed_at(other, conflict.path, author.modified) if other and author else now
+        parts = (conflict.path, own.root, other.root if other else "", self.other_branch, *conflict.objects)
+        return {
+            "path": path, "root": own.root, "lines": conflict.lines, "deleted_by": conflict.deleted_by, "at": int(at),
+            "name": f'"{name}"' if name else "", "runtime": runtime, "branch": branch, "commits": self.commits,
+            "sessions": [one.id for one in other.sessions] if other else [],
+            "key": hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:16],
+        }  # fmt: skip
+
+
+def keep_conflicts(home: Home, path: str, environ: Mapping[str, str], now: float) -> int:
+    """Find the conflicts between the live sessions of a home and keep them for its prompts; return how many. Raises
+    SessionMemoryError, OSError."""
+    listed = live_sessions(path, environ, now)
+    conflicts = [clash.as_kept(now) for clash in find_conflicts(listed, home.user_dir)]
+    privacy = Privacy(environ, home)
+    keep(home, conflicts, dict.fromkeys(file for one in listed for file in privacy.files(one.start)))
+    return len(conflicts)
+
+
+def live_sessions(path: str | None, environ: Mapping[str, str], now: float) -> list[FoundSession]:
+    """Return the sessions of the last day of which all may be told, the latest first. Raises SessionMemoryError."""
+    bare = {key: value for key, value in environ.items() if key not in {r.OWN_ID_VARIABLE for r in all_runtimes()}}
+    found = find_sessions(path, True, bare, since=now - LIVE_SECONDS, most=MOST_SESSIONS)
+    return [one for one in found if one.has_text]
+
+
+def find_conflicts(listed: list[FoundSession], user_dir: str, seconds: float = SECONDS) -> Iterator[Clash]:
+    """Yield what would not merge between the sides of each repository, from the view of each side that has a worktree.
+    A pair that git cannot judge in time is left out."""
+    repositories: dict[str, list[Side]] = {}
+    for side in _sides(listed, user_dir):
+        repositories.setdefault(side.common_dir, []).append(side)
+    for common_dir, sides in repositories.items():
+        with tempfile.TemporaryDirectory(prefix="session-memory-", ignore_cleanup_errors=True) as directory:
+            yield from _clashes(sides[:MOST_SIDES], Merges(common_dir, Path(directory), seconds), common_dir)
+
+
+def _clashes(sides: list[Side], merges: Merges, common_dir: str) -> Iterator[Clash]:
+    commits: dict[int, str] = {}
+    for side in sides:
+        try:
+            if side.worktree:
+                commits[id(side)] = merges.state_of(side.worktree)
+            else:
+                commits[id(side)] = merges.commit_of(common_dir, f"refs/heads/{side.branch}")
+        except (GitUnavailableError, OSError):
+            continue
+    judged = [side for side in sides if id(side) in commits]
+    for one, other in combinations(judged, 2):
+        if one.root and one.root == other.root:
+            continue
+        try:
+            found = merges.conflicts(commits[id(one)], commits[id(other)])
+        except (GitUnavailableError, OSError):
+            continue
+        for conflict in found:
+            if one.worktree:
+                yield Clash(one, other, conflict, other.branch)
+            if other.worktree:
+                yield Clash(other, one, _turned(conflict), one.branch)
+    try:
+        name, refs = default_branch(common_dir)
+        targets = {ref: merges.commit_of(common_dir, ref) for ref in refs}
+    except (GitUnavailableError, OSError):
+        return
+    for side in judged:
+        if side.worktree and side.branch != name:
+            yield from _behind(side, commits[id(side)], name, targets, merges)
+
+
+def _behind(side: Side, commit: str, name: str, targets: Mapping[str, str], merges: Merges) -> Iterator[Clash]:
+    """Yield the first file with commits of the default branch that touch what the sessions of a side edited."""
+    edited = set().union(*side.edited.values())
+    for target in targets.values():
+        try:
+            paths = [path for path in merges.changed(commit, target) if f"{side.root}/{path}" in edited]
+            number = merges.commits_since(commit, target, paths) if paths else 0
+        except (GitUnavailableError, OSError):
+            continue
+        if number:
+            yield Clash(side, None, Conflict(paths[0], objects=(target, "")), name, number)
+            return
+
+
+def _sides(listed: list[FoundSession], user_dir: str) -> list[Side]:
+    """Return the sides of the sessions, those of the latest first."""
+    branches, sides = Branches(user_dir), dict[tuple[str, str], Side]()
+    for one in listed:
+        try:
+            entries, _ = one.last_entries(_ENTRIES)
+        except Exception:  # any error affects only this session
+            continue
+        cwd = next((entry.cwd for entry in reversed(entries) if entry.cwd), one.start)
+        worktree = find_worktree(cwd, user_dir) if cwd else None
+        if worktree is None or not worktree.root:
+            continue
+        head = head_of(worktree.git_dir)
+        branch = "" if is_commit(head) else head
+        then = branches.checked_out(cwd, one.modified)
+        is_left = bool(then) and then != branch  # the worktree is on another branch since
+        key = (worktree.common_dir, then) if is_left else (worktree.root, "")
+        new = Side(worktree.common_dir, None if is_left else worktree, then if is_left else branch)
+        side = sides.setdefault(key, new)
+        side.sessions.append(one)
+        side.edited[one.id] = {
+            path
+            for entry in entries
+            for tool in entry.tools
+            if tool.kind == "edit" and (path := resolved(tool.argument, entry.cwd) or tool.argument)
+        }
+    return list(sides.values())
+
+
+def _turned(conflict: Conflict) -> Conflict:
+    deleted = None if conflict.deleted_by is None else 1 - conflict.deleted_by
+    return Conflict(conflict.path, conflict.lines[::-1], deleted, conflict.objects[::-1])
+
+
+def _changed_at(side: Side, path: str, otherwise: float) -> float:
+    """Return when a file of a side was changed, in seconds since the epoch: by its time, else `otherwise`."""
+    try:
+        return os.lstat(f"{side.root}/{path}").st_mtime if side.root else otherwise
+    except OSError:
+        return otherwise

@@ -1,0 +1,227 @@
+"""Trial merges in real repositories: what conflicts, and that nothing in the repository is touched or run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from session_memory.system.branches import GitUnavailableError
+from session_memory.system.git import find_worktree
+from session_memory.system.merges import Conflict, Merges
+
+from ..git_scene import git, repository
+
+CART = "".join(f"line {number}\n" for number in range(1, 41))
+
+
+def with_line(number: int, words: str, text: str = CART) -> str:
+    lines = text.splitlines(keepends=True)
+    lines[number - 1] = words + "\n"
+    return "".join(lines)
+
+
+class Pair:
+    """A repository on main with a second worktree on the branch `fix`."""
+
+    def __init__(self, root: Path, *options: str, **files: str) -> None:
+        self.main, self.fix, self.trial = root / "main", root / "fix", root / "trial"
+        if options:
+            self.main.mkdir(parents=True)
+            git(self.main, "init", "-q", "-b", "main", *options)
+            (self.main / "cart").write_text(CART)
+            git(self.main, "add", "-A")
+            git(self.main, "commit", "-q", "-m", "begin")
+        else:
+            repository(self.main, **(files or {"cart": CART, "other": "1\n"}))
+        git(self.main, "worktree", "add", "-q", "-b", "fix", str(self.fix))
+
+    def commit(self, root: Path, name: str, text: str | None) -> None:
+        if text is None:
+            (root / name).unlink()
+        else:
+            (root / name).write_text(text)
+        git(root, "add", "-A")
+        git(root, "commit", "-q", "-m", "change")
+
+    def conflicts(self) -> list[Conflict]:
+        trees = [find_worktree(str(root)) for root in (self.main, self.fix)]
+        assert trees[0]
+        assert trees[1]
+        self.trial.mkdir()
+        merges = Merges(trees[0].common_dir, self.trial, 20)
+        before = listing(self.main)
+        found = merges.conflicts(*[merges.state_of(tree) for tree in trees if tree])
+        assert listing(self.main) == before
+        return found
+
+    def places(self) -> list[tuple[str, tuple[tuple[int, int], tuple[int, int]], int | None]]:
+        return [(one.path, one.lines, one.deleted_by) for one in self.conflicts()]
+
+
+def listing(root: Path) -> dict[str, tuple[int, int]]:
+    """What is there, with times and sizes; git renews the times of objects that it has."""
+    paths = [Path(top, name) for top, _, names in os.walk(root) for name in names]
+    return {
+        str(path): ("/objects/" not in str(path) and path.lstat().st_mtime_ns, path.lstat().st_size) for path in paths
+    }
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> Pair:
+    return Pair(tmp_path)
+
+
+def test_committed_changes_of_the_same_lines_conflict(pair: Pair) -> None:
+    pair.commit(pair.main, "cart", with_line(20, "ours"))
+    pair.commit(pair.fix, "cart", with_line(20, "theirs\nand more"))
+    assert pair.places() == [("cart", ((20, 20), (20, 21)), None)]
+
+
+def test_changes_of_far_lines_merge(pair: Pair) -> None:
+    pair.commit(pair.main, "cart", with_line(3, "ours"))
+    (pair.fix / "cart").write_text(with_line(30, "theirs"))
+    assert pair.places() == []
+
+
+def test_uncommitted_changes_conflict_with_committed_and_uncommitted_ones(pair: Pair) -> None:
+    pair.commit(pair.main, "cart", with_line(20, "ours"))
+    (pair.main / "other").write_text("2\n")
+    (pair.fix / "cart").write_text(with_line(20, "theirs"))
+    (pair.fix / "other").write_text("3\n")
+    git(pair.fix, "add", "other")
+    assert pair.places() == [("cart", ((20, 20), (20, 20)), None), ("other", ((1, 1), (1, 1)), None)]
+
+
+def test_a_deleted_file_conflicts_with_an_edit(pair: Pair) -> None:
+    pair.commit(pair.main, "cart", None)
+    (pair.fix / "cart").write_text(with_line(20, "theirs"))
+    assert pair.places() == [("cart", ((0, 0), (0, 0)), 0)]
+
+
+def test_the_same_change_on_both_sides_merges(pair: Pair) -> None:
+    pair.commit(pair.main, "cart", with_line(20, "same"))
+    (pair.fix / "cart").write_text(with_line(20, "same"))
+    assert pair.places() == []
+
+
+def test_an_edit_conflicts_in_a_file_that_the_other_side_renamed(pair: Pair) -> None:
+    git(pair.main, "mv", "cart", "basket")
+    pair.commit(pair.main, "basket", with_line(20, "ours"))
+    (pair.fix / "cart").write_text(with_line(20, "theirs"))
+    assert pair.places() == [("basket", ((20, 20), (20, 20)), None)]
+
+
+def test_line_ends_that_git_changed_at_checkout_do_not_conflict(pair: Pair) -> None:
+    pair.commit(pair.main, "cart", with_line(3, "ours"))
+    (pair.fix / "cart").write_bytes(with_line(30, "theirs").replace("\n", "\r\n").encode())
+    assert pair.places() == []
+
+
+def test_a_binary_file_conflicts_without_lines(tmp_path: Path) -> None:
+    pair = Pair(tmp_path, image="\0one\n")
+    pair.commit(pair.main, "image", "\0two\n")
+    (pair.fix / "image").write_text("\0three\n")
+    assert [one.path for one in pair.conflicts()] == ["image"]
+
+
+@pytest.mark.parametrize("options", [("--object-format=sha256",)])
+def test_a_repository_with_long_names_is_judged(tmp_path: Path, options: tuple[str, ...]) -> None:
+    pair = Pair(tmp_path, *options)
+    pair.commit(pair.main, "cart", with_line(20, "ours"))
+    (pair.fix / "cart").write_text(with_line(20, "theirs"))
+    assert pair.places() == [("cart", ((20, 20), (20, 20)), None)]
+
+
+def test_a_file_that_the_repository_s_attributes_merge_otherwise_is_left_out(tmp_path: Path) -> None:
+    pair = Pair(tmp_path, cart=CART, log="1\n", **{".gitattributes": "cart merge=mine\nlog merge=union\n"})
+    for name, text in (("cart", with_line(20, "ours")), ("log", "1\n2\n")):
+        pair.commit(pair.main, name, text)
+    (pair.fix / "cart").write_text(with_line(20, "theirs"))
+    (pair.fix / "log").write_text("1\n3\n")
+    assert pair.places() == []
+
+
+def test_nothing_that_the_repository_names_is_run(pair: Pair, tmp_path: Path) -> None:
+    mark = tmp_path / "ran"
+    trap = f"touch {mark};"
+    (pair.main / ".gitattributes").write_text("* merge=trap diff=trap filter=trap\n")
+    git(pair.main, "add", "-A")
+    git(pair.main, "commit", "-q", "-m", "trap")
+    git(pair.fix, "merge", "-q", "main")
+    for key in (
+        "merge.trap.driver", "diff.trap.textconv", "diff.trap.command", "filter.trap.clean", "filter.trap.smudge",
+        "filter.trap.process", "core.fsmonitor", "core.pager", "core.sshCommand", "diff.external", "core.editor",
+    ):  # fmt: skip
+        git(pair.main, "config", key, trap)
+    hook = pair.main / ".git/hooks/post-index-change"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text(f"#!/bin/sh\n{trap}\n")
+    hook.chmod(0o755)
+    for root, words in ((pair.main, "ours"), (pair.fix, "theirs")):
+        (root / "cart").write_text(with_line(20, words))
+        (root / "other").write_text(words)
+    assert pair.places() == []  # what the driver would make of them is unknown
+    assert not mark.exists()
+
+
+def test_histories_without_a_common_ancestor_have_no_conflict(pair: Pair) -> None:
+    git(pair.fix, "checkout", "-q", "--orphan", "new")
+    pair.commit(pair.fix, "cart", with_line(20, "theirs"))
+    pair.commit(pair.main, "cart", with_line(20, "ours"))
+    assert pair.places() == []
+
+
+def test_a_shallow_clone_is_judged_by_what_it_has(pair: Pair, tmp_path: Path) -> None:
+    pair.commit(pair.main, "cart", with_line(1, "second"))
+    shallow = Pair.__new__(Pair)
+    shallow.main, shallow.fix, shallow.trial = tmp_path / "shallow", tmp_path / "shallow-fix", tmp_path / "trial2"
+    git(tmp_path, "clone", "-q", "--depth", "1", f"file://{pair.main}", str(shallow.main))
+    git(shallow.main, "worktree", "add", "-q", "-b", "fix", str(shallow.fix))
+    shallow.commit(shallow.main, "cart", with_line(20, "ours"))
+    (shallow.fix / "cart").write_text(with_line(20, "theirs"))
+    assert [one.path for one in shallow.conflicts()] == ["cart"]
+
+
+def test_a_submodule_that_moved_on_both_sides_is_left_out(pair: Pair, tmp_path: Path) -> None:
+    inner = repository(tmp_path / "inner", code="1\n")
+    git(pair.main, "submodule", "add", "-q", str(inner), "lib")
+    git(pair.main, "commit", "-q", "-m", "lib")
+    git(pair.fix, "merge", "-q", "main")
+    for root, words in ((pair.main, "2"), (pair.fix, "3")):
+        name = git(inner, "commit-tree", "HEAD^{tree}", "-p", "HEAD", "-m", words)
+        git(root, "update-index", "--cacheinfo", f"160000,{name},lib")
+        git(root, "commit", "-q", "-m", words)
+    assert pair.places() == []
+
+
+@pytest.mark.parametrize(
+    "harm",
+    [
+        lambda pair: (pair.main / ".git/refs/heads/main").write_text("broken\n"),
+        lambda pair: (pair.main / ".git/index").write_bytes(b"DIRC" + b"\xff" * 40),
+        lambda pair: [path.unlink() for path in (pair.main / ".git/objects").rglob("*") if path.is_file()],
+    ],
+    ids=["ref", "index", "objects"],
+)
+def test_a_broken_repository_gives_an_error_and_no_answer(pair: Pair, harm: Callable[[Pair], object]) -> None:
+    pair.commit(pair.main, "cart", with_line(20, "ours"))
+    harm(pair)
+    with pytest.raises(GitUnavailableError):
+        pair.conflicts()
+
+
+def test_commits_of_main_that_touch_the_files_of_a_branch_are_counted(pair: Pair) -> None:
+    pair.commit(pair.fix, "cart", with_line(30, "theirs"))
+    for words in ("a", "b"):
+        pair.commit(pair.main, "cart", with_line(3, words))
+    pair.commit(pair.main, "other", "2\n")
+    pair.trial.mkdir()
+    tree = find_worktree(str(pair.fix))
+    assert tree
+    merges = Merges(tree.common_dir, pair.trial, 20)
+    fix, main = merges.state_of(tree), merges.commit_of(tree.common_dir, "main")
+    assert merges.changed(fix, main) == ["cart"]
+    assert merges.commits_since(fix, main, ["cart"]) == 2

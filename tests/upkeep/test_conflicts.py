@@ -1,0 +1,177 @@
+"""Conflicts between branches with live sessions: found by upkeep and by the command, told with a prompt, once."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from session_memory.runtimes.claude import encode_cwd
+from session_memory.upkeep.runner import do_upkeep
+
+from ..git_scene import git, repository
+from ..hooks_scene import PlainUser, told
+from ..own_process import plain_environment, run_here
+from ..records import append, assistant, tool_result, user, write
+
+CART = "".join(f"line {number}\n" for number in range(1, 41))
+
+
+def changed(number: int, words: str) -> str:
+    return CART.replace(f"line {number}\n", f"{words}\n")
+
+
+class Person:
+    """A person with a session in each of two worktrees; the hook runs for the one in `main`."""
+
+    def __init__(self, root: Path) -> None:
+        self.home, self.main, self.fix = root / "home", root / "shop", root / "shop-fix"
+        self.user = PlainUser(self.home)
+        repository(self.main, cart=CART, other="1\n")
+        git(self.main, "worktree", "add", "-q", "-b", "fix/login", str(self.fix))
+        self.own = self.transcript(self.main, self.user.session_id)
+        self.other = self.transcript(self.fix, "00000000-0000-4000-8000-0000000000aa")
+
+    def transcript(self, root: Path, session_id: str) -> Path:
+        return self.user.config_dir / "projects" / encode_cwd(str(root)) / f"{session_id}.jsonl"
+
+    def says(self, path: Path, root: Path, request: str, file: str = "cart") -> None:
+        edit = {"type": "tool_use", "id": "toolu_1", "name": "Edit", "input": {"file_path": str(root / file)}}
+        fields = {"cwd": str(root), "sessionId": path.stem}
+        records = [user(request, **fields), assistant(edit, **fields), tool_result(**fields)]
+        (append if path.exists() else write)(path, *records)
+
+    def both_edit(self, ours: str = changed(20, "ours"), theirs: str = changed(20, "theirs")) -> None:
+        (self.main / "cart").write_text(ours)
+        (self.fix / "cart").write_text(theirs)
+        self.says(self.own, self.main, "Mend the tax")
+        self.says(self.other, self.fix, "Let people choose a time")
+
+    def upkeep(self) -> None:
+        (self.user.state_dir / "upkeep.lock").unlink(missing_ok=True)
+        for lock in self.user.state_dir.glob("*upkeep*"):
+            os.utime(lock, (0, 0))
+        do_upkeep(str(self.user.place), {"HOME": str(self.home)})
+
+    def prompt(self) -> str:
+        answer = self.user.run(transcript_path=str(self.own), cwd=str(self.main))
+        return told(answer) if answer else ""
+
+    def conflicts(self) -> tuple[int, dict[str, Any]]:
+        done = run_here(["conflicts", "--json"], plain_environment(self.home), self.main)
+        return done.returncode, json.loads(done.stdout)
+
+
+@pytest.fixture
+def person(tmp_path: Path) -> Person:
+    return Person(tmp_path)
+
+
+LINE = (
+    '! cart: line 20 changed just now by "Let people choose a time" (Claude Code, branch fix/login) '
+    "conflicts with your 20"
+)
+
+
+def test_a_conflict_is_told_once_until_it_changes(person: Person) -> None:
+    person.both_edit()
+    person.prompt()
+    person.upkeep()
+    assert LINE in person.prompt()
+    assert "conflict" not in person.prompt()
+    person.upkeep()
+    assert "conflict" not in person.prompt()
+    (person.fix / "cart").write_text(changed(20, "theirs again"))
+    person.upkeep()
+    assert LINE in person.prompt()
+
+
+def test_a_conflict_is_told_with_the_first_prompt_though_nothing_else_is_new(person: Person) -> None:
+    person.both_edit()
+    person.upkeep()
+    assert LINE in person.prompt()
+
+
+def test_a_conflict_that_was_solved_is_not_told(person: Person) -> None:
+    person.both_edit()
+    person.upkeep()
+    (person.fix / "cart").write_text(CART)
+    person.upkeep()
+    assert "conflict" not in person.prompt()
+    assert person.conflicts() == (0, {"conflicts": []})
+
+
+def test_changes_that_merge_are_told_by_nobody(person: Person) -> None:
+    person.both_edit(theirs=changed(3, "theirs"))
+    person.upkeep()
+    assert "conflict" not in person.prompt()
+    assert not (person.user.state_dir / "conflicts.json").exists()
+
+
+def test_a_branch_that_its_session_has_left_conflicts_too(person: Person) -> None:
+    person.both_edit()
+    git(person.fix, "commit", "-qam", "theirs")
+    log = person.main / ".git/worktrees/shop-fix/logs/HEAD"
+    log.write_text(re.sub(r"> \d+ ", f"> {int(time.time()) - 600} ", log.read_text()))
+    os.utime(person.other, (time.time() - 300,) * 2)
+    git(person.fix, "checkout", "-q", "-b", "next", "main")
+    _, found = person.conflicts()
+    assert [(one["path"], one["branch"]) for one in found["conflicts"]] == [("cart", "fix/login")]
+
+
+def test_commits_of_main_that_touch_what_a_session_changed_are_told(person: Person) -> None:
+    person.both_edit(ours=changed(3, "ours"))
+    git(person.fix, "commit", "-qam", "theirs")
+    git(person.main, "commit", "-qam", "ours")
+    _, found = person.conflicts()
+    assert [(one["path"], one["root"], one["branch"], one["commits"]) for one in found["conflicts"]] == [
+        ("cart", str(person.fix), "main", 1)
+    ]
+
+
+@pytest.mark.parametrize(
+    "hide",
+    [
+        lambda person: person.user.config("sessions: {00000000-0000-4000-8000-0000000000aa: {ignore: true}}\n"),
+        lambda person: person.user.config(f'projects: {{"{person.fix}": {{ignore: true}}}}\n'),
+        lambda person: person.user.config('sessions: {"*": {quote: false}}\n'),
+    ],
+    ids=["session", "project", "quote"],
+)
+def test_what_a_rule_hides_is_named_in_no_conflict(person: Person, hide: Callable[[Person], None]) -> None:
+    person.both_edit()
+    person.upkeep()
+    hide(person)  # after upkeep kept the conflict, and before it runs again
+    assert "conflict" not in person.prompt()
+    assert person.conflicts() == (0, {"conflicts": []})
+
+
+def test_collisions_that_are_off_cost_nothing(person: Person) -> None:
+    person.user.config("collisions: off\n")
+    person.both_edit()
+    person.upkeep()
+    assert not (person.user.state_dir / "conflicts.json").exists()
+
+
+def test_a_command_exits_with_1_if_there_are_conflicts(person: Person) -> None:
+    assert person.conflicts() == (0, {"conflicts": []})
+    person.both_edit()
+    code, found = person.conflicts()
+    assert code == 1
+    assert {(one["root"], tuple(map(tuple, one["lines"]))) for one in found["conflicts"]} == {
+        (str(person.main), ((20, 20), (20, 20))), (str(person.fix), ((20, 20), (20, 20)))
+    }  # fmt: skip
+    done = run_here(["conflicts"], plain_environment(person.home), person.main)
+    assert LINE.removeprefix("! ") in done.stdout
+
+
+def test_old_sessions_are_left_out(person: Person) -> None:
+    person.both_edit()
+    os.utime(person.other, (1, 1))
+    assert person.conflicts() == (0, {"conflicts": []})
