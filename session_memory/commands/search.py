@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from ..errors import WrongCallError
+from errno import EACCES, EPERM, EROFS
+
+from ..errors import WrongCallError, described
 from ..store.values import ENTRY_ROLES, KINDS, TOOL_ROLE
+from ..system.sqlite import DatabaseError
 from ..system.terminal import called_as
 from ..text.format import one_line, shorten
 from ..text.sanitize import all_for_prompt
@@ -39,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Search, without apsw, as a plugin may have to do, in archives; 1 if nothing was found. Raises
+    """Search, without a store, as a plugin or a sandbox may have to do, in archives; 1 if nothing was found. Raises
     SessionMemoryError."""
     if not " ".join(arguments.query).strip():
         raise WrongCallError("there is nothing to look for", 'name some words: session-memory search "cherry blossom"')
@@ -48,7 +51,11 @@ def run(arguments: argparse.Namespace) -> int:
     except ModuleNotFoundError as error:
         if error.name != "apsw":
             raise
-        return _search_archives(arguments)
+        return _search_archives(arguments, "apsw is not installed")
+    except DatabaseError as error:  # in a sandbox none can be made
+        if getattr(error.__cause__, "errno", None) not in (EROFS, EACCES, EPERM):
+            raise
+        return _search_archives(arguments, f"the store cannot be made here ({described(error)})")
 
 
 def _search(opened: OpenStore, arguments: argparse.Namespace) -> int:
@@ -195,15 +202,15 @@ def _as_json(hit: Hit, command: str) -> dict[str, Any]:
     }
 
 
-def _search_archives(arguments: argparse.Namespace) -> int:
-    """Search the archives. Of the limits, only that of the number counts there."""
+def _search_archives(arguments: argparse.Namespace, reason: str) -> int:
+    """Search the archives, for that `reason`. Of the limits, only that of the number counts there."""
     import os
 
     from ..system.terminal import Terminal
     from ..tools.home_backend import HomeBackend
 
     terminal = Terminal(os.environ, is_json=arguments.json)
-    note("apsw is not installed, so that only archives are searched: finished or compacted conversations")
+    note(f"{reason}, so that only archives are searched: finished or compacted conversations")
     found = HomeBackend(arguments.home, os.environ).search(" ".join(arguments.query), arguments.limit)
     terminal.result({"memories": [], "hits": [one._asdict() for one in found], "unchecked": 0})
     if not found:

@@ -186,3 +186,12 @@ def test_the_tools_answer_from_what_is_there(machine, case):
         took = time.monotonic() - began
     assert "The cherry blossom is in April" in done.stdout, done.stdout + done.stderr
     assert took < PROMISED_SECONDS + START_SECONDS
+
+
+def test_where_no_store_can_be_made_archives_are_searched(machine: StoreUser) -> None:
+    assert machine.run("archive", "--all").returncode == 0
+    shutil.rmtree(machine.home / ".session-memory/store")
+    with read_only(machine):
+        done = run(machine, "search", "cherry")
+    assert (done.returncode, "cherry" in done.stdout) == (0, True), done.stdout + done.stderr
+    assert ": Read-only file system), so that only archives are searched" in done.stderr or not can_mount()
