@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from errno import EACCES, EPERM, EROFS
-
-from ..errors import WrongCallError, described
+from ..errors import WrongCallError
 from ..store.values import ENTRY_ROLES, KINDS, TOOL_ROLE
 from ..system.sqlite import DatabaseError
 from ..system.terminal import called_as
@@ -52,10 +50,10 @@ def run(arguments: argparse.Namespace) -> int:
         if error.name != "apsw":
             raise
         return _search_archives(arguments, "apsw is not installed")
-    except DatabaseError as error:  # in a sandbox none can be made
-        if getattr(error.__cause__, "errno", None) not in (EROFS, EACCES, EPERM):
+    except DatabaseError as error:  # as in a sandbox in which none can be made, or while another process makes it
+        if type(error) is not DatabaseError:
             raise
-        return _search_archives(arguments, f"the store cannot be made here ({described(error)})")
+        return _search_archives(arguments, f"the store cannot be used here ({error})")
 
 
 def _search(opened: OpenStore, arguments: argparse.Namespace) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -28,10 +29,13 @@ SHELLS = {
     "opencode": ("bash", "command", ()),
     "qwen": ("run_shell_command", "command", ("--approval-mode", "yolo")),
 }
-# What its user has set. With `-p` Qwen Code gives the output that has come when a command exits, which of one that is
-# over at once may be none (`child.on("exit")` in its shellExecutionService); in a terminal it reads all there is.
-SETTINGS = {"qwen": {"tools": {"shell": {"enableInteractiveShell": True}}}}
-
+# What its user has set, by the file. With `-p` Qwen Code gives the output that has come when a command exits, which of
+# one that is over at once may be none (`child.on("exit")` in its shellExecutionService); in a terminal it reads all
+# there is. Codex may write below /tmp, where homes of tests are: elsewhere it may not write to a home.
+SETTINGS = {
+    "qwen": ("settings.json", '{"tools": {"shell": {"enableInteractiveShell": true}}}'),
+    "codex": ("config.toml", "[sandbox_workspace_write]\nexclude_slash_tmp = true\nexclude_tmpdir_env_var = true\n"),
+}
 # Where the plugins of a runtime have a skill, in its user's home; those of Copilot CLI are used in place.
 PLUGINS = {
     "codex": ".codex/plugins/cache/*/*/*/skills/recall",
@@ -49,9 +53,7 @@ def test_the_shell_of_a_runtime_runs_what_the_skills_teach(tmp_path: Path, npm_p
         machine = prepared_machine(program.home)
         link_packages(machine.program_dir / "env")
         runtime_dir = program.home / runtime(name).USUAL_DIR
-        runtime_dir.mkdir(parents=True, exist_ok=True)
-        if name in SETTINGS:
-            (runtime_dir / "settings.json").write_text(json.dumps(SETTINGS[name]))
+        make_settings(program, name)
         machine.installed("--runtime", "claude-code", "--runtime", runtime(name).name)
         folder = runtime(name).install.SKILLS_FOLDER
         skills = runtime_dir / folder if folder else program.home / ".agents/skills"
@@ -71,20 +73,29 @@ def test_the_shell_of_a_runtime_runs_what_the_skills_of_its_plugin_teach(
         make_past(program)
         paths = directory_of(tmp_path / "bin", {"python3": PYTHON})
         program.environment |= {"PATH": f"{paths}:{os.defpath}", "PIP_INDEX_URL": NOBODY_LISTENS, "PIP_RETRIES": "0"}
-        if name in SETTINGS:
-            (program.home / ".qwen").mkdir()
-            (program.home / ".qwen" / "settings.json").write_text(json.dumps(SETTINGS[name]))
+        make_settings(program, name)
         source = copy_repository(tmp_path / "copy")
         program.add_plugin(source)
         program.say("hello")
         data_dir = program.home / ".session-memory" / "plugin"
         wait_until(lambda: bool(note_in(data_dir).get("problem")), "end of the set-up in the background")
         link_packages(data_dir / "env")
+        ingest = [str(paths / "python3"), str(source / "scripts" / "memory.py"), "ingest"]  # as upkeep does in a minute
+        subprocess.run(ingest, env=program.environment, cwd=program.project, capture_output=True, check=True)
         [skill] = source.glob("skills/recall") if name == "copilot" else program.home.glob(PLUGINS[name])
         # As the skills say, which stand in the plugin's directory.
         texts = [text.replace("${CLAUDE_PLUGIN_ROOT}", str(skill.parents[1])) for text in skill_texts(skill.parent)]
         assert all("names `CLAUDE_PLUGIN_ROOT`, write the directory two above" in text for text in texts)
         check_all([one for text in texts for one in commands_in(text)], lambda them: printed(program, name, them))
+
+
+def make_settings(program: OtherRuntime, name: str) -> None:
+    """The settings of its user."""
+    directory = program.home / runtime(name).USUAL_DIR
+    directory.mkdir(parents=True, exist_ok=True)
+    if name in SETTINGS:
+        file, text = SETTINGS[name]
+        (directory / file).write_text(text)
 
 
 def make_past(program: OtherRuntime) -> None:
