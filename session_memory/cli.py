@@ -20,13 +20,18 @@ if TYPE_CHECKING:
 
 # Each is a module of `commands`, or in `install.command`. It offers SUMMARY (its purpose in a few words),
 # add_arguments(parser), and run(arguments), which returns the exit code.
-COMMANDS = (
-    "search", "show", "sessions", "read", "conflicts", "conversations", "ingest", "watch", "doctor", "memories",
-    "process", "export", "forget", "costs", "patterns", "errors", "filter", "deliveries", "page", "graph",
-    "archive", "config", "team", "host", "mcp", "new", "install", "uninstall", "completion",
-)  # fmt: skip
+GROUPS = {
+    "Every day": ("page", "search", "sessions", "read", "show", "deliveries", "conflicts"),
+    "Look back": ("conversations", "memories", "patterns", "errors", "costs"),
+    "Check and set": ("doctor", "config", "install", "uninstall", "completion"),
+    "Keep and delete": ("process", "archive", "export", "forget", "ingest", "watch"),
+    "For agents and models": ("mcp", "new", "filter", "graph"),
+    "Host and team": ("host", "team"),
+}
+COMMANDS = tuple([name for names in GROUPS.values() for name in names])
 _WITHOUT_END = ("host", "page", "watch")
 _LONG_RUNNING = (*_WITHOUT_END, "mcp", "process")
+ABOUT = "Each of your sessions knows what the others did. Without a command: is all right, what happens, what next."
 # Short and former names, each with the words that it stands for.
 ALIASES = {"status": ("doctor", "status"), "health-check": ("doctor", "store"), "told": ("deliveries",)}
 
@@ -58,6 +63,9 @@ def _run(words: list[str]) -> int:
         from .commands.status import show_overview
 
         return show_overview()
+    if words[0] in ("-h", "--help"):
+        print(help_text())
+        return 0
     name, *rest = *ALIASES.get(words[0], (words[0],)), *words[1:]
     if name not in COMMANDS:
         if not name.startswith("-"):
@@ -88,6 +96,8 @@ class _Parser(argparse.ArgumentParser):
     """A parser that suggests the closest choice for a mistyped one, as do the parsers of its actions."""
 
     def error(self, message: str) -> NoReturn:
+        if "arguments are required" in message:
+            message += f"\n  {self.prog} --help says what they are"
         before, is_choice, rest = message.partition("invalid choice: ")
         if is_choice and "(choose from " in rest:
             given, _, choices = rest.partition(" (choose from ")
@@ -105,15 +115,30 @@ def parser_of(name: str) -> argparse.ArgumentParser:
 
 
 def parser_of_all() -> argparse.ArgumentParser:
-    """Return a parser with every subcommand, for the help and for completion."""
-    about = "Each of your agents' sessions knows what the others did. Without a command: the status, and next steps."
-    parser = _Parser(prog=NAME, description=about, formatter_class=_help_formatter)
+    """Return a parser with every subcommand, for completion."""
+    parser = _Parser(prog=NAME, description=ABOUT, formatter_class=_help_formatter)
     parser.add_argument("--version", action="version", version=f"{NAME} {__version__}")
     commands = parser.add_subparsers(title=f"commands ({NAME} COMMAND --help tells more)", metavar="COMMAND [OPTIONS]")
     for name in COMMANDS:
         command = _module(name)
         command.add_arguments(commands.add_parser(name, help=command.SUMMARY, description=command.SUMMARY))
     return parser
+
+
+def help_text() -> str:
+    """Return the help of the program: its commands by groups, those of every day first."""
+    import textwrap
+
+    width = max(map(len, COMMANDS)) + 4
+    former = {stands[0]: f" (also: {name})" for name, stands in ALIASES.items() if len(stands) == 1}
+    lines = [f"usage: {NAME} [COMMAND [OPTIONS]]", "", ABOUT]
+    for group, names in GROUPS.items():
+        lines += ["", f"{group}:"]
+        for name in names:
+            text = f"{_module(name).SUMMARY}{former.get(name, '')}"
+            indent = " " * (width + 2)
+            lines += textwrap.wrap(text, columns() - 2, initial_indent=f"  {name:<{width}}", subsequent_indent=indent)
+    return "\n".join([*lines, "", f"{NAME} COMMAND --help tells the options; {NAME} --version the version."])
 
 
 def _how_to_add(module: str) -> str:

@@ -11,6 +11,7 @@ from ..patterns.failures import ErrorQuery
 from ..patterns.habits import ErrorMatch, matching_errors
 from ..store.sqlite.tool_uses import conversation_steps
 from ..store.values import Filter
+from ..system.terminal import called_as
 from ..text.format import counted
 from ..text.sanitize import all_for_prompt, for_prompt
 from .arguments import NO_LIMIT, add_common
@@ -56,7 +57,7 @@ def _find(opened: OpenStore, text: str, wanted: Filter) -> int:
     if len(found) > len(shown):
         opened.terminal.line(f"\n{len(found) - len(shown)} more like it: --limit N shows them.")
     if not found:
-        opened.terminal.line("That error was never seen: no tool has failed with these words.")
+        opened.terminal.line(f"No tool has failed with these words. In what was said: {called_as()} search WORDS")
     return 0 if found else 1
 
 

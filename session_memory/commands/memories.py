@@ -104,7 +104,8 @@ def _search(opened: OpenStore, index: Index, arguments: argparse.Namespace) -> i
     for memory in found:
         show_hit(opened, memory, options_of(arguments))
     if not found:
-        opened.terminal.line(f"Nothing is remembered about {brief(query, TITLE_CHARACTERS)}.")
+        elsewhere = f"In what was said: {called_as()} search WORDS"
+        opened.terminal.line(f"Nothing is remembered about {brief(query, TITLE_CHARACTERS)}. {elsewhere}")
     return 0 if found else 1
 
 

@@ -13,6 +13,7 @@ from ..memories.runner import PlannedPart, StrategyRun, known_ids, prepared, set
 from ..store.location import StoreLocation
 from ..store.refresh import NEWER
 from ..store.values import Conversation
+from ..system.terminal import called_as
 from ..text.format import counted
 from ..text.sanitize import for_prompt
 from ..text.timestamps import now_milliseconds
@@ -95,7 +96,10 @@ def _work_off(opened: OpenStore, work: StrategyRun, pieces: Iterable[PartResult]
     if summary:
         opened.terminal.line(f"{summary}; {counted(memories, 'memory', 'memories')}.")
     elif not retries:
-        opened.terminal.line("Nothing waits.")
+        opened.terminal.line(
+            "Nothing waits: a conversation is ready when it was silent for an hour (store.conversation_gap_minutes)."
+        )
+        opened.terminal.line(f"  those that other strategies have done: {called_as()} process --archived --dry-run")
     for line in retry_lines(retries):
         opened.terminal.line(line)
     if work.spent_today():

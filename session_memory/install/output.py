@@ -89,6 +89,8 @@ def show_uninstalled(done: Uninstalled, terminal: Terminal) -> None:
         terminal.item("kept", terminal.short(f"{path} ({how})"))
     for path in done.shared:
         terminal.item("kept", terminal.short(f"{path}, which is not of this home alone"))
+    for one in done.left:
+        terminal.item("left", terminal.short(f"{one.what}: {one.remove}"))
     for root in done.unreachable:
         terminal.note(
             f"{terminal.short(root)} is not there, so that nothing was taken out of it. If it was moved: python3 "
@@ -105,6 +107,7 @@ def show_uninstalled(done: Uninstalled, terminal: Terminal) -> None:
             "purged": list(done.purged),
             "kept": [*done.kept, *done.shared],
             "unreachable": done.unreachable,
+            "left": [one._asdict() for one in done.left],
         }
     )
 

@@ -34,14 +34,15 @@ from .homes import (
 )
 from .kept_files import delete, sort_out
 from .ledger import HomeRecord, InstallLedger, read_ledger
+from .leftovers import Leftover, leftovers
 
 
 @dataclass
 class Uninstalled:
     """The result of an uninstall, or of a dry run. `restored` says by home if its settings have their old bytes again.
     `purged` has what was deleted of what is kept, each with the place it lies in, `kept` what was not, and `shared`
-    what serves other homes too. `unreachable` are the homes that are not where they were. `is_whole` if the program is
-    removed too."""
+    what serves other homes too. `unreachable` are the homes that are not where they were, `left` is what
+    others wrote. `is_whole` if the program is removed too."""
 
     paths: ProgramPaths
     plans: list[HomePlan]
@@ -52,6 +53,7 @@ class Uninstalled:
     kept: list[str] = field(default_factory=list)
     shared: list[str] = field(default_factory=list)
     unreachable: list[str] = field(default_factory=list)
+    left: list[Leftover] = field(default_factory=list)
 
 
 def uninstall(
@@ -113,6 +115,7 @@ def _foreseen(
             left = [one for one in ours_there if one not in going]
             result.purged.update(dict.fromkeys(left if purge else (), base))
             result.kept += others if purge else [path] if left or others else []
+    result.left = leftovers(plans, environ, is_whole=result.is_whole)
     return result
 
 

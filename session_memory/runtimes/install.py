@@ -59,6 +59,9 @@ class Install:
     MANAGED_SETTINGS: Mapping[str, str] = {}
     """The paths of an administrator's settings, by `sys.platform`."""
 
+    MCP_FILES: tuple[str, ...] = ()
+    """The files in the runtime's directory that name MCP servers, which a person may have added ours to."""
+
     STATUS_LINE: tuple[str, ...] = ()
     """The keys in STATUS_LINE_FILE that lead to the command for a status line; () if the runtime runs none."""
 
@@ -104,6 +107,10 @@ class Install:
 
     def __init__(self, runtime: Runtime) -> None:
         self.runtime = runtime
+
+    def mcp_files(self, settings_dir: str) -> list[str]:
+        """Return the paths of the files that name MCP servers."""
+        return [f"{settings_dir}/{name}" for name in self.MCP_FILES]
 
     def plugin_data_dirs(self, environ: Mapping[str, str], plugin: str) -> list[str]:
         """Return the directories that the runtime keeps for the data of a plugin of this name."""

@@ -62,6 +62,11 @@ def is_registered_host(directory: str, environ: Mapping[str, str]) -> bool:
     return real_path(directory) in read_noted(person_home(environ).state_dir + _HOSTS_FILE)
 
 
+def registered_hosts(environ: Mapping[str, str]) -> list[str]:
+    """Return the directories of the hosts that the person made or ran."""
+    return list(read_noted(person_home(environ).state_dir + _HOSTS_FILE))
+
+
 def register_host(directory: str, environ: Mapping[str, str]) -> None:
     """Note that the person made or runs the host in `directory`. Raises OSError."""
     _note(directory, person_home(environ).state_dir + _HOSTS_FILE)

@@ -25,7 +25,7 @@ def machine(tmp_path):
 def test_every_subcommand_is_listed_and_explains_itself(machine):
     listed = machine.run("--help").stdout
     for name in COMMANDS:
-        assert re.search(rf"^    {name}\b", listed, re.MULTILINE)
+        assert re.search(rf"^  {name}\b", listed, re.MULTILINE)
         done = machine.run(name, "--help")
         assert (done.returncode, done.stdout.startswith(f"usage: session-memory {name}")) == (0, True)
 

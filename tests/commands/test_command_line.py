@@ -45,10 +45,19 @@ class TestHelp:
         }
 
     def test_every_command_stands_on_a_line_with_what_it_does(self, machine):
-        listed = machine.run("--help").stdout.partition("  COMMAND [OPTIONS]\n")[2].splitlines()
+        listed = [line for line in machine.run("--help").stdout.splitlines() if line.startswith("  ")]
         starts = [line.split()[0] for line in listed if not line.startswith("     ")]
         assert starts == list(COMMANDS)
-        assert len({re.match(r"    \S+ +|  +", line).end() for line in listed}) == 1
+        assert len({re.match(r"  \S+ +|  +", line).end() for line in listed}) == 1
+
+    def test_those_of_every_day_come_first_and_host_and_team_last(self, machine):
+        groups = re.findall(r"^(\S.*):$", machine.run("--help").stdout, re.MULTILINE)
+        assert (groups[0], groups[-1]) == ("Every day", "Host and team")
+        assert machine.run("-h").stdout == machine.run("--help").stdout
+
+    def test_a_missing_argument_is_answered_with_where_it_is_explained(self, machine):
+        done = machine.run("read")
+        assert (done.returncode, done.stderr.splitlines()[-1]) == (2, "  session-memory read --help says what they are")
 
     @pytest.mark.parametrize(("typed", "meant"), [("serch", "search"), ("conversation", "conversations")])
     def test_a_wrong_command_is_answered_with_the_nearest(self, machine, typed, meant):

@@ -55,7 +55,7 @@ def test_an_error_that_was_only_spoken_of_was_never_seen(machine):
     for words in ("please build", "kubernetes evicted"):
         done = machine.run("errors", words)
         assert done.returncode == 1
-        assert done.stdout == "That error was never seen: no tool has failed with these words.\n"
+        assert done.stdout == "No tool has failed with these words. In what was said: session-memory search WORDS\n"
 
 
 def test_without_any_text_it_says_what_to_name(machine):

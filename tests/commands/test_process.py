@@ -41,7 +41,9 @@ def test_it_takes_in_what_is_new_and_archives_what_is_finished(machine):
     episodes = machine.home / ".session-memory" / "memories" / "episodes"
     pages = "".join(path.read_text() for path in episodes.glob("*.md"))  # not what a kill left beside a page
     assert pages.count("Asked: Question 0 of ") == CONVERSATIONS
-    assert machine.run("process").stdout == "Nothing waits.\n"
+    said = machine.run("process").stdout
+    assert said.startswith("Nothing waits: a conversation is ready when it was silent for an hour")
+    assert said.endswith(": session-memory process --archived --dry-run\n")
 
 
 def test_it_prints_a_line_for_each_and_what_it_was_altogether(machine):

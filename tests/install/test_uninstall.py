@@ -186,3 +186,35 @@ def test_a_purge_deletes_what_is_ours_file_by_file_and_keeps_the_rest(machine: M
         assert "~/agent/conversations/with-mum.md (not ours)" in " ".join(told.split())
     left = [path for path in (machine.home / ".session-memory").rglob("*") if path.is_file()]
     assert sorted(left) == sorted(theirs[3:])
+
+
+def test_an_uninstall_names_what_others_wrote_and_how_to_remove_it(machine: Machine) -> None:
+    codex = machine.home / ".codex"
+    codex.mkdir()
+    own = {"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "say done"}]}]}}
+    (codex / "hooks.json").write_text(json.dumps(own))
+    machine.install()
+    marks = ["stop:0:0", "user_prompt_submit:0:0", "session_start:0:0"]
+    states = [f'[hooks.state."{codex}/hooks.json:{mark}"]\ntrusted_hash = "sha256:00"\n' for mark in marks]
+    server = '[mcp_servers.past]\ncommand = "session-memory"\nargs = ["mcp"]\n\n[mcp_servers.other]\ncommand = "x"\n'
+    (codex / "config.toml").write_text("\n".join([*states, server]))
+    servers = {"mcpServers": {"sessions": {"command": "/x/session-memory", "args": ["mcp"]}, "db": {"command": "db"}}}
+    (machine.home / ".claude.json").write_text(json.dumps({"projects": {"/srv/session-memory": servers}}))
+    host = machine.home / "agents"
+    (host / "groups/main").mkdir(parents=True)
+    (machine.home / ".session-memory/state").mkdir(parents=True)
+    (machine.home / ".session-memory/state/hosts.json").write_text(json.dumps([str(host)]))
+    planned = machine.install("--uninstall", "--dry-run")
+    done = machine.install("--uninstall")
+    for said in (" ".join(planned.stdout.split()), " ".join(done.stdout.split())):
+        assert "2 marks of trust for hooks that are gone, in ~/.codex/config.toml: delete the tables" in said
+        assert "the MCP server past in ~/.codex/config.toml: delete the entry there" in said
+        assert "the MCP server sessions in ~/.claude.json: delete" in said
+        assert "the host ~/agents, with 1 group and their sessions: stop it, then delete the directory" in said
+        assert "server db" not in said
+        assert "server other" not in said
+
+
+def test_where_nothing_is_left_nothing_is_named(machine: Machine) -> None:
+    machine.install()
+    assert uninstalled(machine)["left"] == []

@@ -213,7 +213,7 @@ class TestCommand:
         person.untrusted.add("stranger")
         person.keep(EXPIRY, of=conversation(session_id="stranger"))
         self.run("search", "JWT")
-        assert capsys.readouterr().out == "Nothing is remembered about JWT.\n"
+        assert capsys.readouterr().out.startswith("Nothing is remembered about JWT. In what was said: ")
         self.run("list", "--untrusted")
         assert "untrusted fact (auth): The JWT" in capsys.readouterr().out
 

@@ -20,6 +20,7 @@ class CodexInstall(SettingsHooks):
     """Hooks go into hooks.json: those for tools name the tools that Codex has in place of Claude Code's."""
 
     HOME_FOLDER = ".codex"
+    MCP_FILES = ("config.toml",)
     SETTINGS_FILE = "hooks.json"
     COMMAND = "codex"
     AFTER_INSTALL = (

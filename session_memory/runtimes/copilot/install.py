@@ -13,6 +13,7 @@ class CopilotInstall(Install):
     """Hooks come in a file of their own: with names as Claude Code's their events come in the form of its events."""
 
     HOME_FOLDER = ".copilot"
+    MCP_FILES = ("mcp-config.json",)
     COMMAND = "copilot"
     STATUS_LINE, STATUS_LINE_ENTRY = ("statusLine",), {"type": "command"}
     RESUME = "copilot --resume={id}"

@@ -13,6 +13,7 @@ class OpenCodeInstall(Install):
     """Our hooks come as a plugin file."""
 
     HOME_FOLDER = ".opencode"
+    MCP_FILES = ("opencode.json", "opencode.jsonc")
     COMMAND = "opencode"
     CLEAR, RESUME = "/new", "opencode --session {id}"
 

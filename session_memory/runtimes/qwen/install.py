@@ -14,6 +14,7 @@ class QwenInstall(SettingsHooks):
     """Hooks go into settings.json: all but those for tools."""
 
     HOME_FOLDER = ".qwen"
+    MCP_FILES = ("settings.json",)
     COMMAND = "qwen"
     STATUS_LINE = ("ui", "statusLine")
     RESUME = "qwen --resume {id}"
