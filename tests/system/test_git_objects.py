@@ -113,7 +113,6 @@ def test_no_process_is_left_behind(root: Path) -> None:
 
 def test_without_git_nothing_is_told(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     commit = git(root, "rev-parse", "HEAD")
-    monkeypatch.setitem(files.os.environ, b"PATH", b"/nowhere")
     monkeypatch.setenv("PATH", "/nowhere")
     assert GitObjects(str(root / ".git")).at(commit, "readme") is None
 
