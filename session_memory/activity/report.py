@@ -42,6 +42,7 @@ _ANNOUNCED = (
     "first, i", "first, let", "i am going to", "i need to", "i will", "i'll", "i'm going to", "let me", "let's",
     "next, i", "next, let", "now i", "now let", "now, let",
 )  # fmt: skip
+_RULES = tuple([5 * mark for mark in "─━═-=*~_"])  # drawn with characters
 
 
 class SessionSummary:
@@ -178,7 +179,7 @@ class Report:
     @property
     def is_empty(self) -> bool:
         """Check if there is nothing to report, although all may be reported."""
-        said = self.summary.first_request or says_something(self.summary.last_assistant_text)
+        said = self.summary.first_request or self.answer
         return self.may_quote and not (said or self.summary.has_actions)
 
     @property
@@ -205,8 +206,18 @@ class Report:
     @property
     def is_concrete(self) -> bool:
         """Check if something that it did can be named: a file, a command, an answer."""
-        answer = self.summary.last_assistant_text
-        return self.with_text and bool(self.named_file[2] or self.named_commands or says_something(answer))
+        return self.with_text and bool(self.named_file[2] or self.named_commands or self.answer)
+
+    @property
+    def answer(self) -> str:
+        """The last answer without the rules and boxes that it begins with, '' if it says nothing."""
+        rest = self.summary.last_assistant_text.lstrip()
+        while rest:
+            line, _, more = rest.partition("\n")
+            if any([one.isalnum() for one in line]) and not any([rule in line for rule in _RULES]):
+                break
+            rest = more.lstrip()
+        return rest if says_something(rest) else ""
 
     @property
     def is_nameless(self) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..text.format import counted, shorten
 from ..text.sanitize import quotable
 from ..text.timestamps import age
-from .report import label_of, says_something
+from .report import label_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -82,13 +82,12 @@ def _lines(reports: list[Report], now: float) -> list[_Line]:
     texts: list[str] = []
     for report in reports:
         summary, has_text = report.summary, report.with_text
-        answer = summary.last_assistant_text if has_text else ""
         texts += [
             *report.texts,
             report.runtime,
             summary.first_request if has_text else "",
             report.named_file[2] if has_text else "",
-            answer if says_something(answer) else "",
+            report.answer if has_text else "",
             *_filled(report.ran or (), MOST_COMMANDS),
             *_filled(summary.other_tools, MOST_TOOLS),
         ]

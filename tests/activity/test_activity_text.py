@@ -212,3 +212,24 @@ def test_a_session_of_long_ago_has_only_the_room_that_the_others_leave():
     assert text.startswith(whole)
     assert "- old (" in text
     assert shown == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "answer"),
+    [
+        ("★ Insight ─────────────────\nThe tax was added twice.\n─────────────────", "The tax was added twice."),
+        ("---\n\n**Fixed.** It was the tax.", "**Fixed.** It was the tax."),
+        ("```\nmake: done\n```", "make: done"),
+        ("═════", ""),
+        ("Perfect!", ""),
+        ("Perfect! The tax was added twice.", "Perfect! The tax was added twice."),
+        ("Now let me run the tests.", ""),
+        ("Great. I'll look at the cart.", ""),
+        ("The tests:", ""),
+        ("Let me explain. " + "The tax was added twice. " * 10, "Let me explain."),
+        ("Let it be known that the tax was added twice.", "Let it be known that"),
+    ],
+)
+def test_an_answer_that_says_nothing_is_not_told_nor_is_decoration(text, answer):
+    told = report("main", 1, user("mend the cart"), assistant(text)).answer
+    assert told.startswith(answer) if answer else not told

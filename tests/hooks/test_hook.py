@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import time
 
 import pytest
@@ -367,3 +368,42 @@ class TestConfig:
         plain.session(*exchange("word " * 40, "word " * 40), tool_result(), assistant("word " * 60))
         plain.config("max_characters: 150\n")
         assert len(told(plain.run())) <= 150
+
+
+HOUR = 3600
+
+
+class TestLongAgo:
+    """What others did more than six hours ago is told at first, and after a pause as long, in the room that is left."""
+
+    def test_it_is_told_with_the_first_prompt(self, plain):
+        at = time.time() - 7 * HOUR
+        os.utime(plain.session(*exchange("mend the cart", "It was the tax.", at=at)), (at, at))
+        assert "mend the cart" in told(plain.run())
+
+    def test_it_is_not_told_later(self, plain):
+        plain.session(*exchange("tidy the docs", "All links are right."))
+        assert "tidy the docs" in told(plain.run())
+        at = time.time() - 7 * HOUR
+        os.utime(plain.session(*exchange("mend the cart", "It was the tax.", at=at)), (at, at))
+        assert plain.run() == b""
+
+    def test_it_is_told_after_a_pause_of_six_hours(self, plain):
+        plain.session(*exchange("tidy the docs", "All links are right."))
+        assert "tidy the docs" in told(plain.run())
+        [state] = (plain.state_dir / "cursors").glob("*.json")
+        asked = time.time() - 13 * HOUR
+        state.write_text(re.sub(r'"asked": [\d.]+', f'"asked": {asked}', state.read_text()))
+        at = time.time() - 7 * HOUR
+        os.utime(plain.session(*exchange("mend the cart", "It was the tax.", at=at)), (at, at))
+        assert "mend the cart" in told(plain.run())
+
+
+def test_sessions_beyond_the_lines_are_counted(plain):
+    for number in range(6):
+        plain.session(
+            *exchange(f"mend the cart {number}", f"The tax of {number} was added twice.", at=time.time() - number)
+        )
+    lines = told(plain.run()).splitlines()
+    assert len([line for line in lines if line.startswith("- ")]) == 3
+    assert lines[-1] == "+3 more"
