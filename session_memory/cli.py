@@ -24,7 +24,7 @@ GROUPS = {
     "Every day": ("page", "search", "sessions", "read", "show", "deliveries", "conflicts"),
     "Look back": ("conversations", "memories", "patterns", "errors", "costs"),
     "Check and set": ("doctor", "config", "install", "uninstall", "completion"),
-    "Keep and delete": ("process", "archive", "export", "forget", "ingest", "watch"),
+    "Keep and delete": ("process", "archive", "export", "forget", "restore", "ingest", "watch"),
     "For agents and models": ("mcp", "new", "filter", "graph"),
     "Host and team": ("host", "team"),
 }

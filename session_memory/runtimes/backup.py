@@ -53,6 +53,12 @@ class Backup:
     REWRITES = False
     """Whether a session is read from what the runtime changes at any place, such as a database."""
 
+    IS_PUT_BACK = False
+    """Whether a program of the runtime takes a session back (`put_back`), and no file is written."""
+
+    HAS_SUB_AGENT_SESSIONS = False
+    """Whether a sub-agent has a session of its own, which names its parent (`parent_in`)."""
+
     def __init__(self, runtime: Runtime) -> None:
         self.runtime = runtime
 
@@ -93,10 +99,9 @@ class Backup:
         """Return what has to stand at the end of a restored file for the session to count as used at that time."""
         return b""
 
-    def put_back(self, config_dir: str, session_id: str, cwd: str, content: bytes, environ: Mapping[str, str]) -> bool:
-        """Put back a session that the runtime takes from a program of its own; return False if it takes files. Raises
-        SessionMemoryError."""
-        return False
+    def put_back(self, config_dir: str, session_id: str, cwd: str, content: bytes, environ: Mapping[str, str]) -> None:
+        """Put back a session by a program of the runtime. Raises SessionMemoryError."""
+        raise NotImplementedError
 
     def resume_command(self, session_id: str, cwd: str, directory: str = "") -> str:
         """Return what a user types in a terminal to go on with the session; `directory` is the value of

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from ...system.files import open_regular
 from ...system.zstd import decompressed_file
 from ..backup import Backup, FilesOfSession, SessionFile, files_below
-from .copies import COMPRESSED
+from .copies import ARCHIVED, COMPRESSED, SESSIONS
 
 _PARENT = re.compile(rb'"parent_thread_id":"([0-9a-f-]{36})"')
 
@@ -29,14 +29,18 @@ class CodexBackup(Backup):
     """A rollout is kept at the place that it had before it was archived, where Codex resumes it. Sub-agents have
     sessions of their own, which name their parent."""
 
+    HAS_SUB_AGENT_SESSIONS = True
+
     def sessions(self, config_dir: str) -> Iterator[FilesOfSession]:
         found: dict[str, str] = {}
-        for folder in ("archived_sessions", "sessions"):  # of two, the one that is in use
+        for folder in (ARCHIVED, SESSIONS):  # of two, the one that is in use
             for path in sorted(files_below(f"{config_dir}/{folder}"), reverse=True):  # of two, the plain one
-                plain = os.path.basename(path.removesuffix(COMPRESSED))
-                place = self.runtime.place_of(plain)
+                plain = path.removesuffix(COMPRESSED)
+                place = self.runtime.place_of(os.path.basename(plain))
+                if place and folder == SESSIONS:
+                    place = os.path.relpath(plain, f"{config_dir}/{SESSIONS}")
                 if place:
-                    found[f"{self.runtime.TRANSCRIPTS}/{place}"] = path
+                    found[f"{SESSIONS}/{place}"] = path
         for place, path in found.items():
             kind = CompressedRollout if path.endswith(COMPRESSED) else SessionFile
             yield FilesOfSession(self.runtime.session_id_of(place), [kind(place, path)])

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     PlaceOf = Callable[[str], str]
 
 COMPRESSED = ".zst"
-SESSIONS, _ARCHIVED = "sessions", "archived_sessions"
+SESSIONS, ARCHIVED = "sessions", "archived_sessions"
 
 
 def bring_up_to_date(config_dir: str, root: str, exclusion: Exclusion, place_of: PlaceOf) -> None:
@@ -154,11 +154,11 @@ def _archived(config_dir: str, place_of: PlaceOf) -> dict[str, str]:
     """Return the rollouts that Codex has archived, by the paths that they had below the directory of sessions, to which
     their names tell the day; without those that lie there again."""
     found: dict[str, str] = {}
-    for name in names_in(f"{config_dir}/{_ARCHIVED}"):
+    for name in names_in(f"{config_dir}/{ARCHIVED}"):
         plain = name.removesuffix(COMPRESSED)
         key = place_of(plain)
         if key and not is_file(f"{config_dir}/{SESSIONS}/{key}") and not (plain != name and key in found):
-            found[key] = f"{config_dir}/{_ARCHIVED}/{name}"
+            found[key] = f"{config_dir}/{ARCHIVED}/{name}"
     return found
 
 

@@ -63,7 +63,7 @@ class ExportedSession(SessionFile):
 class OpenCodeBackup(Backup):
     """A session is the rows that have its id; a sub-agent's is one of its own, which names its parent."""
 
-    REWRITES = True
+    REWRITES = IS_PUT_BACK = HAS_SUB_AGENT_SESSIONS = True
 
     def sessions(self, config_dir: str) -> Iterator[FilesOfSession]:
         database = f"{config_dir}/{DATABASE}"
@@ -83,7 +83,7 @@ class OpenCodeBackup(Backup):
     def parent_in(self, head: bytes) -> str:
         return head.partition(b"\n")[0].partition(_PARENT_KEY)[2].partition(b'"')[0].decode("utf-8", "replace")
 
-    def put_back(self, config_dir: str, session_id: str, cwd: str, content: bytes, environ: Mapping[str, str]) -> bool:
+    def put_back(self, config_dir: str, session_id: str, cwd: str, content: bytes, environ: Mapping[str, str]) -> None:
         program = shutil.which(self.runtime.install.COMMAND or self.runtime.PROGRAM, path=environ.get("PATH"))
         if program is None:
             raise NotImportedError("opencode is not installed here, and only it can take its session back")
@@ -107,7 +107,6 @@ class OpenCodeBackup(Backup):
         if not _has(config_dir, session_id):
             said = done.stdout.decode("utf-8", "replace").strip().splitlines()[-1:] or ["it said nothing"]
             raise NotImportedError(f"opencode import did not take it: {said[0]}")
-        return True
 
 
 def _has(config_dir: str, session_id: str) -> bool:

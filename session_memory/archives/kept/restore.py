@@ -1,0 +1,138 @@
+"""Puts a kept session back to where its runtime looks for it, and never over anything that is there.
+
+The transcript comes last: until it is there, the runtime has no such session, and what a killed process left is
+completed by the next. A file appears under its name only once it is whole.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from typing import NamedTuple
+
+from ...errors import SessionMemoryError
+from ...runtimes import Runtime
+from ...runtimes.backup import DAY_SECONDS
+from ...system.files import make_private_dir
+from .pack import KeptFile, KeptSession, Pack
+
+_TEMPORARY = ".restoring"
+_LAST_SHARE = 0.9  # of the time after which it is deleted that a restored session has been unused for at most
+_SHARE = 1 / 3  # and usually
+_NANOSECONDS = 1_000_000_000
+
+
+class StillThereError(SessionMemoryError):
+    """The runtime has the session that is to be restored."""
+
+
+class Restored(NamedTuple):
+    """The written files of a restored session, and those that were there with another content, and stay."""
+
+    written: list[str]
+    others: list[str]
+
+
+def restore(
+    pack: Pack, session: KeptSession, runtime: Runtime, config_dir: str, days: float | None, environ: Mapping[str, str]
+) -> Restored:
+    """Put back a session and its sub-agents into the runtime's directory `config_dir`, which deletes what was unused
+    for `days` (None: nothing). Raises StillThereError, DamagedChunkError, SessionMemoryError, OSError."""
+    there = [one.files[0].source for one in runtime.backup.sessions(config_dir) if one.session_id == session.session_id]
+    if any(map(os.path.lexists, there)):
+        raise StillThereError(f"{runtime.TITLE} still has it", runtime.backup.resume_command(session.session_id, ""))
+    done = Restored([], [])
+    for one in (*_sub_agents(pack, session, runtime), session):
+        files = pack.files(one.id)
+        for file in files:  # before anything is written
+            for _ in pack.content(one, file):
+                pass
+        main, *beside = files
+        if runtime.backup.IS_PUT_BACK:
+            content = b"".join(pack.content(one, main))
+            runtime.backup.put_back(config_dir, one.session_id, one.cwd, content, environ)
+            done.written.append(f"{config_dir}/{main.path}")
+            continue
+        for file in (*beside, main):
+            path = f"{config_dir}/{file.path}"
+            seconds = spared_time(file.modified / _NANOSECONDS, days, _newest_beside(runtime, path), time.time())
+            if _put(path, lambda one=one, file=file: pack.content(one, file), runtime, seconds, file):  # type: ignore[misc]
+                done.written.append(path)
+            else:
+                done.others.append(path)
+    return done
+
+
+def spared_time(last: float, days: float | None, newest: float | None, now: float) -> float:
+    """Return when a restored session counts as used last, if that was `last`, all in seconds since the epoch: late
+    enough for the next cleanups to spare it, but before the `newest` of the sessions beside it, which the runtime
+    would continue."""
+    if days is None or last > now - days * DAY_SECONDS * _SHARE:
+        return last
+    wanted = now - days * DAY_SECONDS * _SHARE
+    if newest is not None:
+        wanted = min(wanted, newest - 1)
+    return max(wanted, now - days * DAY_SECONDS * _LAST_SHARE)
+
+
+def _sub_agents(pack: Pack, session: KeptSession, runtime: Runtime) -> Iterator[KeptSession]:
+    """Yield the sessions of its sub-agents that the runtime has deleted too, if they have sessions of their own."""
+    if not runtime.backup.HAS_SUB_AGENT_SESSIONS:
+        return
+    for one in pack.sessions():
+        is_near = (one.home, one.runtime, one.config_dir) == (session.home, session.runtime, session.config_dir)
+        if is_near and one.gone_at is not None and not one.is_earlier and one.id != session.id:
+            for file in pack.files(one.id)[:1]:
+                head = next(pack.content(one, file), b"")
+                if runtime.backup.parent_in(head) == session.session_id:
+                    yield one
+
+
+def _newest_beside(runtime: Runtime, path: str) -> float | None:
+    """Return when the latest of the transcripts in the same folder was used."""
+    folder, times = os.path.dirname(path), []
+    with suppress(OSError):
+        for name in os.listdir(folder):
+            if name.endswith((".jsonl", ".json")) and not name.startswith("."):
+                with suppress(OSError):
+                    times.append(runtime.backup.last_used(f"{folder}/{name}"))
+    return max(times, default=None)
+
+
+def _put(
+    path: str, content: Callable[[], Iterator[bytes]], runtime: Runtime, seconds: float, file: KeptFile
+) -> bool:  # fmt: skip
+    """Write a file that is not there; return False if one is there that is not the same. Raises OSError."""
+    if os.path.lexists(path):
+        return _is_same(path, content, file.size)
+    folder, name = os.path.split(path)
+    make_private_dir(folder)
+    temporary = f"{folder}/.{name}{_TEMPORARY}"
+    with suppress(FileNotFoundError):
+        os.unlink(temporary)  # of a process that was killed
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
+    try:
+        with os.fdopen(os.open(temporary, flags, 0o600), "wb") as written:
+            for block in content():
+                written.write(block)
+            written.write(runtime.backup.ending(path, seconds))
+            written.flush()
+            os.fsync(written.fileno())
+        os.utime(temporary, (seconds, seconds))
+        os.link(temporary, path)  # fails if there is one by now
+    except FileExistsError:
+        return False
+    finally:
+        with suppress(FileNotFoundError):
+            os.unlink(temporary)
+    return True
+
+
+def _is_same(path: str, content: Callable[[], Iterator[bytes]], size: int) -> bool:
+    """Check if a file begins with all of `content`, as one does that was restored before."""
+    if os.path.islink(path) or not os.path.isfile(path) or os.path.getsize(path) < size:
+        return False
+    with open(path, "rb") as there:
+        return all(there.read(len(block)) == block for block in content())

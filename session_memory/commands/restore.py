@@ -1,0 +1,111 @@
+"""`session-memory restore`: gives a session back to its runtime, which has deleted it; without a name, lists them."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from contextlib import closing
+
+from ..archives.kept.pack import REDACTED, KeptSession, open_if_there, pack_path
+from ..archives.kept.restore import restore
+from ..errors import SessionMemoryError
+from ..runtimes import Runtime, all_runtimes
+from ..runtimes.detection import is_started_by_agent
+from ..store.location import find_location
+from ..system.terminal import Terminal
+from ..text.format import counted
+from .arguments import OnlyForPeopleError, add_common
+from .output import brief, iso, moment
+
+SUMMARY = "give a session back to its runtime, which has deleted it"
+TITLE_CHARACTERS = 60
+SHOWN = 12
+
+
+class NotKeptError(SessionMemoryError):
+    """There is no kept session of that name, or there are several."""
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "session", metavar="SESSION", nargs="?", default="", help="its id, or how that begins, or its title; all"
+    )
+    parser.add_argument("--to", metavar="DIR", default="", help="a directory in place of the runtime's own")
+    parser.add_argument(
+        "--earlier", action="store_true", help="the longer one that the runtime had before, if it became shorter"
+    )
+    add_common(parser)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """List what can be restored, or restore one session. Raises SessionMemoryError, OSError."""
+    if is_started_by_agent(os.environ):
+        raise OnlyForPeopleError("restore")
+    terminal = Terminal(os.environ, is_json=arguments.json)
+    location = find_location(arguments.home, os.environ)
+    pack = open_if_there(pack_path(location.database))
+    if pack is None:
+        keep = location.home.settings().keep
+        hint = "to keep them from now on, with any secrets in them: session-memory config keep whole"
+        raise NotKeptError("no transcripts are kept", hint if keep in ("text", "none") else "upkeep keeps them soon")
+    with closing(pack):
+        if not arguments.session:
+            return _list(pack.sessions(), terminal)
+        session = _chosen(pack.sessions(), arguments.session, is_earlier=arguments.earlier)
+        runtime = next(one for one in all_runtimes() if one.name == session.runtime)
+        to = os.path.abspath(os.path.expanduser(arguments.to)) if arguments.to else ""
+        config_dir = runtime.config_dir({runtime.CONFIG_VARIABLE: to}) if to else session.config_dir
+        days = runtime.backup.deletion(config_dir, [session.cwd]).days
+        done = restore(pack, session, runtime, config_dir, days, os.environ)
+    for path in done.others:
+        terminal.note(f"{terminal.short(path)}: another file is there, and stays")
+    if session.form == REDACTED:
+        terminal.note("it was kept redacted: it goes on with [redacted: ...] in place of each secret")
+    command = runtime.backup.resume_command(
+        session.session_id, session.cwd if os.path.isdir(session.cwd) else "", to or _variable(runtime, config_dir)
+    )
+    terminal.line(f"Restored: {counted(len(done.written), 'file')}, {terminal.short(done.written[-1])}")
+    terminal.line(f"Go on with it: {command}")
+    terminal.result(
+        {"session": session.session_id, "runtime": session.runtime, "written": done.written, "others": done.others,
+         "form": session.form, "resume": command}
+    )  # fmt: skip
+    return 0
+
+
+def _list(sessions: list[KeptSession], terminal: Terminal) -> int:
+    gone = [one for one in sessions if one.gone_at is not None]
+    terminal.line(f"{counted(len(sessions), 'session')} kept, {len(gone)} of them deleted by the runtime.")
+    for one in gone:
+        terminal.line(f"  {_line(one)}")
+    terminal.result({"kept": len(sessions), "gone":
+        [{"session": one.session_id, "runtime": one.runtime, "title": one.title, "cwd": one.cwd, "form": one.form,
+          "modified": iso(one.modified), "gone_at": iso(one.gone_at)} for one in gone]}
+    )  # fmt: skip
+    return 0
+
+
+def _line(one: KeptSession) -> str:
+    return f"{one.session_id}  {moment(one.modified)}  {one.runtime}  {brief(one.title, TITLE_CHARACTERS)}"
+
+
+def _chosen(sessions: list[KeptSession], wanted: str, *, is_earlier: bool) -> KeptSession:
+    """Return the one session that is meant. Raises NotKeptError."""
+    every = [one for one in sessions if bool(one.is_earlier) == is_earlier]
+    found = [one for one in every if one.session_id == wanted]
+    found = found or [one for one in every if one.session_id.startswith(wanted) or one.title == wanted]
+    found = found or [one for one in every if wanted.casefold() in one.title.casefold()]
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise NotKeptError(f"nothing is kept of {wanted!r}", "session-memory restore lists what is")
+    shown = "\n".join([f"  {_line(one)}" for one in found[:SHOWN]])
+    raise NotKeptError(f"{counted(len(found), 'kept session')} go by {wanted!r}", f"give the id of one:\n{shown}")
+
+
+def _variable(runtime: Runtime, config_dir: str) -> str:
+    """Return what the runtime's variable has to be for it to find `config_dir`; '' if that is the usual place."""
+    if runtime.config_dir(os.environ) == config_dir:
+        return ""
+    values = (config_dir, os.path.dirname(config_dir))
+    return next((one for one in values if runtime.config_dir({runtime.CONFIG_VARIABLE: one}) == config_dir), "")
