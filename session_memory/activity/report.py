@@ -214,7 +214,8 @@ class Report:
         rest = self.summary.last_assistant_text.lstrip()
         while rest:
             line, _, more = rest.partition("\n")
-            if any([one.isalnum() for one in line]) and not any([rule in line for rule in _RULES]):
+            says = not line.isascii() or any([one.isalnum() for one in line])
+            if says and not any([rule in line for rule in _RULES]):
                 break
             rest = more.lstrip()
         return rest if says_something(rest) else ""
