@@ -20,7 +20,7 @@ from ..system.git import Worktree, find_worktree, head_of, is_commit
 from ..system.merges import Conflict, Merges
 from ..text.paths import resolved
 from ..text.sanitize import quotable
-from ..transcripts.sessions import FoundSession, find_sessions
+from ..transcripts.sessions import FoundSession, UnknownSessionError, find_sessions
 
 LIVE_SECONDS = 24 * 3600.0
 MOST_SESSIONS = 40
@@ -80,7 +80,10 @@ class Clash(NamedTuple):
 def keep_conflicts(home: Home, path: str, environ: Mapping[str, str], now: float) -> int:
     """Find the conflicts between the live sessions of a home and keep them for its prompts; return how many. Raises
     SessionMemoryError, OSError."""
-    listed = live_sessions(path, environ, now)
+    try:
+        listed = live_sessions(path, environ, now)
+    except UnknownSessionError:  # as in a home whose first session has just begun
+        listed = []
     conflicts = [clash.as_kept(now) for clash in find_conflicts(listed, home.user_dir)]
     privacy = Privacy(environ, home)
     keep(home, conflicts, dict.fromkeys(file for one in listed for file in privacy.files(one.start)))

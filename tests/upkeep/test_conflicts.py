@@ -175,3 +175,11 @@ def test_old_sessions_are_left_out(person: Person) -> None:
     person.both_edit()
     os.utime(person.other, (1, 1))
     assert person.conflicts() == (0, {"conflicts": []})
+
+
+def test_a_home_without_sessions_is_no_fault(tmp_path: Path) -> None:
+    place = tmp_path / ".session-memory"
+    place.mkdir()
+    do_upkeep(str(place), {"HOME": str(tmp_path)})
+    assert (place / "state" / "upkeep.json").exists()
+    assert not (place / "state" / "hook.log").exists()
