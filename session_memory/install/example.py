@@ -29,7 +29,7 @@ _PAUSE_SECONDS = 60  # between what the other session did and the prompt
 _DAY_SECONDS = 24 * 3600
 _CODE = f"import sys; sys.path[:] = sys.argv[1:]; from {__name__} import print_last_meeting; print_last_meeting()"
 # The sessions of the sample: the name of each, its runtime, and how many minutes ago it was active.
-_SAMPLE = (("claude-code", "agent-sdk", 4), ("codex", "codex", 1))
+_SAMPLE = (("claude-code", "agent-sdk", 4.5), ("codex", "codex", 1.5))
 
 
 class PastUpdate(NamedTuple):
@@ -48,24 +48,33 @@ class PastUpdate(NamedTuple):
 
 
 def sample_update(source: Path) -> PastUpdate | None:
-    """Return what Claude Code is told in a sample project, in which Codex has edited a file that it had read."""
+    """Return what Claude Code is told in a sample project, in which Codex has edited a file that it had read; None if
+    `source` has no sample."""
     with tempfile.TemporaryDirectory(prefix="session-memory-", ignore_cleanup_errors=True) as directory:
-        home = os.path.realpath(directory)
-        project = f"{home}/shop"
-        os.mkdir(project)
-        for name, of, minutes_ago in _SAMPLE if (source / "templates").is_dir() else ():
-            end = time.time() - minutes_ago * 60
-            text, session_id = sample_transcript(source, name, project, end)
-            one, began = runtime(of), time.gmtime(end)
-            config_dir = f"{home}/{one.USUAL_DIR}"
-            path = Path(one.project_dir(config_dir, project), f"{session_id}.jsonl")
-            if not one.HAS_PROJECT_FOLDERS:
-                rollout = f"rollout-{time.strftime('%Y-%m-%dT%H-%M-%S', began)}-{session_id}.jsonl"
-                path = Path(one.transcripts_dir(config_dir), time.strftime("%Y/%m/%d", began), rollout)
-            path.parent.mkdir(parents=True)
-            write_in_place(path, text.encode())
-            os.utime(path, (end, end))
-        return last_meeting({"HOME": home})
+        home = Path(os.path.realpath(directory))
+        return last_meeting({"HOME": str(home)}) if write_sample(source, home) else None
+
+
+def write_sample(source: Path, home: Path) -> list[str]:
+    """Write the sample project below `home`, with a session of Claude Code and one of Codex that just ended; return the
+    paths of their transcripts, none if `source` has no sample. Raises OSError."""
+    paths = []
+    project = f"{home}/shop"
+    for name, of, minutes_ago in _SAMPLE if (source / "templates").is_dir() else ():
+        os.makedirs(project, exist_ok=True)
+        end = time.time() - minutes_ago * 60
+        text, session_id = sample_transcript(source, name, project, end)
+        one, began = runtime(of), time.gmtime(end)
+        config_dir = f"{home}/{one.USUAL_DIR}"
+        path = Path(one.project_dir(config_dir, project), f"{session_id}.jsonl")
+        if not one.HAS_PROJECT_FOLDERS:
+            rollout = f"rollout-{time.strftime('%Y-%m-%dT%H-%M-%S', began)}-{session_id}.jsonl"
+            path = Path(one.transcripts_dir(config_dir), time.strftime("%Y/%m/%d", began), rollout)
+        path.parent.mkdir(parents=True)
+        write_in_place(path, text.encode())
+        os.utime(path, (end, end))
+        paths.append(str(path))
+    return paths
 
 
 def last_meeting(environ: Mapping[str, str]) -> PastUpdate | None:

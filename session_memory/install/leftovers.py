@@ -1,5 +1,5 @@
-"""Find what an uninstall leaves because others wrote it: marks of trust, servers that a person added by hand, hosts with
-their groups; and how each is removed."""
+"""Find what an uninstall leaves because others wrote it: marks of trust, servers that a person added by hand, hosts
+with their groups; and how each is removed."""
 
 from __future__ import annotations
 
