@@ -28,6 +28,7 @@ from .opened_store import OpenStore, with_store
 
 if TYPE_CHECKING:  # these need apsw, which may be missing
     from ..store.values import Counts
+    from ..upkeep.deletions import Kept, RuntimeDeletion
     from ..upkeep.overview import Spent, Waiting
 
 SHOWN = 3
@@ -52,11 +53,14 @@ class Place(NamedTuple):
 
 
 class StoreState(NamedTuple):
-    """Pending work, the strategies' spending (None if unreadable) and the contents of the store."""
+    """Pending work, the strategies' spending (None if unreadable), the contents of the store, and which runtimes delete
+    sessions, and how these are kept."""
 
     waits: Waiting
     spent: Spent | None
     counts: Counts
+    deletions: list[RuntimeDeletion]
+    kept: Kept
 
 
 def show_status(arguments: argparse.Namespace, terminal: Terminal) -> tuple[bool, dict[str, Any]]:
@@ -83,6 +87,7 @@ def show_status(arguments: argparse.Namespace, terminal: Terminal) -> tuple[bool
         talks = counted(sum(found.counts.conversations.values()), "conversation")
         size = byte_size(found.counts.text_bytes)
         terminal.item("holds", f"{counted(found.counts.files, 'transcript')}, {talks}, {size} of text")
+        _show_deletions(found, terminal)
     result = {
         "version": __version__,
         "upkeep": runs.mode,
@@ -96,6 +101,8 @@ def show_status(arguments: argparse.Namespace, terminal: Terminal) -> tuple[bool
         "problems": problems,
         "spent": found.spent._asdict() if found and found.spent else None,
         "holds": found.counts._asdict() if found else None,
+        "deletions": [one._asdict() for one in found.deletions] if found else [],
+        "kept": found.kept._asdict() if found else None,
         "places": {label: place._asdict() for label, place in places.items()},
     }
     return not (runs.runs and runs.runs[-1].problem), result
@@ -123,10 +130,22 @@ def show_overview() -> int:
     steps = [("install", "let your agents know what their other sessions do")] if not is_installed else []
     steps += _NEXT_STEPS[: len(_NEXT_STEPS) - len(steps)]
     width = max(len(words) for words, _ in steps)
+    soon = sum(one.soon for one in found.deletions) if found else 0
+    if found and soon and found.kept.form in ("text", "none"):
+        steps[:0] = [("config keep whole", f"keep {counted(soon, 'session')} that runtimes delete in the next 7 days")]
     terminal.heading("Next")
     for words, what in steps:
         terminal.line(f"  {called_as()} {words:<{width}}  {what}")
     return 1 if runs.runs and runs.runs[-1].problem else 0
+
+
+def _show_deletions(found: StoreState, terminal: Terminal) -> None:
+    """Print which runtimes delete sessions, and how these are kept."""
+    from ..upkeep.deletions import deletion_lines, kept_line
+
+    for number, line in enumerate(deletion_lines(found.deletions)):
+        terminal.item("" if number else "deleted by", terminal.short(line))
+    terminal.item("keeps", kept_line(found.kept))
 
 
 def _show_now(terminal: Terminal, *, of_all_projects: bool) -> None:
@@ -160,6 +179,7 @@ def _store_state(arguments: argparse.Namespace, location: StoreLocation) -> tupl
         return None, ["apsw is not installed, so the store can be neither made nor read"]
     if not os.path.exists(location.database):
         return None, []
+    from ..upkeep.deletions import deletions, kept_or_why_not, problems_of
     from ..upkeep.overview import Queued, in_queue, waiting
 
     found: list[StoreState] = []
@@ -172,7 +192,10 @@ def _store_state(arguments: argparse.Namespace, location: StoreLocation) -> tupl
         except UnreadableQueueError as error:
             problems.append(f"{error}; {error.hint}")
         waits = waiting(opened.store, location, queued)
-        found.append(StoreState(waits, queued.spent, opened.store.counts(location.homes)))
+        deleted = deletions(location, opened.store.directories())
+        how, why_not = kept_or_why_not(location, location.home.settings())
+        problems.extend([*problems_of(deleted), *why_not])
+        found.append(StoreState(waits, queued.spent, opened.store.counts(location.homes), deleted, how))
         return 0
 
     try:

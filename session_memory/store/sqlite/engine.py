@@ -87,6 +87,10 @@ class SqliteStore(StoreDatabase):
         rows = self.rows(f"SELECT {STATE} FROM memory_file_states WHERE home = ?", (home,))
         return {row[1]: FileState._make(row) for row in rows}
 
+    def directories(self) -> list[str]:
+        """Return the directories that sessions were started in."""
+        return [cwd for (cwd,) in self.rows("SELECT DISTINCT cwd FROM memory_file_states WHERE cwd != ''")]
+
     def write(self, batches: Iterable[Batch]) -> list[FileState | None]:
         """Store all batches or, if anything fails, none. Return the new state of each file; None for a batch that was
         not stored because another process has read on in its file."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shlex
 from typing import Any, NamedTuple, TypeVar
 
@@ -13,6 +14,7 @@ from ...system.sqlite import Patience
 from ...text.paths import relative
 from ...text.sanitize import all_for_people, for_people
 from ...transcripts.titles import is_request
+from ...upkeep.kept import kept_of
 from ..active_sessions import active_since
 from ..dialogue import DialoguePart, blocks_of, call_detail, chunks_of, items_of
 from ..labels import project_of, quoted, shown_runtime
@@ -58,7 +60,7 @@ def values(request: PageRequest) -> dict[str, Any]:
     return {
         **_facts(request, conversations),
         "name": for_people(conversations[0].title) or "Untitled",
-        "resume": _resume(latest),
+        **_commands(request, latest),
         "chunks": chunks,
         "shown": shown,
         "blocks": list(blocks_of(items_of(request.store, shown))),
@@ -183,10 +185,15 @@ def _conversation(request: PageRequest) -> Conversation:
     return found
 
 
-def _resume(latest: Conversation) -> str:
-    """Return the command that resumes the session in a terminal; '' if there is none."""
+def _commands(request: PageRequest, latest: Conversation) -> dict[str, str]:
+    """Return the command that resumes the session in a terminal, if its runtime has it, else the one that restores it
+    from what is kept; '' for none."""
     runtime = next((one for one in all_runtimes() if one.name == latest.runtime), None)
     if runtime is None or not runtime.install.RESUME or latest.home:
-        return ""
-    resumed = runtime.install.RESUME.format(id=shlex.quote(latest.session_id))
-    return f"cd {shlex.quote(latest.cwd)} && {resumed}" if latest.cwd else resumed
+        return {"resume": "", "restore": ""}
+    state = request.store.file_states("").get(latest.source_file)
+    if state is not None and state.status != "gone" and os.path.exists(f"{state.root}/{state.file_path}"):
+        return {"resume": runtime.backup.resume_command(latest.session_id, latest.cwd), "restore": ""}
+    kept = kept_of(request.location, lambda one: one.session_id == latest.session_id and not one.is_earlier)
+    command = f"session-memory restore {shlex.quote(latest.session_id)}"
+    return {"resume": "", "restore": command if kept else ""}

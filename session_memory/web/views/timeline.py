@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from ...store.sqlite.tool_uses import WorkHour, work_hours
 from ...store.values import Conversation, Filter
 from ...text.sanitize import all_for_people
+from ...upkeep.deletions import deletion_lines, deletions, kept_line, kept_or_why_not, problems_of
 from ..active_sessions import midnight
 from ..choices import chosen_of
 from ..labels import ShownRuntime, project_of, shown_runtime
@@ -100,7 +101,16 @@ def values(request: PageRequest) -> dict[str, Any]:
         "week": _by_weekday(hours),
         "hours": [str(hour) if hour % 3 == 0 else "" for hour in range(24)],
         "now": request.now,
+        **_deletions(request),
     }
+
+
+def _deletions(request: PageRequest) -> dict[str, list[str]]:
+    """Return which runtimes delete sessions and how these are kept, line by line, and the traps in their settings."""
+    found = deletions(request.location, request.store.directories())
+    how, why_not = kept_or_why_not(request.location, request.location.home.settings())
+    lines = [f"Deleted by {line}" for line in deletion_lines(found)]
+    return {"deletions": [*lines, f"Kept: {kept_line(how)}"], "traps": [*problems_of(found), *why_not]}
 
 
 def lanes_of(bars: Iterable[Bar]) -> list[Lane]:

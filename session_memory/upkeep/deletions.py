@@ -1,0 +1,110 @@
+"""Tells which runtimes delete sessions by themselves and when, how many soon, and how these are kept."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterable
+from contextlib import closing, suppress
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..archives.kept.pack import FORMS, NONE, open_if_there, pack_path
+from ..errors import SessionMemoryError
+from ..runtimes.backup import DAY_SECONDS
+from ..system.terminal import byte_size
+from ..text.format import counted
+
+if TYPE_CHECKING:
+    from ..settings.compiled import Settings
+    from ..store.location import StoreLocation
+
+SOON_DAYS = 7
+
+
+class RuntimeDeletion(NamedTuple):
+    """A runtime that deletes its sessions after `days`, by the setting in the file `source` ('' for its default): how
+    many of `sessions` it deletes `soon`, within SOON_DAYS; and its `traps`, as in runtimes.backup."""
+
+    runtime: str
+    days: float
+    source: str
+    sessions: int
+    soon: int
+    traps: tuple[str, ...]
+
+
+class Kept(NamedTuple):
+    """The setting `keep` as `form`, and the content of the pack: sessions, those that the runtime has deleted, bytes on
+    the disk."""
+
+    form: str
+    sessions: int
+    gone: int
+    bytes: int
+
+
+def deletions(location: StoreLocation, directories: Iterable[str]) -> list[RuntimeDeletion]:
+    """Return the runtimes that delete sessions which the store watches; `directories` are those that sessions were
+    started in."""
+    found, now, known = [], time.time(), list(directories)
+    for runtime, config_dir in dict.fromkeys(one.origin for one in location.watched if one.origin):
+        deletion = runtime.backup.deletion(config_dir, known)
+        if deletion.days is None and not deletion.traps:
+            continue
+        times = []
+        for path in runtime.backup.transcripts(config_dir):
+            with suppress(OSError):
+                times.append(runtime.backup.last_used(path))
+        if times and deletion.days is not None:
+            until = now - (deletion.days - SOON_DAYS) * DAY_SECONDS
+            soon = sum(one < until for one in times)
+            traps = deletion.traps
+            found.append(RuntimeDeletion(runtime.TITLE, deletion.days, deletion.source, len(times), soon, traps))
+    return found
+
+
+def kept(location: StoreLocation, settings: Settings) -> Kept:
+    """Return how sessions are kept. Raises DatabaseError."""
+    path = pack_path(location.database)
+    pack = open_if_there(path)
+    if pack is None:
+        return Kept(settings.keep, 0, 0, 0)
+    with closing(pack):
+        sessions = [one for one in pack.sessions() if not one.is_earlier]
+        gone = sum(one.gone_at is not None for one in sessions)
+        return Kept(settings.keep, len(sessions), gone, os.stat(path).st_size)
+
+
+def deletion_lines(found: Iterable[RuntimeDeletion]) -> list[str]:
+    """Return a line for each runtime that deletes sessions."""
+    lines = []
+    for one in found:
+        days = counted(round(one.days), "day") if one.days >= 1 else "less than a day"
+        soon = f"{counted(one.soon, 'session')} of {one.sessions}" if one.soon else f"none of {one.sessions}"
+        why = f" ({one.source})" if one.source else ""
+        lines.append(f"{one.runtime} after {days}{why}: {soon} in the next {SOON_DAYS} days")
+    return lines
+
+
+def kept_line(how: Kept) -> str:
+    """Return how sessions are kept, on one line."""
+    amount = f"{counted(how.sessions, 'session')} in {byte_size(how.bytes)}, {how.gone} of them deleted by the runtime"
+    if how.form in FORMS:
+        return f"{how.form}: {amount}"
+    text = "nothing" if how.form == NONE else "text only"
+    return f"{text}; keep transcripts, so that sessions resume: session-memory config keep whole" + (
+        f"; from before: {amount}" if how.sessions else ""
+    )
+
+
+def problems_of(found: Iterable[RuntimeDeletion]) -> list[str]:
+    """Return the settings of runtimes that delete more than anyone expects."""
+    return [trap for one in found for trap in one.traps]
+
+
+def kept_or_why_not(location: StoreLocation, settings: Settings) -> tuple[Kept, list[str]]:
+    """Return how sessions are kept, and the reason why the pack cannot be read."""
+    try:
+        return kept(location, settings), []
+    except (SessionMemoryError, OSError) as error:
+        return Kept(settings.keep, 0, 0, 0), [str(error)]

@@ -1,0 +1,66 @@
+"""It is said which runtimes delete sessions and when, how these are kept, and which settings are traps."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kept_scene import KeptUser, delete
+from records import exchange
+
+
+@pytest.fixture
+def person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> KeptUser:
+    return KeptUser(tmp_path, monkeypatch, "text")
+
+
+def settings(path: Path, **values: Any) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(values))
+
+
+def test_it_says_when_the_runtime_deletes_and_how_many_soon(person: KeptUser) -> None:
+    for name, days in (("new", 1), ("soon", 24), ("sooner", 29)):
+        person.talk(name, *exchange("one?", "Two."), days=days)
+    person.keep()
+    done = person.run("doctor", "status")
+    assert "Claude Code after 30 days: 2 sessions of 3 in the next 7 days" in " ".join(done.stdout.split())
+    assert "text only; keep transcripts" in " ".join(done.stdout.split())
+    assert "config keep whole" in person.run().stdout
+    settings(person.home / ".claude" / "settings.json", cleanupPeriodDays=90)
+    result = person.result("doctor", "status")
+    (found,) = result["deletions"]
+    assert (found["days"], found["soon"], found["traps"]) == (90, 0, [])
+
+
+def test_it_says_how_many_are_kept_and_how_many_of_them_are_deleted(person: KeptUser) -> None:
+    person.config("keep: whole\n")
+    path = person.talk("a", *exchange("one?", "Two."))
+    person.talk("b", *exchange("one?", "Two."))
+    person.keep()
+    delete(path)
+    person.keep()
+    result = person.result("doctor", "status")
+    assert (result["kept"]["form"], result["kept"]["sessions"], result["kept"]["gone"]) == ("whole", 2, 1)
+
+
+def test_a_project_that_deletes_the_transcripts_of_all_is_a_trap(person: KeptUser) -> None:
+    project = person.home / "app"
+    settings(project / ".claude" / "settings.json", cleanupPeriodDays=1)
+    person.talk("a", *exchange("one?", "Two.", cwd=str(project)))
+    person.keep()
+    (trap,) = person.result("doctor", "status")["deletions"][0]["traps"]
+    assert "cleanupPeriodDays: 1 deletes the transcripts of all projects" in trap
+    assert trap in person.result("doctor", "status")["problems"]
+
+
+@pytest.mark.parametrize("value", [0, -1, 30.5, "60", True])
+def test_a_value_for_which_claude_code_ignores_the_file_is_a_trap(person: KeptUser, value: object) -> None:
+    settings(person.home / ".claude" / "settings.json", cleanupPeriodDays=value)
+    person.talk("a", *exchange("one?", "Two."))
+    person.keep()
+    (found,) = person.result("doctor", "status")["deletions"]
+    assert "ignores the whole file, its hooks too" in found["traps"][0]
+    assert found["days"] == 30
