@@ -158,7 +158,7 @@ def check_all_pairs(users: dict[str, User]) -> None:
         else:
             pytest.fail(f"{name} is told something with each prompt")
         # By its first prompt or, in OpenCode, by the title that the model makes of it: the fake one echoes it.
-        told_of = {other for other in users if re.search(rf"- {other}: [^(]*plant {other}", request)}
+        told_of = {other for other in users if re.search(rf'- \\"[^"]*plant {other}[^"]*\\" \(', request)}
         missing = set(users) - told_of - {name}
         assert not missing, f"{name} was never told of {missing}"
 
