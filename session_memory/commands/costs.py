@@ -73,7 +73,7 @@ def run(opened: OpenStore, arguments: argparse.Namespace) -> int:
 
 def _print(opened: OpenStore, by: str, rows: list[CostSum], total: CostSum, limit: int) -> None:
     if not rows:
-        opened.terminal.line("No transcript contains costs.")
+        opened.terminal.line("No transcript contains costs: not every runtime records tokens.")
         return
     lines = [_cells(one, _name(opened, by, one)) for one in rows[:limit]]
     _table(opened, [*lines, _cells(total, "all")], by.upper())

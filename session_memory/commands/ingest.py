@@ -16,7 +16,7 @@ from ..store.ingest.sources import COMPRESSED, DEEPEST, FOREIGN, SUFFIX, SourceD
 from ..store.location import StoreLocation, find_location
 from ..store.sqlite.unchanged import unchanged_files
 from ..system.files import open_regular
-from ..system.terminal import Terminal
+from ..system.terminal import Terminal, byte_size
 from ..text.format import counted
 from ..text.timestamps import now_milliseconds
 from .arguments import add_common
@@ -40,6 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--file", metavar="FILE", help="only this transcript")
     parser.add_argument("--dir", metavar="DIR", help="the transcripts below this directory, such as a backup's")
     parser.add_argument("--reimport", action="store_true", help="forget these files, and ingest them again")
+    parser.add_argument("--dry-run", action="store_true", help="say how much would be ingested, and ingest nothing")
     add_common(parser)
 
 
@@ -47,6 +48,8 @@ def run(arguments: argparse.Namespace) -> int:
     """Ingest the requested files; return 1 if one could not be read. Raises SessionMemoryError."""
     if arguments.file and arguments.dir:
         raise WrongCallError("--file and --dir do not go together", "run it once for each")
+    if arguments.dry_run:
+        return _plan(arguments)
     if not (arguments.file or arguments.dir or arguments.reimport or arguments.json):
         location = find_location(arguments.home, os.environ)
         files = unchanged_files(location, now_milliseconds())
@@ -56,6 +59,28 @@ def run(arguments: argparse.Namespace) -> int:
     from .opened_store import with_store
 
     return with_store(arguments, lambda opened: _ingest(opened, arguments), writes=True)
+
+
+def _plan(arguments: argparse.Namespace) -> int:
+    """Print how many files would be ingested, and their bytes; without a store, or again, all. Raises
+    SessionMemoryError."""
+    location, terminal = find_location(arguments.home, os.environ), Terminal(os.environ, is_json=arguments.json)
+    directories = directories_at(arguments.dir, location) if arguments.dir else location.watched
+    every = [file_at(arguments.file, location)] if arguments.file else _files(directories)
+    amounts = [len(every), sum(file.size for file in every)]
+    if os.path.exists(location.database) and not (arguments.file or arguments.reimport):
+        from ..store.ingest.intake import pending
+        from .opened_store import with_store
+
+        def look(opened: OpenStore) -> int:
+            amounts[:] = pending(opened.store, [one for one in directories if one.is_expected()])
+            return 0
+
+        with_store(arguments, look)
+    again = "forgotten, and ingested again" if arguments.reimport else "ingested"
+    terminal.line(f"{counted(amounts[0], 'file')} ({byte_size(amounts[1])}) would be {again}.")
+    terminal.result({"dry_run": True, "files": amounts[0], "bytes": amounts[1]})
+    return 0
 
 
 def _ingest(opened: OpenStore, arguments: argparse.Namespace) -> int:

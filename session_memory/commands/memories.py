@@ -56,6 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--kind", metavar="KIND", choices=kinds, default="", help=only)
     parser.add_argument("--superseded", action="store_true", help="also superseded ones")
     parser.add_argument("--untrusted", action="store_true", help="only statements of untrusted sessions")
+    parser.add_argument("--dry-run", action="store_true", help="with forget: name them, and forget nothing")
     parser.add_argument("--undo", action="store_true", help="with forget: restore what was forgotten")
     add_common(parser, limit=LIMIT, team=True, private=True)
 
@@ -68,6 +69,8 @@ def run(arguments: argparse.Namespace) -> int:
 def _check(arguments: argparse.Namespace) -> None:
     """Raise WrongCallError if the action does not accept an argument."""
     action, words = arguments.action, arguments.words if " ".join(arguments.words).strip() else []
+    if arguments.dry_run and (action != "forget" or arguments.undo):
+        raise WrongCallError("--dry-run belongs to forget ID", "session-memory memories forget ID --dry-run")
     if arguments.undo and action != "forget":
         raise WrongCallError(f"memories {action}: --undo belongs to forget", "session-memory memories forget --undo")
     if not arguments.undo and bool(words) == (action == "list"):
@@ -223,6 +226,12 @@ def _forget_in_team(opened: OpenStore, memories: Mapping[str, Collection[str]]) 
 
 def _forget(opened: OpenStore, index: Index, arguments: argparse.Namespace) -> int:
     chosen = {memory.id: memory for id in arguments.words for memory in [_chosen(opened, index, id)]}
+    if arguments.dry_run:
+        opened.terminal.result({"dry_run": True, "forgotten": list(chosen)})
+        opened.terminal.line(f"{counted(len(chosen), 'memory', 'memories')} would be forgotten:")
+        for memory in chosen.values():
+            opened.terminal.line(f"  {line_of(memory)}")
+        return 0
     forget_memories(opened.location, chosen.values(), opened.note)
     _forget_in_team(opened, {one.home: [other.id for other in chosen.values()] for one in chosen.values()})
     opened.terminal.result({"forgotten": list(chosen)})

@@ -73,9 +73,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     found.add_argument("name", metavar="NAME", nargs="?", type=_project_name, help=of_project)
     found = action("leave", "stop sharing; what was shared stays there")
     found.add_argument("--purge", action="store_true", help="delete what this machine has shared, before it leaves")
+    found.add_argument("--dry-run", action="store_true", help="show what would be deleted, and change nothing")
     found = action("remove", "take a member out, who reads and writes nothing there any more", owner)
     found.add_argument("name", metavar="NAME", help="the database's user, who stays one")
     found.add_argument("--purge", action="store_true", help="delete what they have shared")
+    found.add_argument("--dry-run", action="store_true", help="show what would be deleted, and change nothing")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -236,7 +238,16 @@ def _project(arguments: argparse.Namespace, terminal: Terminal) -> int:
 
 def _leave(arguments: argparse.Namespace, terminal: Terminal) -> int:
     location, team = _joined(arguments)
-    withdrawn = _purge(team) if arguments.purge else 0
+    withdrawn = _purge(team, is_dry_run=arguments.dry_run) if arguments.purge else 0
+    if arguments.dry_run:
+        what = (
+            f"{counted(withdrawn, 'session')} would be deleted there"
+            if arguments.purge
+            else "what it shared would stay"
+        )
+        terminal.line(f"This machine would share nothing any more; {what}.")
+        terminal.result({"dry_run": True, "withdrawn": withdrawn})
+        return 0
     edit.set_key(location.home.config_file, ("team", "url"), "")
     drop_state(location.home)
     kept = f"{counted(withdrawn, 'session')} deleted there" if arguments.purge else "what it has shared stays there"
@@ -247,10 +258,12 @@ def _leave(arguments: argparse.Namespace, terminal: Terminal) -> int:
     return 0
 
 
-def _purge(team: TeamSettings) -> int:
-    """Delete what this machine has shared; return the number of sessions. Raises TeamError."""
+def _purge(team: TeamSettings, *, is_dry_run: bool) -> int:
+    """Delete what this machine has shared, unless it is a dry run; return the number of sessions. Raises TeamError."""
     try:
         with closing(TeamPush(team.url, team.machine)) as pushing:
+            if is_dry_run:
+                return len(pushing.pushed())
             withdraw_memories(pushing, [one.number for one in pushed_memories(pushing).values()])
             return pushing.withdraw_all()
     except TeamError as error:

@@ -78,8 +78,17 @@ def init(arguments: argparse.Namespace, terminal: Terminal) -> int:
 
 def remove(arguments: argparse.Namespace, terminal: Terminal) -> int:
     """Take a member out. Raises TeamError."""
-    with closing(connect(arguments.url)) as connection, explained(arguments.url, forbidden=_NO_OWNER):
+    with (
+        closing(connect(arguments.url)) as connection,
+        explained(arguments.url, forbidden=_NO_OWNER),
+        connection.transaction(force_rollback=arguments.dry_run),
+    ):
         deleted = remove_member(connection, arguments.name, purge=arguments.purge)
+    if arguments.dry_run:
+        would = f"{brief(arguments.name, NAME_CHARACTERS)} would be no member any more"
+        terminal.line(f"{would}; {counted(deleted, 'session')} would be deleted.")
+        terminal.result({"dry_run": True, "name": arguments.name, "deleted": deleted})
+        return 0
     gone = f"{counted(deleted, 'session')} deleted"
     kept = "what they have shared stays, until this is done with --purge"
     terminal.line(

@@ -165,4 +165,4 @@ def test_damage_costs_itself_and_of_a_transcript_that_is_gone_it_says_so(machine
 def test_what_there_is_nothing_of_is_said(tmp_path, machine):
     assert "no project has 'elsewhere'" in machine.run("costs", "--project", "elsewhere").stderr
     empty = StoreUser(tmp_path / "empty")
-    assert "No transcript contains costs." in empty.run("costs").stdout
+    assert "No transcript contains costs" in empty.run("costs").stdout

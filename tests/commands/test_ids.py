@@ -121,3 +121,23 @@ def test_a_search_names_a_conversation_once_and_the_words_that_nothing_has(machi
     assert "Not found" not in said
     assert machine.run("search", "hours zebra").stdout.endswith("\nFound: hours. Not found: zebra.\n")
     assert machine.result("search", "hours zebra")["words_not_found"] == ["zebra"]
+
+
+def test_memories_are_named_and_kept_in_a_dry_run(machine: StoreUser) -> None:
+    oven = [record for turn in range(3) for record in exchange(f"Is the oven hot {turn}?", "Yes.", at=1e9)]
+    machine.session("77aa-oven", *oven)
+    machine.run("process")
+    id = machine.result("memories")["memories"][0]["id"]
+    assert machine.run("memories", "forget", id, "--dry-run").stdout.startswith("1 memory would be forgotten:\n")
+    assert machine.result("memories")["memories"][0]["id"] == id
+    assert machine.run("memories", "search", "oven", "--dry-run").returncode == 2
+
+
+def test_an_ingest_says_how_much_it_would_read(tmp_path: Path) -> None:
+    machine = StoreUser(tmp_path)
+    machine.session("8f3a-trip", *trip())
+    assert machine.run("ingest", "--dry-run").stdout == "1 file (2 kB) would be ingested.\n"
+    assert not (tmp_path / ".session-memory").exists()
+    machine.run("ingest")
+    assert machine.run("ingest", "--dry-run").stdout == "0 files (0 bytes) would be ingested.\n"
+    assert machine.result("ingest", "--reimport", "--dry-run")["files"] == 1

@@ -75,7 +75,7 @@ class TestReading:
         assert titles("app-old") == ["three"]
 
     def test_what_is_not_there_is_said(self, machine):
-        assert machine.run("conversations").stdout == "No conversations.\n"
+        assert machine.run("conversations").stdout == "No conversations yet.\n"
         done = machine.run("show", 7)
         assert (done.returncode, "there is no conversation 7" in done.stderr) == (1, True)
         machine.session("one", *trip())

@@ -56,6 +56,8 @@ def test_a_machine_joins_shares_what_is_new_and_leaves(machine, team):
     assert "Pushed last: 20" in gone.stdout
     assert "Now: 127.0.0.1:1/gone: " in gone.stdout
     ann.run("config", "team.url", team.typed_url("ann"))
+    assert ann.result("team", "leave", "--purge", "--dry-run") == {"dry_run": True, "withdrawn": 1}
+    assert len(shared(team)) == 1
     assert ann.result("team", "leave", "--purge")["withdrawn"] == 1
     assert shared(team) == []
     assert ann.run("team", "push").returncode == 1
@@ -368,6 +370,8 @@ def test_a_team_is_made_its_members_added_and_removed(machine, postgres: Postgre
         assert "The team's store was there already.\nMembers: gina.\n" in again
         assert f'REVOKE CONNECT ON DATABASE "{given["dbname"]}" FROM PUBLIC;' in again
         assert admin.result("team", "join", gina["url"], "--as", "gina@desk")["member"] == "gina"
+        assert "gina would be no member" in admin.run("team", "remove", typed, "gina", "--purge", "--dry-run").stdout
+        assert admin.run("team", "status").returncode == 0
         assert admin.result("team", "remove", typed, "gina", "--purge")["deleted"] == 0
         assert admin.run("team", "status").returncode == 1
     postgres.execute("DROP ROLE gina")

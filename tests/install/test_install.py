@@ -30,7 +30,7 @@ def test_it_begins_with_what_it_does_and_shows_the_effect_at_once(machine: Machi
     said = " ".join(done.stdout.replace("  |", "").split())
     in_order = [
         "each of your agents learns with your next prompt what your other sessions did.",
-        '! src/cart.ts: edited 3m ago by "Let people choose a time" (Codex), after you read it',
+        '! src/cart.ts: edited 2m ago by "Let people choose a time" (Codex), after you read it',
         'the next prompt of "why is the cart empty?" (Claude Code) would have got:',
         '- "ship it" (1m ago, 2 messages): last: "Shipped."',
         "Installed:",
