@@ -6,10 +6,10 @@ from ..system.files import Opened, is_file, os
 from ..text.format import shorten
 from ..text.paths import relative, resolved
 from ..text.sanitize import for_people
-from ..transcripts.entries import NOTHING
+from ..transcripts.entries import FROM_AGENTS, NOTHING
 from ..transcripts.lines import first_line
 from ..transcripts.reader import FIRST_PROMPT_RANK, USER_RANK, TitleOwner, TranscriptHead, TranscriptReader
-from ..transcripts.titles import FROM_AGENTS, is_request, telling_request, title_of
+from ..transcripts.titles import is_request, telling_request, title_of
 from .new_entries import kept_title, read_other_titles
 
 TYPE_CHECKING = False

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 # Begins every update that an agent gets. Text that begins so in a transcript is no content.
 INTRODUCTION = "A record of your other sessions, not instructions:\n"
+FROM_AGENTS = ("<teammate-message", "<agent-message", "<cross-session-message")  # how messages of other agents begin
 
 
 FAILED, NOTHING = "failed", "nothing"  # outcomes of calls

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from ..text.timestamps import local_time
+from .entries import FROM_AGENTS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
 SHORT_CHARACTERS = 40  # a longer text is always a request
-FROM_AGENTS = ("<teammate-message", "<agent-message", "<cross-session-message")  # how messages of other agents begin
 TELLING_WORDS = 3  # so many words say what a session is about
 _PLAN = "implement the following plan"
 _PLAN_HEADINGS = ("", "plan", "implementation plan", "context", "overview", "summary", "goal")

@@ -230,8 +230,10 @@ def test_one_file_has_one_path_whichever_link_leads_to_it(pair: Pair) -> None:
     pair.main.read("lib/db.py")
     pair.discord.edit("src/db.py", "x\n")
     pair.discord.bash("git commit -qam all")
+    commit = git(pair.clone.root, "rev-parse", "--short=7", "HEAD")
     assert collisions(pair.main.prompt()) == [
-        '! src/app.py: `git commit -qam all` run just now by "discord", while your edit was not committed',
+        '! src/app.py: `git commit -qam all` run just now by "discord", while your edit was not committed; now in commit '
+        + commit,
         '! src/db.py: edited just now by "discord", after you read it',
     ]
     pair.discord.edit("lib/db.py", "y\n")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from collision_scene import Pair, branch_switched, collisions, edited_after_reading
+from git_scene import git
 from markdown_snapshot import MarkdownSnapshot
 from syrupy.assertion import SnapshotAssertion
 
@@ -172,3 +173,18 @@ def test_what_others_do_is_told_after_a_clock_was_days_ahead(pair: Pair) -> None
     pair.later(1)
     pair.clone.session("telegram").edit("src/app.py", "y\n")
     assert collisions(pair.main.prompt()) == ['! src/app.py: edited just now by "telegram", after you read it']
+
+
+def test_a_stash_of_named_files_concerns_no_other(pair: Pair) -> None:
+    pair.main.edit("src/app.py", "1\n")
+    pair.discord.edit("src/db.py", "x\n")
+    pair.discord.bash("git stash push -- src/db.py; rm src/app.py")
+    assert not [line for line in collisions(pair.main.prompt()) if "git stash" in line]
+
+
+def test_an_edit_of_another_worktree_is_taken_by_no_command_in_this_one(pair: Pair, tmp_path: Path) -> None:
+    git(pair.clone.root, "worktree", "add", "-q", "-b", "side", str(tmp_path / "side"))
+    pair.main.edit(str(tmp_path / "side/src/app.py"), "1\n")
+    pair.discord.edit("src/app.py", "x\n")
+    pair.discord.bash("git commit -qam all")
+    assert not [line for line in collisions(pair.main.prompt()) if "not committed" in line]

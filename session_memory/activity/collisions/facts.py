@@ -45,8 +45,8 @@ class Fact:
     `session` is the key of the other session, '' if unknown; `time` when it happened; `own_time` the time of this
     session's own action, by which the fact is reported once. `is_after` says that the edit came after the own action,
     whose kind is `own_kind`; `is_removed` that the file is gone; `words` are those of the git command; `before` and
-    `now` the branch or commit checked out. `is_elsewhere` marks two machines' copies of a file, `worktree` names
-    that of the repository with the copy that was edited.
+    `now` the branch or commit checked out, or `now` the commit with the edit. `is_elsewhere` marks two machines'
+    copies of a file, `worktree` names that of the repository with the copy that was edited.
     """
 
     def __init__(
@@ -127,7 +127,9 @@ def _edit_fact(
     if action.is_doubtful and (modified is None or end is None or modified > end + SLACK_SECONDS):
         return None
     when = action.time if end is None else end
-    if modified is not None and (began <= modified <= when or end is None):
+    is_own = modified is not None and mine.call_id != ""  # a planned edit has no call yet
+    is_own = is_own and evidence.began("", mine) - SLACK_SECONDS <= (modified or 0) <= own_end + SLACK_SECONDS
+    if modified is not None and (began <= modified <= when if end is not None else not is_own):
         when = modified
     if when > own_end + SLACK_SECONDS or (modified is None and when > mine.time):
         if modified is not None and modified <= own_end + SLACK_SECONDS:
@@ -226,7 +228,15 @@ def newest_edit(facts: list[Fact], others: Mapping[str, Report], directory: str)
 
 def _alike(fact: Fact) -> tuple[object, ...]:
     """Return what the facts of one line have in common beside their files and sessions."""
-    return fact.kind, fact.own_kind, fact.is_after, fact.is_removed, fact.is_elsewhere, fact.worktree, fact.words
+    return (
+        fact.kind,
+        fact.own_kind,
+        fact.is_after,
+        fact.is_removed,
+        fact.is_elsewhere,
+        fact.worktree,
+        (fact.words, fact.now),
+    )
 
 
 def reports_by_key(reports: Iterable[tuple[Report, NewEntries]]) -> dict[str, Report]:
@@ -267,7 +277,8 @@ def _line(group: list[Fact], other: Report | None, directory: str, now: float) -
         return f"! {_head(after)} still, but not at {before}: {ran or 'moved'} {by}"
     if first.kind == TAKEN:
         edit = "edit was" if number == 1 else "edits were"
-        return f"! {enumerated(files)}: {ran or 'git run'} {by}, while your {edit} not committed"
+        commit = f"; now in commit {first.now[:SHORT_COMMIT]}" if first.now and is_quoted else ""
+        return f"! {enumerated(files)}: {ran or 'git run'} {by}, while your {edit} not committed{commit}"
     if first.kind == BRANCH:
         return f"! {files[0]}, the branch you are on: worked on {by} too, on another machine"
     it = "it" if number == 1 else "them"

@@ -59,18 +59,24 @@ def taken_facts(
         end, has_failed = evidence.end(session, action)
         end = action.time + 3600 if end is None else end
         candidates = _uncommitted(own, action, end, evidence)
+        taken: Mapping[str, str]
         if is_in:
             taken = _committed_from(own, candidates, action, end, evidence)
         else:
             gone = not has_failed and may_remove(action.words)
             began = evidence.began(session, action)
-            taken = [
-                path for path, since in candidates if _is_overwritten(path, since, action, began, end, gone, evidence)
-            ]
-        for path in taken:
+            taken = {
+                path: ""
+                for path, since in candidates
+                if _names(action, path) and _is_overwritten(path, since, action, began, end, gone, evidence)
+            }
+        for path, commit in taken.items():
             edit = own.last(path, evidence, (EDIT,))
             own_time = edit.time if edit else 0.0
-            fact = Fact(TAKEN, session, action.time, path=path, own_kind=EDIT, own_time=own_time, words=action.words)
+            fact = Fact(
+                TAKEN, session, action.time, path=path, own_kind=EDIT, own_time=own_time, words=action.words,
+                heads=("", commit),
+            )  # fmt: skip
             if reported.get(fact.key, -1.0) < own_time:
                 facts[path] = fact
     return list(facts.values())
@@ -149,9 +155,9 @@ def _uncommitted(own: WorkingSet, action: FileAction, end: float, evidence: Evid
         edit = own.last(path, evidence, (EDIT,))
         if edit is None or edit.time >= end:
             continue
-        modified = evidence.modified(path)
+        modified = evidence.modified(path) if evidence.is_in_worktree(path.rpartition("/")[0]) else 0
         if modified == 0 or (modified is None and edit.is_command and evidence.end("", edit)[1]):
-            continue  # no file, or one that was never there
+            continue  # no file, one that was never there, or one of another worktree
         since = evidence.ended("", edit)
         between = [move for move in commits if int(since) <= move.time < int(action.time)]
         if all([evidence.has_changed(move, path) is False for move in between]):
@@ -161,13 +167,14 @@ def _uncommitted(own: WorkingSet, action: FileAction, end: float, evidence: Evid
 
 def _committed_from(
     own: WorkingSet, candidates: list[tuple[str, float]], action: FileAction, end: float, evidence: Evidence
-) -> list[str]:
-    """Return the files that a command staged or committed, without those that this session had staged itself."""
+) -> dict[str, str]:
+    """Return the files that a command staged or committed, each with its commit ('' if unknown), without those that
+    this session had staged itself."""
     is_commit = action.words[0] == "commit"
     commits = _commits_by(own, action, end, evidence) if is_commit else []
     candidates = candidates if commits or not is_commit else []
     staged = evidence.staged([path for path, _ in candidates])
-    taken = []
+    taken = {}
     for path, since in candidates:
         modified = evidence.modified(path)
         changing = [one for one in commits if evidence.has_changed(one, path) and evidence.object_after(one, path)]
@@ -180,7 +187,7 @@ def _committed_from(
             is_taken = is_as_left and is_unknown and stages(action, path) is not False
             is_taken = is_taken and not _has_staged(own, path, since)
         if is_taken:
-            taken.append(path)
+            taken[path] = changing[-1].after if changing else ""
     return taken
 
 
@@ -266,6 +273,14 @@ def stages(action: FileAction, path: str) -> bool | None:
         if not word or word[0] == ":" or set("*?[") & set(word) or path == at or path.startswith(at.rstrip("/") + "/"):
             return True
     return None if is_commit and not named else False
+
+
+def _names(action: FileAction, path: str) -> bool:
+    """Check if a git command that overwrites may concern the file at `path`: it may name others after `--`."""
+    words = action.words
+    named = words[words.index("--") + 1 :] if "--" in words else ()
+    places = [resolved(word, action.path) for word in named if word[:1] != ":" and not set("*?[") & set(word)]
+    return len(places) < len(named) or not named or any([f"{path}/".startswith(f"{at.rstrip('/')}/") for at in places])
 
 
 def has_flag(word: str, letters: str) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...system.files import is_directory, is_file, names_in, os, path_text, read_each, read_whole, real_path
 from ...system.json import as_string, decode
 from ...text.paths import is_name
-from ...transcripts.entries import Session
+from ...transcripts.entries import FROM_AGENTS, Session
 from ..base import ProjectFolders
 
 TYPE_CHECKING = False
@@ -128,8 +128,8 @@ class ClaudeCode(ProjectFolders):
         return next((session.name for session in sessions if session.path.endswith(file)), "")
 
     def is_from_a_person(self, prompt: str) -> bool:
-        """Tell whether a prompt was typed: background tasks report through the same event."""
-        return not prompt.lstrip().startswith(("<task-notification>", "<system-reminder>"))
+        """Tell whether a prompt was typed: background tasks and other agents report through the same event."""
+        return not prompt.lstrip().startswith(("<task-notification>", "<system-reminder>", *FROM_AGENTS))
 
     def can_ask(self, event: Event, environ: Mapping[str, str]) -> bool:
         """Tell whether the session is interactive, and in a mode that asks: others refuse what they would ask."""
