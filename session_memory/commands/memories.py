@@ -14,9 +14,8 @@ from ..memories.library import forget_memories, open_index, take_back
 from ..memories.pages import file_of
 from ..store.sqlite.memory_index import MemoryFilter
 from ..system.terminal import called_as
-from ..text.format import counted, enumerated, one_line
+from ..text.format import counted, enumerated, has_words, one_line
 from ..text.sanitize import for_prompt
-from ..transcripts.sessions import has_words
 from .arguments import NO_LIMIT, add_common
 from .opened_store import OpenStore, options_of, with_store
 from .output import brief, fields, iso, moment

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ..errors import SessionMemoryError
 from ..store.location import find_location
 from ..store.values import Filter
-from ..transcripts.sessions import AmbiguousSessionError, has_words
+from ..text.format import has_words
 from .arguments import NO_LIMIT, filter_of
 from .opened_store import OpenStore, with_store
 from .output import brief, moment
@@ -92,6 +92,8 @@ def sessions_called(opened: OpenStore, word: str, homes: tuple[str, ...] | None)
     )
     sessions = {one.session_id: one for one in reversed(found)}
     if len(sessions) > 1:
+        from ..transcripts.sessions import AmbiguousSessionError  # only then: it loads all that reads transcripts
+
         lines = [f"  {line_of(one)}" for one in list(sessions.values())[::-1][:CANDIDATES]]
         raise AmbiguousSessionError(f"{word!r} could be any of {len(sessions)}; give the id of one:", "\n".join(lines))
     return found

@@ -241,6 +241,8 @@ def _show_next(done: Installed, terminal: Terminal, called_as: str) -> None:
         steps[called_as] = "install into the agents that you have used by then, or with --home PATH into a home"
     elif any(target.runtime.install.STATUS_LINE for target in done.targets):
         steps[f"{command} config statusline on"] = "show you in the status line what the others do"
+    if not done.is_sample:
+        steps[f"{command} config keep whole"] = "keep transcripts that a runtime deletes (off until then)"
     if any(plan.hooks and plan.can_allow and not plan.rules for plan in done.plans) and not done.is_sample:
         steps[f"{command} install --allow"] = "let agents look up the past without asking you"
     terminal.heading("Next")

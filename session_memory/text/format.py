@@ -94,3 +94,14 @@ def _is_hangul(character: str) -> bool:
 def _begins_hangul(character: str) -> bool:
     """Check if a precomposed Hangul syllable begins here. Jamo do not count: they may continue one."""
     return "\uac00" <= character <= "\ud7a3"
+
+
+def has_words(text: str, words: str) -> bool:
+    """Check if each of `words` begins a word of `text`, in any case."""
+    known = _words(text)
+    wanted = _words(words)
+    return bool(wanted) and all(any(word.startswith(one) for word in known) for one in wanted)
+
+
+def _words(text: str) -> list[str]:
+    return "".join([character if character.isalnum() else " " for character in text.casefold()]).split()

@@ -10,6 +10,7 @@ from ..settings import homes
 from ..settings.privacy import Privacy
 from ..settings.registry import agent_home
 from ..system.files import is_regular, status_at
+from ..text.format import has_words
 from ..text.sanitize import for_people, shortened
 from ..text.timestamps import local_time
 from .gate import TITLE_CHARACTERS, Described, Family, Unruled, describe
@@ -233,17 +234,6 @@ def choose(found: list[FoundSession], name: str) -> FoundSession:
         names.append(f"  and {len(candidates) - LATEST} more: session-memory sessions --all lists them")
     there_are = "the nearest" if near else "the latest"
     raise UnknownSessionError(f"no session goes by {name!r}; {there_are}:", "\n".join(names))
-
-
-def has_words(text: str, words: str) -> bool:
-    """Check if each of `words` begins a word of `text`, in any case."""
-    known = _words(text)
-    wanted = _words(words)
-    return bool(wanted) and all(any(word.startswith(one) for word in known) for one in wanted)
-
-
-def _words(text: str) -> list[str]:
-    return "".join([character if character.isalnum() else " " for character in text.casefold()]).split()
 
 
 def _nearest(found: list[FoundSession], wanted: str) -> list[FoundSession]:

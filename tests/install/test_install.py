@@ -38,6 +38,7 @@ def test_it_begins_with_what_it_does_and_shows_the_effect_at_once(machine: Machi
         "session-memory page",
         "session-memory is it all right, what is happening, what can I do",
         "session-memory config statusline on",
+        "session-memory config keep whole",
     ]
     places = [said.find(part) for part in in_order]
     assert -1 not in places
