@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from .state import Cursors
     from .status_line import Edit
 
+MOST_LEFT_OUT = 20  # sessions that are noted
+
 
 class Update:
     """An update: its `text`, None for nothing; the `cursors` after it, None if they stay; `is_shown` if the own
@@ -154,11 +156,11 @@ def _outcome(cursors: Cursors, own: OwnSession) -> DeliveryOutcome | None:
 def _report(
     own: OwnSession, changed: list[Changed], observed: Observation, cursors: Cursors, settings: Settings, now: float,
     limit: int,
-) -> tuple[str, Cursors, int, Edit | None]:  # fmt: skip
+) -> tuple[str, Cursors, list[str], Edit | None]:  # fmt: skip
     """Return the text about `changed` in at most `limit` characters, '' if nothing is new in them, the cursors behind
-    what it reports and behind what held nothing to report, and how many sessions were left out: those that were last
-    active before OLD_SECONDS, unless this is the first prompt, or the first one after so long, and there is room; and
-    the newest edit among the collisions."""
+    what it reports and behind what held nothing to report, and the keys of the sessions that were left out: those that
+    were last active before OLD_SECONDS, unless this is the first prompt, or the first one after so long, and there is
+    room; and the newest edit among the collisions."""
     from .forks import drop_copies
     from .new_entries import read_changed
     from .report import reports_of
@@ -167,14 +169,13 @@ def _report(
     seen = seen_until(cursors.get(own.key, {}), now)
     recent, is_start = now - OLD_SECONDS, now - seen >= 2 * OLD_SECONDS
     oldest = max(now - settings.first_sight_seconds, seen)
-    is_recent = [status.st_mtime >= recent for _, status in changed]
-    left_out = 0 if is_start else is_recent.count(False)
+    left_out = [] if is_start else [session.key for session, status in changed if status.st_mtime < recent]
     if left_out:
-        changed = [pair for pair, is_new in zip(changed, is_recent) if is_new]
+        changed = [pair for pair in changed if pair[1].st_mtime >= recent]
     read, unread = read_changed(own, changed, cursors, now, oldest, most_lines(limit) + 1)
     read = drop_copies(read, observed.sessions, cursors, own)
     left = [pair for pair in changed[-unread:] if pair[1].st_mtime >= recent] if unread else []
-    left_out += unread - len(left)
+    left_out += [session.key for session, status in changed[-unread:] if status.st_mtime < recent] if unread else ()
     count, are_more = _count_news([session for session, _ in left], cursors, settings, own, oldest)
     found = reports_of(read, own, settings, now)
     reports = [(report, new) for report, new in found if report is not None]
@@ -208,10 +209,10 @@ def _report(
     further = Further(count, are_more=are_more, old=len(old))
     text, shown = text_of([report for report, _ in listed + old], now, limit, further, lines)
     told_of = [new.session.key for _, new in (listed + old)[:shown]]
-    left_out += len(told) - len(new_ones) - max(0, shown - len(listed))
+    left_out += [new.session.key for _, new in told[len(new_ones) :] if new.session.key not in told_of]
     waiting = {new.session.key for _, new in new_ones}.difference(told_of)
     moved.update({new.session.key: new.cursor for _, new in reports if new.session.key not in waiting})
-    return text, moved, left_out, edit
+    return text, moved, left_out[:MOST_LEFT_OUT], edit
 
 
 def _has_conflicts(own: OwnSession, cursors: Cursors) -> bool:

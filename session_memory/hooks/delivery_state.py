@@ -6,7 +6,7 @@ import os
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..activity.delivery import Delivered, delivered
+from ..activity.delivery import Delivered, as_reported, delivered
 from ..activity.state import KnownState
 from ..activity.updates import waiting_text
 from ..settings.host_layout import held_home
@@ -28,11 +28,13 @@ if TYPE_CHECKING:
 
 class DeliveryState(NamedTuple):
     """The update that was `delivered` last, None if unknown; and the text that is `waiting`, '' for none. `is_withheld`
-    says that the delivered text may contain something hidden by now."""
+    says that the delivered text may contain something hidden by now. The sessions with the keys `left_out` were last
+    active so long ago that they count as told."""
 
     delivered: Delivered | None
     waiting: str
     is_withheld: bool = False
+    left_out: tuple[str, ...] = ()
 
 
 def delivery_state(one: FoundSession, environ: Mapping[str, str]) -> DeliveryState:
@@ -91,7 +93,9 @@ def _state_of(context: Context) -> DeliveryState:
     if last is not None and is_withheld:
         last.text = None
     waiting = _waiting(own, observed, settings, time.time())
-    return DeliveryState(last, waiting, is_withheld)
+    kept = as_reported(cursors).get(own.key, {}).get("left_out") or ()
+    left_out = tuple(str(key) for key in kept) if isinstance(kept, list) else ()  # 0.2.3 kept their number
+    return DeliveryState(last, waiting, is_withheld, left_out)
 
 
 def _waiting(own: OwnSession, observed: Observation, settings: Settings, now: float) -> str:

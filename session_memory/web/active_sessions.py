@@ -152,7 +152,7 @@ def _from_transcript(one: FoundSession, environ: Mapping[str, str], now: float) 
 def _with_delivery(found: ActiveSession, state: Callable[[], DeliveryState | None], now: float) -> ActiveSession:
     """Return the session with its last and its waiting update; each collision once, with its current age."""
     try:
-        delivered, waiting, is_withheld = state() or (None, "", False)
+        delivered, waiting, is_withheld, _ = state() or (None, "", False, ())
     except Exception as error:  # see above
         return found._replace(problem=for_people(described(error)))
     update = None

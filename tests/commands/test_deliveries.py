@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
@@ -93,3 +95,14 @@ def test_a_session_that_nobody_knows_is_refused_by_name(listener: PlainUser, tmp
     done = ask(tmp_path, "unknown")
     assert (done.returncode, done.stdout) == (1, "")
     assert "no session goes by 'unknown'" in done.stderr
+
+
+def test_sessions_that_were_left_out_for_their_age_are_named(listener: PlainUser, tmp_path: Path) -> None:
+    for number in range(5):
+        at = time.time() - (7 + number) * 3600
+        os.utime(listener.session(*exchange(f"mend the cart {number}", "It was the tax.", at=at)), (at, at))
+    assert "mend the cart 2" in told(listener.run())
+    assert "Left out, being over six hours old: mend the cart 3, mend the cart 4." in ask(tmp_path).stdout
+    assert state_of(tmp_path, listener.session_id)["left_out"] == ["mend the cart 3", "mend the cart 4"]
+    listener.config("sessions: {'mend the cart 3': {ignore: true}}\n")
+    assert state_of(tmp_path, listener.session_id)["left_out"] == ["mend the cart 4"]
