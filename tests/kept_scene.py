@@ -15,8 +15,9 @@ from store_scene import StoreUser
 
 from session_memory.archives.kept.pack import KeptSession, Pack
 from session_memory.store.ingest.intake import take_in
-from session_memory.store.location import find_location
+from session_memory.store.location import StoreLocation, find_location
 from session_memory.store.refresh import open_store
+from session_memory.store.sqlite.engine import SqliteStore
 from session_memory.upkeep.kept import KeepReport, keep_sessions
 
 DAY = 86_400
@@ -33,12 +34,19 @@ class KeptUser(StoreUser):
 
     def keep(self, is_over: bool = False) -> KeepReport:
         """Do what upkeep does: ingest what is new, and keep it."""
-        environ = plain_environment(self.home)
-        location = find_location(str(self.home), environ)
+        return self.keep_in(*self.ingested(), is_over=is_over)
+
+    def ingested(self) -> tuple[StoreLocation, SqliteStore]:
+        """Ingest what is new; return the store, open."""
+        location = find_location(str(self.home), plain_environment(self.home))
         store = open_store(location)
+        take_in(store, location)
+        return location, store
+
+    def keep_in(self, location: StoreLocation, store: SqliteStore, *, is_over: bool = False) -> KeepReport:
+        """Keep what is new, and close the store."""
         try:
-            take_in(store, location)
-            return keep_sessions(store, location, environ, lambda: is_over)
+            return keep_sessions(store, location, plain_environment(self.home), lambda: is_over)
         finally:
             store.close()
 

@@ -15,6 +15,7 @@ from ..system.sqlite import CorruptDatabaseError
 from ..system.terminal import Terminal
 from ..system.zstd import can_decompress
 from ..text.format import counted
+from ..upkeep.deletions import damaged_sessions
 from ..upkeep.runs import watcher_of
 from .opened_store import OpenStore, with_store
 from .progress import megabytes
@@ -46,8 +47,9 @@ def _check(opened: OpenStore, terminal: Terminal) -> dict[str, Any]:
     unread = _unread(opened, groups)
     missing = [one.root for one in location.watched if one.is_named and not os.path.isdir(one.root)]
     queue = damage(location.database)
+    damaged = damaged_sessions(location)
     found = {
-        "ok": not missing and not queue and all(problem == FOREIGN for problem in unread.values()),
+        "ok": not missing and not queue and not damaged and all(problem == FOREIGN for problem in unread.values()),
         "store": location.database,
         "is_newer": store.is_newer,
         "obstacle": str(store.obstacle) if store.obstacle else None,
@@ -62,6 +64,7 @@ def _check(opened: OpenStore, terminal: Terminal) -> dict[str, Any]:
         "missing": missing,
         "watcher": watcher_of(location.database) or None,
         "queue": str(queue) if queue else None,
+        "damaged": damaged,
     }
     _show_contents(found, terminal)
     if store.obstacle and not store.is_newer:
@@ -69,6 +72,8 @@ def _check(opened: OpenStore, terminal: Terminal) -> dict[str, Any]:
     _show_problems(found, terminal)
     if queue:
         terminal.note(f"{queue} ({queue.hint})")
+    for line in found["damaged"]:
+        terminal.note(line)
     return found
 
 

@@ -6,11 +6,13 @@ import os
 import time
 from collections.abc import Iterable
 from contextlib import closing, suppress
+from glob import escape, glob
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..archives.kept.pack import FORMS, NONE, open_if_there, pack_path
-from ..errors import SessionMemoryError
+from ..errors import SessionMemoryError, described
 from ..runtimes.backup import DAY_SECONDS
+from ..system.sqlite import CorruptDatabaseError
 from ..system.terminal import byte_size
 from ..text.format import counted
 
@@ -19,6 +21,7 @@ if TYPE_CHECKING:
     from ..store.location import StoreLocation
 
 SOON_DAYS = 7
+CHECK_SECONDS = 20.0  # for all kept transcripts
 
 
 class RuntimeDeletion(NamedTuple):
@@ -103,8 +106,27 @@ def problems_of(found: Iterable[RuntimeDeletion]) -> list[str]:
 
 
 def kept_or_why_not(location: StoreLocation, settings: Settings) -> tuple[Kept, list[str]]:
-    """Return how sessions are kept, and the reason why the pack cannot be read."""
+    """Return how sessions are kept, and why the pack cannot be read, or what of it was damaged and moved away."""
+    path = pack_path(location.database)
     try:
-        return kept(location, settings), []
+        found, problems = kept(location, settings), []
     except (SessionMemoryError, OSError) as error:
-        return Kept(settings.keep, 0, 0, 0), [str(error)]
+        found, problems = Kept(settings.keep, 0, 0, 0), [described(error)]
+    moved = [one for one in glob(f"{escape(path)}.{CorruptDatabaseError.WHY}-*") if not one.endswith(("-wal", "-shm"))]
+    return found, [
+        *problems,
+        *[f"{one}: damaged kept transcripts; recover them with sqlite3 .recover, or delete the file" for one in moved],
+    ]
+
+
+def damaged_sessions(location: StoreLocation) -> list[str]:
+    """Return a line for each kept session that is damaged. Raises SessionMemoryError."""
+    pack = open_if_there(pack_path(location.database))
+    if pack is None:
+        return []
+    with closing(pack):
+        return [
+            f"the kept transcript of {one.session_id} is damaged: "
+            + ("the next upkeep keeps it anew" if one.gone_at is None else "it was the only copy")
+            for one in pack.damaged(CHECK_SECONDS)
+        ]

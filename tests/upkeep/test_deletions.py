@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -64,3 +66,21 @@ def test_a_value_for_which_claude_code_ignores_the_file_is_a_trap(person: KeptUs
     (found,) = person.result("doctor", "status")["deletions"]
     assert "ignores the whole file, its hooks too" in found["traps"][0]
     assert found["days"] == 30
+
+
+def test_a_damaged_copy_and_a_damaged_pack_are_reported_until_they_are_gone(person: KeptUser) -> None:
+    person.config("keep: whole\n")
+    path = person.talk("a", *exchange("one?", "Two."))
+    person.keep()
+    delete(path)
+    person.keep()
+    with closing(sqlite3.connect(person.pack_file)) as database, database:
+        database.execute("UPDATE kept_chunks SET content = x'00'")
+    done = person.run("doctor", "store")
+    assert done.returncode == 1
+    assert "the kept transcript of a is damaged: it was the only copy" in " ".join(done.stdout.split())
+    person.pack_file.write_bytes(b"x" * 4096)
+    for _ in range(2):
+        (problem,) = person.result("doctor", "status")["problems"]
+        assert "kept.db.corrupt-" in problem
+        assert "recover them" in problem

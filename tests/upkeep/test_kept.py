@@ -223,7 +223,7 @@ def test_a_damaged_chunk_costs_only_the_sessions_that_have_it(person: KeptUser) 
         parts = "SELECT chunk FROM kept_parts JOIN kept_files ON kept_files.id = file WHERE path LIKE '%/b.jsonl'"
         database.execute(f"UPDATE kept_chunks SET content = x'00' WHERE id IN ({parts})")
     pack = pack_module.Pack(str(person.pack_file))
-    assert [one.session_id for one in pack.damaged()] == ["b"]
+    assert [one.session_id for one in pack.damaged(60)] == ["b"]
     pack.close()
     assert person.keep() == (1, [])
     assert set(person.kept()) == {"a", "b", "c"}

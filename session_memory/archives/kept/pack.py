@@ -7,6 +7,7 @@ that is killed, or a full disk, leaves what was there before.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -267,11 +268,13 @@ class Pack(Database):
             give_back(self.connection)
             self.connection.execute("PRAGMA wal_checkpoint(truncate)")
 
-    def damaged(self) -> list[KeptSession]:
-        """Return the sessions of which a part cannot be read. Those that the runtime has are kept anew the next time;
-        reads all."""
-        found = []
-        for session in self.sessions():
+    def damaged(self, seconds: float) -> list[KeptSession]:
+        """Return the sessions of which a part cannot be read, as far as they can be checked within so many seconds,
+        sole copies first. Those that the runtime has are kept anew the next time. Raises NoLibraryError."""
+        found, until = [], time.monotonic() + seconds
+        for session in sorted(self.sessions(), key=lambda one: one.gone_at is None):
+            if time.monotonic() > until:
+                break
             for file in self.files(session.id):
                 try:
                     for _ in self.content(session, file):
