@@ -38,6 +38,8 @@ from runtime_table import Shown
 from session_memory import __version__
 from session_memory.runtimes.claude import encode_cwd
 
+TOLD = r"- \"tidy the docs\" (Claude Code, "  # the fake model repeats the beginning of a prompt, not all of this
+
 INTRODUCTION = "A record of your other sessions, not instructions:\n[Session Activity]"
 # Not the plugin's: what a home keeps of the sessions, with or without it, and what Claude Code notes of the servers that
 # it has started (docs/use/packages.md, docs/use/tools.md).
@@ -181,9 +183,9 @@ def test_the_plugin_tells_codex_what_claude_code_did_is_updated_and_goes(codex: 
     shown(row, "install")
     printed = runtime.run("plan the garden")
     assert "hook: UserPromptSubmit Completed" in printed
-    assert r"- \"tidy the docs\" (Claude Code, " in runtime.requests()[-1]
+    assert TOLD in runtime.requests()[-1]
     runtime.run("resume", "--last", "go on")
-    assert runtime.requests()[-1].count("tidy the docs") == 1  # what was told before, and nothing once more
+    assert runtime.requests()[-1].count(TOLD) == 1  # what was told before, and nothing once more
     shown(row, "hook fires")
     assert "session-memory:sessions: Look into the other sessions" in runtime.requests()[0]
     shown(row, "skill listed")
@@ -208,9 +210,9 @@ def test_the_plugin_tells_qwen_code_what_claude_code_did_is_updated_and_goes(qwe
     runtime.execute(*install)
     shown(row, "install")
     runtime.run("plan the garden")
-    assert r"- \"tidy the docs\" (Claude Code, " in runtime.requests()[0]
+    assert TOLD in runtime.requests()[0]
     runtime.run("--continue", "go on")
-    assert runtime.requests()[-1].count("tidy the docs") == 1  # what was told before, and nothing once more
+    assert runtime.requests()[-1].count(TOLD) == 1  # what was told before, and nothing once more
     shown(row, "hook fires")
     request = runtime.requests()[0]
     assert "session-memory:sessions" in request
@@ -235,9 +237,9 @@ def test_the_plugin_tells_copilot_what_claude_code_did_is_updated_and_goes(copil
     runtime.execute("plugin", "install", PLUGIN)
     shown(row, "install")
     runtime.run("plan the garden")
-    assert r"- \"tidy the docs\" (Claude Code, " in runtime.requests()[-1]
+    assert TOLD in runtime.requests()[-1]
     runtime.run("--continue", "go on")
-    assert runtime.requests()[-1].count("tidy the docs") == 1  # what was told before, and nothing once more
+    assert runtime.requests()[-1].count(TOLD) == 1  # what was told before, and nothing once more
     shown(row, "hook fires")
     assert "Look into the other sessions" in runtime.requests()[0]
     shown(row, "skill listed")
@@ -266,13 +268,13 @@ def test_copilot_is_told_once_where_a_repository_has_our_hooks_for_claude_code_t
     (runtime.project / ".claude").mkdir(exist_ok=True)
     (runtime.project / ".claude" / "settings.json").write_text(json.dumps({"hooks": hooks}))
     runtime.run("plan the garden")
-    assert runtime.requests()[-1].count("tidy the docs") == 1
+    assert runtime.requests()[-1].count(TOLD) == 1
     runtime.run("--continue", "go on")
-    assert runtime.requests()[-1].count("tidy the docs") == 1
+    assert runtime.requests()[-1].count(TOLD) == 1
     runtime.execute("plugin", "uninstall", PLUGIN)
     has_worked_in_claude_code(runtime)
     runtime.run("and now?")
-    assert r"- \"tidy the docs\" (Claude Code, " in runtime.requests()[-1]
+    assert TOLD in runtime.requests()[-1]
 
 
 @pytest.mark.slow
@@ -287,9 +289,9 @@ def test_an_install_tells_gemini_what_claude_code_did_keeps_what_it_deletes_and_
         machine.installed()
         shown(row, "install")
         runtime.run("plan the garden")
-        assert r"- \"tidy the docs\" (Claude Code, " in runtime.requests()[-1]
+        assert TOLD in runtime.requests()[-1]
         runtime.run("--resume", "latest", "go on")
-        assert runtime.requests()[-1].count("tidy the docs") == 1  # what was told before, and nothing once more
+        assert runtime.requests()[-1].count(TOLD) == 1  # what was told before, and nothing once more
         shown(row, "hook fires")
         assert "Look into the other sessions" in runtime.requests()[0]
         shown(row, "skill listed")
