@@ -55,7 +55,8 @@ def run(arguments: argparse.Namespace) -> int:
         runtime = next(one for one in all_runtimes() if one.name == session.runtime)
         to = os.path.abspath(os.path.expanduser(arguments.to)) if arguments.to else ""
         config_dir = runtime.config_dir({runtime.CONFIG_VARIABLE: to}) if to else session.config_dir
-        days = runtime.backup.deletion(config_dir, [session.cwd]).days
+        deletion = runtime.backup.deletion(config_dir, {one.cwd for one in pack.sessions()})
+        days = deletion.days if deletion.shortest is None else deletion.shortest
         done = restore(pack, session, runtime, config_dir, days, os.environ)
     for path in done.others:
         terminal.note(f"{terminal.short(path)}: another file is there, and stays")

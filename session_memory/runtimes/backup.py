@@ -8,6 +8,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
+from ..system.confined_files import open_inside
 from ..system.files import open_regular, path_stamp
 
 if TYPE_CHECKING:
@@ -25,9 +26,10 @@ class SessionFile:
         self.source = source
         self.stamp = path_stamp(source)
 
-    def open(self) -> int:
-        """Return a descriptor for reading. Raises OSError, SessionMemoryError."""
-        return open_regular(self.source)
+    def open(self, confined_to: str = "") -> int:
+        """Return a descriptor for reading; below `confined_to`, no symlink is followed. Raises OSError,
+        SessionMemoryError."""
+        return open_inside(confined_to, self.source) if confined_to else open_regular(self.source)
 
 
 class FilesOfSession(NamedTuple):
@@ -39,11 +41,13 @@ class FilesOfSession(NamedTuple):
 
 class Deletion(NamedTuple):
     """The time after which a runtime deletes sessions by itself: `days`, by a setting in `source` ('' for its default),
-    None for never. `traps` are settings with an effect that nobody expects, a line each."""
+    None for never; some project's settings make that the `shortest`. `traps` are settings with an effect that nobody
+    expects, a line each."""
 
     days: float | None
     source: str = ""
     traps: tuple[str, ...] = ()
+    shortest: float | None = None
 
 
 class Backup:
@@ -114,7 +118,9 @@ class Backup:
 
 def files_below(directory: str) -> list[str]:
     """Return all regular files below a directory, in order; follows no symlink."""
-    found = []
+    found: list[str] = []
+    if os.path.islink(directory):
+        return found
     for folder, folders, names in os.walk(directory):
         folders.sort()
         paths = [f"{folder}/{name}" for name in sorted(names)]

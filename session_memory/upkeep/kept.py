@@ -16,7 +16,9 @@ from ..archives.kept.chunks import LineTooLongError
 from ..archives.kept.pack import FORMS, ChangedFileError, KeptFile, KeptSession, Pack, pack_path
 from ..errors import SessionMemoryError, described
 from ..settings.privacy import Privacy
+from ..system.confined_files import OutsideGroupError
 from ..system.json import encode
+from ..system.zstd import DamagedFileError, NoLibraryError
 from ..text.format import counted
 from ..text.timestamps import now_milliseconds
 
@@ -37,12 +39,13 @@ class _FullError(SessionMemoryError):
 
 
 class Candidate(NamedTuple):
-    """A session that a runtime has, with what the store knows of it."""
+    """A session that a runtime has, with what the store knows of it. Below `confined_to` no symlink is followed."""
 
     runtime: Runtime
     config_dir: str
     files: FilesOfSession
     state: FileState
+    confined_to: str
 
     @property
     def key(self) -> tuple[str, str, str, str]:
@@ -100,9 +103,11 @@ def _candidates(
     for home in dict.fromkeys(directory.home for directory in location.watched):
         states = {state.session_id: state for state in store.file_states(home).values()}
         privacy = Privacy(environ, location.home, location.home_for(home))
-        for runtime, config_dir in dict.fromkeys(
-            directory.origin for directory in location.watched if directory.home == home and directory.origin
-        ):
+        for (runtime, config_dir), confined_to in {
+            directory.origin: directory.confined_to
+            for directory in location.watched
+            if directory.home == home and directory.origin
+        }.items():
             try:
                 sessions = list(runtime.backup.sessions(config_dir))
             except OSError as error:
@@ -112,7 +117,7 @@ def _candidates(
                 state = states.get(files.session_id)
                 if state is None or not files.files[0].stamp[2]:
                     continue
-                candidate = Candidate(runtime, config_dir, files, state)
+                candidate = Candidate(runtime, config_dir, files, state, confined_to)
                 is_forgotten = privacy.forgotten_until(files.session_id, state.cwd) is not None
                 (may_not if state.id in with_excluded or is_forgotten else may).append(candidate)
     return sorted(may, key=lambda one: one.modified), may_not
@@ -138,7 +143,7 @@ class _Keeping:
             except _FullError:
                 left = len(found) - at
                 break
-            except (LineTooLongError, OSError) as error:
+            except (LineTooLongError, OutsideGroupError, NoLibraryError, DamagedFileError, OSError) as error:
                 problems.append(f"{candidate.files.files[0].source}: it could not be kept: {described(error)}")
             if is_over():
                 break
@@ -168,7 +173,7 @@ class _Keeping:
         for file in changed:
             is_whole = False
             while not is_whole:
-                descriptor = file.open()
+                descriptor = file.open(candidate.confined_to)
                 try:
                     with self._pack.transaction():
                         if is_first:

@@ -73,6 +73,18 @@ def test_the_next_cleanup_spares_it_and_continue_takes_another(person: KeptUser)
     assert 9.9 < days_old(path) < 10.1
 
 
+def test_where_a_project_makes_the_cleanup_delete_sooner_it_is_spared_too(person: KeptUser) -> None:
+    project = person.home / "app"
+    (project / ".claude").mkdir(parents=True)
+    (project / ".claude" / "settings.json").write_text('{"cleanupPeriodDays": 3}')
+    path = person.talk("a", *exchange("one?", "Two."), days=29)
+    person.talk("b", *exchange("three?", "Four.", cwd=str(project)), project="-srv-app")
+    person.keep()
+    delete(path)
+    person.result("restore", "a")
+    assert 0.9 < days_old(path) < 1.1
+
+
 @pytest.mark.parametrize(
     ("last", "days", "newest", "spared"),
     [

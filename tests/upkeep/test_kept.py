@@ -6,14 +6,18 @@ import json
 import os
 import random
 import sqlite3
+import sys
 from pathlib import Path
 
 import pytest
 from kept_scene import KeptUser, age, delete
+from own_process import ROOT
 from records import append, exchange, lines, new_id, user
 
 from session_memory.archives.kept import pack as pack_module
+from session_memory.runtimes.backup import SessionFile, files_below
 from session_memory.runtimes.claude import encode_cwd
+from session_memory.system.confined_files import OutsideGroupError
 
 SECRET = "ghp_" + "Ab1Cd2Ef3Gh4Ij5Kl6Mn7Op8Qr9St0Uv1Wx2"
 LONG = 1_500_000
@@ -257,3 +261,30 @@ def test_names_of_folders_are_those_of_claude_code(person: KeptUser) -> None:
     person.keep()
     assert list(person.kept()["a"]) == [f"projects/{project}/a.jsonl"]
     assert os.listdir(person.projects) == [project]
+
+
+def test_a_run_of_upkeep_keeps_what_is_new_and_says_what_it_could_not(person: KeptUser) -> None:
+    path = person.talk("a", *exchange("one?", "Two."))
+    command = [sys.executable, "-I", str(ROOT / "hooks/upkeep.py"), str(person.home / ".session-memory")]
+    assert person.run_command(*command).stdout == ""
+    assert list(person.kept()["a"].values()) == [path.read_bytes()]
+    (run,) = person.result("doctor", "status")["runs"]
+    assert (run["kept"], run["problem"]) == (1, "")
+    person.config("keep: whole\nkeep_bytes: 1\n")
+    person.talk("b", *exchange("three?", "Four."))
+    os.utime(person.home / ".session-memory/state/upkeep.lock", (1, 1))
+    person.run_command(*command)
+    assert "keep_bytes is reached" in person.result("doctor", "status", code=1)["runs"][-1]["problem"]
+
+
+def test_a_group_cannot_make_a_host_keep_what_a_symlink_leads_to(tmp_path: Path) -> None:
+    group, secret = tmp_path / "host" / "groups" / "a", tmp_path / "secret"
+    (group / "there").mkdir(parents=True)
+    secret.mkdir()
+    (secret / "key.jsonl").write_text("secret")
+    (group / "s").symlink_to(secret)
+    (group / "there" / "s.jsonl").symlink_to(secret / "key.jsonl")
+    assert files_below(str(group / "s")) == []
+    assert files_below(str(group)) == []
+    with pytest.raises(OutsideGroupError):
+        SessionFile("key.jsonl", str(group / "s" / "key.jsonl")).open(str(tmp_path / "host"))

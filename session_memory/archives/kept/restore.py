@@ -15,6 +15,7 @@ from typing import NamedTuple
 from ...errors import SessionMemoryError
 from ...runtimes import Runtime
 from ...runtimes.backup import DAY_SECONDS
+from ...system.confined_files import OutsideGroupError
 from ...system.files import make_private_dir
 from .pack import KeptFile, KeptSession, Pack
 
@@ -57,6 +58,8 @@ def restore(
             continue
         for file in (*beside, main):
             path = f"{config_dir}/{file.path}"
+            if one.home:
+                _check_no_links(config_dir, path)
             seconds = spared_time(file.modified / _NANOSECONDS, days, _newest_beside(runtime, path), time.time())
             if _put(path, lambda one=one, file=file: pack.content(one, file), runtime, seconds, file):  # type: ignore[misc]
                 done.written.append(path)
@@ -99,6 +102,13 @@ def _newest_beside(runtime: Runtime, path: str) -> float | None:
                 with suppress(OSError):
                     times.append(runtime.backup.last_used(f"{folder}/{name}"))
     return max(times, default=None)
+
+
+def _check_no_links(config_dir: str, path: str) -> None:
+    """Raise OutsideGroupError if a symlink leads out of the directory of a group, whose agent may have put it there."""
+    real, folder = os.path.realpath(config_dir), os.path.dirname(path)
+    if os.path.realpath(folder) != os.path.normpath(real + folder.removeprefix(config_dir)):
+        raise OutsideGroupError(f"{folder}: a symlink is on the way", "put a directory in its place")
 
 
 def _put(

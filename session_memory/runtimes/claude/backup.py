@@ -24,7 +24,7 @@ class ClaudeBackup(Backup):
         return files_below(path.removesuffix(".jsonl"))
 
     def deletion(self, config_dir: str, directories: Iterable[str]) -> Deletion:
-        days, source, traps = DAYS, "", []
+        days, source, traps, shorter = DAYS, "", [], []
         user = f"{config_dir}/{_FILES[0]}"
         projects = [f"{one}/.claude/{name}" for one in directories if one.startswith("/") for name in _FILES]
         for path in dict.fromkeys([user, *projects]):
@@ -39,11 +39,12 @@ class ClaudeBackup(Backup):
             elif path == user:
                 days, source = value, path
             elif value < days:
+                shorter.append(value)
                 traps.append(
                     f"{path}: {_KEY}: {value} deletes the transcripts of all projects, not only of this one, when "
                     f"Claude Code is started there: raise it, or take it out"
                 )
-        return Deletion(days, source, tuple(traps))
+        return Deletion(days, source, tuple(traps), min([days, *shorter]))
 
 
 def _value_in(path: str) -> Any:

@@ -6,7 +6,6 @@ import os
 import re
 from collections.abc import Iterator
 
-from ...system.files import open_regular
 from ...system.zstd import decompressed_file
 from ..backup import Backup, FilesOfSession, SessionFile, files_below
 from .copies import ARCHIVED, COMPRESSED, SESSIONS
@@ -17,8 +16,8 @@ _PARENT = re.compile(rb'"parent_thread_id":"([0-9a-f-]{36})"')
 class CompressedRollout(SessionFile):
     """A rollout that is kept as it was before it was compressed."""
 
-    def open(self) -> int:
-        descriptor = open_regular(self.source)
+    def open(self, confined_to: str = "") -> int:
+        descriptor = super().open(confined_to)
         try:
             return decompressed_file(descriptor)
         finally:

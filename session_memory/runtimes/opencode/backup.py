@@ -46,7 +46,7 @@ class ExportedSession(SessionFile):
         self.stamp = stamp
         self._session_id = session_id
 
-    def open(self) -> int:
+    def open(self, confined_to: str = "") -> int:
         try:
             with DatabaseReader(self.source) as reader, tempfile.TemporaryFile() as file:
                 reader.begin()
