@@ -128,11 +128,11 @@ def show_overview() -> int:
         terminal.line(f"  {terminal.paint('yellow', '!')} {shorten(terminal.short(one_line(problem)), room)}{more}")
     _show_now(terminal, of_all_projects=not location.home.sessions_dir)
     steps = [("install", "let your agents know what their other sessions do")] if not is_installed else []
-    steps += _NEXT_STEPS[: len(_NEXT_STEPS) - len(steps)]
-    width = max(len(words) for words, _ in steps)
     soon = sum(one.soon for one in found.deletions) if found else 0
     if found and soon and found.kept.form in ("text", "none"):
-        steps[:0] = [("config keep whole", f"keep {counted(soon, 'session')} that runtimes delete in the next 7 days")]
+        steps += [("config keep whole", f"keep {counted(soon, 'session')} that runtimes delete in 7 days")]
+    steps += _NEXT_STEPS[: len(_NEXT_STEPS) - len(steps)]
+    width = max(len(words) for words, _ in steps)
     terminal.heading("Next")
     for words, what in steps:
         terminal.line(f"  {called_as()} {words:<{width}}  {what}")

@@ -215,11 +215,13 @@ def unreadable_projects(path: str | None, environ: Mapping[str, str]) -> list[tu
 
 def choose(found: list[FoundSession], name: str) -> FoundSession:
     """Return the session that goes by `name`: exactly, else the only one whose id or name begins so, else the only one
-    with these words in its name. Raises UnknownSessionError."""
+    with these words in its name, else the latest of the runtime that is called so. Raises UnknownSessionError."""
     wanted = name.casefold()
     exact = [one for one in found if wanted in (one.name.casefold(), one.id.casefold())]
     begun = [one for one in found if one.name.casefold().startswith(wanted) or one.id.startswith(wanted)]
-    fitting = exact or begun or [one for one in found if has_words(one.name, name)]
+    titled = [one for one in found if has_words(one.name, name)]
+    runs_on = [one for one in found if wanted in (one.runtime.name, one.runtime.TITLE.casefold(), one.runtime.PROGRAM)]
+    fitting = exact or begun or titled or runs_on[:1]
     if len(fitting) == 1:
         return fitting[0]
     if not found:

@@ -134,6 +134,18 @@ class TestWithoutACommand:
         lock.touch()
         assert '  ! will be told to "Read the cart": cart.ts: edited' in self.overview(machine)
 
+    def test_it_has_15_lines_with_all_that_there_may_be(self, machine):
+        """A problem, a collision, and sessions that Claude Code deletes within a week."""
+        machine.config("scpoe: all\n")
+        self.test_a_collision_that_a_session_will_be_told_of_is_shown(machine)
+        old = machine.session("old", *exchange("how old?", "Very."))
+        os.utime(old, (time.time() - 27 * 24 * 3600,) * 2)
+        machine.run("ingest")
+        said = self.overview(machine)
+        assert len(said.splitlines()) == 15
+        assert self.steps(said)[:2] == ["config", "page"]
+        assert "keep 1 session that runtimes delete in 7 days" in said
+
     def test_several_problems_are_one_line_and_where_the_others_stand(self, machine):
         machine.config("memories: {attempts: 0}\nscpoe: all\n")
         lines = self.overview(machine).splitlines()

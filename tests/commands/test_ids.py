@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from records import assistant, exchange, user
+from records import assistant, codex_exchange, codex_line, exchange, new_id, user, write
 from store_scene import MONDAY, StoreUser, trip
 
 BREAD = "9c01aaaa-bread"
@@ -141,3 +141,10 @@ def test_an_ingest_says_how_much_it_would_read(tmp_path: Path) -> None:
     machine.run("ingest")
     assert machine.run("ingest", "--dry-run").stdout == "0 files (0 bytes) would be ingested.\n"
     assert machine.result("ingest", "--reimport", "--dry-run")["files"] == 1
+
+
+def test_the_name_of_a_runtime_means_its_latest_session(machine: StoreUser) -> None:
+    rollout = machine.home / ".codex/sessions/2026/11/20" / f"rollout-2026-11-20T10-00-00-{new_id()}.jsonl"
+    head = codex_line("session_meta", {"id": rollout.stem[-36:], "cwd": "/srv/mill"})
+    write(rollout, head, *codex_exchange("Is the cherimoya ripe?", "It is.", cwd="/srv/mill"))
+    assert "It is." in machine.run("read", "codex").stdout
