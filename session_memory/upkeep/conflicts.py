@@ -80,10 +80,7 @@ class Clash(NamedTuple):
 def keep_conflicts(home: Home, path: str, environ: Mapping[str, str], now: float) -> int:
     """Find the conflicts between the live sessions of a home and keep them for its prompts; return how many. Raises
     SessionMemoryError, OSError."""
-    try:
-        listed = live_sessions(path, environ, now)
-    except UnknownSessionError:  # as in a home whose first session has just begun
-        listed = []
+    listed = live_sessions(path, environ, now)
     conflicts = [clash.as_kept(now) for clash in find_conflicts(listed, home.user_dir)]
     privacy = Privacy(environ, home)
     keep(home, conflicts, dict.fromkeys(file for one in listed for file in privacy.files(one.start)))
@@ -91,9 +88,12 @@ def keep_conflicts(home: Home, path: str, environ: Mapping[str, str], now: float
 
 
 def live_sessions(path: str | None, environ: Mapping[str, str], now: float) -> list[FoundSession]:
-    """Return the sessions of the last day of which all may be told, the latest first. Raises SessionMemoryError."""
+    """Return the sessions of the last day of which all may be told, the latest first."""
     bare = {key: value for key, value in environ.items() if key not in {r.OWN_ID_VARIABLE for r in all_runtimes()}}
-    found = find_sessions(path, True, bare, since=now - LIVE_SECONDS, most=MOST_SESSIONS)
+    try:
+        found = find_sessions(path, True, bare, since=now - LIVE_SECONDS, most=MOST_SESSIONS)
+    except UnknownSessionError:  # as in a home whose first session has just begun
+        return []
     return [one for one in found if one.has_text]
 
 

@@ -183,3 +183,8 @@ def test_a_home_without_sessions_is_no_fault(tmp_path: Path) -> None:
     do_upkeep(str(place), {"HOME": str(tmp_path)})
     assert (place / "state" / "upkeep.json").exists()
     assert not (place / "state" / "hook.log").exists()
+
+
+def test_before_the_first_session_nothing_conflicts(tmp_path: Path) -> None:
+    done = run_here(["conflicts", "--all"], plain_environment(tmp_path), tmp_path)
+    assert (done.returncode, done.stdout) == (0, "Nothing conflicts between the sessions of the last day.\n")
