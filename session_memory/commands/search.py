@@ -169,7 +169,8 @@ def _print_title(opened: OpenStore, conversation: Conversation, title: str, wher
 def _print(opened: OpenStore, hit: Hit, who: str, pieces: list[str], command: str) -> None:
     opened.terminal.line(f"  {_highlighted(opened, pieces)}")
     when = moment(hit.entry.timestamp or hit.conversation.last_message_at)
-    opened.terminal.line(opened.terminal.paint("dim", f"    {when}, {who}: {command}"))
+    opened.terminal.line(opened.terminal.paint("dim", f"    {when}, {who}"))
+    opened.terminal.line(f"    {command}")
 
 
 def _highlighted(opened: OpenStore, pieces: list[str]) -> str:

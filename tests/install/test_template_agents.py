@@ -173,7 +173,7 @@ def test_a_copy_of_an_agent_on_pi_names_itself_as_the_home(machine: Machine, tmp
     path = path_with(tmp_path / "bin", pi=list_sessions)
     done = machine.run(str(copy / "agent"), "--session", "main", PATH=path)
     assert (done.returncode, done.stderr) == (0, "")
-    assert [line.split()[0] for line in done.stdout.splitlines()] == ["anna-copy"]
+    assert [line.split()[-1] for line in done.stdout.splitlines()[1:]] == ["anna-copy"]
 
 
 @pytest.fixture
