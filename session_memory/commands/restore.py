@@ -47,7 +47,11 @@ def run(arguments: argparse.Namespace) -> int:
     if pack is None:
         keep = location.home.settings().keep
         hint = "to keep them from now on, with any secrets in them: session-memory config keep whole"
-        raise NotKeptError("no transcripts are kept", hint if keep in ("text", "none") else "upkeep keeps them soon")
+        hint = hint if keep in ("text", "none") else "upkeep keeps them soon"
+        if arguments.session:
+            raise NotKeptError("no transcripts are kept", hint)
+        terminal.line(f"No transcripts are kept; {hint}.")
+        return _list([], terminal)
     with closing(pack):
         if not arguments.session:
             return _list(pack.sessions(), terminal)
@@ -76,7 +80,8 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _list(sessions: list[KeptSession], terminal: Terminal) -> int:
     gone = [one for one in sessions if one.gone_at is not None]
-    terminal.line(f"{counted(len(sessions), 'session')} kept, {len(gone)} of them deleted by the runtime.")
+    if sessions:
+        terminal.line(f"{counted(len(sessions), 'session')} kept, {len(gone)} of them deleted by the runtime.")
     for one in gone:
         terminal.line(f"  {_line(one)}")
     terminal.result({"kept": len(sessions), "gone":
