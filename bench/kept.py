@@ -1,11 +1,12 @@
 """Kept transcripts: the disk they take, the time to keep them and to find nothing new, and the memory.
 
-python -m bench.kept DIR    # all files of transcripts below DIR; without zstd as with --zlib
+python -m bench.kept DIR    # all files of transcripts below DIR
+
+`--zlib` does as if there were no library for zstd, `--memory` measures only the memory for one large transcript.
 """
 
 from __future__ import annotations
 
-import argparse
 import os
 import resource
 import tempfile
@@ -17,6 +18,8 @@ from pathlib import Path
 from session_memory.archives.kept import chunks
 from session_memory.archives.kept.pack import REDACTED, WHOLE, KeptSession, Pack
 from session_memory.runtimes.backup import SessionFile
+
+from .command import run
 
 MEGABYTE = 1024 * 1024
 LARGE_MEGABYTES = 300  # of one transcript, made of the others
@@ -83,17 +86,12 @@ def measure_growth(paths: list[Path], place: Path) -> None:
         keep(pack, large, "large", WHOLE)
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("directory", metavar="DIR", type=Path)
-    parser.add_argument("--zlib", action="store_true", help="as if there were no library for zstd")
-    parser.add_argument("--memory", action="store_true", help="only one large transcript, and the memory for it")
-    options = parser.parse_args()
-    if options.zlib:
+def main(directory: Path, zlib: bool = False, memory: bool = False) -> None:
+    if zlib:
         setattr(chunks, "compressed", lambda content: None)  # noqa: B010
-    paths = sorted(path for path in options.directory.rglob("*.jsonl") if path.is_file())
+    paths = sorted(path for path in directory.rglob("*.jsonl") if path.is_file())
     with tempfile.TemporaryDirectory() as place:
-        if not options.memory:
+        if not memory:
             measure(paths, WHOLE, Path(place))
             measure(paths, REDACTED, Path(place))
         measure_growth(paths, Path(place))
@@ -101,4 +99,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    run(main)

@@ -23,6 +23,9 @@ from session_memory.store.values import Usage
 from session_memory.text.timestamps import now_milliseconds
 
 SPENT = 200
+NOTHING_WAITS = (
+    "Nothing waits: a conversation is ready when it was silent for an hour (store.conversation_gap_minutes)."
+)
 Damage = Callable[[Path], None]
 
 
@@ -226,7 +229,7 @@ def test_a_search_answers_and_nothing_is_lost_that_no_transcript_tells(machine, 
     titles = sorted(one["title"] for one in memories(machine))
     assert len(titles) == 3
     done = machine.run("process")  # nothing is remembered twice, and what was forgotten does not come back
-    assert (done.returncode, done.stdout.splitlines()[0]) == (0, "Nothing waits."), done.stdout + done.stderr
+    assert (done.returncode, done.stdout.splitlines()[0]) == (0, NOTHING_WAITS), done.stdout + done.stderr
     assert f"Tokens today: {SPENT}" in done.stdout
     assert sorted(one["title"] for one in memories(machine)) == titles
     assert "the archived answer 2" in machine.stored()
@@ -279,4 +282,4 @@ def test_a_queue_that_cannot_be_read_stops_nothing_but_what_it_is_for(machine):
     assert fault in " ".join(machine.run("costs").stdout.split())
     assert machine.run("ingest").returncode == 0
     machine.queue.unlink()
-    assert machine.run("process").stdout.splitlines()[0] == "Nothing waits."
+    assert machine.run("process").stdout.splitlines()[0] == NOTHING_WAITS
