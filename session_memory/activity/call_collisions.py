@@ -1,4 +1,4 @@
-"""Collisions for a tool call: over the files that the call is about to edit.
+"""Collisions for a tool call: over the files that the call is about to edit; and conflicts in them.
 
 A turn may go on for half an hour without a prompt. What others did since the last one is found from the state that the
 prompt left, which is only read here, not locked or written.
@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from ..system.files import is_file, without_links
 from .call_log import ActionIndex, CallLog, edited_key, git_key
-from .changes import changed_sessions, seen_until
+from .changes import changed_sessions, conflicts_stamp, seen_until
 from .state import COLLISIONS, LAST, KnownState, is_whole
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any
 
     from ..settings.compiled import Settings
     from ..system.git import Worktree
@@ -105,15 +106,17 @@ class CallSearch:
         another call is reporting, OSError if the log cannot be written."""
         self._index.read_on(self._own, self._sessions, self._now, self._oldest)
         concerned = [one for one in self._sessions if self._has_more(one.key)]
-        if not concerned:
+        conflicts = self._conflicts() if conflicts_stamp(self._own) else []
+        if not (concerned or conflicts):
             return CallDelivery(self._log)
-        others = self._read_again(concerned)
-        facts, settled = self._search(concerned, others)
+        others = self._read_again(concerned) if concerned else []
+        facts, settled = self._search(concerned, others) if concerned else ([], {})
         self._log.acquire()
         try:
             known = self._log.settled  # by now another call may have reported the same
             facts = [one for one in facts if known.get(one.key, -1.0) < settled.get(one.key, one.own_time)]
             lines, reported, edit = self._lines(facts, others, limit - len(introduction))
+            told = self._add_conflicts(lines, conflicts, limit - len(introduction)) if conflicts else []
         except BaseException:
             self._log.release()
             raise
@@ -121,7 +124,26 @@ class CallSearch:
         left_out = {one.key for one in facts} - keys
         done = [(key, time, key in keys) for key, time in settled.items() if key not in left_out]
         done += [(one.key, one.own_time, True) for one in reported if one.key not in settled]
+        done += [(key, self._now, True) for key in told]
         return CallDelivery(self._log, introduction + "\n".join(lines) if lines else "", done, edit)
+
+    def _conflicts(self) -> list[dict[str, Any]]:
+        """Return the conflicts in the files that the agent was not told of."""
+        from .conflicts import of_files
+
+        known = () if self._agent else self._cursors.get(self._own.key, {}).get("conflicts_told", ())
+        asked = (self._own, self._paths, self._now)
+        found = self._own.deadline.attempt("conflicts", of_files, *asked) or ()
+        return [one for one in found if one["key"] not in known and one["key"] not in self._log.settled]
+
+    def _add_conflicts(self, lines: list[str], conflicts: list[dict[str, Any]], room: int) -> list[str]:
+        """Add lines about conflicts to `lines`, in at most `room` characters in all; return their keys."""
+        from .conflicts import lines_about
+
+        room -= sum([len(line) + 1 for line in lines])
+        added, keys = lines_about(conflicts, self._log.settled, self._now, room)
+        lines += added
+        return keys
 
     def _has_more(self, key: str) -> bool:
         """Check if a session may have done something to one of the files that is not settled."""

@@ -1,5 +1,5 @@
 """Conflicts with other branches: upkeep finds them and keeps them in a file of the home; a prompt tells those of its
-session's worktree, each once."""
+session's worktree, and a call those of the file that it edits, each once."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from ..system.git import find_worktree
 from ..system.json import decode, encode
 from ..text.format import shorten
 from ..text.timestamps import age
+from .call_log import reported_with_calls
 from .changes import conflicts_stamp
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Container, Iterable
     from typing import Any
 
     from ..settings.homes import Home
@@ -40,40 +41,59 @@ def keep(home: Home, conflicts: list[dict[str, Any]], rules: Iterable[str]) -> b
     return True
 
 
+def judged(own: OwnSession, now: float) -> list[dict[str, Any]] | None:
+    """Return the conflicts that upkeep keeps and that may be told to the session; None if it has to judge again, as
+    rules have changed. Raises OSError, ValueError."""
+    if own.home is None:
+        return None
+    try:
+        kept = decode(read_whole(own.home.conflicts_file).decode())
+    except FileNotFoundError:
+        return []
+    if not all([stamp(path) == known for path, known in kept["rules"]]):
+        return None
+    session_id = own.runtime.session_id_of(own.path)
+    return [one for one in kept["conflicts"] if session_id not in one["sessions"] and now - one["at"] <= OLD_SECONDS]
+
+
+def of_files(own: OwnSession, paths: list[str], now: float) -> list[dict[str, Any]]:
+    """Return the conflicts in the files at `paths` (absolute). Raises OSError, ValueError."""
+    return [one for one in judged(own, now) or () if f"{one['root']}/{one['path']}" in paths]
+
+
 def new_lines(own: OwnSession, cursor: Cursor, now: float, room: int) -> list[str]:
     """Return the lines about conflicts of the session's worktree that it was not told of, in at most `room` characters
     with a line feed each, and note in its own `cursor` which. What is solved is dropped from that. Raises OSError,
     ValueError."""
-    home = own.home
-    if home is None:
-        return []
     stamped = conflicts_stamp(own)  # before it is read: a later change is seen next time
-    try:
-        kept = decode(read_whole(home.conflicts_file).decode())
-    except FileNotFoundError:
-        kept = {"rules": [], "conflicts": []}
-    if not all([stamp(path) == known for path, known in kept["rules"]]):
-        return []  # upkeep judges again
-    worktree = find_worktree(own.directory, home.user_dir)
-    root, session_id = worktree.root if worktree else "", own.runtime.session_id_of(own.path)
-    told, known = set(cursor.get("conflicts_told", ())), []
+    found = judged(own, now)
+    if found is None:
+        return []
+    worktree = find_worktree(own.directory, own.user_dir)
+    found = [one for one in found if one["root"] == (worktree.root if worktree else "")]
+    told = {*cursor.get("conflicts_told", ()), *reported_with_calls(own.cursor_file, now)}
+    lines, cursor["conflicts_told"] = lines_about(found, told, now, room)
+    if len(cursor["conflicts_told"]) == len(found):
+        cursor["conflicts"] = stamped
+    return lines
+
+
+def lines_about(
+    conflicts: Iterable[dict[str, Any]], told: Container[str], now: float, room: int
+) -> tuple[list[str], list[str]]:
+    """Return lines about those conflicts whose keys are not among the `told` ones, in at most `room` characters with a
+    line feed each, and the keys of all that are told by now."""
     lines: list[str] = []
-    are_all = True
-    for one in kept["conflicts"]:
-        if one["root"] != root or session_id in one["sessions"] or now - one["at"] > OLD_SECONDS:
-            continue
+    keys: list[str] = []
+    for one in conflicts:
         if one["key"] not in told:
             line = line_of(one, now)
             if len(lines) == MOST_LINES or len(line) >= room:
-                are_all = False
                 continue
             room -= len(line) + 1
             lines.append(line)
-        known.append(one["key"])
-    cursor["conflicts_told"] = known
-    if are_all:
-        cursor["conflicts"] = stamped
-    return lines
+        keys.append(one["key"])
+    return lines, keys
 
 
 def line_of(one: dict[str, Any], now: float) -> str:

@@ -16,7 +16,7 @@ from session_memory.runtimes.claude import encode_cwd
 from session_memory.upkeep.runner import do_upkeep
 
 from ..git_scene import git, repository
-from ..hooks_scene import PlainUser, told
+from ..hooks_scene import PlainUser, run, told
 from ..own_process import plain_environment, run_here
 from ..records import append, assistant, tool_result, user, write
 
@@ -63,6 +63,19 @@ class Person:
         answer = self.user.run(transcript_path=str(self.own), cwd=str(self.main))
         return told(answer) if answer else ""
 
+    def edit(self, file: str = "cart", agent: str = "", **given: Any) -> dict[str, Any]:
+        """What the hook answers as the session in `main` is about to edit a file there."""
+        fields = {"agent_id": agent} if agent else {}
+        event = self.user.event(
+            transcript_path=str(self.own), cwd=str(self.main), hook_event_name="PreToolUse", tool_name="Edit",
+            tool_use_id="toolu_9", tool_input={"file_path": str(self.main / file), **given}, **fields,
+        )  # fmt: skip
+        output = run(event, self.home, "pre_tool_use", CLAUDE_CODE_ENTRYPOINT="cli")
+        return dict(json.loads(output)["hookSpecificOutput"]) if output else {}
+
+    def told_with_edit(self, file: str = "cart", agent: str = "") -> str:
+        return str(self.edit(file, agent).get("additionalContext", ""))
+
     def conflicts(self) -> tuple[int, dict[str, Any]]:
         done = run_here(["conflicts", "--json"], plain_environment(self.home), self.main)
         return done.returncode, json.loads(done.stdout)
@@ -96,6 +109,37 @@ def test_a_conflict_is_told_with_the_first_prompt_though_nothing_else_is_new(per
     person.both_edit()
     person.upkeep()
     assert LINE in person.prompt()
+
+
+def test_a_conflict_is_told_with_the_call_that_edits_the_file_once_in_each_state(person: Person) -> None:
+    person.both_edit()
+    person.prompt()
+    person.upkeep()
+    assert "conflict" not in person.told_with_edit("other")
+    assert LINE in person.told_with_edit()
+    assert "conflict" not in person.told_with_edit()
+    assert "conflict" not in person.prompt()
+    (person.fix / "cart").write_text(changed(20, "theirs again"))
+    person.upkeep()
+    assert LINE in person.told_with_edit()
+
+
+def test_what_a_prompt_told_is_told_with_no_call_but_with_that_of_a_sub_agent(person: Person) -> None:
+    person.both_edit()
+    person.upkeep()
+    assert LINE in person.prompt()
+    assert "conflict" not in person.told_with_edit()
+    assert LINE in person.told_with_edit(agent="a1")
+    assert "conflict" not in person.told_with_edit(agent="a1")
+
+
+def test_damaged_conflicts_are_told_with_no_call_and_logged(person: Person) -> None:
+    person.both_edit()
+    person.upkeep()
+    person.prompt()
+    (person.user.state_dir / "conflicts.json").write_text("{")
+    assert "conflict" not in person.told_with_edit()
+    assert "conflicts" in person.user.log()[-1]
 
 
 def test_a_conflict_that_was_solved_is_not_told(person: Person) -> None:
@@ -148,6 +192,7 @@ def test_what_a_rule_hides_is_named_in_no_conflict(person: Person, hide: Callabl
     person.both_edit()
     person.upkeep()
     hide(person)  # after upkeep kept the conflict, and before it runs again
+    assert "conflict" not in person.told_with_edit()
     assert "conflict" not in person.prompt()
     assert person.conflicts() == (0, {"conflicts": []})
 
