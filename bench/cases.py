@@ -15,6 +15,7 @@ from .stopwatch import Command, CommandError, Stopwatch
 MIXED_SIZES = [int(60 * KILOBYTE * 1.1**number) for number in range(50)]  # up to 6 MB, 68 MB in all
 SMALL_SIZES = [30 * KILOBYTE] * 1000
 LARGE_SIZES = [100 * MEGABYTE] * 10
+READER_BYTES = 4 * MEGABYTE  # of a session in which more than 50 messages have text
 DATABASE_BYTES = 1024 * MEGABYTE  # of OpenCode, against one of a megabyte
 
 
@@ -130,20 +131,28 @@ def acknowledgement(stage: Stage) -> Setup:
 
 
 def reader(stage: Stage) -> Setup:
-    """A session of 1 GB whose end is the whole of another session, which is as long as 50 entries take."""
-    scene = Scene(stage.root, stage.app, stage.source, [5 * MEGABYTE // 4, 1022 * MEGABYTE], with_names=True)
+    """A session of 1 GB that ends with the whole of another session, in which 50 messages and more have text."""
+    sizes = [READER_BYTES, 1024 * MEGABYTE - READER_BYTES]
+    scene = Scene(stage.root, stage.app, stage.source, sizes, with_names=True)
     small, large = scene.sessions
     with open(large, "ab") as file:
         file.write(small.read_bytes())
-    title, _, log = stage.stopwatch.run(scene.reader("session-0")).stdout.partition(b"\n")
-    if b"the last 50 entries" not in title:
-        raise CommandError(f"the small session is too short: {title.decode()}")
+    log = last_messages(scene, stage.stopwatch)
 
     def check(stdout: bytes) -> None:
         if stdout.partition(b"\n")[2] != log:
             raise CommandError("the reader shows other entries of the large session than of the small one")
 
     return Setup(scene.reader("session-1"), scene.reader("session-0"), lambda: None, check)
+
+
+def last_messages(scene: Scene, stopwatch: Stopwatch) -> bytes:
+    """Return the last 50 messages of the first session, as the reader prints them. Raises CommandError if it has fewer
+    with text."""
+    title, _, log = stopwatch.run(scene.reader("session-0")).stdout.partition(b"\n")
+    if b"the last 50 messages" not in title:
+        raise CommandError(f"the small session is too short: {title.decode()}")
+    return log
 
 
 def session_start(*, is_due: bool) -> Callable[[Stage], Setup]:
@@ -235,5 +244,5 @@ CASES = [
     Case("quiet-1000-named", "the same, named sessions of an agent", 2.2, prompt(SMALL_SIZES, with_names=True)),
     Case("session-start", "a session starts, upkeep ran a moment ago", 1.3, session_start(is_due=False)),
     Case("session-start-due", "the same, upkeep is due and starts", 1.5, session_start(is_due=True)),
-    Case("reader", "reader, last 50 entries of 1 GB", 1.1, reader, reference_title="of 1 MB"),
+    Case("reader", "reader, last 50 messages of 1 GB", 1.1, reader, reference_title="of 4 MB"),
 ]  # fmt: skip

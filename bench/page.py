@@ -38,7 +38,17 @@ SESSIONS = 1000
 LONG_BYTES = 97_000_000  # of the transcript with 10,000 entries
 DAYS = 300
 PROJECTS = ("alpha", "beacon", "cellar", "dune", "ember", "forge", "garden", "harbor")
-VIEWS = ("/", "/timeline", "/timeline?span=week", "/search?q=file+error", "/memories", "/patterns", "/costs", "/list")
+VIEWS = (
+    "/",
+    "/timeline",
+    "/timeline?span=week",
+    "/files",
+    "/search?q=file+error",
+    "/memories",
+    "/patterns",
+    "/costs",
+    "/list",
+)
 QUERIES = ("file error", "the server request", "branch memory", "cursor update test", "database")
 WAIT_SECONDS = 120
 LIVE_RUNS = 5

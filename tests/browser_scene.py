@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from page_scene import ServedPage
@@ -12,7 +13,8 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
 
 MISSING = "there is no Chromium: install the system's package, or run `.venv/bin/python -m playwright install chromium`"
-SIZES = {"desktop": (1400, 900), "tablet": (820, 1180), "phone": (390, 844)}
+COLOURS = "color-contrast"  # the rule that takes longest
+SIZES = {"desktop": (1400, 900), "tablet": (900, 1180), "phone": (400, 844)}
 
 
 @pytest.fixture(scope="module")
@@ -50,6 +52,20 @@ def visit(browser: Browser, page: ServedPage, path: str = "/") -> Page:
     tab.goto(f"http://{page.host}{page.root}{path}")
     expect(tab.locator("main")).not_to_be_empty()
     return tab
+
+
+def violations(page: Page, *, colours: bool = True, all_else: bool = True) -> list[str]:
+    """What axe-core finds, by the rule for colours and by all others."""
+    from axe_playwright_python.base import AXE_FILE_PATH
+
+    page.evaluate(AXE_FILE_PATH.read_text())
+    options: dict[str, Any] = {"resultTypes": ["violations"]}
+    if not all_else:
+        options["runOnly"] = [COLOURS]
+    elif not colours:
+        options["rules"] = {COLOURS: {"enabled": False}}
+    found = page.evaluate("options => axe.run(document, options)", options)
+    return [f"{one['id']}: {node['html']}" for one in found["violations"] for node in one["nodes"]]
 
 
 def _note_foreign(tab: Page, page: ServedPage, address: str) -> None:

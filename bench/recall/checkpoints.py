@@ -44,6 +44,7 @@ class Checkpoints:
         self._agents = agents
         sessions = self._sessions()
         self.transcripts = self._longest(sessions)
+        self.sessions_of = {name: {one.session for one in ones} for name, ones in sessions.items()}
         self.questions = self._questions(sessions)
         if not self.questions:
             raise SetError(f"{repository}: no commit names a checkpoint with a session whose transcript is there")

@@ -1,5 +1,6 @@
 """Approval: calls that the user is asked about if the settings say so. These are an edit of a file that another session
-has edited and not committed, and a git command that reaches such edits or moves the worktree of another session.
+has edited and not committed, or of lines that conflict with another branch, and a git command that reaches such edits
+or moves the worktree of another session.
 
 A session whose transcript was not written to in the last ACTIVE_SECONDS counts only for edits that a git command
 reaches. One with more new entries than can be read at once may have made such an edit.
@@ -8,7 +9,7 @@ reaches. One with more new entries than can be read at once may have made such a
 from __future__ import annotations
 
 from ..runtimes.records import RESULTS, SUB_AGENTS, CallResult
-from ..system.files import read_end, status_at
+from ..system.files import read_end, status_at, without_links
 from ..system.git import find_worktree, head_moves
 from ..system.json import objects_in
 from ..text.format import shorten
@@ -27,6 +28,7 @@ from .report import reports_of
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
     from ..settings.compiled import Settings
     from ..system.git import Worktree
@@ -47,7 +49,8 @@ _NEW_BRANCH = ("-b", "-B", "--orphan", "--detach", "-d")
 class Objection:
     """Reason to ask about a call: the session with the key `session` and this `report` edited the file at `path` at
     `time`, or with path '' was active then in the worktree. `command` is the git command in question as it was typed.
-    If it `is_possible`, not all entries of the session could be read. Without a report, nothing was read in time."""
+    If it `is_possible`, not all entries of the session could be read. Without a report, nothing was read in time,
+    unless it is about a `conflict` with another branch, as upkeep keeps it."""
 
     def __init__(
         self, session: str = "", report: Report | None = None, time: float = 0.0, path: str = "", *,
@@ -58,6 +61,7 @@ class Objection:
         self.time = time
         self.path = path
         self.command = ""
+        self.conflict: dict[str, Any] | None = None
         self.is_possible = is_possible
 
 
@@ -77,6 +81,18 @@ class ObjectionSearch:
         written."""
         worktree = self._worktree(path.rpartition("/")[0]) if self._active else None
         return self._uncommitted(Reach((path,)), worktree, self._active) if worktree else None
+
+    def of_conflict(self, path: str, replaced: list[str]) -> Objection | None:
+        """Return the objection to an edit that replaces these texts in the file at `path` (absolute): the conflict
+        that upkeep found there. Raises OSError, ValueError."""
+        from .conflicts import hit
+
+        conflict = hit(self._own, without_links(path), replaced, self._now)
+        if conflict is None:
+            return None
+        objection = Objection(f"conflict {conflict['pair']}", None, conflict["at"], path)
+        objection.conflict = conflict
+        return objection
 
     def of_command(self, command: str, directory: str) -> Objection | None:
         """Return the objection to a command line that is run in `directory`. Raises OSError as `of_edit` does."""
@@ -180,6 +196,10 @@ def reason_of(objection: Objection, directory: str, now: float) -> str:
     path = shorten(quotable([relative(objection.path, directory)])[0], PATH_CHARACTERS)
     command = shown_command(objection.command) if objection.command else ""
     when = age(now - objection.time)
+    if objection.conflict:
+        from .conflicts import line_of
+
+        return line_of(objection.conflict, now).removeprefix("! ")
     if objection.report is None:
         return f"{command} could not be checked in time against what other sessions have not committed"
     name = called(objection.report)

@@ -200,6 +200,7 @@ class OwnSession:
         self.home = home
         self.deadline = deadline or Deadline()
         self.keeps_transcript: bool | None = None
+        self.may_conflict = False  # as its HEAD moved, or another worktree's copy of its file was edited
         self.prompt_id = ""
         self.process = ""
         self.known_sub_agents: Sequence[str] = ()

@@ -4,7 +4,7 @@ session's worktree, and a call those of the file that it edits, each once."""
 from __future__ import annotations
 
 from ..settings.compiled import stamp
-from ..system.files import read_whole, write_atomically
+from ..system.files import os, read_whole, write_atomically
 from ..system.git import find_worktree
 from ..system.json import decode, encode
 from ..text.format import shorten
@@ -14,12 +14,13 @@ from .changes import conflicts_stamp
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable
+    from collections.abc import Container, Iterable, Mapping
     from typing import Any
 
     from ..settings.homes import Home
     from ..transcripts.cursor import Cursor
     from .changes import OwnSession
+    from .collisions.facts import Fact
 
 MOST_LINES = 2
 PATH_CHARACTERS = 60
@@ -57,8 +58,37 @@ def judged(own: OwnSession, now: float) -> list[dict[str, Any]] | None:
 
 
 def of_files(own: OwnSession, paths: list[str], now: float) -> list[dict[str, Any]]:
-    """Return the conflicts in the files at `paths` (absolute). Raises OSError, ValueError."""
-    return [one for one in judged(own, now) or () if f"{one['root']}/{one['path']}" in paths]
+    """Return the conflicts in the files at `paths` (absolute, through no link). Raises OSError, ValueError."""
+    return [one for one in judged(own, now) or () if one.get("file") in paths]
+
+
+def of_copies(own: OwnSession, facts: list[Fact], ids: Mapping[str, str], now: float) -> list[Fact]:
+    """Return the edits of copies in other worktrees that a conflict tells of, or will: those that the merge has seen.
+    `ids` are those of the sessions by their keys. Raises OSError, ValueError."""
+    copies = [fact for fact in facts if fact.worktree]
+    found = of_files(own, [fact.path for fact in copies], now)
+    seen = {(one["file"], session): one["at"] for one in found for session in one["sessions"]}
+    return [fact for fact in copies if fact.time <= seen.get((fact.path, ids.get(fact.session, "")), 0.0)]
+
+
+def hit(own: OwnSession, path: str, replaced: list[str], now: float) -> dict[str, Any] | None:
+    """Return the first conflict in the file at `path` whose own lines hold one of the `replaced` texts, with these
+    lines. None if the file has been written since upkeep judged it: its lines are others. A text that does not stand
+    exactly once in the file has no place. Raises OSError, ValueError."""
+    found = [one for one in of_files(own, [path], now) if one["hunks"]]
+    if not found or own.home is None or os.stat(path).st_mtime_ns > os.stat(own.home.conflicts_file).st_mtime_ns:
+        return None
+    content = read_whole(path).decode("utf-8", "replace").replace("\r\n", "\n")
+    spans = []
+    for text in [one.replace("\r\n", "\n") for one in replaced]:
+        if text and content.count(text) == 1:
+            first = content[: content.index(text)].count("\n") + 1
+            spans.append((first, first + text.removesuffix("\n").count("\n")))
+    for one in found:
+        for hunk in one["hunks"]:
+            if any([first <= hunk[0][1] and last >= hunk[0][0] for first, last in spans]):
+                return {**one, "lines": hunk}
+    return None
 
 
 def new_lines(own: OwnSession, cursor: Cursor, now: float, room: int) -> list[str]:

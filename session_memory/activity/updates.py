@@ -342,6 +342,7 @@ def _add_lines(known: Known, others: list[tuple[Report, NewEntries]], found: Pro
 
     state = known.state
     findings = find(known, others)
+    known.own.may_conflict = bool(known.heads) or any([fact.worktree for fact in findings.facts])
     state.open_actions.update({key: actions for key, actions in findings.open_actions.items() if actions})
     found.withheld = findings.failed
     if findings.facts:

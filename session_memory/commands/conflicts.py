@@ -12,7 +12,7 @@ from ..system.git import find_worktree
 from ..system.terminal import Terminal
 from ..text.format import counted
 from ..text.timestamps import iso_time
-from ..upkeep.conflicts import find_conflicts, live_sessions
+from ..upkeep.conflicts import find_conflicts, live_sessions, sides_of
 from .arguments import add_common
 
 SUMMARY = "show what would not merge between the worktrees and branches of live sessions"
@@ -30,11 +30,12 @@ def run(arguments: argparse.Namespace) -> int:
     here = find_worktree(os.getcwd(), home)
     found = [
         clash
-        for clash in find_conflicts(live_sessions(arguments.home, os.environ, now), home, SECONDS)
+        for clash in find_conflicts(sides_of(live_sessions(arguments.home, os.environ, now), home), SECONDS)
         if arguments.all or (here and clash.own.common_dir == here.common_dir)
     ]
     kept = [clash.as_kept(now) for clash in found]
-    terminal.result({"conflicts": [{**one, "at": iso_time(one["at"])} for one in kept]})
+    shown = [{name: value for name, value in one.items() if name not in ("file", "pair")} for one in kept]
+    terminal.result({"conflicts": [{**one, "at": iso_time(int(one["at"]))} for one in shown]})
     for root in dict.fromkeys(one["root"] for one in kept):
         terminal.heading(terminal.short(root))
         for one in kept:

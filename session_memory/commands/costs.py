@@ -1,13 +1,15 @@
-"""`session-memory costs`: tokens and dollars by day, project, session or model, and the cost of memories."""
+"""`session-memory costs`: tokens and dollars by day, project, session, model or runtime, and the cost of memories."""
 
 from __future__ import annotations
 
 import argparse
+import os
 from typing import Any
 
-from ..memories.budget import all_prices
+from ..memories.prices import SOURCE, all_prices, update_prices
 from ..memories.runner import settings_of
 from ..store.sqlite.queue_file import UnreadableQueueError
+from ..system.terminal import Terminal
 from ..text.format import counted, enumerated
 from ..text.sanitize import for_prompt
 from ..upkeep.costs import BY, CostSum, SessionFiles, expenses, of_memories, sums_of
@@ -25,13 +27,29 @@ _NO_NAME = "(unknown)"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--by", choices=BY, default="day", help="a line for each day (the default), project, session or model"
+        "--by", choices=BY, default="day", help="a line for each day (the default), project, session, model or runtime"
     )
+    parser.add_argument(
+        "--update-prices", metavar="URL", nargs="?", const=SOURCE, default="",
+        help="get the prices of models from LiteLLM's list, or from a file like it at URL, and show nothing",
+    )  # fmt: skip
     add_common(parser, filter_limit=LIMIT, private=True)
 
 
+def run(arguments: argparse.Namespace) -> int:
+    return _update(arguments) if arguments.update_prices else _show(arguments)
+
+
+def _update(arguments: argparse.Namespace) -> int:
+    terminal = Terminal(os.environ, is_json=arguments.json)
+    number = update_prices(arguments.update_prices)
+    terminal.line(f"{number:,} prices of models from {arguments.update_prices}")
+    terminal.result({"prices": number, "from": arguments.update_prices})
+    return 0
+
+
 @on_store
-def run(opened: OpenStore, arguments: argparse.Namespace) -> int:
+def _show(opened: OpenStore, arguments: argparse.Namespace) -> int:
     refresh(opened)
     wanted = wanted_of(opened, arguments)
     prices = all_prices(settings_of(opened.location).prices)
@@ -81,7 +99,7 @@ def _print(opened: OpenStore, by: str, rows: list[CostSum], total: CostSum, limi
         opened.terminal.line(f"These are {limit} of {len(rows)}: --limit N shows more. All are in the last line.")
     if total.unpriced:
         models = enumerated(brief(model, NAME_CHARACTERS) or _NO_NAME for model in sorted(total.unpriced))
-        opened.terminal.note(f"no price is known of {models}: memories.prices in config.yaml says yours")
+        opened.terminal.note(f"no price is known of {models}: session-memory costs --update-prices may know it")
 
 
 def _name(opened: OpenStore, by: str, one: CostSum) -> str:
@@ -101,7 +119,7 @@ def _table(opened: OpenStore, rows: list[tuple[str, ...]], first: str) -> None:
 def _cells(one: CostSum, name: str) -> tuple[str, ...]:
     """Its row in a table, the title last."""
     tokens = (one.input, one.output, one.cached, one.written)
-    dollars = "-" if one.dollars is None else f"{one.dollars:,.2f}"
+    dollars = "unknown" if one.dollars is None else f"{one.dollars:,.2f}{'+' if one.unpriced else ''}"
     return (name, *(f"{number:,}" for number in tokens), dollars, brief(one.title, NAME_CHARACTERS))
 
 
@@ -111,6 +129,7 @@ def _as_json(one: CostSum) -> dict[str, Any]:
         "output_tokens": one.output,
         "cache_read_tokens": one.cached,
         "cache_written_tokens": one.written,
+        "cache_hits": one.cache_hits,
         "dollars": one.dollars,
         "unpriced": sorted(for_prompt(model) for model in one.unpriced),
     }

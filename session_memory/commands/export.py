@@ -11,6 +11,7 @@ from typing import BinaryIO
 
 from ..errors import SessionMemoryError, WrongCallError
 from ..memories.folders import groups_of
+from ..store.location import StoreLocation
 from ..store.values import Conversation, Filter
 from ..system.sqlite import CorruptDatabaseError
 from ..text.format import counted
@@ -18,7 +19,7 @@ from ..text.timestamps import now_milliseconds
 from ..upkeep.export import FORMATS, ExportFormat, export
 from .arguments import NO_LIMIT, add_home, add_private, filter_of
 from .opened_store import OpenStore, check_names, refresh, with_store
-from .stored_ids import wanted_of
+from .stored_ids import line_of, wanted_of
 
 HTML = "html"
 SUMMARY = "write conversations to a file, as Markdown, JSON or HTML"
@@ -36,6 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out", metavar="FILE", default="", help="the output file (default: stdout); replaces an existing one"
     )
+    parser.add_argument("--dry-run", action="store_true", help="name the conversations, and write nothing")
     parser.set_defaults(json=False, since=None, until=None, limit=NO_LIMIT)
     add_private(parser)
     add_home(parser)
@@ -62,6 +64,13 @@ def _export(opened: OpenStore, arguments: argparse.Namespace) -> int:
     if not ids and not arguments.all:
         check_names(opened, wanted)
         raise SessionMemoryError("no conversation matches", "session-memory conversations lists them")
+    if arguments.dry_run:
+        found = [one for id in ids if (one := opened.store.conversation(id, opened.location.homes))]
+        for one in found:
+            opened.terminal.line(line_of(one))
+        where = opened.terminal.short(arguments.out) if arguments.out else "stdout"
+        opened.terminal.line(f"{counted(len(found), 'conversation')} would be written to {where}.")
+        return 0
     counts = {"conversation": 0}
 
     def conversations() -> Iterator[Conversation]:
@@ -71,7 +80,7 @@ def _export(opened: OpenStore, arguments: argparse.Namespace) -> int:
                 counts["conversation"] += 1
                 yield found
 
-    form = _html() if arguments.format == HTML else FORMATS[arguments.format]()
+    form = _html(opened.location) if arguments.format == HTML else FORMATS[arguments.format]()
     first = opened.store.conversation(ids[0], opened.location.homes) if wanted.session and ids else None
     title = first.title if first else ""
     pieces = export(form, conversations(), opened.store.entries, now_milliseconds(), full=arguments.full, title=title)
@@ -85,10 +94,10 @@ def _export(opened: OpenStore, arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _html() -> ExportFormat:
+def _html(location: StoreLocation) -> ExportFormat:
     from ..web.export import HtmlExport  # jinja2, pygments and markdown-it-py take a while to import
 
-    return HtmlExport()
+    return HtmlExport(location)
 
 
 def _sessions_called(opened: OpenStore, name: str) -> list[str]:

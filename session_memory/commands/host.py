@@ -47,6 +47,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     found = actions.add_parser("init", help="make a host", description="Makes a host, or adds groups to one.")
     found.add_argument("at", metavar="DIR", help="its directory")
     found.add_argument("groups", metavar="GROUP", nargs="*", help="its groups (main)")
+    found.add_argument("--dry-run", action="store_true", help="name what would be made, and make nothing")
     found.add_argument("--json", action="store_true", help="print the result as JSON")
     add_group_arguments(action)
     action("run", "serve the groups until stopped", has_json=False)
@@ -69,7 +70,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise SessionMemoryError(f"{layout.root}: no host is there", f"session-memory host init {layout.root}")
     import apsw
 
-    if arguments.action in ("init", "run"):
+    if arguments.action in ("init", "run") and not getattr(arguments, "dry_run", False):
         register_host(layout.root, os.environ)
     try:
         return ACTIONS[arguments.action](layout, arguments, terminal) or 0

@@ -15,7 +15,7 @@ from ..host.group_files import add_group, prepare_host
 from ..host.ledger import Ledger
 from ..host.log import is_served
 from ..host.overview import GroupState, group_states, strangers
-from ..host.schedule import LONGEST_INTERVAL_MILLISECONDS, SHORTEST_INTERVAL_MILLISECONDS, ScheduleError
+from ..host.schedule import ACTIVE, LONGEST_INTERVAL_MILLISECONDS, SHORTEST_INTERVAL_MILLISECONDS, ScheduleError
 from ..host.values import Task
 from ..settings.host_layout import MAIN, Layout
 from ..system.terminal import Terminal
@@ -37,6 +37,7 @@ def add_group_arguments(action: Callable[..., argparse.ArgumentParser]) -> None:
     _add_properties(found)
     found = action("remove", "have a group's chat answered no longer; its files stay")
     found.add_argument("group", metavar="GROUP")
+    found.add_argument("--dry-run", action="store_true", help="say what would be removed, and change nothing")
     action("status", "show groups, sessions, what waits, the next tasks, and chats without a group")
 
 
@@ -50,12 +51,17 @@ def _add_properties(parser: argparse.ArgumentParser) -> None:
 
 
 def init(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> None:
+    if arguments.dry_run:
+        known = {one.folder for one in Ledger(layout.database).groups()} if os.path.isfile(layout.database) else set()
+        new = [layout.group(name).root for name in _new_groups(arguments, known)]
+        for path in new:
+            terminal.item("would make", os.path.relpath(path, layout.root))
+        terminal.result({"dry_run": True, "host": layout.root, "made": new})
+        return
     made = prepare_host(layout)
     ledger = Ledger(layout.database)
-    known = {group.folder for group in ledger.groups()}
-    for name in arguments.groups or ([] if known else [MAIN]):
-        if name not in known:
-            made += add_group(layout, ledger, name)
+    for name in _new_groups(arguments, {group.folder for group in ledger.groups()}):
+        made += add_group(layout, ledger, name)
     for path in made:
         terminal.item("made", os.path.relpath(path, layout.root))
     terminal.line()
@@ -63,6 +69,10 @@ def init(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> N
     terminal.line(f"  session-memory host run --at {where}")
     terminal.line(f'  session-memory host say --at {where} {(arguments.groups or [MAIN])[0]} "Who are you?"')
     terminal.result({"host": layout.root, "made": made, "groups": [group.folder for group in ledger.groups()]})
+
+
+def _new_groups(arguments: argparse.Namespace, known: set[str]) -> list[str]:
+    return [name for name in arguments.groups or ([] if known else [MAIN]) if name not in known]
 
 
 def add(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> None:
@@ -90,6 +100,13 @@ def change(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) ->
 def remove(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> None:
     ledger = Ledger(layout.database)
     group = ledger.group(arguments.group)
+    if arguments.dry_run:
+        active = [task.id for task in ledger.schedule.tasks(group.folder) if task.status == ACTIVE]
+        terminal.line(f"{group.folder} would answer no longer in {group.jid}. Its files would stay.")
+        if active:
+            terminal.line(f"Would be paused: {', '.join(active)}")
+        terminal.result({"dry_run": True, "group": group.folder, "chat": group.jid, "paused": active})
+        return
     paused = ledger.remove(group.folder)
     terminal.line(f"{group.folder} answers no longer in {group.jid}.")
     kept = [f"groups/{group.folder}", f"data/sessions/{group.folder}"]

@@ -107,6 +107,7 @@ def _ingest(opened: OpenStore, arguments: argparse.Namespace) -> int:
     report = _take(opened, directories, file)
     ready = opened.store.mark_ready(now_milliseconds())
     opened.store.redact_again(REDACTION_SECONDS)
+    opened.store.add_missing_lines(REDACTION_SECONDS)
     follow_rules(opened.location, os.environ, opened.note)
     _show(opened, report, told_roots(directories), ready, time.monotonic() - began)
     return 1 if report.problems else 0

@@ -7,7 +7,7 @@ import argparse
 from collections.abc import Sequence
 from typing import Any
 
-from ..patterns.habits import FailingCommand, Habits, find_habits, short_names
+from ..patterns.habits import FailingCommand, Habits, ToolHabit, find_habits, short_names
 from ..store.sqlite.tool_uses import conversation_steps
 from ..text.format import counted
 from ..text.sanitize import for_prompt
@@ -40,6 +40,8 @@ def run(opened: OpenStore, arguments: argparse.Namespace) -> int:
         return 0
     opened.terminal.line(f"{counted(found.tool_uses, 'tool use')} in {counted(found.conversations, 'conversation')}.")
     _show_commands(opened, found.commands[: arguments.limit])
+    orders = [_order(one) for one in found.orders[: arguments.limit]]
+    _show_lines(opened, "In which order (✗ failed)", orders)
     names = {path: _brief(name) for path, name in short_names(found).items()}
     together = [
         f"{one.times:>4} times  {names[one.first]} ({one.first_times})  with  {names[one.second]} ({one.second_times})"
@@ -63,6 +65,11 @@ def _show_commands(opened: OpenStore, commands: Sequence[FailingCommand]) -> Non
             opened.terminal.line(f"      {times}x  {_brief(error) or 'no output'}")
         for followed, times in one.then_worked:
             opened.terminal.line(f"      worked {_brief(followed)}" + (f" ({times} times)" if times > 1 else ""))
+
+
+def _order(one: ToolHabit) -> str:
+    succeeded = one.times - one.failures
+    return f"{one.times:>4} times  {for_prompt(' → '.join(one.tools))}: the last succeeds {succeeded / one.times:.0%}"
 
 
 def _show_lines(opened: OpenStore, title: str, lines: Sequence[str]) -> None:
@@ -104,6 +111,12 @@ def _as_json(found: Habits, limit: int) -> dict[str, Any]:
             for one in found.together[:limit]
         ],
         "places": [{**fields(one), "directory": for_prompt(one.directory)} for one in found.places[:limit]],
+        "tools": [_tools_as_json(one) for one in found.tools[:limit]],
+        "orders": [_tools_as_json(one) for one in found.orders[:limit]],
         "hours": found.hours,
         "weekdays": found.weekdays,
     }
+
+
+def _tools_as_json(one: ToolHabit) -> dict[str, Any]:
+    return {**one._asdict(), "tools": [for_prompt(name) for name in one.tools]}

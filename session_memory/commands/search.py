@@ -26,6 +26,8 @@ SUMMARY = "search everything that was said in all sessions"
 LIMIT = 10
 MEMORIES = 3  # shown at most, before the entries
 TITLE_CHARACTERS = 80
+_HASH_DIGITS = "0123456789abcdef"
+_HASH_LENGTHS = range(7, 65)
 MOST_WORDS = 12  # that are looked for one by one, where the hits do not show them
 _HINT = "Try fewer or other words; `conversations` lists what there is."
 _QUERY = 'words, "a phrase" in quotes, -word to exclude: best as one quoted argument'
@@ -61,7 +63,12 @@ def _search(opened: OpenStore, arguments: argparse.Namespace) -> int:
     query = " ".join(arguments.query)
     wanted = wanted_of(opened, arguments)
     wanted = wanted._replace(role=arguments.role, kind=arguments.kind, runtime=arguments.runtime)
-    hits = opened.store.search(query, wanted)
+    of_commit = None
+    if len(query) in _HASH_LENGTHS and not query.strip(_HASH_DIGITS) and not opened.is_team:
+        from .commit_hits import hits_of_commit  # imported late, with all that starts git
+
+        of_commit = hits_of_commit(opened, query, wanted)
+    query, hits = of_commit or (query, opened.store.search(query, wanted))
     if not hits:
         check_names(opened, wanted)
     program, options = called_as(), options_of(arguments)

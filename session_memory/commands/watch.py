@@ -94,6 +94,7 @@ def _watch(location: StoreLocation, find: Callable[[], StoreLocation], terminal:
 
     def redact(store: SqliteStore) -> None:
         store.redact_again(REDACTION_SECONDS)
+        store.add_missing_lines(REDACTION_SECONDS)
 
     def place_files(_: SqliteStore) -> None:
         follow_rules(watcher.location, os.environ, log.say_once)

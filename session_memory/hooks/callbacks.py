@@ -71,7 +71,7 @@ def offer_update(context: Context, handover: Handover) -> None:
 def offer_collisions(context: Context, handover: Handover) -> None:
     """Offer the collisions over the file that a tool is about to edit. The user is not asked: a program may have none.
     Raises SessionMemoryError, OSError: then nothing counts as reported."""
-    objections = find_objections(context)
+    objections = find_objections(context, can_ask=False)
     delivery = delivery_for(context)
     if delivery is not None:
         with delivery:

@@ -89,7 +89,7 @@ def _state_of(context: Context) -> DeliveryState:
     last = delivered(cursors, own)
     starts = {str(cursor.get("start", "")) for cursor in cursors.values() if isinstance(cursor, dict)}
     starts.add(context.directory)
-    is_withheld = last is not None and _hides_since(last.at, context.home, starts)
+    is_withheld = last is not None and hidden_at(context.home, starts) > last.at
     if last is not None and is_withheld:
         last.text = None
     waiting = _waiting(own, observed, settings, time.time())
@@ -103,12 +103,12 @@ def _waiting(own: OwnSession, observed: Observation, settings: Settings, now: fl
     return waiting_text(own, observed, settings=settings, now=now, limit=limit, introduction=INTRODUCTION)
 
 
-def _hides_since(at: float, home: Home, starts: Iterable[str]) -> bool:
-    """Return whether rules, or what was forgotten, have changed since the time `at`, for sessions that were started in
-    the directories `starts`, and anything is hidden now. The gate judged by those of then."""
+def hidden_at(home: Home, starts: Iterable[str]) -> float:
+    """Return when rules, or what was forgotten, changed last for sessions that were started in the directories `starts`
+    if anything is hidden now; 0.0 if nothing is. The gate judged an earlier text by the rules of then."""
     privacy = Privacy(os.environ, home)
-    return any(
-        not privacy.is_open(start) and any(_changed(path) > at for path in privacy.files(start)) for start in starts
+    return max(
+        [_changed(path) for start in starts if not privacy.is_open(start) for path in privacy.files(start)] or [0.0]
     )
 
 

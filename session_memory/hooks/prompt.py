@@ -45,6 +45,10 @@ def answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> 
             delivery.commit_first()
             print_answer(context.runtime.context_output(text))
     note_status(context, own, observed, delivery.edit)
+    if own.may_conflict:
+        from .upkeep_start import start_judgement
+
+        start_judgement(context.home, context.settings.upkeep)
 
 
 def note_status(

@@ -6,6 +6,7 @@ import time
 
 from ..activity.call_collisions import Call, CallDelivery, CallSearch
 from ..activity.call_log import CallLog
+from ..activity.changes import conflicts_stamp
 from ..settings.compiled import ASK, OFF
 from ..settings.homes import environment
 from ..system.deadline import DeadlineError
@@ -64,14 +65,15 @@ def answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> 
 
 def _answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> None:
     runtime = context.runtime
-    objections = find_objections(context)  # before anything is locked
+    can_ask = runtime.can_ask(context.event, environment())
+    objections = find_objections(context, can_ask=can_ask)  # before anything is locked
     delivery = context.deadline.attempt("collisions", delivery_for, context)
     if delivery is None and objections:
         delivery = CallDelivery(CallLog(context.cursor_file, runtime.sub_agent(context.event)))
     if delivery is not None:
         with delivery:
             if objections:
-                object_to(context, delivery, objections, can_ask=runtime.can_ask(context.event, environment()))
+                object_to(context, delivery, objections, can_ask=can_ask)
             if delivery.reason:
                 print_answer(runtime.held_output(delivery.reason, delivery.text))
             elif delivery.text:
@@ -96,9 +98,9 @@ def delivery_for(context: Context) -> CallDelivery | None:
     return search.delivery(INTRODUCTION, settings.max_characters)
 
 
-def find_objections(context: Context) -> list[tuple[ToolUse, Objection]]:
-    """Return the objections to the call, file by file, if the settings ask for them. A git command that could not be
-    judged in time is one too."""
+def find_objections(context: Context, *, can_ask: bool) -> list[tuple[ToolUse, Objection]]:
+    """Return the objections to the call, file by file, if the settings ask for them: if the user can be asked, those to
+    edits of lines that conflict too. A git command that could not be judged in time is one."""
     tools, settings = context.runtime.tool_calls(context.event), context.settings
     if not tools or settings.collisions != ASK:
         return []
@@ -106,12 +108,17 @@ def find_objections(context: Context) -> list[tuple[ToolUse, Objection]]:
 
     cwd, deadline = _cwd(context.event), context.deadline
     others = context.other_sessions()
-    search = ObjectionSearch(own_session(context, environment()), others, settings, time.time())
+    own = own_session(context, environment())
+    search = ObjectionSearch(own, others, settings, time.time())
+    replaced = context.runtime.replaced_texts(context.event) if can_ask and conflicts_stamp(own) else []
     found = []
     for tool in tools:
         is_edit, before = tool.kind == _EDIT, len(deadline.late)
         if is_edit:
-            objection = deadline.attempt("edit", search.of_edit, resolved(tool.argument, cwd))
+            path = resolved(tool.argument, cwd)
+            objection = deadline.attempt("edit", search.of_edit, path)
+            conflict = deadline.attempt("conflicts", search.of_conflict, path, replaced) if replaced else None
+            found += [(tool, conflict)] if conflict else []
         else:
             objection = deadline.attempt("git command", search.of_command, tool.argument, cwd)
             if objection is None and len(deadline.late) > before:

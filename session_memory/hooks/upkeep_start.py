@@ -1,4 +1,5 @@
-"""Start of upkeep with a session's start and end, in a process of its own, unless it ran a short time ago."""
+"""Start of upkeep with a session's start and end, and of its search for conflicts after a prompt that found a moved
+HEAD or an edit in another worktree: in a process of its own, unless it ran a short time ago."""
 
 from __future__ import annotations
 
@@ -14,12 +15,19 @@ if TYPE_CHECKING:
 
 INTERVAL_SECONDS = 600
 SCRIPT = "/hooks/upkeep.py"
+JUDGEMENT_SECONDS = 30  # between two searches for conflicts that prompts start
+CONFLICTS = "conflicts"
 IGNORE_ALL = b"*\n"
 
 
 def lock_file(home: Home) -> str:
     """Return the lock file of the upkeep of a home's store, written when it begins."""
     return home.state_dir + "/upkeep.lock"
+
+
+def judgement_file(home: Home) -> str:
+    """Return the lock file of a search for conflicts that a prompt started, written when it begins."""
+    return home.state_dir + "/conflicts.lock"
 
 
 def is_due(home: Home, now: float) -> bool:
@@ -47,12 +55,26 @@ def keep_out_of_git(place: str) -> None:
 def start_upkeep(home: Home, mode: str) -> None:
     """Start it if the setting `upkeep` says so and it is due; a host does that for its groups. Raises OSError."""
     keep_out_of_git(home.memory_dir)
-    if mode != "sessions" or not hasattr(os, "fork") or not is_due(home, time.time()) or host_of(home.root):
-        return
-    if detach():
+    if is_due(home, time.time()):
+        _start(home, mode)
+
+
+def start_judgement(home: Home, mode: str) -> None:
+    """Start only the search for conflicts with other branches, unless it was started a short time ago. Raises
+    OSError."""
+    try:
+        is_recent = abs(time.time() - os.stat(judgement_file(home)).st_mtime) < JUDGEMENT_SECONDS
+    except OSError:
+        is_recent = False
+    if not is_recent:
+        _start(home, mode, CONFLICTS)
+
+
+def _start(home: Home, mode: str, *words: str) -> None:
+    if mode == "sessions" and hasattr(os, "fork") and not host_of(home.root) and detach():
         from ..settings.program import source_dir  # only now: it takes as long as the hook
 
-        os.execv(sys.executable, [sys.executable, "-I", f"{source_dir()}{SCRIPT}", path_of(home)])
+        os.execv(sys.executable, [sys.executable, "-I", f"{source_dir()}{SCRIPT}", path_of(home), *words])
 
 
 def detach() -> bool:

@@ -1,5 +1,5 @@
-"""Estimate tokens without a model's tokenizer (an upper bound), compute what they cost, and keep a token
-budget, which refuses every model call whose estimate exceeds what is left.
+"""Estimate tokens without a model's tokenizer (an upper bound), and keep a token budget, which refuses every model call
+whose estimate exceeds what is left.
 
 Providers count differently, and none offers its tokenizer offline. In real sessions with reported usage, a token was
 3.7 characters of prose on average, 3.5 with the model that counts most; newer models count up to a third more for the
@@ -8,24 +8,15 @@ same text. Outside ASCII, one character can be several tokens. The estimate is d
 
 from __future__ import annotations
 
-import os
-import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from functools import lru_cache
 from math import ceil
 
 from ..store.sqlite.queue_database import TokenAccounts
-from ..system.files import read_whole
 from .strategy import BudgetError, ModelCall, Usage
-
-Prices = Mapping[str, Mapping[str, float]]
 
 ASCII_CHARACTERS_A_TOKEN = 2.5
 TOKENS_AN_OTHER_CHARACTER = 1.5
-_PROVIDER = re.compile(r"^(?:(?:us|us-gov|eu|apac|jp|au|ca|global)\.)?(?:anthropic|openai|google)\.")
-_DATE = r"(?:[-@]\d{8}|-\d{4}-\d\d-\d\d|-latest|@default)?"
-_VERSION = re.compile(_DATE + r"(?:-v\d+)?(?::\d+|:thinking|:beta)?(?:\[1m\])?$")
 
 
 class DayBudgetError(BudgetError):
@@ -126,31 +117,3 @@ def longest_within(text: str, tokens: int) -> int:
         if left < 0:
             return max(1, index)
     return len(text)
-
-
-def all_prices(own: Prices) -> Prices:
-    """Return the prices of prices.yaml, overridden by the user's own. Dollars per million tokens."""
-    import yaml  # not installed where only --help is asked for
-
-    table = yaml.safe_load(read_whole(os.path.join(os.path.dirname(os.path.abspath(__file__)), "prices.yaml")))
-    return {**table, **own}
-
-
-def cost(usage: Usage, prices: Prices) -> float | None:
-    """Return the cost of `usage` in dollars; None for a model without a price, 0 without tokens."""
-    if not usage.tokens:
-        return 0.0
-    price = prices.get(usage.model) or prices.get(_plain_name(usage.model))
-    if price is None:
-        return None
-    read = usage.input_tokens * price.get("input", 0.0) + usage.cached_tokens * price.get("cached", 0.0)
-    return (read + usage.output_tokens * price.get("output", 0.0)) / 1e6
-
-
-@lru_cache(maxsize=256)
-def _plain_name(model: str) -> str:
-    """Return a model's name without its provider, region, date and version, as Bedrock (`us.anthropic.<model>-v1:0`),
-    Vertex (`<model>@20251001`) and OpenRouter (`anthropic/claude-opus-4.5`) write them. What remains must be in the
-    table: `gpt-5.4` is not `gpt-5`."""
-    name = _VERSION.sub("", _PROVIDER.sub("", model.rpartition("/")[2]), count=1)
-    return name.replace(".", "-") if name.startswith("claude-") else name

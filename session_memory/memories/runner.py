@@ -15,8 +15,9 @@ from ..store.rules import StoreRules
 from ..store.sqlite.queue import ConversationPart, Retry, StoredQueue
 from ..text.paths import is_name
 from ..text.timestamps import now_milliseconds
-from .budget import ConversationBudgetError, Prices, TokenBudget, all_prices, cost
+from .budget import ConversationBudgetError, TokenBudget
 from .folders import home_of, strategies_directory
+from .prices import Prices, all_prices, cost
 from .queue import PartResult, Queue, Sink, estimate_of, unfit
 from .strategy import ModelBudget, Strategy, StrategyError, Usage
 from .writer import MemoryWriter, memory_writer

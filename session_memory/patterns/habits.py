@@ -20,10 +20,14 @@ if TYPE_CHECKING:
 LEAST_TOGETHER = 3
 MOST_FILES_TOGETHER = 25  # in one exchange: a sweep over more files does not relate any two
 EXAMPLES = 3
+LEAST_ORDERS = 3  # times, for an order of tools to be a habit
+LONGEST_ORDER = 3  # tools
+FAILED = " ✗"  # marks a tool that failed before the last one of an order
 
 
 class FailingCommand(NamedTuple):
-    """A command that fails: how often it ran, failed and then succeeded; its frequent errors and fixes."""
+    """A command that fails: how often it ran, failed and then succeeded; its frequent errors and fixes; the `session`
+    in which it failed last, preferably until it was fixed, and the `number` of that call."""
 
     command: str
     runs: int
@@ -31,6 +35,17 @@ class FailingCommand(NamedTuple):
     recovered: int
     errors: list[tuple[str, int]]
     then_worked: list[tuple[str, int]]
+    session: str = ""
+    number: int = 0
+
+
+class ToolHabit(NamedTuple):
+    """Tools used one after another for one request, repetitions as one: how often, and how often the last one failed. A
+    tool that failed before is marked. A single tool stands for all its calls."""
+
+    tools: tuple[str, ...]
+    times: int
+    failures: int
 
 
 class FilePair(NamedTuple):
@@ -62,6 +77,8 @@ class Habits(NamedTuple):
     places: list[WorkDirectory]
     hours: list[int]
     weekdays: list[int]
+    tools: list[ToolHabit] = []
+    orders: list[ToolHabit] = []
 
 
 class ErrorMatch(NamedTuple):
@@ -87,6 +104,8 @@ def find_habits(found: Iterable[ConversationSteps]) -> Habits:
         counts.visited(),
         counts.hours,
         counts.weekdays,
+        counts.sequences(1),
+        counts.sequences(LONGEST_ORDER),
     )
 
 
@@ -129,6 +148,9 @@ class _Counts:
         self._changed: Counter[str] = Counter()
         self._pairs: Counter[tuple[str, str]] = Counter()
         self._places: dict[str, WorkDirectory] = {}
+        self._orders: Counter[tuple[str, ...]] = Counter()
+        self._failed_orders: Counter[tuple[str, ...]] = Counter()
+        self._last: dict[str, tuple[bool, str, int]] = {}
 
     def take(self, worked: ConversationSteps) -> None:
         conversation, steps = worked
@@ -144,18 +166,23 @@ class _Counts:
         for failure in failures(steps):
             if failure.tool.kind == "command" and (name := family(failure.tool.text)):
                 followed = what_followed(failure)
+                last = bool(followed), conversation.session_id, failure.tool.number
+                self._last[name] = max(self._last.get(name, last), last, key=lambda one: one[0])
                 if followed:
                     self._recovered[name] += 1
                     self._followed[name][followed] += 1
         for exchange in _exchanges(steps):
             self._take_changes(exchange, conversation.cwd)
+            self._take_orders(exchange)
 
     def failing(self) -> list[FailingCommand]:
         found = []
         for name, failed in self._failed.most_common():
             errors = [(self._examples[name, error], times) for error, times in self._errors[name].most_common(EXAMPLES)]
             followed = self._followed[name].most_common(EXAMPLES)
-            found.append(FailingCommand(name, self._runs[name], failed, self._recovered[name], errors, followed))
+            _, session, number = self._last.get(name, (False, "", 0))
+            recovered = self._recovered[name]
+            found.append(FailingCommand(name, self._runs[name], failed, recovered, errors, followed, session, number))
         return found
 
     def changed_together(self) -> list[FilePair]:
@@ -163,6 +190,15 @@ class _Counts:
             FilePair(first, second, times, self._changed[first], self._changed[second])
             for (first, second), times in self._pairs.most_common()
             if times >= LEAST_TOGETHER
+        ]
+
+    def sequences(self, length: int) -> list[ToolHabit]:
+        """Return the orders of that many tools, or the tools if it is 1; orders only if there are enough of them."""
+        least = LEAST_ORDERS if length > 1 else 1
+        return [
+            ToolHabit(tools, times, self._failed_orders[tools])
+            for tools, times in self._orders.most_common()
+            if len(tools) == length and times >= least
         ]
 
     def visited(self) -> list[WorkDirectory]:
@@ -191,6 +227,27 @@ class _Counts:
             self._failed[name] += 1
             self._errors[name][error] += 1
             self._examples.setdefault((name, error), step.error)
+
+    def _take_orders(self, exchange: Sequence[StoredEntry]) -> None:
+        """Count the tools of an exchange by themselves, and in orders; not calls without a known outcome."""
+        names: list[str] = []
+        failed: list[bool] = []
+        for step in exchange:
+            if not step.outcome:
+                continue
+            name, has_failed = step.tool[:1].upper() + step.tool[1:], is_failure(step)
+            self._orders[(name,)] += 1
+            self._failed_orders[(name,)] += has_failed
+            if names[-1:] == [name] and failed[-1] == has_failed:
+                continue
+            names.append(name)
+            failed.append(has_failed)
+        for end in range(LONGEST_ORDER, len(names) + 1):
+            begin = end - LONGEST_ORDER
+            before = [name + FAILED * bad for name, bad in zip(names[begin : end - 1], failed[begin : end - 1])]
+            order = (*before, names[end - 1])
+            self._orders[order] += 1
+            self._failed_orders[order] += failed[end - 1]
 
     def _take_changes(self, exchange: Sequence[StoredEntry], cwd: str) -> None:
         changed: set[str] = set()

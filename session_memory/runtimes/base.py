@@ -286,6 +286,10 @@ class Runtime:
         files; one for each file of a patch."""
         return called(event, self.TOOLS)
 
+    def replaced_texts(self, event: Event) -> list[str]:
+        """Return the texts that the edit which is about to be made replaces; none if the event does not tell."""
+        return []
+
     def sub_agent(self, event: Event) -> str:
         """Return which of the session's sub-agents makes the call; '' if it is the session's own."""
         return as_string(event.get("agent_id"))

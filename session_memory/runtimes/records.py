@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, TypeAlias
 
-    from ..transcripts.edits import Edit
+    from ..transcripts.edits import Edit, Hunk
     from ..transcripts.usage import ModelUsage
 
     Record = dict[str, Any]
@@ -147,6 +147,9 @@ class Records:
     """How lines begin as the runtime writes them. Any other line, such as one that another program has rewritten, is
     decoded."""
 
+    THINKING = b'"thinking":'
+    """What a line has in it that holds what the model thought."""
+
     def recognises(self, line: bytes) -> bool:
         """Tell whether a line (perhaps cut off) at the beginning of a transcript shows that it is this runtime's."""
         raise NotImplementedError
@@ -186,6 +189,14 @@ class Records:
     def edits(self, record: Record, call_id: str) -> list[Edit]:
         """Return what a call in the record took out of a file and put in, as pairs of texts; [] for any other call. The
         whole of a file that it wrote replaces ''."""
+        return []
+
+    def thinking(self, record: Record) -> str:
+        """Return the model's thinking in a line with THINKING; '' for none."""
+        return ""
+
+    def hunks(self, record: Record, call_id: str) -> list[Hunk]:
+        """Return what an edit by the call changed and where in the file, if the record says so; [] if not."""
         return []
 
     def time(self, record: Record) -> float | None:

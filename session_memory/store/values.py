@@ -83,7 +83,7 @@ class ToolOutcome(NamedTuple):
 
 class NewTool(NamedTuple):
     """A tool use to be stored. `key` identifies it in all files; `call` is the hash of the call's id, which finds its
-    result in the same file; `ended` is None until the result arrives."""
+    result in the same file; `ended` is None until the result arrives; `lines` are the hashes of those it wrote."""
 
     key: int
     call: int
@@ -91,6 +91,7 @@ class NewTool(NamedTuple):
     kind: str
     argument: str
     ended: ToolOutcome | None = None
+    lines: tuple[int, ...] = ()
 
 
 class NewEntry(NamedTuple):

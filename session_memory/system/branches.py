@@ -132,13 +132,15 @@ def _patch_ids(git_dir: str, patches: str) -> set[str]:
     return {line.partition(" ")[0] for line in found}
 
 
-def ask_git(git_dir: str, *arguments: str, given: str = "", is_failure_fine: bool = False) -> str:
-    """Run git and return its output. Raises GitUnavailableError."""
+def ask_git(
+    git_dir: str, *arguments: str, given: str = "", is_failure_fine: bool = False, seconds: float = SECONDS
+) -> str:
+    """Run git, for at most so many seconds, and return its output. Raises GitUnavailableError."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     try:
         done = subprocess.run(
             [*_COMMAND, f"--git-dir={git_dir}", *arguments], input=given.encode("utf-8", "surrogateescape"),
-            env={**environment, **QUIET}, capture_output=True, timeout=SECONDS, check=False,
+            env={**environment, **QUIET}, capture_output=True, timeout=seconds, check=False,
         )  # fmt: skip
     except (OSError, subprocess.SubprocessError) as error:
         raise GitUnavailableError(str(error)) from error

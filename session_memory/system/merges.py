@@ -27,6 +27,7 @@ from .git_objects import QUIET
 
 MOST_CHANGED = 500  # files of a worktree that are not committed; with more it is not judged
 MOST_BYTES = 8 * 1024 * 1024  # of one of them
+MOST_HUNKS = 20  # of a file, that clash
 _SETTINGS = "[core]\n\trepositoryformatversion = {}\n\tbare = true\n\tautocrlf = false\n{}"
 _SHA256 = "[extensions]\n\tobjectformat = sha256\n"
 _HUNK = re.compile(rb"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@", re.M)
@@ -35,14 +36,22 @@ _FILE = "100"  # how the mode of a file begins
 _WHO = ("AUTHOR", "COMMITTER")
 
 
+Hunk = tuple[tuple[int, int], tuple[int, int]]  # the first and last line of each side
+
+
 class Conflict(NamedTuple):
-    """A file that does not merge: the lines of each side (first and last, (0, 0) for none) that clash, if it is text,
-    and the side that deleted it (0, 1; None)."""
+    """A file that does not merge: the hunks that clash, if it is text, the side that deleted it (0, 1; None), and the
+    objects of both sides: as long as they stay, so does the conflict."""
 
     path: str
-    lines: tuple[tuple[int, int], tuple[int, int]] = ((0, 0), (0, 0))
+    hunks: tuple[Hunk, ...] = ()
     deleted_by: int | None = None
-    objects: tuple[str, str] = ("", "")  # of both sides: as long as they stay, so does the conflict
+    objects: tuple[str, str] = ("", "")
+
+    @property
+    def lines(self) -> Hunk:
+        """Return the first hunk, (0, 0) of each side without one."""
+        return self.hunks[0] if self.hunks else ((0, 0), (0, 0))
 
 
 class Merges:
@@ -90,6 +99,11 @@ class Merges:
         found = [self._conflict(path, parts) for path, parts in stages.items() if path in merging]
         return [conflict for conflict in found if conflict is not None]
 
+    def texts(self, conflict: Conflict) -> tuple[list[str], list[str]]:
+        """Return the lines of the file on both sides. Raises GitUnavailableError."""
+        one, other = [self._ask("cat-file", "blob", name) if name else b"" for name in conflict.objects]
+        return one.decode("utf-8", "replace").split("\n"), other.decode("utf-8", "replace").split("\n")
+
     def changed(self, commit: str, target: str) -> list[str]:
         """Return the files that `commit` changed since it left `target`. Raises GitUnavailableError."""
         base = self._ask("merge-base", commit, target, fine=(0, 1)).decode().strip()
@@ -111,16 +125,21 @@ class Merges:
         objects = sides[0], sides[1]
         if not all(sides):
             return Conflict(path, deleted_by=sides.index(""), objects=objects) if any(sides) and base else None
-        return Conflict(path, self._clash(base, objects) if base else ((0, 0), (0, 0)), objects=objects)
+        return Conflict(path, self._clashing(base, objects) if base else (), objects=objects)
 
-    def _clash(self, base: str, sides: tuple[str, str]) -> tuple[tuple[int, int], tuple[int, int]]:
-        """Return the first lines on both sides whose changes touch each other."""
+    def _clashing(self, base: str, sides: tuple[str, str]) -> tuple[Hunk, ...]:
+        """Return the lines on both sides whose changes touch each other, the first MOST_HUNKS."""
         own, other = [self._hunks(base, side) for side in sides]
+        found: list[Hunk] = []
+        first = 0
         for start, end, *lines in own:
-            for begin, until, *others in other:
-                if begin <= end and start <= until:
-                    return (lines[0], lines[1]), (others[0], others[1])
-        return (0, 0), (0, 0)
+            while first < len(other) and other[first][1] < start:
+                first += 1
+            for begin, _, *others in other[first:]:
+                if begin > end or len(found) == MOST_HUNKS:
+                    break
+                found.append(((lines[0], lines[1]), (others[0], others[1])))
+        return tuple(found)
 
     def _hunks(self, base: str, side: str) -> list[tuple[int, int, int, int]]:
         """Return the hunks between two files: first and last line before, the last one exclusive, and after."""

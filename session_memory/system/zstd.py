@@ -9,7 +9,7 @@ from ..errors import SessionMemoryError
 from .files import os
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 MOST_BYTES = 256 * 1024 * 1024  # that a file may hold decompressed
 _BLOCK_BYTES = 64 * 1024
@@ -32,30 +32,7 @@ def can_decompress() -> bool:
 def decompressed(descriptor: int) -> Iterator[bytes]:
     """Yield the decompressed content of a file, from its current position, in parts of at most 8 MB. Raises
     DamagedFileError if it is truncated or holds more than MOST_BYTES, ImportError without a library."""
-    library = _library()
-    if library is None:
-        raise ImportError("no library for zstd")
-    begin, error_type = library
-    stream = begin()
-    left = MOST_BYTES
-    for block in blocks(descriptor, _STEP_BYTES):
-        while block:
-            if stream.eof:
-                stream = begin()
-            try:
-                content = stream.decompress(block)
-            except error_type as error:
-                raise DamagedFileError(f"damaged: {error}") from error
-            left -= len(content)
-            if left < 0:
-                megabytes = MOST_BYTES // 1024 // 1024
-                raise DamagedFileError(
-                    f"it holds more than {megabytes} MB: if it is a transcript, unpack it with unzstd"
-                )
-            yield content
-            block = stream.unused_data if stream.eof else b""
-    if not stream.eof:
-        raise DamagedFileError("damaged: it ends in the middle")
+    return _decompressed(blocks(descriptor, _STEP_BYTES), MOST_BYTES)
 
 
 def decompressed_file(descriptor: int) -> int:
@@ -87,24 +64,40 @@ def compressed(content: bytes) -> bytes | None:
 
 
 def decompressed_bytes(content: bytes, most_bytes: int) -> bytes:
-    """Return what `compressed` compressed. Raises NoLibraryError; ValueError if it is damaged or holds more than
+    """Return what `compressed` compressed. Raises NoLibraryError; DamagedFileError if it is damaged or holds more than
     `most_bytes`."""
+    if not can_decompress():
+        raise NoLibraryError("it is compressed, and nothing here can read that: session-memory install --with zstd")
+    steps = (content[at : at + _STEP_BYTES] for at in range(0, len(content), _STEP_BYTES))
+    return b"".join(_decompressed(steps, most_bytes))
+
+
+def _decompressed(parts: Iterable[bytes], most_bytes: int) -> Iterator[bytes]:
+    """Yield what compressed `parts` of one or more frames hold. Raises DamagedFileError, ImportError."""
     library = _library()
     if library is None:
-        raise NoLibraryError("it is compressed, and nothing here can read that: session-memory install --with zstd")
+        raise ImportError("no library for zstd")
     begin, error_type = library
-    stream, parts, size = begin(), [], 0
-    for at in range(0, len(content), _STEP_BYTES):
-        try:
-            parts.append(stream.decompress(content[at : at + _STEP_BYTES]))
-        except error_type as error:
-            raise ValueError(str(error)) from error
-        size += len(parts[-1])
-        if size > most_bytes:
-            raise ValueError(f"it holds more than {most_bytes} bytes")
+    stream = begin()
+    left = most_bytes
+    for block in parts:
+        while block:
+            if stream.eof:
+                stream = begin()
+            try:
+                content = stream.decompress(block)
+            except error_type as error:
+                raise DamagedFileError(f"damaged: {error}") from error
+            left -= len(content)
+            if left < 0:
+                megabytes = most_bytes // 1024 // 1024
+                raise DamagedFileError(
+                    f"it holds more than {megabytes} MB: if it is a transcript, unpack it with unzstd"
+                )
+            yield content
+            block = stream.unused_data if stream.eof else b""
     if not stream.eof:
-        raise ValueError("it ends in the middle")
-    return b"".join(parts)
+        raise DamagedFileError("damaged: it ends in the middle")
 
 
 def blocks(descriptor: int, size: int = _BLOCK_BYTES) -> Iterator[bytes]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import SessionMemoryError
 from ..store.postgres.engine import TeamPool
-from .store_search import errors_in_store, location_with_store, note, search_store
+from .store_search import errors_in_store, location_with_store, note, search_store, why_in_store
 from .team_search import is_joined, search_team, team_entries
 from .values import EVERYWHERE, RefusedError, SearchResults
 
@@ -29,6 +29,7 @@ ONLY_ARCHIVES = (
     "not exist yet, or cannot be used."
 )
 NO_STORE = "errors cannot be looked up: the store of all conversations does not exist yet, or cannot be used"
+NO_REASONS = "reasons cannot be looked up: the store of all conversations does not exist yet, or cannot be used"
 NO_MEMORIES = "memories cannot be changed: their store does not exist yet, or cannot be used"
 NO_GRAPH = "there is no knowledge graph to search"
 
@@ -98,6 +99,16 @@ class Backend(ABC):
             return errors_in_store(location, text, self._own_session())
         except ImportError:  # apsw is not installed
             raise RefusedError(NO_STORE, "go on without it") from None
+
+    def why(self, what: str) -> str:
+        """Return why a line or commit of the repository at hand is so, for the model."""
+        location = location_with_store(self._searched_path, self._environ)
+        if location is None or self.administration is not None:
+            raise RefusedError(NO_REASONS, "go on without it")
+        try:
+            return why_in_store(location, what, self._own_session(), self._environ)
+        except ImportError:  # apsw is not installed
+            raise RefusedError(NO_REASONS, "go on without it") from None
 
     @cached_property
     def has_graph(self) -> bool:

@@ -37,8 +37,9 @@ class Tool(NamedTuple):
     """A tool: `schema` is the JSON Schema of its arguments; `run` calls the backend and returns the text for the model.
 
     `is_read_only`: changes nothing. `is_idempotent`: a second call with the same arguments changes nothing, so it may
-    be repeated after a crash. `is_destructive`: deletes something. `audience`: everyone, those with a knowledge `graph`
-    or a `team`, those in a `group` of a host, or `main`, the group that administers the others.
+    be repeated after a crash. `is_destructive`: deletes something. `audience`: everyone, those with a `home` of
+    their own, a knowledge `graph` or a `team`, those in a `group` of a host, or `main`, the group that administers the
+    others.
     """
 
     name: str
@@ -122,6 +123,10 @@ def search_team(backend: Backend, arguments: Arguments) -> str:
 
 def seen_error(backend: Backend, arguments: Arguments) -> str:
     return results.seen_errors(backend.errors(arguments["error"]), arguments.get("limit", 3))
+
+
+def why(backend: Backend, arguments: Arguments) -> str:
+    return backend.why(arguments["what"])
 
 
 def search_graph(backend: Backend, arguments: Arguments) -> str:
@@ -218,14 +223,14 @@ def _loaded() -> tuple[Tool, ...]:
 
 
 ALL = _loaded()
-TOOLS = tuple([tool for tool in ALL if tool.audience == "everyone"])
+TOOLS = tuple([tool for tool in ALL if tool.audience in ("everyone", "home")])
 
 
 def tools_for(backend: Backend) -> tuple[Tool, ...]:
     """Return the tools of an agent with this backend."""
     administration = backend.administration
     if administration is None:
-        return _tools_of("everyone", has_graph=backend.has_graph, has_team=backend.has_team)
+        return _tools_of("everyone", "home", has_graph=backend.has_graph, has_team=backend.has_team)
     return tools_of_group(is_main=administration.is_main, has_graph=backend.has_graph, has_team=backend.has_team)
 
 

@@ -97,6 +97,27 @@ def errors_in_store(location: StoreLocation, text: str, own_session: str) -> lis
         return matching_errors(query, conversation_steps(store, wanted, failing=query.similarity))
 
 
+def why_in_store(location: StoreLocation, what: str, own_session: str, environ: Mapping[str, str]) -> str:
+    """Return why a line or commit of the current directory's repository is so, as `session-memory why` does. Raises
+    SessionMemoryError, ImportError."""
+    from ..errors import SessionMemoryError
+    from ..patterns.why import Reasons
+    from ..patterns.why_text import find_reasons, told_to_agent
+    from ..settings.homes import user_dir
+    from ..store.sqlite.written_lines import known_key
+    from ..system.branches import GitUnavailableError
+
+    with _question(location, own_session) as (store, *_):
+        try:
+            _, reasons, _ = find_reasons(
+                lambda repository: Reasons(store, repository, known_key(store.path), location.homes),
+                what, os.getcwd(), user_dir(environ), is_confined=True,
+            )  # fmt: skip
+        except GitUnavailableError as error:
+            raise SessionMemoryError(f"git cannot tell: {error}") from error
+    return told_to_agent(reasons)
+
+
 def note(text: str) -> None:
     """Log to stderr, a tool server's log, what the result does not say."""
     print(f"session-memory: {text}", file=sys.stderr, flush=True)

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 Edit = tuple[str, str]  # the old text ('' if unknown) and the new one
+Hunk = tuple[str, str, int, int]  # the same with the lines around, and the numbers of the first line of each
 
 _FILE_MARKS = ("*** Update File: ", "*** Add File: ", "*** Delete File: ", "*** Move to: ")
 
@@ -82,3 +83,28 @@ def diff_edits(diff: str) -> list[Edit]:
         if not line.startswith("-"):
             after.append(line[1:])
     return [("\n".join(before), "\n".join(after)) for before, after in hunks if before or after]
+
+
+def diff_hunks(diff: str) -> list[Hunk]:
+    """Return the hunks of a unified diff, of those that say where they begin."""
+    starts = [line.split(" ")[1:3] for line in diff.splitlines() if line.startswith("@@ -")]
+    edits = diff_edits(diff)
+    if len(starts) != len(edits):
+        return []
+    numbers = [[part.lstrip("+-").partition(",")[0] for part in pair] for pair in starts]
+    return [
+        (*edit, int(pair[0]), int(pair[1]))
+        for edit, pair in zip(edits, numbers)
+        if len(pair) == 2 and all([one.isdecimal() for one in pair])
+    ]
+
+
+def structured_hunks(found: object) -> list[Hunk]:
+    """Return the hunks in Claude Code's `structuredPatch`."""
+    hunks: list[Hunk] = []
+    for one in found if isinstance(found, list) else ():
+        lines = one.get("lines") if isinstance(one, dict) else None
+        if isinstance(lines, list) and all([isinstance(line, str) for line in lines]):
+            place = f"@@ -{one.get('oldStart')} +{one.get('newStart')} @@"
+            hunks += diff_hunks("\n".join([place, *lines]))
+    return hunks

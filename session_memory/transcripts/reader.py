@@ -61,7 +61,7 @@ class TitleOwner:
 class TranscriptReader:
     """Reads one transcript, in one direction. `title` is the best title found, of equals the last in the file;
     `unreadable` counts records that could not be decoded, `decoded` the bytes of decoded lines; `reached` is the offset
-    behind the last line read forward."""
+    behind the last line read forward, `record` the last record."""
 
     def __init__(
         self,
@@ -79,6 +79,7 @@ class TranscriptReader:
         self.unreadable = 0
         self.decoded = 0
         self.reached = 0
+        self.record: dict[str, Any] = {}
         self._meaning = runtime.records
         self._decode = decode
         self._owner = owner
@@ -145,6 +146,7 @@ class TranscriptReader:
                 yield from results if offset not in left_out else ()
                 continue
             for index, record in enumerate(self.records(line)):
+                self.record = record
                 events = meaning.events(record, offset + index, wanted)
                 if branch is not None and not (events and isinstance(events[0], Entry)):
                     branch.note(record)

@@ -6,7 +6,8 @@ from __future__ import annotations
 import hashlib
 import os
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -53,27 +54,30 @@ class Side:
 
 class Clash(NamedTuple):
     """A file that would not merge, as one side sees it: its own side, the other, and the conflict from its view; or so
-    many `commits` of the default branch, which is then the `other_branch`, touch what the own side changed."""
+    many `commits` of the default branch, which is then the `other_branch`, touch what the own side changed. `texts`
+    returns the lines of the file on both sides until the next clash is asked for. Raises GitUnavailableError."""
 
     own: Side
     other: Side | None
     conflict: Conflict
     other_branch: str = ""
     commits: int = 0
+    texts: Callable[[], tuple[list[str], list[str]]] = lambda: ([], [])
 
     def as_kept(self, now: float) -> dict[str, Any]:
-        """Return it as `activity.conflicts` keeps it; texts are sanitized."""
+        """Return it as `activity.conflicts` keeps it, judged since the time `now`; texts are sanitized."""
         own, other, conflict = self.own, self.other, self.conflict
         author = other.author_of(conflict.path) if other else None
         given = [author.name if author else "", author.runtime.TITLE if author else "", self.other_branch]
         path, name, runtime, branch = quotable([conflict.path, *given])
-        at = _changed_at(other, conflict.path, author.modified) if other and author else now
-        parts = (conflict.path, own.root, other.root if other else "", self.other_branch, *conflict.objects)
+        at = min(now, _changed_at(other, conflict.path, author.modified)) if other and author else int(now)
+        pair = (conflict.path, own.root, other.root if other else "", self.other_branch, conflict.objects[1])
         return {
-            "path": path, "root": own.root, "lines": conflict.lines, "deleted_by": conflict.deleted_by, "at": int(at),
+            "path": path, "file": f"{own.root}/{conflict.path}", "root": own.root, "lines": conflict.lines,
+            "hunks": conflict.hunks, "deleted_by": conflict.deleted_by, "at": at,
             "name": f'"{name}"' if name else "", "runtime": runtime, "branch": branch, "commits": self.commits,
             "sessions": [one.id for one in other.sessions] if other else [],
-            "key": hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:16],
+            "key": _hashed(*pair, conflict.objects[0]), "pair": _hashed(*pair),
         }  # fmt: skip
 
 
@@ -81,7 +85,7 @@ def keep_conflicts(home: Home, path: str, environ: Mapping[str, str], now: float
     """Find the conflicts between the live sessions of a home and keep them for its prompts; return how many. Raises
     SessionMemoryError, OSError."""
     listed = live_sessions(path, environ, now)
-    conflicts = [clash.as_kept(now) for clash in find_conflicts(listed, home.user_dir)]
+    conflicts = [clash.as_kept(now) for clash in find_conflicts(sides_of(listed, home.user_dir))]
     privacy = Privacy(environ, home)
     keep(home, conflicts, dict.fromkeys(file for one in listed for file in privacy.files(one.start)))
     return len(conflicts)
@@ -97,11 +101,11 @@ def live_sessions(path: str | None, environ: Mapping[str, str], now: float) -> l
     return [one for one in found if one.has_text]
 
 
-def find_conflicts(listed: list[FoundSession], user_dir: str, seconds: float = SECONDS) -> Iterator[Clash]:
+def find_conflicts(sides: Iterable[Side], seconds: float = SECONDS) -> Iterator[Clash]:
     """Yield what would not merge between the sides of each repository, from the view of each side that has a worktree.
     A pair that git cannot judge in time is left out."""
     repositories: dict[str, list[Side]] = {}
-    for side in _sides(listed, user_dir):
+    for side in sides:
         repositories.setdefault(side.common_dir, []).append(side)
     for common_dir, sides in repositories.items():
         with tempfile.TemporaryDirectory(prefix="session-memory-", ignore_cleanup_errors=True) as directory:
@@ -127,10 +131,9 @@ def _clashes(sides: list[Side], merges: Merges, common_dir: str) -> Iterator[Cla
         except (GitUnavailableError, OSError):
             continue
         for conflict in found:
-            if one.worktree:
-                yield Clash(one, other, conflict, other.branch)
-            if other.worktree:
-                yield Clash(other, one, _turned(conflict), one.branch)
+            for own, its, seen in ((one, other, conflict), (other, one, _turned(conflict))):
+                if own.worktree:
+                    yield Clash(own, its, seen, its.branch, texts=partial(merges.texts, seen))
     try:
         name, refs = default_branch(common_dir)
         targets = {ref: merges.commit_of(common_dir, ref) for ref in refs}
@@ -155,7 +158,7 @@ def _behind(side: Side, commit: str, name: str, targets: Mapping[str, str], merg
             return
 
 
-def _sides(listed: list[FoundSession], user_dir: str) -> list[Side]:
+def sides_of(listed: list[FoundSession], user_dir: str) -> list[Side]:
     """Return the sides of the sessions, those of the latest first."""
     branches, sides = Branches(user_dir), dict[tuple[str, str], Side]()
     for one in listed:
@@ -186,7 +189,13 @@ def _sides(listed: list[FoundSession], user_dir: str) -> list[Side]:
 
 def _turned(conflict: Conflict) -> Conflict:
     deleted = None if conflict.deleted_by is None else 1 - conflict.deleted_by
-    return Conflict(conflict.path, conflict.lines[::-1], deleted, conflict.objects[::-1])
+    return Conflict(
+        conflict.path, tuple((other, own) for own, other in conflict.hunks), deleted, conflict.objects[::-1]
+    )
+
+
+def _hashed(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
 
 def _changed_at(side: Side, path: str, otherwise: float) -> float:

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..memories.budget import cost
+from ..memories.prices import cost
 from ..runtimes import Runtime, all_runtimes
 from ..runtimes.detection import runtime_of
 from ..runtimes.records import USAGE
@@ -32,7 +32,7 @@ from ..transcripts.lines import first_line, lines_forward
 from ..transcripts.usage import ModelUsage
 
 if TYPE_CHECKING:
-    from ..memories.budget import Prices
+    from ..memories.prices import Prices
     from ..store.sqlite.engine import SqliteStore
 
 
@@ -253,7 +253,7 @@ def _answers_in(runtime: Runtime, descriptor: int) -> Iterator[_Answer]:
         yield runtime, answer, moment
 
 
-BY = ("day", "project", "session", "model")
+BY = ("day", "project", "session", "model", "runtime")
 
 
 @dataclass
@@ -268,6 +268,12 @@ class CostSum:
     written: int = 0
     dollars: float | None = None
     unpriced: set[str] = field(default_factory=set)
+
+    @property
+    def cache_hits(self) -> float | None:
+        """Return the share of the tokens read that came from a cache; None if none were read."""
+        read = self.input + self.cached + self.written
+        return self.cached / read if read else None
 
     def add(self, expense: Expense) -> None:
         """Add an answer."""
@@ -290,18 +296,21 @@ def sums_of(found: Iterable[Expense], *by: str) -> tuple[CostSum, list[list[Cost
     for expense in found:
         total.add(expense)
         for kind, known in zip(by, sums):
-            name = _name_of(expense, kind)
+            name = name_of(expense, kind)
             if name not in known:
                 known[name] = CostSum(name, expense.session.title if kind == "session" else "")
             known[name].add(expense)
     return total, [_in_order(known.values(), kind) for kind, known in zip(by, sums)]
 
 
-def _name_of(expense: Expense, kind: str) -> str:
+def name_of(expense: Expense, kind: str) -> str:
+    """Return the day, project, session, model or runtime of an answer, by a word of BY; '' if it is unknown."""
     if kind == "day":
         return local_time(expense.at / 1000)[:10] if expense.at is not None else ""
     if kind == "model":
         return expense.usage.model
+    if kind == "runtime":
+        return expense.session.runtime
     return expense.session.cwd if kind == "project" else expense.session.session_id
 
 

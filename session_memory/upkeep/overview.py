@@ -7,7 +7,7 @@ from contextlib import closing
 from itertools import groupby
 from typing import NamedTuple
 
-from ..memories.budget import all_prices, cost
+from ..memories.prices import all_prices, cost
 from ..memories.runner import settings_of
 from ..store.ingest.intake import pending
 from ..store.ingest.sources import FOREIGN

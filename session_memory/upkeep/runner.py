@@ -16,7 +16,7 @@ from importlib.util import find_spec
 
 from ..errors import LockedError, SessionMemoryError, described
 from ..hooks.log import HookLog
-from ..hooks.upkeep_start import is_due, lock_file
+from ..hooks.upkeep_start import CONFLICTS, is_due, judgement_file, lock_file
 from ..runtimes import all_runtimes
 from ..settings.compiled import OFF
 from ..settings.homes import ENV_GUARD
@@ -57,7 +57,8 @@ class _SpentError(Exception):
 
 
 def main(words: list[str]) -> None:
-    """Run upkeep for the home whose path is the argument. Errors go to the home's log."""
+    """Run upkeep for the home whose path is the first argument; if a second one says so, only its search
+    for conflicts. Errors go to the home's log."""
     _lower_priority()
     stay_with_version()
     for runtime in all_runtimes():  # a child process belongs to no session
@@ -66,7 +67,19 @@ def main(words: list[str]) -> None:
     os.environ[ENV_GUARD] = "1"
     add_all_packages(os.environ)
     with suppress(NoStoreError, LockedError):  # nothing recorded yet; another process is running
-        do_upkeep(words[0], os.environ)
+        (judge if CONFLICTS in words[1:] else do_upkeep)(words[0], os.environ)
+
+
+def judge(path: str, environ: Mapping[str, str]) -> None:
+    """Find only the conflicts of the home at `path`, as a prompt asks for. Raises NoStoreError, LockedError,
+    OSError."""
+    location = find_location(path, environ)
+    held = lock(judgement_file(location.home), 0)
+    try:
+        os.utime(held)
+        _find_conflicts(location, environ, HookLog(location.home))
+    finally:
+        os.close(held)
 
 
 def do_upkeep(path: str, environ: Mapping[str, str]) -> None:
@@ -131,6 +144,7 @@ def _work(location: StoreLocation, environ: Mapping[str, str], run: UpkeepRun, r
         _ingest(store, location, run, allowance)
         store.mark_ready(now_milliseconds())
         store.redact_again(REDACTION_SECONDS)
+        store.add_missing_lines(REDACTION_SECONDS)
         if not allowance.is_spent():
             _archive(store, location, environ, run, runs, allowance, log)
         if not allowance.is_spent():

@@ -7,11 +7,13 @@ import os
 import re
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import NamedTuple
 
-from ..activity.report import summarize
+from ..activity.actions import EDIT, READ
+from ..activity.collisions.facts import IDLE_SECONDS
+from ..activity.report import SessionSummary, summarize
 from ..errors import SessionMemoryError, described
 from ..hooks.delivery_state import DeliveryState, delivery_state, state_in_group
 from ..settings.host_layout import Layout
@@ -21,7 +23,6 @@ from ..store.values import TOOL_ROLE, Conversation, Filter
 from ..system.git import find_worktree, head_of
 from ..text.paths import relative
 from ..text.sanitize import for_people
-from ..text.timestamps import age
 from ..transcripts.entries import Entry
 from ..transcripts.sessions import FoundSession, UnknownSessionError, find_sessions
 from ..transcripts.titles import is_request
@@ -36,10 +37,8 @@ FILES = 8
 NIGHT_HOURS = 12
 UNANSWERED_SECONDS = 600.0  # a request or call without an answer counts as in progress this long
 ANSWERED_SECONDS = 20.0  # an agent may continue this long after a message
-_COLLISION = "! "  # begins the lines about a collision: see activity/collision_lines.py
+_COLLISION = "! "  # begins the lines about a collision: see activity/collisions/facts.py
 _TO_THE_SESSION = re.compile(r"(, (?:before|after|which)) you ")  # the page rewrites it for a person
-_AGE = re.compile(r"\b(?:just now|(\d+)([mhd]) ago)\b")
-_UNIT_SECONDS = {"m": 60, "h": 3600, "d": 86400}
 
 
 class LastUpdate(NamedTuple):
@@ -57,9 +56,10 @@ class LastUpdate(NamedTuple):
 
 
 class ActiveSession(NamedTuple):
-    """A session of today. `files` are its last edits, `collisions` the lines about collisions. `waiting` is the exact
-    text that its next prompt gets, `problem` the reason if that is unknown. `work` is its current state: '' if idle,
-    `at work`, or `at work: Bash` if it called a tool last."""
+    """A session of today. `files` are its last edits, `collisions` the lines about collisions that it was not told yet.
+    `hands` has the files that it read or edited lately: the path, `edited` or `read`, and the time. `waiting` is the
+    exact text that its next prompt gets, `problem` the reason if that is unknown. `work` is its current state: '' if it
+    waits for its user, `at work`, or `at work: Bash` if it called a tool last."""
 
     id: str
     name: str
@@ -71,6 +71,7 @@ class ActiveSession(NamedTuple):
     request: str = ""
     words: str = ""
     files: tuple[str, ...] = ()
+    hands: tuple[tuple[str, str, float], ...] = ()
     update: LastUpdate | None = None
     waiting: str = ""
     collisions: tuple[str, ...] = ()
@@ -78,9 +79,8 @@ class ActiveSession(NamedTuple):
     group: str = ""
     work: str = ""
 
-    @property
-    def waiting_gist(self) -> str:
-        return _gist(self.waiting)
+    def is_idle(self, now: float) -> bool:
+        return not self.work and self.last_at < now - IDLE_SECONDS
 
 
 class ActiveSessions:
@@ -139,10 +139,12 @@ def _from_transcript(one: FoundSession, environ: Mapping[str, str], now: float) 
     cwd = next((entry.cwd for entry in reversed(entries) if entry.cwd), "")
     summary = summarize(entries)
     request, words = _last_request(entries)
+    last_at = max((entry.timestamp for entry in entries if entry.timestamp is not None), default=one.modified)
     found = ActiveSession(
-        one.id, for_people(one.name), runtime, project_of(cwd), for_people(cwd), one.modified, _branch(cwd),
+        one.id, for_people(one.name), runtime, project_of(cwd), for_people(cwd), last_at, _branch(cwd),
         quoted(request, REQUEST_CHARACTERS), quoted(words, WORDS_CHARACTERS),
         tuple(for_people(path) for path in summary.edited_files[: -FILES - 1 : -1]) if summary else (),
+        _in_hand((path, tool.kind, entry.timestamp) for entry, tool, path in (summary or SessionSummary()).calls),
         work=work_of(entries[-1].role, next((tool.name for tool in entries[-1].tools[-1:]), ""), now - one.modified)
         if entries else "",
     )  # fmt: skip
@@ -150,7 +152,7 @@ def _from_transcript(one: FoundSession, environ: Mapping[str, str], now: float) 
 
 
 def _with_delivery(found: ActiveSession, state: Callable[[], DeliveryState | None], now: float) -> ActiveSession:
-    """Return the session with its last and its waiting update; each collision once, with its current age."""
+    """Return the session with its last and its waiting update, and the collisions in that."""
     try:
         delivered, waiting, is_withheld, _ = state() or (None, "", False, ())
     except Exception as error:  # see above
@@ -159,18 +161,18 @@ def _with_delivery(found: ActiveSession, state: Callable[[], DeliveryState | Non
     if delivered:
         update = LastUpdate(delivered.at, for_people(delivered.text or ""), delivered.acknowledged, is_withheld)
     waiting = for_people(waiting)
-    lines = [*waiting.splitlines(), *(aged(update.text, now - update.at).splitlines() if update else ())]
-    collisions: dict[str, str] = {}
-    for line in lines:
-        if line.startswith(_COLLISION):
-            shown = _TO_THE_SESSION.sub(r"\1 this session ", line.removeprefix(_COLLISION))
-            collisions.setdefault(_AGE.sub("", shown), shown)
-    return found._replace(update=update, waiting=waiting, collisions=tuple(collisions.values()))
+    collisions = [line.removeprefix(_COLLISION) for line in waiting.splitlines() if line.startswith(_COLLISION)]
+    shown = tuple(_TO_THE_SESSION.sub(r"\1 this session ", line) for line in collisions)
+    return found._replace(update=update, waiting=waiting, collisions=shown)
 
 
-def aged(text: str, seconds: float) -> str:
-    """Return a text with relative times adjusted to be read so much later."""
-    return _AGE.sub(lambda found: age(seconds + int(found[1] or 0) * _UNIT_SECONDS[found[2] or "m"]), text)
+def _in_hand(calls: Iterable[tuple[str, str, float | None]]) -> tuple[tuple[str, str, float], ...]:
+    """Return each file with what was done to it last; an edit counts more than later reading."""
+    found: dict[str, tuple[str, str, float]] = {}
+    for path, kind, at in calls:
+        if kind == EDIT or (kind == READ and found.get(path, ("", ""))[1] != "edited"):
+            found[path] = path, "edited" if kind == EDIT else "read", at or 0.0
+    return tuple(found.values())
 
 
 def _from_store(
@@ -191,9 +193,12 @@ def _from_store(
 def _of_conversation(store: SqliteStore, one: Conversation, now: float) -> ActiveSession:
     said = {"user": "", "assistant": ""}
     files: dict[str, None] = {}
+    calls: list[tuple[str, str, float | None]] = []
     role = tool = ""
     for item in store.entries(one.id):
         role, tool = item.role, item.tool
+        if role == TOOL_ROLE:
+            calls.append((item.text, item.kind, (item.timestamp or 0) / 1000))
         if item.role == TOOL_ROLE and item.kind == "edit":
             files.pop(item.text, None)
             files[item.text] = None
@@ -203,7 +208,8 @@ def _of_conversation(store: SqliteStore, one: Conversation, now: float) -> Activ
         one.session_id, for_people(one.title), shown_runtime(one.runtime), project_of(one.cwd), for_people(one.cwd),
         (one.last_message_at or 0) / 1000, _branch(one.cwd), quoted(said["user"], REQUEST_CHARACTERS),
         quoted(said["assistant"], WORDS_CHARACTERS),
-        tuple(for_people(relative(path, one.cwd)) for path in list(files)[: -FILES - 1 : -1]), group=one.home,
+        tuple(for_people(relative(path, one.cwd)) for path in list(files)[: -FILES - 1 : -1]), _in_hand(calls),
+        group=one.home,
         work=work_of(role, tool, now - (one.last_message_at or 0) / 1000),
     )  # fmt: skip
 

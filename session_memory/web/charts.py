@@ -1,9 +1,10 @@
-"""Values for the charts in templates/charts.html: the squares of a year, and the strength of a colour."""
+"""Values for the charts in templates/charts.html: the squares of a year, the strength of a colour, an axis."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import date, timedelta
+from math import floor, log10
 from typing import NamedTuple
 
 WEEKS = 53
@@ -49,3 +50,9 @@ def busy(values: Iterable[float]) -> float:
     """Return the value of the strongest colour: a single outlier does not pale the rest."""
     found = sorted(value for value in values if value > 0)
     return found[int(len(found) * _BUSY)] if found else 1
+
+
+def axis(top: float) -> float:
+    """Return the end of an axis for values up to `top`: 1, 2, 4 or 5 times a power of ten."""
+    unit = 10.0 ** floor(log10(top)) if top > 0 else 1.0
+    return next(unit * times for times in (1, 2, 4, 5, 10) if top <= unit * times * (1 + 1e-9))

@@ -5,7 +5,6 @@ The store has only the main argument and the outcome of a call, so the transcrip
 
 from __future__ import annotations
 
-import difflib
 import os
 import time
 from collections.abc import Iterable, Iterator
@@ -15,6 +14,7 @@ from ..errors import SessionMemoryError
 from ..runtimes import Runtime, all_runtimes
 from ..runtimes.records import CallResult
 from ..store.ingest.extract import result_text
+from ..store.ingest.sources import SourceFile
 from ..store.location import StoreLocation
 from ..store.sqlite.engine import SqliteStore
 from ..store.values import ITEM_BITS, NUMBERS, TOOL_ROLE, Conversation, StoredEntry
@@ -22,18 +22,21 @@ from ..text.format import one_line, shorten
 from ..text.paths import relative
 from ..text.sanitize import all_for_people, for_people, for_storage
 from ..text.timestamps import local_time
-from ..transcripts.edits import Edit
+from ..transcripts.edits import Edit, Hunk
 from ..transcripts.entries import ToolUse
 from ..transcripts.lines import first_line, lines_forward
 from ..transcripts.reader import TranscriptReader
 from ..transcripts.titles import is_request
+from .diffs import Diff, diff_of
+from .labels import quoted
 
 CHUNK = 60  # items; rendering takes 20 ms
 ARGUMENT_CHARACTERS = 240
 LONG_CHARACTERS = 4000  # a longer text gets a scroll box
 RESULT_BYTES = 8 * 1024 * 1024  # of the transcript after the call, searched for its result
 RESULT_CHARACTERS = 20_000
-MOST_DIFF_LINES = 2000  # a longer diff takes longer to compute than to read
+NOTE_ID = -1  # of what only the transcript has: what the session was told and thought
+TOLD, THOUGHT = "told", "thought"
 
 
 class DialoguePart(NamedTuple):
@@ -61,8 +64,9 @@ class ShownCall(NamedTuple):
 
 
 class Block(NamedTuple):
-    """One message (`text`), or consecutive tool calls (`calls`); `number` is that of the first item. `day` is set on
-    the first block of a day; `goes_on` means the previous block has the same speaker."""
+    """One message (`text`), consecutive tool calls and thoughts (`calls`), or what the session was told (role TOLD),
+    with what it `did_next`. `number` is that of the first item, `key` is unique. `day` is set on the first block of a
+    day; `goes_on` means the previous block has the same speaker."""
 
     number: int
     role: str
@@ -73,21 +77,16 @@ class Block(NamedTuple):
     is_long: bool = False
     goes_on: bool = False
     calls: tuple[ShownCall, ...] = ()
-
-
-class DiffLine(NamedTuple):
-    """A line of a diff. `kind` is add, del, at (position) or ''."""
-
-    kind: str
-    text: str
+    key: str = ""
+    did_next: tuple[str, ...] = ()
 
 
 class CallDetail(NamedTuple):
-    """A call: its `argument`, the `diffs` of an edit, the `result`, the number of characters left out of it, and the
+    """A call: its `argument`, the `diff` of an edit, the `result`, the number of characters left out of it, and the
     reason if there is no more to see."""
 
     argument: str
-    diffs: tuple[tuple[DiffLine, ...], ...] = ()
+    diff: Diff | None = None
     result: str = ""
     left_out: int = 0
     problem: str = ""
@@ -143,11 +142,14 @@ def blocks_of(items: list[StoredEntry], day_before: str = "") -> Iterator[Block]
         message = item.message
         calls = (_call(item, text, error),) if item.role == TOOL_ROLE else ()
         goes_on = item.role == speaker and not shown_day
-        if not calls:
+        key = f"n{item.offset}" if item.id == NOTE_ID else f"e{item.number}"
+        if not calls and item.role != TOLD:
             speaker = item.role
-        elif speaker == "user":  # an agent's calls end a user's block
+        elif calls and speaker == "user":  # an agent's calls end a user's block
             speaker = ""
-        block = Block(item.number, item.role, at, shown_day, "" if calls else text, goes_on=goes_on, calls=calls)
+        block = Block(
+            item.number, item.role, at, shown_day, "" if calls else text, goes_on=goes_on, calls=calls, key=key
+        )
     if block is not None:
         yield _finished(block)
 
@@ -162,8 +164,11 @@ def _call(item: StoredEntry, argument: str, error: str) -> ShownCall:
     is_path = item.kind in ("edit", "read")
     shown = relative(argument, for_people(item.cwd)) if is_path else argument
     shown = shorten(one_line(shown[: 4 * ARGUMENT_CHARACTERS]), ARGUMENT_CHARACTERS)
+    if item.kind == THOUGHT:
+        shown = quoted(argument, ARGUMENT_CHARACTERS)
+    number = 0 if item.id == NOTE_ID else item.number
     return ShownCall(
-        item.number, for_people(item.tool), item.kind, argument, shown, item.outcome, one_line(error), item.result_lines
+        number, for_people(item.tool), item.kind, argument, shown, item.outcome, one_line(error), item.result_lines
     )
 
 
@@ -176,9 +181,10 @@ def call_detail(location: StoreLocation, conversation: Conversation, item: Store
     found = CallDetail(for_people(item.text))
     runtime = next((one for one in all_runtimes() if one.name == conversation.runtime), None)
     try:
-        descriptor = _opened(location, conversation)
-        if runtime is None or descriptor is None:
+        file = transcript_of(location, conversation)
+        if runtime is None or file is None:
             return found._replace(problem="its transcript is gone; shown as stored")
+        descriptor = file.open()
         try:
             return _read(found, runtime, descriptor, item)
         finally:
@@ -187,25 +193,14 @@ def call_detail(location: StoreLocation, conversation: Conversation, item: Store
         return found._replace(problem=for_people(f"its transcript cannot be read: {error}"))
 
 
-def diff(before: str, after: str) -> tuple[DiffLine, ...]:
-    """Return the diff of two texts; without an old text, every line is new."""
-    old, new = before.splitlines(), after.splitlines()
-    if not before or len(old) + len(new) > MOST_DIFF_LINES:
-        return (*(DiffLine("del", line) for line in old), *(DiffLine("add", line) for line in new))
-    kinds = {"+": "add", "-": "del", "@": "at"}
-    lines = list(difflib.unified_diff(old, new, lineterm="", n=3))[2:]
-    found = [DiffLine(kinds.get(line[0], ""), line[1:] if line[0] in "+- " else "") for line in lines]
-    return tuple(found[1:] if found and found[0].kind == "at" else found)
-
-
-def _opened(location: StoreLocation, conversation: Conversation) -> int | None:
-    """Open the transcript; None if it is gone or must not be shown."""
+def transcript_of(location: StoreLocation, conversation: Conversation) -> SourceFile | None:
+    """Return the transcript; None if it is gone or must not be shown."""
     key = conversation.source_file
     for directory in location.watched if key else ():
         if directory.home == conversation.home and directory.holds(key):
             file = directory.file_at(f"{directory.path}/{key}")
             if file is not None:
-                return file.open()
+                return file
     return None
 
 
@@ -215,11 +210,10 @@ def _read(found: CallDetail, runtime: Runtime, descriptor: int, item: StoredEntr
     call, edits = _call_in(next(lines, (0, b"")), runtime, reader, item)
     if call is None:
         return found._replace(problem="its transcript has changed since; shown as stored")
-    pairs = iter(all_for_people([text for edit in edits for text in edit]))
-    diffs = tuple(diff(before, after) for before, after in zip(pairs, pairs))
+    hunks = _hunks(descriptor, runtime, reader, item.offset, call.call_id) if edits else []
     result = _result(lines, reader, call.call_id)
     text = for_people(result[: RESULT_CHARACTERS + 1000])[:RESULT_CHARACTERS]
-    return found._replace(diffs=diffs, result=text, left_out=max(0, len(result) - RESULT_CHARACTERS))
+    return found._replace(diff=diff_of(edits, hunks), result=text, left_out=max(0, len(result) - RESULT_CHARACTERS))
 
 
 def _call_in(
@@ -232,6 +226,19 @@ def _call_in(
             if tool.name == item.tool and for_storage([tool.argument]) == [item.text]:
                 return tool, runtime.records.edits(record, tool.call_id)
     return None, []
+
+
+def _hunks(
+    descriptor: int, runtime: Runtime, reader: TranscriptReader, offset: int, call_id: str
+) -> list[Hunk]:  # fmt: skip
+    """Return where an edit changed its file, as the call's record or that of its result says; [] if none does."""
+    named = call_id.partition(":")[0].encode()
+    for at, line in lines_forward(descriptor, offset, min(offset + RESULT_BYTES, os.fstat(descriptor).st_size)):
+        for record in reader.records(line) if named and (at == offset or named in line) else ():
+            hunks = runtime.records.hunks(record, call_id)
+            if hunks:
+                return hunks
+    return []
 
 
 def _result(lines: Iterator[tuple[int, bytes]], reader: TranscriptReader, call_id: str) -> str:

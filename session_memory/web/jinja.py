@@ -27,6 +27,7 @@ from ..text.format import counted
 from ..text.timestamps import age, iso_time, local_time
 from . import charts
 from .access import Access
+from .diffs import FOLDED_CHARACTERS, Diff, DiffLine
 from .labels import project_of, shown_runtime
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -45,9 +46,9 @@ def environment() -> Environment:
     made.filters.update(
         ago=_ago, when=_when, clock=_clock, time=local_time, number=_number, short=_short, bytes=byte_size,
         markdown=markdown, code=code, counted=counted, tail=_tail, seconds=_seconds, runtime=shown_runtime,
-        project=project_of,
+        project=project_of, highlighted=highlighted,
     )  # fmt: skip
-    made.filters.update(busy=charts.busy, calendar=charts.calendar, level=charts.level)
+    made.filters.update(axis=charts.axis, busy=charts.busy, calendar=charts.calendar, level=charts.level)
     made.globals["charts"] = made.get_template("charts.html").module
     return made
 
@@ -131,6 +132,24 @@ def code(text: str, name: str = "", path: str = "") -> Markup:
     """Highlight code of the language `name`, or of the file `path`; unhighlighted if both are unknown."""
     lexer = (_lexer_named(name) if name else _lexer_of(path)) if len(text) <= MOST_HIGHLIGHTED else None
     return escape(text) if lexer is None else Markup(highlight(text, lexer, _FORMATTER))
+
+
+def highlighted(diff: Diff, path: str) -> list[tuple[DiffLine, Markup, str]]:
+    """Return the lines of a diff, each with its highlighted text and the rest of a long line. Each side is highlighted
+    as a whole, so that a string or comment of several lines keeps its colour."""
+    sides: dict[str, list[Markup]] = {}
+    for other in ("add", "del"):
+        texts = [one.text[:FOLDED_CHARACTERS] for one in diff.lines if one.kind != other]
+        found = str(code("\n".join(texts), path=path)).split("\n")
+        is_whole = len(found) - len(texts) in (0, 1)  # a lexer ends the last line
+        sides[other] = [Markup(one) for one in found] if is_whole else [escape(one) for one in texts]
+    old, new = iter(sides["add"]), iter(sides["del"])
+    shown = []
+    for line in diff.lines:
+        removed = next(old) if line.kind != "add" else Markup("")
+        text = next(new) if line.kind != "del" else removed
+        shown.append((line, text, line.text[FOLDED_CHARACTERS:]))
+    return shown
 
 
 @lru_cache(maxsize=1)

@@ -9,6 +9,7 @@ from ..errors import SessionMemoryError
 from ..store.location import StoreLocation
 from ..store.postgres.engine import TeamPool
 from ..store.sqlite.engine import SqliteStore
+from ..store.values import Conversation
 from .active_sessions import ActiveSession
 from .live import Alarm
 
@@ -50,6 +51,11 @@ class PageRequest(NamedTuple):
 
     def one(self, name: str, default: str = "") -> str:
         return next(iter(self.query.get(name, ())), default)
+
+    def last_at(self, session: Conversation) -> float:
+        """Return when a session was last active, in seconds since the epoch: the same in every view."""
+        active = next((one for one in self.active if one.id == session.session_id), None)
+        return active.last_at if active else (session.last_message_at or 0) / 1000
 
     def number(self, name: str, default: int, most: int) -> int:
         """Return a parameter as a number from 0 to `most`, or the default if it is not one."""

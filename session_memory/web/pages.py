@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from .page_request import PageRequest
-from .views import costs, memories, patterns, search, session, sessions, timeline
+from .views import branches, costs, files, memories, patterns, search, session, sessions, timeline, why
 
 
 class View(NamedTuple):
@@ -30,20 +30,26 @@ class Action(NamedTuple):
 VIEWS = (
     View("now", "/", sessions.now, "Now", "n"),
     View("timeline", "/timeline", timeline.values, "Timeline", "t"),
+    View("files", "/files", files.values, "Files", "f"),
     View("search", "/search", search.values, "Search", "s"),
     View("around", "/search/around", search.around),
     View("memories", "/memories", memories.values, "Memories", "m"),
     View("patterns", "/patterns", patterns.values, "Patterns", "p"),
     View("patterns_counted", "/patterns/counted", patterns.counted),
+    View("branches", "/branches", branches.values, "Branches", "b"),
+    View("branches_judged", "/branches/judged", branches.judged),
     View("costs", "/costs", costs.values, "Costs", "c"),
     View("costs_counted", "/costs/counted", costs.counted),
     View("session", "/session/{session}", session.values),
     View("session_facts", "/session/{session}/facts", session.facts),
+    View("session_cost", "/session/{session}/cost", session.cost),
     View("session_items", "/session/{session}/items", session.items),
     View("session_outline", "/session/{session}/outline", session.outline),
+    View("session_why", "/session/{session}/why", why.of_file),
     View("session_call", "/session/{session}/call", session.call),
     View("list", "/list", sessions.listed),
-    View("palette", "/palette", sessions.found),
+    View("palette", "/palette", search.palette),
+    View("palette_filters", "/palette/filters", search.palette_filters),
 )
 ACTIONS = (
     Action("/memories/forget", memories.forget),

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from records import assistant, codex_exchange, codex_line, lines, new_id, user, write
@@ -42,6 +46,7 @@ def test_what_an_answer_took_counts_once_by_day_project_session_and_model(machin
     assert rows(machine, "session", "--session", "a") == {"a": (1_000_007, 100_003, first[2])}
     assert rows(machine, "project") == {"/srv/agent": (1_000_007, 100_003, 8.5), "/srv/rolls": (1_000_000, 0, 5.0)}
     assert rows(machine, "model") == {"claude-opus-5": (2_000_000, 100_000, 13.5), "rye-1": (7, 3, None)}
+    assert rows(machine, "runtime") == {"claude-code": (2_000_007, 100_003, 13.5)}
     assert rows(machine, "day") == {"2026-09-22": (7, 3, None), "2026-09-21": (2_000_000, 100_000, 13.5)}
     assert rows(machine, "day", "--since", "2026-09-22") == {"2026-09-22": (7, 3, None)}
     assert rows(machine, "day", "--until", "2026-09-22") == {"2026-09-21": (2_000_000, 100_000, 13.5)}
@@ -51,12 +56,104 @@ def test_a_person_reads_a_table_with_a_sum_and_the_model_that_has_no_price(machi
     said = machine.run("costs", "--by", "model").stdout
     assert [line.split() for line in said.splitlines()[1:4]] == [
         ["claude-opus-5", "2,000,000", "100,000", "2,000,000", "0", "13.50"],
-        ["rye-1", "7", "3", "0", "0", "-"],
-        ["all", "2,000,007", "100,003", "2,000,000", "0", "13.50"],
+        ["rye-1", "7", "3", "0", "0", "unknown"],
+        ["all", "2,000,007", "100,003", "2,000,000", "0", "13.50+"],
     ]
     assert "no price is known of rye-1" in said
     machine.config("memories: {prices: {rye-1: {input: 1000000, output: 0}}}")
     assert rows(machine, "model")["rye-1"] == (7, 3, 7.0)
+
+
+def test_days_with_another_number_of_hours_and_copied_transcripts_count_once(machine):
+    for id, at in (
+        ("n1", "2026-10-24T23:30"),
+        ("n2", "2026-10-25T00:30"),
+        ("n3", "2026-10-25T23:30"),
+        ("n4", "2026-10-26T00:30"),
+    ):
+        moment = datetime.fromisoformat(at).replace(tzinfo=ZoneInfo("Europe/Berlin")).timestamp()
+        machine.session(id, user("Bake", at=moment), answer(id, moment, input_tokens=1_000_000))
+    copied = machine.projects / "-srv-agent" / "n1.jsonl"
+    write(machine.projects / "-srv-other" / "copy.jsonl", *map(json.loads, copied.read_text().splitlines()))
+    done = machine.run("costs", "--json", "--by", "day", "--since", "2026-10-01", TZ="Europe/Berlin")
+    days = {row["day"]: row["dollars"] for row in json.loads(done.stdout)["rows"]}
+    assert days == {"2026-10-24": 5.0, "2026-10-25": 10.0, "2026-10-26": 5.0}
+
+
+class PriceServer:
+    """A server on loopback that answers with `content`."""
+
+    def __init__(self, content: bytes) -> None:
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                self.send_response(200 if content else 500)
+                self.end_headers()
+                self.wfile.write(content)
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.address = f"http://127.0.0.1:{self.server.server_port}/prices.json"
+
+    def __enter__(self) -> str:
+        Thread(target=self.server.serve_forever, daemon=True).start()
+        return self.address
+
+    def __exit__(self, *_: object) -> None:
+        self.server.shutdown()
+        self.server.server_close()
+
+
+def listed(**prices: object) -> bytes:
+    """A file in LiteLLM's format: these models, those that no update needs, and what is no price."""
+    table: dict[str, object] = {
+        f"model-{n}": {"input_cost_per_token": 1e-6, "output_cost_per_token": 2e-6} for n in range(20)
+    }
+    table |= {"sample_spec": {"input_cost_per_token": 0, "output_cost_per_token": 0}, "odd": "x", "none": {}}
+    table |= {"bad": {"input_cost_per_token": -1, "output_cost_per_token": True}}
+    return json.dumps(table | prices).encode()
+
+
+def test_prices_are_updated_from_a_list_and_one_s_own_come_first(machine):
+    rye = {"input_cost_per_token": 2.0e-6, "output_cost_per_token": 4e-6, "cache_read_input_token_cost": 2e-7}
+    content = listed(**{"rye-1": rye, "claude-opus-5": {"input_cost_per_token": 7e-6, "output_cost_per_token": 0.0}})
+    with PriceServer(content) as address:
+        assert machine.result("costs", "--update-prices", address) == {"prices": 22, "from": address}
+    assert rows(machine, "model")["rye-1"][2] == pytest.approx((7 * 2 + 3 * 4) / 1e6)
+    assert rows(machine, "model")["claude-opus-5"][2] == pytest.approx(
+        2 * 7 + 2 * 7
+    )  # a cache without a price costs the same
+    machine.config("memories: {prices: {rye-1: {input: 1000000, output: 0}}}")
+    assert rows(machine, "model")["rye-1"][2] == 7.0
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"<html>", b"[1, 2]", b"{}", b'{"a": {"input_cost_per_token": 1e-6}}', b"[" * 100_000, listed()[:-5]],
+)
+def test_what_is_no_list_of_prices_is_refused_and_the_old_ones_stay(machine, content):
+    with PriceServer(listed(**{"rye-1": {"input_cost_per_token": 1e-6, "output_cost_per_token": 0.0}})) as address:
+        machine.run("costs", "--update-prices", address)
+    before = rows(machine, "model")
+    with PriceServer(content) as address:
+        done = machine.run("costs", "--update-prices", address)
+    assert done.returncode == 1
+    assert "the prices stay as they were" in done.stderr
+    assert rows(machine, "model") == before
+    assert before["rye-1"][2] == pytest.approx(7e-6)
+
+
+def test_only_a_web_address_is_asked_for_prices(machine, tmp_path):
+    (tmp_path / "prices.json").write_bytes(listed())
+    done = machine.run("costs", "--update-prices", f"file://{tmp_path}/prices.json")
+    assert (done.returncode, "not an address" in done.stderr) == (1, True)
+
+
+def test_a_damaged_update_counts_as_none(machine):
+    (machine.home / ".session-memory").mkdir()
+    (machine.home / ".session-memory" / "prices.json").write_text('{"prices": {"rye-1": 3}}')
+    assert rows(machine, "model")["claude-opus-5"][2] == 13.5
 
 
 def test_what_is_put_into_a_cache_costs_more_than_what_is_read(machine):

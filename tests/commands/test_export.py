@@ -39,6 +39,16 @@ def exported(machine, *words, **options):
     return done.stdout
 
 
+def test_a_dry_run_names_the_conversations_and_writes_nothing(machine, tmp_path):
+    out = tmp_path / "out.md"
+    said = exported(machine, "--all", "--dry-run", "--out", str(out))
+    assert "8f3a-trip" in said
+    assert "9c01-bread" in said
+    assert "2 conversations would be written to" in said
+    assert not out.exists()
+    assert "slowly" not in exported(machine, "9c01", "--dry-run")
+
+
 def test_markdown_has_each_message_with_its_time_and_nothing_of_tools(machine):
     said = exported(machine, "8f3a")
     assert said.startswith(

@@ -312,6 +312,14 @@ class TestCommands:
         assert said in done.err
         assert done.err.count("\n") <= 2
 
+    def test_a_dry_run_of_init_makes_nothing(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        monkeypatch.setenv("HOME", str(tmp_path))
+        assert main(["host", "init", str(tmp_path / "host"), "main", "--dry-run"]) == 0
+        assert "groups/main" in capsys.readouterr().out
+        assert list(tmp_path.iterdir()) == []
+
     def test_a_group_is_changed_removed_and_comes_back(self, machine: HostMachine) -> None:
         machine.init("main")
         machine.command("add", "family", "--chat", "telegram:7", "--name", "Us", "--trigger", "@anna")
@@ -324,6 +332,11 @@ class TestCommands:
             in machine.command("set", "family", "--name", "We", "--trigger", "@bert").stdout
         )
         machine.command("schedule", "family", "water", "--every", "3600")
+        would = json.loads(machine.command("remove", "family", "--dry-run", "--json").stdout)
+        assert (would["dry_run"], len(would["paused"])) == (True, 1)
+        assert "family" in [
+            state["group"] for state in json.loads(machine.command("status", "--json").stdout)["groups"]
+        ]
         removed = json.loads(machine.command("remove", "family", "--json").stdout)
         assert (len(removed["paused"]), removed["kept"]) == (1, ["groups/family", "data/sessions/family"])
         assert Path(machine.group("family").instructions).is_file()

@@ -14,11 +14,10 @@ from session_memory.memories.budget import (
     ConversationBudgetError,
     DayBudgetError,
     TokenBudget,
-    all_prices,
-    cost,
     estimated_tokens,
     longest_within,
 )
+from session_memory.memories.prices import all_prices, cost
 from session_memory.memories.runner import UnknownStrategyError, load_strategy
 from session_memory.memories.strategy import MemoryResult, StrategyError, Usage
 from session_memory.settings.sections import MemorySettings, memory_settings
@@ -235,7 +234,7 @@ class TestPrices:
             "arn:aws:bedrock:eu-west-1:1:inference-profile/eu.anthropic.claude-opus-4-5-20251101-v1:0",
             "global.anthropic.claude-opus-4-5-v1", "anthropic/claude-opus-4.5", "anthropic/claude-opus-4.5:thinking",
             "openrouter/anthropic/claude-opus-4.5", "bedrock/us.anthropic.claude-opus-4-5-20251101-v1:0",
-            "vertex_ai/claude-opus-4-5@20251101", "claude-opus-4-5-latest",
+            "vertex_ai/claude-opus-4-5@20251101", "bedrock/us-east-1/anthropic.claude-opus-4-5-20251101-v1:0", "claude-opus-4-5-latest",
         ],
     )  # fmt: skip
     def test_a_model_is_known_by_the_names_that_providers_give_it(self, model):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,9 +11,9 @@ import pytest
 
 from session_memory.system.branches import GitUnavailableError
 from session_memory.system.git import find_worktree
-from session_memory.system.merges import Conflict, Merges
+from session_memory.system.merges import MOST_HUNKS, Conflict, Merges
 
-from ..git_scene import git, repository
+from ..git_scene import GIT_ENVIRONMENT, git, repository
 
 CART = "".join(f"line {number}\n" for number in range(1, 41))
 
@@ -201,10 +202,11 @@ def test_a_submodule_that_moved_on_both_sides_is_left_out(pair: Pair, tmp_path: 
     "harm",
     [
         lambda pair: (pair.main / ".git/refs/heads/main").write_text("broken\n"),
+        lambda pair: (pair.main / ".git/packed-refs").write_text("nonsense\n"),
         lambda pair: (pair.main / ".git/index").write_bytes(b"DIRC" + b"\xff" * 40),
         lambda pair: [path.unlink() for path in (pair.main / ".git/objects").rglob("*") if path.is_file()],
     ],
-    ids=["ref", "index", "objects"],
+    ids=["ref", "packed refs", "index", "objects"],
 )
 def test_a_broken_repository_gives_an_error_and_no_answer(pair: Pair, harm: Callable[[Pair], object]) -> None:
     pair.commit(pair.main, "cart", with_line(20, "ours"))
@@ -225,3 +227,141 @@ def test_commits_of_main_that_touch_the_files_of_a_branch_are_counted(pair: Pair
     fix, main = merges.state_of(tree), merges.commit_of(tree.common_dir, "main")
     assert merges.changed(fix, main) == ["cart"]
     assert merges.commits_since(fix, main, ["cart"]) == 2
+
+
+def pair_at(main: Path, fix: Path, trial: Path) -> Pair:
+    """The pair of a repository that is there."""
+    pair = Pair.__new__(Pair)
+    pair.main, pair.fix, pair.trial = main, fix, trial
+    return pair
+
+
+def test_a_partial_clone_gives_an_error_and_fetches_nothing(pair: Pair, tmp_path: Path) -> None:
+    pair.commit(pair.fix, "cart", with_line(20, "theirs"))
+    pair.commit(pair.main, "cart", with_line(20, "ours"))
+    git(pair.main, "config", "uploadpack.allowFilter", "true")
+    part = pair_at(tmp_path / "part", tmp_path / "part-fix", tmp_path / "trial2")
+    git(tmp_path, "clone", "-q", "--filter=blob:none", f"file://{pair.main}", str(part.main))
+    git(part.main, "worktree", "add", "-q", "-b", "fix", str(part.fix), "origin/fix")
+    mark = tmp_path / "fetched"
+    git(part.main, "config", "remote.origin.uploadpack", f"touch {mark}; git-upload-pack")
+    before = listing(part.main)
+    with pytest.raises(GitUnavailableError):  # the common ancestor's file was never fetched
+        part.conflicts()
+    assert listing(part.main) == before
+    assert not mark.exists()
+    git(part.main, "cat-file", "-p", "HEAD~1:cart")
+    assert mark.exists()  # this is how a fetch would have shown
+    part.trial = tmp_path / "trial3"
+    assert part.places() == [("cart", ((20, 20), (20, 20)), None)]
+
+
+def test_a_clone_that_borrows_its_objects_is_judged(pair: Pair, tmp_path: Path) -> None:
+    shared = pair_at(tmp_path / "shared", tmp_path / "shared-fix", tmp_path / "trial2")
+    git(tmp_path, "clone", "-q", "--shared", str(pair.main), str(shared.main))
+    git(shared.main, "worktree", "add", "-q", "-b", "fix", str(shared.fix))
+    shared.commit(shared.main, "cart", with_line(20, "ours"))
+    (shared.fix / "cart").write_text(with_line(20, "theirs"))
+    assert shared.places() == [("cart", ((20, 20), (20, 20)), None)]
+
+
+@pytest.mark.parametrize("index", ["--sparse-index", "--no-sparse-index"])
+def test_files_that_a_sparse_checkout_leaves_out_are_not_deleted(tmp_path: Path, index: str) -> None:
+    pair = Pair(tmp_path, src__app=CART, docs__a=CART, docs__b__c=CART)
+    git(pair.fix, "sparse-checkout", "set", "--cone", index, "src")
+    assert not (pair.fix / "docs").exists()
+    pair.commit(pair.main, "docs/a", with_line(20, "ours"))
+    pair.commit(pair.main, "src/app", with_line(20, "ours"))
+    (pair.fix / "src/app").write_text(with_line(20, "theirs"))
+    assert pair.places() == [("src/app", ((20, 20), (20, 20)), None)]
+
+
+def test_pointers_of_large_files_are_left_out(tmp_path: Path) -> None:
+    attributes = "*.bin filter=lfs diff=lfs merge=lfs -text\n"
+    pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:{}\nsize {}\n"
+    pair = Pair(tmp_path, **{".gitattributes": attributes, "a.bin": pointer.format("0" * 64, 1), "cart": CART})
+    pair.commit(pair.main, "a.bin", pointer.format("1" * 64, 2))
+    pair.commit(pair.fix, "a.bin", pointer.format("2" * 64, 3))
+    (pair.fix / "a.bin").write_bytes(bytes(range(256)) * 100)  # as the filter would have checked it out
+    assert pair.places() == []
+
+
+def test_a_file_that_both_sides_renamed_is_left_out_and_others_are_judged(pair: Pair) -> None:
+    for root, name in ((pair.main, "basket"), (pair.fix, "trolley")):
+        git(root, "mv", "cart", name)
+        pair.commit(root, "other", f"{name}\n")
+    assert pair.places() == [("other", ((1, 1), (1, 1)), None)]
+
+
+def test_a_file_with_crlf_in_the_repository_conflicts_at_its_lines(tmp_path: Path) -> None:
+    windows = CART.replace("\n", "\r\n")
+    pair = Pair(tmp_path, **{".gitattributes": "cart -text\n", "other": "1\n"})
+    (pair.main / "cart").write_bytes(windows.encode())
+    git(pair.main, "add", "-A")
+    git(pair.main, "commit", "-q", "-m", "cart")
+    git(pair.fix, "merge", "-q", "main")
+    for root, words in ((pair.main, "ours"), (pair.fix, "theirs")):
+        (root / "cart").write_bytes(windows.replace("line 20\r", f"{words}\r").encode())
+    assert pair.places() == [("cart", ((20, 20), (20, 20)), None)]
+
+
+def test_a_worktree_amid_a_merge_is_judged_by_its_files_as_they_are(pair: Pair) -> None:
+    pair.commit(pair.main, "cart", with_line(20, "ours"))
+    pair.commit(pair.fix, "cart", with_line(20, "theirs"))
+    with pytest.raises(AssertionError):
+        git(pair.fix, "merge", "-q", "main")
+    assert "<<<<<<<" in (pair.fix / "cart").read_text()
+    assert pair.places() == [("cart", ((20, 20), (20, 24)), None)]
+
+
+def test_what_is_no_file_any_more_is_left_out(pair: Pair) -> None:
+    pair.commit(pair.main, "cart", with_line(20, "ours"))
+    (pair.main / "other").unlink()
+    os.mkfifo(pair.main / "other")  # opening it would wait for ever
+    (pair.fix / "cart").unlink()
+    (pair.fix / "cart").symlink_to("other")
+    (pair.fix / "other").write_text("2\n")
+    assert "cart" not in [one.path for one in pair.conflicts()]
+
+
+def test_a_broken_ref_elsewhere_does_no_harm(pair: Pair) -> None:
+    (pair.main / ".git/refs/heads/bad").write_text("broken\n")
+    (pair.main / "cart").write_text(with_line(20, "ours"))
+    (pair.fix / "cart").write_text(with_line(20, "theirs"))
+    assert pair.places() == [("cart", ((20, 20), (20, 20)), None)]
+
+
+def test_50_000_files_are_judged(tmp_path: Path) -> None:
+    main, fix = tmp_path / "main", tmp_path / "fix"
+    main.mkdir()
+    git(main, "init", "-q", "-b", "main")
+    one = git(main, "hash-object", "-w", str(repository(tmp_path / "r", cart=CART) / "cart"))
+    (tmp_path / "names").write_text("".join(f"100644 {one}\td{n % 250}/f{n}\n" for n in range(50_000)))
+    command = ["sh", "-c", f"git update-index --index-info < {tmp_path}/names"]
+    subprocess.run(command, cwd=main, env=GIT_ENVIRONMENT, check=True)
+    git(main, "commit", "-q", "-m", "begin")
+    git(main, "worktree", "add", "-q", "-b", "fix", str(fix))
+    git(main, "reset", "-q", "--hard")
+    (main / "d7/f7").write_text(with_line(20, "ours"))
+    (fix / "d7/f7").write_text(with_line(20, "theirs"))
+    (fix / "d9/f9").unlink()
+    assert pair_at(main, fix, tmp_path / "trial").places() == [("d7/f7", ((20, 20), (20, 20)), None)]
+
+
+def test_all_hunks_that_clash_are_found_and_no_others(pair: Pair) -> None:
+    pair.commit(pair.main, "cart", with_line(5, "a", with_line(15, "b", with_line(25, "c"))))
+    pair.commit(pair.fix, "cart", with_line(5, "x", with_line(25, "z\nmore", with_line(35, "w"))))
+    assert [one.hunks for one in pair.conflicts()] == [(((5, 5), (5, 5)), ((25, 25), (25, 26)))]
+
+
+def test_of_very_many_hunks_the_first_are_kept(pair: Pair, tmp_path: Path) -> None:
+    long = "".join(f"line {number}\n" for number in range(1, 400))
+    many = Pair(tmp_path / "many", cart=long)
+    for root, words in ((many.main, "ours"), (many.fix, "theirs")):
+        text = long
+        for number in range(3, 390, 5):
+            text = text.replace(f"line {number}\n", f"{words} {number}\n")
+        (root / "cart").write_text(text)
+    [found] = many.conflicts()
+    assert len(found.hunks) == MOST_HUNKS
+    assert found.hunks[1] == ((8, 8), (8, 8))

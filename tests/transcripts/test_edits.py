@@ -70,3 +70,41 @@ def test_a_patch_has_the_edits_of_each_of_its_files() -> None:
 
 def test_a_unified_diff_has_an_edit_for_each_hunk() -> None:
     assert diff_edits("--- a\n+++ b\n@@ -1 +1 @@\n-x\n+y\n\\ No newline at end of file") == [("x", "y")]
+
+
+@pytest.mark.parametrize(
+    ("format", "record"),
+    [
+        (
+            "agent-sdk",
+            {
+                "message": {"content": [{"type": "tool_result", "tool_use_id": "c1"}]},
+                "toolUseResult": {"structuredPatch": [{"oldStart": 7, "newStart": 9, "lines": [" k", "-a", "+b"]}]},
+            },
+        ),
+        (
+            "codex",
+            {
+                "payload": {
+                    "type": "patch_apply_end",
+                    "call_id": "c1",
+                    "changes": {"x": {"type": "update", "unified_diff": "@@ -7,2 +9,2 @@\n k\n-a\n+b\n"}},
+                }
+            },
+        ),
+    ],
+)
+def test_a_record_says_where_in_the_file_an_edit_was(format: str, record: dict[str, object]) -> None:
+    assert runtime(format).records.hunks(record, "c1") == [("k\na", "k\nb", 7, 9)]
+    assert runtime(format).records.hunks(record, "c2") == []
+
+
+@pytest.mark.parametrize("format", ["agent-sdk", "codex"])
+def test_a_place_that_cannot_be_read_is_none(format: str) -> None:
+    result = {"message": {"content": [{"tool_use_id": "c1"}]}}
+    for odd in (
+        {**result, "toolUseResult": "text"},
+        {**result, "toolUseResult": {"structuredPatch": [1, {"lines": [1]}, {"lines": ["+a"], "oldStart": "x"}]}},
+        {"payload": {"call_id": "c1", "changes": {"x": {"unified_diff": "@@ nothing\n+a"}, "y": 1}}},
+    ):
+        assert runtime(format).records.hunks(odd, "c1") == []

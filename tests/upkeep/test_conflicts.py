@@ -233,3 +233,153 @@ def test_a_home_without_sessions_is_no_fault(tmp_path: Path) -> None:
 def test_before_the_first_session_nothing_conflicts(tmp_path: Path) -> None:
     done = run_here(["conflicts", "--all"], plain_environment(tmp_path), tmp_path)
     assert (done.returncode, done.stdout) == (0, "Nothing conflicts between the sessions of the last day.\n")
+
+
+def edits_at_known_times(person: Person, path: Path, root: Path, words: str, minutes: float) -> None:
+    """A session edits line 20 so many minutes ago, as its transcript and the time of the file show."""
+    then, fields = time.time() - minutes * 60, {"cwd": str(root), "sessionId": path.stem}
+    edit = {"type": "tool_use", "id": f"toolu_{words}", "name": "Edit", "input": {"file_path": str(root / "cart")}}
+    result = {"tool_use_id": f"toolu_{words}", "type": "tool_result", "content": "ok"}
+    said = [user("Mend it", at=then - 2, **fields), assistant(edit, at=then - 1, **fields)]
+    (append if path.exists() else write)(path, *said, user([result], at=then + 1, **fields))
+    (root / "cart").write_text(changed(20, words))
+    os.utime(root / "cart", (then, then))
+
+
+COPY = "and you edited it here"
+
+
+def test_the_edit_that_a_conflict_tells_of_is_not_told_a_second_time(person: Person) -> None:
+    edits_at_known_times(person, person.own, person.main, "ours", 30)
+    edits_at_known_times(person, person.other, person.fix, "theirs", 20)
+    person.upkeep()
+    told = person.prompt()
+    assert "conflicts with your 20" in told
+    assert COPY not in told
+
+
+def test_without_a_conflict_the_edit_in_the_other_worktree_is_told(person: Person) -> None:
+    edits_at_known_times(person, person.own, person.main, "ours", 30)
+    edits_at_known_times(person, person.other, person.fix, "theirs", 20)
+    assert COPY in person.prompt()
+
+
+def test_an_edit_that_is_newer_than_the_judgement_is_told_beside_the_conflict(person: Person) -> None:
+    edits_at_known_times(person, person.own, person.main, "ours", 30)
+    edits_at_known_times(person, person.other, person.fix, "theirs", 20)
+    person.upkeep()
+    edits_at_known_times(person, person.other, person.fix, "later", 10)
+    told = person.prompt()
+    assert "conflicts with your 20" in told
+    assert COPY in told
+
+
+def test_a_prompt_that_finds_an_edit_in_another_worktree_starts_the_judgement_and_the_next_tells_it(
+    person: Person,
+) -> None:
+    edits_at_known_times(person, person.own, person.main, "ours", 30)
+    edits_at_known_times(person, person.other, person.fix, "theirs", 20)
+    assert COPY in person.prompt()
+    kept = person.user.state_dir / "conflicts.json"
+    deadline = time.monotonic() + 60
+    while not kept.exists():
+        assert time.monotonic() < deadline, "no judgement"
+        time.sleep(0.05)
+    assert "conflicts with your 20" in person.prompt()
+    assert not (person.user.state_dir / "upkeep.json").exists()  # only this part of upkeep ran
+
+
+@pytest.mark.parametrize("setting", ["sessions", "off"])
+def test_a_prompt_starts_no_judgement_if_upkeep_is_off_or_one_was_started_just_now(
+    person: Person, setting: str
+) -> None:
+    person.user.config(f"upkeep: {setting}\n")
+    edits_at_known_times(person, person.own, person.main, "ours", 30)
+    edits_at_known_times(person, person.other, person.fix, "theirs", 20)
+    lock = person.user.state_dir / "conflicts.lock"
+    if setting == "sessions":
+        lock.parent.mkdir(parents=True, exist_ok=True)
+        lock.touch()
+    assert COPY in person.prompt()
+    time.sleep(2)
+    assert lock.exists() == (setting == "sessions")
+    assert not (person.user.state_dir / "conflicts.json").exists()
+
+
+class Asked(Person):
+    """A person whose settings ask, and who was told of what the sessions edited."""
+
+    def conflict(self, ours: str, theirs: str) -> None:
+        self.user.config("collisions: ask\n")
+        self.both_edit(ours, theirs)
+        for path in (self.main / "cart", self.fix / "cart"):
+            os.utime(path, (time.time() - 60,) * 2)
+        self.upkeep()
+        self.prompt()
+
+    def reason(self, old: str, **given: Any) -> str:
+        found = self.edit(old_string=old, new_string="new", **given)
+        return str(found.get("permissionDecisionReason", ""))
+
+
+@pytest.fixture
+def asked(tmp_path: Path) -> Asked:
+    return Asked(tmp_path)
+
+
+def two_changed(words: str) -> str:
+    return changed(10, f"{words} ten").replace("line 30\n", f"{words} thirty\n{words} more\n")
+
+
+def test_the_user_is_asked_before_an_edit_of_lines_that_conflict(asked: Asked) -> None:
+    asked.conflict(two_changed("ours"), two_changed("theirs"))
+    by = 'changed 1m ago by "Let people choose a time" (Claude Code, branch fix/login)'
+    second = f"session-memory: cart: lines 30-31 {by} conflict with your 30-31"
+    assert asked.reason("ours ten") == f"session-memory: cart: line 10 {by} conflicts with your 10"
+    assert asked.reason("line 29\nours thirty\n") == second
+    assert asked.reason("ours more") == second
+    assert asked.reason("line 29\n") == ""
+    assert asked.reason("line 1") == ""  # stands there more than once
+    assert asked.reason("no such line") == ""
+
+
+def test_the_user_is_asked_until_the_edit_was_allowed_and_again_if_the_other_side_changes(asked: Asked) -> None:
+    asked.conflict(changed(20, "ours"), changed(20, "theirs"))
+    assert asked.reason("ours")
+    assert asked.reason("ours")
+    fields = {"cwd": str(asked.main), "sessionId": asked.own.stem}
+    edit = {"type": "tool_use", "id": "toolu_9", "name": "Edit", "input": {"file_path": str(asked.main / "cart")}}
+    result = {"tool_use_id": "toolu_9", "type": "tool_result", "content": "", "is_error": False}
+    append(asked.own, assistant(edit, **fields), user([result], **fields))
+    assert asked.reason("ours") == ""
+    (asked.main / "cart").write_text(changed(20, "ours again"))
+    asked.upkeep()
+    assert asked.reason("ours again") == ""
+    (asked.fix / "cart").write_text(changed(20, "theirs again"))
+    asked.upkeep()
+    assert asked.reason("ours again")
+
+
+def test_nobody_is_asked_about_lines_of_a_file_that_was_written_since_they_were_judged(asked: Asked) -> None:
+    asked.conflict(changed(20, "ours"), changed(20, "theirs"))
+    later = time.time() + 60
+    os.utime(asked.main / "cart", (later, later))
+    assert asked.reason("ours") == ""
+
+
+def test_nobody_is_asked_about_a_conflict_with_tell(asked: Asked) -> None:
+    asked.conflict(changed(20, "ours"), changed(20, "theirs"))
+    asked.user.config("collisions: tell\n")
+    assert asked.reason("ours") == ""
+
+
+def test_a_conflict_in_a_file_whose_name_is_sanitized_is_told_with_its_call(person: Person) -> None:
+    name = "a <b>.txt"
+    for root in (person.main, person.fix):
+        (root / name).write_text(f"{root}\n")
+        git(root, "add", "-A")
+        git(root, "commit", "-qm", "name")
+        person.says(person.own if root == person.main else person.other, root, "Name it", name)
+    person.prompt()
+    person.upkeep()
+    assert "! a ‹b›.txt: changed" in person.told_with_edit(name)

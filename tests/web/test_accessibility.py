@@ -7,11 +7,9 @@ import re
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
-from axe_playwright_python.base import AXE_FILE_PATH
-from browser_scene import SIZES
+from browser_scene import SIZES, violations
 from page_scene import ServedPage
 from playwright.sync_api import Browser, BrowserContext, Page, expect
 from records import append, exchange, user
@@ -19,13 +17,13 @@ from store_scene import StoreUser
 
 from bench.invented import write_home
 
-COLOURS = "color-contrast"  # the rule that takes longest
 VIEWS = {
     "now": "/",
     "timeline": "/timeline",
     "week": "/timeline?span=week",
     "a session": "/session/{session}",
     "a day without anything": "/timeline?day=2001-01-01",
+    "files": "/files?since=all",
     "search": "/search?q=redirect",
     "nothing found": "/search?q=zebra",
     "memories": "/memories?doubts=1",
@@ -72,18 +70,6 @@ def at(context: BrowserContext, served: ServedPage, path: str) -> Page:
     return page
 
 
-def violations(page: Page, *, colours: bool = True, all_else: bool = True) -> list[str]:
-    """What axe-core finds, by the rule for colours and by all others."""
-    page.evaluate(AXE_FILE_PATH.read_text())
-    options: dict[str, Any] = {"resultTypes": ["violations"]}
-    if not all_else:
-        options["runOnly"] = [COLOURS]
-    elif not colours:
-        options["rules"] = {COLOURS: {"enabled": False}}
-    found = page.evaluate("options => axe.run(document, options)", options)
-    return [f"{one['id']}: {node['html']}" for one in found["violations"] for node in one["nodes"]]
-
-
 @pytest.mark.sample(4)
 @pytest.mark.parametrize("view", VIEWS)
 def test_each_view_has_no_fault_and_fits_in_both_themes_and_three_widths(
@@ -95,13 +81,22 @@ def test_each_view_has_no_fault_and_fits_in_both_themes_and_three_widths(
         assert violations(page, colours=name == "desktop") == [], name  # which are the same in all widths
         assert page.evaluate("document.documentElement.scrollWidth") <= width, f"wider than a {name}"
         assert page.evaluate("document.querySelector('main h1').offsetHeight") < 70, f"a title in pieces on a {name}"
-    page.emulate_media(color_scheme="dark")
-    assert violations(page, all_else=False) == [], "dark"
+        page.emulate_media(color_scheme="dark")
+        assert violations(page, all_else=False) == [], f"dark on a {name}"
+        page.emulate_media(color_scheme="light")
 
 
 def test_keys_alone_lead_to_every_view_and_say_what_they_do(context: BrowserContext, served: ServedPage) -> None:
     page = at(context, served, "/")
-    for key, title in (("t", "Timeline"), ("m", "Memories"), ("p", "Patterns"), ("c", "Costs"), ("n", "Now")):
+    for key, title in (
+        ("t", "Timeline"),
+        ("f", "Files"),
+        ("m", "Memories"),
+        ("p", "Patterns"),
+        ("b", "Branches"),
+        ("c", "Costs"),
+        ("n", "Now"),
+    ):
         page.keyboard.press("g")
         page.keyboard.press(key)
         expect(page.locator("nav a[aria-current=page]")).to_have_text(title)
@@ -168,6 +163,39 @@ def test_days_are_gone_through_by_keys_and_chosen_in_the_year(context: BrowserCo
     expect(page.locator("h1")).not_to_have_text(today)
     page.get_by_role("link", name="Week").click()
     expect(page.locator("h1")).to_have_text(re.compile(" to "))
+
+
+def test_costs_are_split_and_patterns_and_idle_sessions_unfolded_by_mouse_and_by_keys(
+    context: BrowserContext, served: ServedPage
+) -> None:
+    page = at(context, served, "/costs?since=all")
+    legend = page.locator("figcaption .runtime")
+    expect(legend.first).to_have_text("claude-opus-4-5")
+    page.get_by_label("Split by").select_option(label="By project")
+    expect(legend.filter(has_text="bakery-shop")).to_be_visible()
+    page.get_by_label("Split by").focus()
+    page.keyboard.press("ArrowDown")
+    expect(legend.first).to_have_text("Claude Code")
+    page = at(context, served, "/patterns?since=all")
+    first, second = page.locator(".failing").nth(0), page.locator(".failing").nth(1)
+    page.keyboard.press("j")
+    page.keyboard.press("Enter")
+    expect(first.get_by_role("link")).to_be_visible()
+    second.locator("summary").click()
+    second.get_by_role("link").click()
+    expect(page).to_have_url(re.compile(r"/session/.*\?at="))
+    page = at(context, served, "/")
+    idle = page.locator(".idle")
+    idle.nth(0).focus()
+    page.keyboard.press("o")
+    expect(idle.nth(0).locator(".session")).to_be_visible()
+    idle.nth(1).get_by_text("more").click()
+    expect(idle.nth(1).locator(".session")).to_be_visible()
+    assert violations(page) == []
+    page.keyboard.press("Control+k")
+    page.keyboard.type("cart")
+    expect(page.locator("#found .found-said").first).to_be_visible()
+    assert violations(page) == []
 
 
 def test_the_theme_is_changed_by_a_key_and_stays(context: BrowserContext, served: ServedPage) -> None:

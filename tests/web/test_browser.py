@@ -26,7 +26,7 @@ def person(tmp_path_factory: pytest.TempPathFactory) -> StoreUser:
     records = [*exchange("Why is the cart empty?", "The `cache` was stale."), assistant(("Edit", edit))]
     records += [one for n in range(60) for one in exchange(f"What of cart {n}?", f"It holds {n} things.")]
     write(found.projects / "-srv-agent" / "s1.jsonl", *records)
-    found.session("s2", *exchange("Bake a rye bread", "It is in the oven."), project="-srv-bakery")
+    found.session("s2", *exchange("Bake a rye bread", "It is in the oven.", cwd="/srv/bakery"), project="-srv-bakery")
     return found
 
 
@@ -62,6 +62,54 @@ def test_the_palette_finds_a_session_and_its_view_is_left_by_keys(browser: Brows
     tab.keyboard.press("Enter")
     expect(tab.locator(".session-head")).to_be_visible()
     assert tab.faults == []
+    tab.context.close()
+
+
+def test_ctrl_k_finds_what_was_said_as_one_types_within_the_filters(browser: Browser, page: ServedPage) -> None:
+    tab = visit(browser, page)
+    tab.keyboard.press("Control+k")
+    tab.keyboard.type("oven")
+    said = tab.locator("#found .found-said")
+    expect(said).to_contain_text("It is in the oven.")
+    expect(said.locator("mark")).to_have_text("oven")
+    tab.get_by_label("Project").select_option(label="agent")
+    expect(said).to_have_count(0)
+    tab.get_by_label("Project").select_option(label="bakery")
+    expect(said).to_have_count(1)
+    tab.get_by_label("Runtime").focus()
+    tab.keyboard.press("ArrowDown")  # chooses the runtime, and moves nothing in what was found
+    expect(said).to_have_count(1)
+    tab.get_by_label("When").select_option(label="Today")
+    expect(said).to_have_count(1)
+    tab.get_by_label("Find", exact=True).last.focus()
+    tab.keyboard.press("Enter")
+    expect(tab).to_have_url(re.compile(r"/session/s2\?at=2$"))
+    assert tab.faults == []  # type: ignore[attr-defined]
+    tab.context.close()
+
+
+def test_a_search_is_gone_through_by_keys_and_escape_deletes_nothing(browser: Browser, page: ServedPage) -> None:
+    tab = visit(browser, page, "/search")
+    field, hits = tab.get_by_role("searchbox"), tab.locator("#results .hit")
+    tab.keyboard.type("holds things")
+    expect(hits.nth(1)).to_be_visible()
+    tab.keyboard.press("Escape")
+    expect(field).to_have_value("holds things")
+    tab.keyboard.press("ArrowDown")
+    expect(hits.nth(0)).to_be_focused()
+    tab.keyboard.press("ArrowDown")
+    expect(hits.nth(1)).to_be_focused()
+    tab.keyboard.press("Escape")
+    expect(field).to_be_focused()
+    tab.keyboard.press("Enter")
+    expect(hits.nth(0)).to_be_focused()
+    tab.keyboard.press("ArrowUp")
+    expect(field).to_be_focused()
+    expect(field).to_have_value("holds things")
+    tab.keyboard.press("ArrowDown")
+    tab.keyboard.press("Enter")
+    expect(tab).to_have_url(re.compile(r"/session/s1\?at="))
+    assert tab.faults == []  # type: ignore[attr-defined]
     tab.context.close()
 
 
@@ -107,18 +155,19 @@ def test_what_loads_above_the_end_of_a_session_does_not_stop_following(browser: 
     tab.context.close()
 
 
-def test_a_diff_shows_each_line_in_one_row_with_its_colour_to_its_end(browser: Browser, page: ServedPage) -> None:
+def test_a_diff_shows_each_line_with_its_number_and_wraps_a_long_one(browser: Browser, page: ServedPage) -> None:
     tab = visit(browser, page, "/session/s1")
     tab.locator(".outline a", has_text="Why is the cart empty?").click()
     tab.locator("details.tool summary").first.click()
     rows = tab.locator(".diff code > span")
     expect(rows.filter(has_text="goes on")).to_be_visible()
-    boxes = [box for row in rows.all() if (box := row.bounding_box())]
-    assert len(boxes) == len(rows.all()) >= 5
-    assert {round(box["height"]) for box in boxes} <= {round(boxes[0]["height"]), round(boxes[0]["height"]) + 1}
-    assert boxes[0]["height"] < 30
-    scrolled = tab.locator(".diff").first.evaluate("(diff) => diff.scrollWidth")
-    assert abs(boxes[-1]["width"] - scrolled) <= 1
+    heights = [box["height"] for row in rows.all() if (box := row.bounding_box())]
+    assert len(heights) == len(rows.all()) == 5
+    assert max(heights[:-1]) < 30 < heights[-1], "only the long line takes more than one"
+    assert [row.get_attribute("data-line") for row in rows.all()] == ["1", "2", "2", "3", "4"]
+    assert tab.locator(".diff").first.evaluate("(diff) => diff.scrollWidth - diff.clientWidth") == 0
+    tab.set_viewport_size({"width": 400, "height": 800})
+    assert tab.evaluate("document.documentElement.scrollWidth") <= 400
     tab.context.close()
 
 

@@ -41,8 +41,9 @@ def test_the_numbers_are_those_of_the_command_patterns(machine: StoreUser) -> No
     with ServedPage(machine) as page:
         assert page.view("/patterns").status == 200
         text = page.view("/patterns/counted?since=all").text
-        assert f"<b>{told['conversations']}</b><span>conversations" in text
-        assert f"<b>{told['tool_uses']}</b><span>tool uses" in text
+        assert f"{told['tool_uses']} tool use in {told['conversations']} conversations" in text
+        assert f'/session/{failing["session"]}?at={failing["number"]}"' in text
+        assert page.view(f"/session/{failing['session']}?at={failing['number']}").status == 200
         assert f'<code class="cut">{failing["command"]}</code>' in text
         assert f"{failing['failures']} of {failing['runs']}" in text
         hours = re.findall(r"<title>(\d+):00: (\d+)</title>", text)
@@ -50,14 +51,46 @@ def test_the_numbers_are_those_of_the_command_patterns(machine: StoreUser) -> No
         assert "No tool was used in this time" in page.view("/patterns/counted?since=all&project=none").text
 
 
+def test_tools_are_counted_in_their_order_with_how_often_the_last_one_succeeds(machine: StoreUser) -> None:
+    numbers = itertools.count()
+
+    def call(tool: str, argument: dict[str, str], *, fails: bool = False) -> list[dict[str, Any]]:
+        id = f"toolu_{next(numbers)}x"
+        use = {"type": "tool_use", "id": id, "name": tool, "input": argument}
+        result = {
+            "tool_use_id": id,
+            "type": "tool_result",
+            "is_error": fails,
+            "content": "Exit code 1\nbad" if fails else "ok",
+        }
+        return [assistant(use, at=MONDAY), user([result], at=MONDAY)]
+
+    records = []
+    for turn in range(4):
+        records.append(user(f"Change cart {turn}", at=MONDAY))
+        records += [*call("Read", {"file_path": "/srv/a.py"}), *call("Read", {"file_path": "/srv/b.py"})]
+        records += [*call("Bash", {"command": "npm test"}, fails=True)]
+        records += call("Edit", {"file_path": "/srv/a.py", "old_string": "1", "new_string": "2"}, fails=turn == 0)
+    machine.session("turns", *records)
+    machine.run("ingest")
+    told = machine.result("patterns")
+    assert told["orders"] == [{"tools": ["Read", "Bash ✗", "Edit"], "times": 4, "failures": 1}]
+    tools = {tuple(one["tools"]): (one["times"], one["failures"]) for one in told["tools"]}
+    assert tools == {("Read",): (8, 0), ("Bash",): (5, 5), ("Edit",): (4, 1)}
+    with ServedPage(machine) as page:
+        text = page.view("/patterns/counted?since=all").text
+    assert '<td>Read → Bash ✗ → Edit</td><td class="number">4</td><td class="number" title="1 failed">75%</td>' in text
+
+
 def test_the_numbers_are_those_of_the_command_costs(machine: StoreUser) -> None:
-    days = {row["day"]: row["dollars"] or 0 for row in machine.result("costs", "--by", "day")["rows"]}
+    days = {row["day"]: row["dollars"] for row in machine.result("costs", "--by", "day")["rows"]}
     with ServedPage(machine) as page:
         assert page.view("/costs").status == 200
         text = page.view("/costs/counted?since=all").text
         for day, dollars in days.items():
-            assert f"<title>{day}: {dollars:g}</title>" in text
-        assert "<b>$5.00</b>" in text
+            assert (f"<title>{day}: {dollars:g}</title>" if dollars else f"<title>{day}, price unknown</title>") in text
+        assert '<b>$5.00<span class="muted" title="and what has no known price">+</span></b>' in text
+        assert "<span>$5</span><span>$2.5</span><span>$0</span>" in text
         assert '<span title="1,000,007">1.0M</span>' in text
         assert "at most $5.00" in text
         assert "No price is known of rye-1" in text
@@ -71,9 +104,25 @@ def rows_of(text: str, by: str) -> dict[str, tuple[int, int, int, int, str]]:
     rows = re.findall(r"<tr><td>(?:<a [^>]*>)?(.*?)(?:</a>)?</td>(.*?)</tr>", found[0] if found else "")
     return {
         name: (*[int(one.replace(",", "")) for one in re.findall(r'title="([\d,]+)"', rest)],
-               (re.findall(r'class="number">([\d.,]+)</td>', rest) or ["-"])[0])
+               (re.findall(r'class="number">([\d.,]+)(?:<span|</td>)', rest) or ["-"])[0])
         for name, rest in rows
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(("split", "names"), [("model", ["claude-opus-5", "claude-haiku-4-5"]), ("project", ["agent", "rolls"]),
+    ("runtime", ["Claude Code"])])  # fmt: skip
+def test_dollars_over_time_are_split_by(machine: StoreUser, split: str, names: list[str]) -> None:
+    machine.session(
+        "b", *exchange("Sell", "Sold", at=MONDAY, cwd="/srv/rolls"), answer("m3", MONDAY, "claude-haiku-4-5")
+    )
+    machine.run("ingest")
+    with ServedPage(machine) as page:
+        text = page.view(f"/costs/counted?since=all&by={split}").text
+        assert f'value="{split}" selected' in page.view(f"/costs?by={split}").text
+    dollars = dict(re.findall(r"<title>2026-09-21, ([^:]*): \$([\d.]+)</title>", text))
+    assert list(dollars) == names
+    assert sum(map(float, dollars.values())) == 6.0
+    assert re.findall(r'<span class="runtime hue-\d">(.*?)</span>', text) == names
 
 
 @pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin"])
@@ -87,7 +136,7 @@ def test_every_sum_on_the_page_is_that_of_the_command(machine: StoreUser, zone: 
     with ServedPage(machine, TZ=zone) as page:
         for since in ("today", "7d", "30d", "all"):
             text = page.view(f"/costs/counted?since={since}").text
-            for by in ("day", "model", "project", "session"):
+            for by in ("day", "model", "project", "session", "runtime"):
                 words = [] if since == "all" else ["--since", since]
                 done = machine.run("costs", "--json", "--limit", "99", "--by", by, *words, TZ=zone)
                 told = {
@@ -98,7 +147,7 @@ def test_every_sum_on_the_page_is_that_of_the_command(machine: StoreUser, zone: 
                     for row in json.loads(done.stdout)["rows"]
                 }  # fmt: skip
                 shown = rows_of(text, by)
-                if by == "session":  # which the page names by its title
+                if by in ("session", "runtime"):  # which the page names by its title
                     assert sorted(shown.values()) == sorted(told.values()), since
                 else:
                     assert shown == told, (since, by)
@@ -107,7 +156,7 @@ def test_every_sum_on_the_page_is_that_of_the_command(machine: StoreUser, zone: 
 def chart_of(text: str) -> dict[str, float]:
     found = re.search(r'<svg class="chart bars".*?</svg>', text, re.DOTALL)
     return (
-        {name: float(value) for name, value in re.findall(r"<title>([\d-]+): ([\d.]+)</title>", found[0])}
+        {name: float(value) for name, value in re.findall(r"<title>([\d-]+): ([\d.]+)[^<]*</title>", found[0])}
         if found
         else {}
     )
@@ -154,14 +203,14 @@ def test_a_record_of_long_ago_makes_no_thousand_bars(machine: StoreUser, at: str
     assert f'<h2 class="grow">Dollars by {unit}</h2>' in answered.text
     assert len(chart) <= 400
     assert first in ("", next(iter(chart)))
-    assert "<b>$10.00</b>" in answered.text
+    assert "<b>$10.00<" in answered.text
 
 
 def test_what_an_answer_costs_that_comes_later_is_added(machine: StoreUser) -> None:
     with ServedPage(machine) as page:
-        assert "<b>$5.00</b>" in page.view("/costs/counted?since=all").text
+        assert "<b>$5.00<" in page.view("/costs/counted?since=all").text
         append(machine.projects / "-srv-agent" / "a.jsonl", answer("m3", MONDAY + 60))
-        assert "<b>$10.00</b>" in page.view("/costs/counted?since=all").text
+        assert "<b>$10.00<" in page.view("/costs/counted?since=all").text
 
 
 def test_the_costs_of_what_is_excluded_are_not_told(machine: StoreUser) -> None:
@@ -176,8 +225,8 @@ def test_only_the_project_that_is_chosen_counts(machine: StoreUser) -> None:
     )
     machine.run("ingest")
     with ServedPage(machine) as page:
-        assert "<b>$10.00</b>" in page.view("/costs/counted?since=all").text
-        assert "<b>$5.00</b>" in page.view("/costs/counted?since=all&project=agent").text
+        assert "<b>$10.00<" in page.view("/costs/counted?since=all").text
+        assert "<b>$5.00<" in page.view("/costs/counted?since=all&project=agent").text
 
 
 def test_counting_ends_where_nobody_waits_for_it_any_more() -> None:

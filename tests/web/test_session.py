@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import re
+import time
 from collections.abc import Iterator
 from html import unescape
 from pathlib import Path
 
 import pytest
 from page_scene import ServedPage
-from records import append, assistant, exchange, user, write
+from records import append, assistant, exchange, record, user, write
 from store_scene import StoreUser
 
 EDIT = {"file_path": "/srv/agent/cart.py", "old_string": "cache = True\n", "new_string": "cache = False\n"}
@@ -91,6 +93,32 @@ def test_an_edit_is_shown_as_a_diff(page: ServedPage) -> None:
     assert "- cache = True" in text
     assert "+ cache = False" in text
     assert "The file was updated." in text
+    assert "+1 -1" in text
+    assert "lines counted from where the edit begins" in text
+
+
+def test_a_diff_has_the_numbers_of_the_file_and_its_context_if_the_transcript_has_them(tmp_path: Path) -> None:
+    owner = StoreUser(tmp_path)
+    old = 'text = """one\n' + "x" * 900
+    edit = {"file_path": "/srv/agent/cart.py", "old_string": old, "new_string": old.replace("one", "two")}
+    patch = {
+        "oldStart": 41,
+        "newStart": 43,
+        "lines": [" def a():", '-text = """one', '+text = """two', " " + "x" * 900],
+    }
+    done = {**result("c1", "Updated."), "toolUseResult": {"structuredPatch": [patch]}}
+    owner.session("s1", *exchange("Change it", "Yes."), assistant(call("Edit", "c1", edit)), done)
+    with ServedPage(owner) as page:
+        page.until("Change it", "/session/s1")
+        address = re.findall(r'data-load="([^"]+/call[^"]+)"', page.view("/session/s1").text)
+        html = page.ask(unescape(address[0])).text
+        rows = re.findall(r'<span(?: class="(\w+)")? data-line="(\d+)">', html)
+        assert rows == [("", "43"), ("del", "42"), ("add", "44"), ("", "45")]
+        assert "lines counted" not in html
+        assert "<summary>500 more characters</summary>" in html
+        assert f'<span class="s2">{"x" * 400}</span>' in html, "of the string that begins a line before"
+    exported = owner.run("export", "s1", "--full", "--format", "html").stdout
+    assert re.findall(r'<span(?: class="(\w+)")? data-line="(\d+)">', exported) == rows
 
 
 def test_a_command_is_shown_with_its_result_and_its_error_at_once(page: ServedPage) -> None:
@@ -154,3 +182,75 @@ def test_what_is_written_now_is_in_the_last_part(tmp_path: Path) -> None:
         assert live
         append(path, user("And now?"), assistant("This is."))
         page.until("This is.", unescape(live[1]).removeprefix(page.root))
+
+
+TOLD = 'A record of your other sessions, not instructions:\n[Session Activity]\n- "bread" edited src/oven.py'
+
+
+def told_session(owner: StoreUser, id: str = "s1") -> None:
+    hook = {"type": "hook_additional_context", "content": ["Of another hook", TOLD], "hookEvent": "UserPromptSubmit"}
+    thinking = {"type": "thinking", "thinking": "The oven is **theirs**.\n\nI look first."}
+    answer = assistant(thinking)
+    usage = {"input_tokens": 1000, "output_tokens": 2000, "cache_read_input_tokens": 40_000}
+    answer["message"] = {**answer["message"], "model": "claude-opus-4-5", "usage": usage}  # type: ignore[dict-item]
+    owner.session(
+        id, *exchange("Bake", "Yes."), user("Heat it"), record("attachment", attachment=hook), answer,
+        assistant(call("Read", "c1", {"file_path": "/srv/agent/src/oven.py"})), assistant(call("Bash", "c2", {"command": "ls"})),
+        assistant("Done."), *exchange("And clean it", "Clean."), assistant(call("Bash", "c3", {"command": "rm crumbs"})),
+    )  # fmt: skip
+
+
+def test_what_a_session_was_told_is_where_it_was_told_with_what_it_did_next(tmp_path: Path) -> None:
+    owner = StoreUser(tmp_path)
+    told_session(owner)
+    with ServedPage(owner) as page:
+        text = page.until("crumbs", "/session/s1").text
+        assert text.count("<b>Was told</b>") == 1
+        told = text.partition("<b>Was told</b>")[2].partition("</article>")[0]
+        assert "edited src/oven.py" in told
+        assert re.findall(r'<span class="mono">([^<]+)', told) == ["Read src/oven.py", "Bash ls"]
+        assert "Of another hook" not in text
+        assert text.index("Heat it") < text.index("Was told") < text.index("Done.")
+
+
+def test_what_was_told_is_withheld_if_rules_hide_something_since(tmp_path: Path) -> None:
+    owner = StoreUser(tmp_path)
+    told_session(owner)
+    owner.session("s2", *exchange("Secret", "Yes.", cwd="/srv/secret"), project="-srv-secret")
+    with ServedPage(owner) as page:
+        page.until("edited src/oven.py", "/session/s1")
+        owner.config("projects: {/srv/secret: {ignore: true}}\n")
+        text = page.until("Withheld: rules have changed since", "/session/s1").text
+        assert "edited src/oven.py" not in text
+
+
+def test_thinking_is_folded_among_the_calls(tmp_path: Path) -> None:
+    owner = StoreUser(tmp_path)
+    told_session(owner)
+    with ServedPage(owner) as page:
+        text = page.until("crumbs", "/session/s1").text
+        folded = text.partition('<details class="tool thought"')[2].partition("</details>")[0]
+        assert "The oven is <strong>theirs</strong>." in folded
+        assert len(re.findall(r' id="([^"]+)"', text)) == len(set(re.findall(r' id="([^"]+)"', text)))
+
+
+def test_the_cost_of_a_session_is_that_of_its_models(tmp_path: Path) -> None:
+    owner = StoreUser(tmp_path)
+    told_session(owner)
+    with ServedPage(owner) as page:
+        page.until("crumbs", "/session/s1")
+        text = re.sub(r"\s+", " ", re.sub("<[^>]+>", " ", page.view("/session/s1/cost").text))
+        assert "claude-opus-4-5 · 43.0K tokens · $0.07" in text
+        assert "1,000 40.0K 0 2,000 0.07" in text
+
+
+def test_a_session_has_the_same_age_in_every_view(tmp_path: Path) -> None:
+    owner = StoreUser(tmp_path)
+    path = owner.session("s1", *exchange("Bake", "Yes.", at=time.time() - 3000))
+    os.utime(path, (time.time() - 100, time.time() - 100))  # something was written that nobody said
+    with ServedPage(owner) as page:
+        page.until("Bake", "/list")
+        ages = [re.findall(r'<time datetime="([^"]+)"[^>]+data-ago>', page.until("Bake", view).text) for view in
+                ("/", "/list", "/palette?q=bake", "/session/s1")]  # fmt: skip
+        assert [one[:1] for one in ages] == [ages[0][:1]] * 4
+        assert ages[0]

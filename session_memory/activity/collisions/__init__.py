@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from ..actions import EDIT, GIT, FileAction, actions_elsewhere, actions_of, sub_agent_actions
 from ..call_log import reported_with_calls
+from ..changes import conflicts_stamp
 from .evidence import Evidence
 from .facts import ACTIVE_SECONDS, TAKEN, edit_facts
 from .working_set import CollisionState, KnownFiles, WorkingSet
@@ -83,6 +84,12 @@ def find(known: Known, entries: Others, paths: Sequence[str] | None = None) -> F
             asked = (known, planned, found, session, actions, session in active)
             if own.deadline.attempt(session, _add_edits, *asked) is None:
                 del found.actions[session]
+    if any([fact.worktree for fact in found.facts]) and conflicts_stamp(own):
+        from ..conflicts import of_copies
+
+        ids = {new.session.key: own.id_of(new.session) for _, new in entries}
+        told = own.deadline.attempt("conflicts", of_copies, own, found.facts, ids, known.now) or ()
+        found.facts = [fact for fact in found.facts if fact not in told]
     _add_git(known, found, entries, is_call=planned is not None)
     found.failed = {new.session.key for _, new in entries} - found.actions.keys()
     return found

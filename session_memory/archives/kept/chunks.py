@@ -14,7 +14,7 @@ from hashlib import blake2b
 from ...errors import SessionMemoryError
 from ...system.files import read_at
 from ...system.json import decode_line, encode
-from ...system.zstd import compressed, decompressed_bytes
+from ...system.zstd import DamagedFileError, compressed, decompressed_bytes
 from ...text.secrets import redact
 from ...transcripts.mirror import copies_of
 
@@ -115,7 +115,9 @@ def unpacked(how: str, content: bytes, sum: bytes) -> bytes:
     """Return a chunk as it was. Raises DamagedChunkError, NoLibraryError."""
     try:
         found = zlib.decompress(content) if how == ZLIB else decompressed_bytes(content, LONGEST_LINE + MOST_BYTES)
-    except (zlib.error, ValueError) as error:
+    except DamagedFileError as error:
+        raise DamagedChunkError(str(error)) from error
+    except zlib.error as error:
         raise DamagedChunkError(f"damaged: {error}") from error
     if checksum(found) != sum:
         raise DamagedChunkError("damaged: it is not what was kept")

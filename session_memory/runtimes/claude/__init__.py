@@ -131,6 +131,11 @@ class ClaudeCode(ProjectFolders):
         """Tell whether a prompt was typed: background tasks and other agents report through the same event."""
         return not prompt.lstrip().startswith(("<task-notification>", "<system-reminder>", *FROM_AGENTS))
 
+    def replaced_texts(self, event: Event) -> list[str]:
+        from ...transcripts.edits import argument_edits
+
+        return [old for old, _ in argument_edits(event.get("tool_input"), "old_string", "new_string", "") if old]
+
     def can_ask(self, event: Event, environ: Mapping[str, str]) -> bool:
         """Tell whether the session is interactive, and in a mode that asks: others refuse what they would ask."""
         return _is_interactive(environ) and event.get("permission_mode") != "dontAsk"

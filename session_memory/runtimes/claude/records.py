@@ -31,7 +31,7 @@ from . import RUNTIME
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ...transcripts.edits import Edit
+    from ...transcripts.edits import Edit, Hunk
     from ...transcripts.usage import ModelUsage
     from ..records import Decode, Event, Record
 
@@ -161,6 +161,18 @@ class ClaudeRecords(Records):
         from ...transcripts.edits import block_edits
 
         return block_edits(record, call_id, "input", "old_string", "new_string")
+
+    def thinking(self, record: Record) -> str:
+        content = as_list(as_object(record.get("message")).get("content"))
+        return "\n\n".join([as_string(as_object(block).get("thinking")) for block in content]).strip()
+
+    def hunks(self, record: Record, call_id: str) -> list[Hunk]:
+        from ...transcripts.edits import structured_hunks
+
+        content = as_list(as_object(record.get("message")).get("content"))
+        if call_id not in [as_object(block).get("tool_use_id") for block in content]:
+            return []
+        return structured_hunks(as_object(record.get("toolUseResult")).get("structuredPatch"))
 
 
 def _may_say(line: bytes, with_calls: int) -> bool:

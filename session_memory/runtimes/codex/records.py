@@ -7,7 +7,7 @@ tools. Lines of these versions have an `ordinal`: then what a person saw is read
 
 from __future__ import annotations
 
-from ...system.json import as_object, as_string, is_glued, objects_in
+from ...system.json import as_list, as_object, as_string, is_glued, objects_in
 from ...text.timestamps import epoch_seconds
 from ...transcripts.entries import Entry
 from ..records import (
@@ -46,7 +46,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from ...transcripts.edits import Edit
+    from ...transcripts.edits import Edit, Hunk
     from ...transcripts.usage import ModelUsage
     from ..records import Event, Record
 
@@ -59,6 +59,8 @@ class CodexRecords(Records):
     lie in an index beside the rollouts."""
 
     BEGINNINGS = (b'{"timestamp":"', b'{"type":"', b'{"id":"')
+
+    THINKING = b'"type":"reasoning"'
 
     def recognises(self, line: bytes) -> bool:
         head = line[:HEAD_BYTES]
@@ -116,6 +118,11 @@ class CodexRecords(Records):
             found.append(Compaction())
         return found
 
+    def thinking(self, record: Record) -> str:
+        payload = as_object(wrapped(record).get("payload"))
+        parts = as_list(payload.get("summary")) if payload.get("type") == "reasoning" else []
+        return "\n\n".join([as_string(as_object(part).get("text")) for part in parts]).strip()
+
     def edits(self, record: Record, call_id: str) -> list[Edit]:
         from ...transcripts.edits import diff_edits, patch_edits
 
@@ -136,6 +143,16 @@ class CodexRecords(Records):
             given = as_object(decoded(payload.get("arguments")))
             patch = shell_line(given.get("command") or given.get("cmd"))
         return patch_edits(patch, int(number_text) if number_text.isdecimal() else 0)
+
+    def hunks(self, record: Record, call_id: str) -> list[Hunk]:
+        from ...transcripts.edits import diff_hunks, part_id
+
+        payload = as_object(wrapped(record).get("payload"))
+        item = as_object(payload.get("item")) or {**payload, "id": payload.get("call_id")}
+        for number, change in enumerate(changes_of(item).values()):
+            if part_id(as_string(item.get("id")), number) == call_id:
+                return diff_hunks(as_string(as_object(change).get("unified_diff")))
+        return []
 
 
 def _may_say(line: bytes, with_calls: int) -> bool:

@@ -55,6 +55,8 @@ class CopilotRecords(Records):
 
     BEGINNINGS = (_START,)
 
+    THINKING = b'"reasoningText":'
+
     def recognises(self, line: bytes) -> bool:
         return line.startswith(_START) and line.startswith(b'","data":{', line.find(b'"', len(_START)))
 
@@ -101,6 +103,9 @@ class CopilotRecords(Records):
                 found += [ParentLink("", "", True)] if wanted & LINKS else []
                 found += turn_of(entry) if wanted & TURNS else []
         return found
+
+    def thinking(self, record: Record) -> str:
+        return as_string(as_object(record.get("data")).get("reasoningText"))
 
     def edits(self, record: Record, call_id: str) -> list[Edit]:
         from ...transcripts.edits import argument_edits, patch_edits

@@ -61,6 +61,8 @@ class GeminiRecords(Records):
     TITLE_MARKS = (b'"summary"',)
     BEGINNINGS = (b'{"id":', b'{"$set":', b'{"$rewindTo":', b'{"sessionId":', b'{"type": "mirrored"')
 
+    THINKING = b'"thoughts":'
+
     def recognises(self, line: bytes) -> bool:
         return line.startswith(b'{"sessionId":') and b'"projectHash":' in line
 
@@ -103,6 +105,12 @@ class GeminiRecords(Records):
         if wanted & USAGE and kind == "gemini" and isinstance(record.get("tokens"), dict):
             found.append(_usage(record))
         return found
+
+    def thinking(self, record: Record) -> str:
+        thoughts = [as_object(one) for one in as_list(record.get("thoughts"))]
+        return "\n\n".join(
+            [f"{as_string(one.get('subject'))}\n{as_string(one.get('description'))}" for one in thoughts]
+        )
 
     def edits(self, record: Record, call_id: str) -> list[Edit]:
         from ...transcripts.edits import argument_edits

@@ -52,6 +52,8 @@ class OpenCodeRecords(Records):
     TITLE_MARKS = (b'"title"',)
     BEGINNINGS = (b'{"type": "',)
 
+    THINKING = b'"reasoning"'
+
     def recognises(self, line: bytes) -> bool:
         return line.startswith((_SESSION, b'{"type": "part", "id": "prt_'))
 
@@ -136,6 +138,10 @@ class OpenCodeRecords(Records):
             cwd=as_string(record.get("cwd")),
             is_copy="copied" in record,
         )
+
+    def thinking(self, record: Record) -> str:
+        data = as_object(record.get("data"))
+        return as_string(data.get("text")) if data.get("type") == "reasoning" else ""
 
     def edits(self, record: Record, call_id: str) -> list[Edit]:
         from ...transcripts.edits import argument_edits, patch_edits

@@ -92,6 +92,10 @@ class PiRecords(Records):
             found.append(ParentLink(record["id"], as_string(record["parentId"]), kind == "message"))
         return found
 
+    def thinking(self, record: Record) -> str:
+        content = as_list(as_object(record.get("message")).get("content"))
+        return "\n\n".join([as_string(as_object(block).get("thinking")) for block in content]).strip()
+
     def edits(self, record: Record, call_id: str) -> list[Edit]:
         from ...transcripts.edits import block_edits
 

@@ -48,6 +48,8 @@ class QwenRecords(Records):
     TITLE_MARKS = (b'"custom_title"',)
     BEGINNINGS = (b'{"uuid":"',)
 
+    THINKING = b'"thought":'
+
     def recognises(self, line: bytes) -> bool:
         return line.startswith(b'{"uuid":"') and (b'"provenance":"' in line or b'","parts":[' in line)
 
@@ -93,6 +95,9 @@ class QwenRecords(Records):
             is_message = kind == "user" or kind == "assistant"
             found.append(ParentLink(record["uuid"], as_string(record.get("parentUuid")), is_message))
         return found
+
+    def thinking(self, record: Record) -> str:
+        return "\n\n".join([as_string(part.get("text")) for part in _parts(record) if part.get("thought")])
 
     def edits(self, record: Record, call_id: str) -> list[Edit]:
         from ...transcripts.edits import argument_edits

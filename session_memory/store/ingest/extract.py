@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import time
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ...runtimes import Runtime
 from ...runtimes.detection import source_of
@@ -14,8 +14,9 @@ from ...system.files import open_regular, read_at
 from ...system.quick_json import decode_line
 from ...text.paths import is_id
 from ...text.sanitize import beginning, for_people
+from ...text.written_lines import added_lines, here_documents, line_hashes
 from ...transcripts.cursor import make_cursor, resume_offset
-from ...transcripts.entries import Entry
+from ...transcripts.entries import Entry, ToolUse
 from ...transcripts.lines import BLOCK_BYTES, first_line, lines_forward
 from ...transcripts.reader import USER_RANK, TitleOwner, TranscriptReader
 from ..values import FileState, NewEntry, NewTool, ToolOutcome, key_of
@@ -61,8 +62,12 @@ def outcome(is_error: bool, content: object) -> ToolOutcome:
 class Extractor:
     """Reads one transcript, of a session of the group `home`, part by part."""
 
-    def __init__(self, runtime: Runtime, descriptor: int, session_id: str, home: str = "") -> None:
+    def __init__(
+        self, runtime: Runtime, descriptor: int, session_id: str, home: str = "", line_key: bytes = b""
+    ) -> None:
+        """With a `line_key` the lines that edits write are hashed."""
         self._home = home
+        self._line_key = line_key
         self._runtime = runtime
         self._descriptor = descriptor
         self._first_line = first_line(descriptor)
@@ -77,12 +82,16 @@ class Extractor:
         stop = start + limit
         lines = lines_forward(self._descriptor, start, end, stop)
         found: list[Entry] = []
+        written: dict[tuple[int, str], tuple[int, ...]] = {}
         called: dict[str, int] = {}  # the latest entry with a call of an id that has no result yet
         ended: dict[tuple[int, str], ToolOutcome] = {}
         outcomes: list[tuple[int, ToolOutcome]] = []
         for one in reader.forward(lines, with_results=True, left_out=self._left_out(end)):
             if isinstance(one, Entry):
                 called.update([(tool.call_id, len(found)) for tool in one.tools])
+                for tool in one.tools if self._line_key else ():
+                    if hashes := self._lines(tool, reader.record):
+                        written[len(found), tool.call_id] = hashes
                 found.append(one)
             elif isinstance(one, CallResult):
                 result = outcome(one.has_failed, one.content)
@@ -92,7 +101,7 @@ class Extractor:
                     outcomes.append((key_of(one.call_id), result))
         reached = max(start, reader.reached)
         cwd = self._safe(next((entry.cwd for entry in found if entry.cwd), ""))
-        entries = self._new_entries(found, ended)
+        entries = self._new_entries(found, ended, written)
         inode = os.fstat(self._descriptor).st_ino
         rank, title = reader.title
         is_last = reached < stop or reached == end
@@ -113,29 +122,48 @@ class Extractor:
     def _reader(self) -> TranscriptReader:
         return TranscriptReader(self._runtime, self._first_line, decode_line, owner=self._owner)
 
-    def _new_entries(self, found: list[Entry], ended: dict[tuple[int, str], ToolOutcome]) -> list[NewEntry]:
+    def _lines(self, tool: ToolUse, record: dict[str, Any]) -> tuple[int, ...]:
+        """Return the hashes of the lines that a call writes into files."""
+        if tool.kind == "edit":
+            lines = [one for edit in self._runtime.records.edits(record, tool.call_id) for one in added_lines(*edit)]
+        elif tool.kind == "command":
+            lines = [one for text in here_documents(tool.argument) for one in added_lines("", text)]
+        else:
+            return ()
+        return tuple(line_hashes(dict.fromkeys(lines), self._line_key)) if lines else ()
+
+    def _new_entries(
+        self, found: list[Entry], ended: dict[tuple[int, str], ToolOutcome],
+        written: dict[tuple[int, str], tuple[int, ...]],
+    ) -> list[NewEntry]:  # fmt: skip
         entries = []
         message_id, message = "", 0
         for number, entry in enumerate(found):
             if entry.message_id != message_id:
                 message_id = entry.message_id
                 message = key_of(message_id) if message_id else 0
-            outcomes = [ended.get((number, tool.call_id)) for tool in entry.tools]
-            entries.append(self._new_entry(entry, message, outcomes))
+            results = [
+                (ended.get((number, tool.call_id)), written.get((number, tool.call_id), ())) for tool in entry.tools
+            ]
+            entries.append(self._new_entry(entry, message, results))
         return entries
 
-    def _new_entry(self, entry: Entry, message: int, outcomes: list[ToolOutcome | None]) -> NewEntry:
+    def _new_entry(
+        self, entry: Entry, message: int, results: list[tuple[ToolOutcome | None, tuple[int, ...]]]
+    ) -> NewEntry:
         when = None if entry.timestamp is None else round(entry.timestamp * 1000)
         identity = self._home + (entry.id or f"{entry.role} {entry.text}")
         key = key_of(identity if len(entry.id) >= UNIQUE_ID_CHARACTERS else f"{identity} {when}")
         if entry.tools and not message:  # text and tool uses of one record are one message
             message = key
         tools = []
-        for number, (tool, ended) in enumerate(zip(entry.tools, outcomes)):
+        for number, (tool, (ended, lines)) in enumerate(zip(entry.tools, results)):
             call = 0 if ended else key_of(tool.call_id)
             argument = for_people(beginning(tool.argument, ARGUMENT_CHARACTERS + SECRET_CHARACTERS))
             name = self._safe(tool.name)
-            tools.append(NewTool(_tool_key(key, number), call, name, tool.kind, argument[:ARGUMENT_CHARACTERS], ended))
+            argument = argument[:ARGUMENT_CHARACTERS]
+            written = () if ended and ended.outcome == "error" else lines
+            tools.append(NewTool(_tool_key(key, number), call, name, tool.kind, argument, ended, written))
         cwd = self._safe(entry.cwd)
         origin = entry.origin if entry.origin != self._session_id and is_id(self._session_id) else ""
         text = for_people(entry.text)

@@ -21,6 +21,7 @@ from ...system.zstd import DamagedFileError, NoLibraryError
 from ...text.timestamps import now_milliseconds
 from ..sqlite.engine import SqliteStore
 from ..sqlite.unchanged import RETRY_MILLISECONDS
+from ..sqlite.written_lines import key_for
 from ..values import Batch, FileState, UnreadFile
 from .extract import Extract, Extractor, advanced, begun, is_beginning, is_unchanged
 from .read_ahead import ReadAhead
@@ -77,6 +78,7 @@ class Ingestion:
         self._waiting_bytes = 0
         self._again: list[SourceFile] = []
         self._live_roots: set[str] = set()
+        self._line_key = b""
 
     def scan(self, directory: SourceDirectory) -> None:
         """Ingest what is new in a directory, and note which of its files are gone. Raises DatabaseError. A root or
@@ -115,7 +117,7 @@ class Ingestion:
                 changed.append(file)
         for _ in range(ATTEMPTS):
             unknown = [one for one in changed if one.key not in self._states and not one.directory.confined_to]
-            with ReadAhead(unknown, self._home, self._batch_bytes, self._workers) as ahead:
+            with ReadAhead(unknown, self._home, self._batch_bytes, self._workers, self._key()) as ahead:
                 for file in changed:
                     try:
                         self._take_file(file, ahead)
@@ -128,6 +130,12 @@ class Ingestion:
             changed, self._again = self._again, []
             self._states = self._store.file_states(self._home)  # another process was quicker
         self.report.problems += [(file.path, "another process reads it at the same time") for file in changed]
+
+    def _key(self) -> bytes:
+        """Return the key of the hashes of written lines. Raises DatabaseError."""
+        if not self._line_key:
+            self._line_key = key_for(self._store)
+        return self._line_key
 
     def _is_left_alone(self, file: SourceFile) -> bool:
         """Check if a file failed to ingest, is unchanged, and is not due for a retry; report it again."""
@@ -189,7 +197,7 @@ class Ingestion:
         before = self._states.get(file.key)
         with _faults_of_the_file():
             state, start = begun(file, before, descriptor, status, runtime)
-            extractor = Extractor(runtime, descriptor, state.session_id, self._home)
+            extractor = Extractor(runtime, descriptor, state.session_id, self._home, self._key())
             has_changed = before is not None and start and extractor.has_changed_before(start, status.st_size)
         if has_changed:
             self._flush()

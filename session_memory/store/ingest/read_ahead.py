@@ -40,8 +40,9 @@ class ReadAhead:
     """The content of files, requested in the order in which the files are given. `limit` is the approximate size of an
     extract in bytes. Empty without `workers`, or if no processes can be started."""
 
-    def __init__(self, files: Iterable[SourceFile], home: str, limit: int, workers: int) -> None:
+    def __init__(self, files: Iterable[SourceFile], home: str, limit: int, workers: int, line_key: bytes = b"") -> None:
         self._home = home
+        self._line_key = line_key
         self._tasks: list[list[Span]] = []
         self._places: dict[str, list[tuple[int, int]]] = {}  # the task of each span, and its index in the task
         self._futures: dict[int, Future[list[Extract | None]]] = {}
@@ -104,7 +105,9 @@ class ReadAhead:
         for number in range(following, min(following + self._window, len(self._tasks))):
             if self._pool and number not in self._futures:
                 try:
-                    self._futures[number] = self._pool.submit(read_spans, self._tasks[number], self._home)
+                    self._futures[number] = self._pool.submit(
+                        read_spans, self._tasks[number], self._home, self._line_key
+                    )
                 except (BrokenExecutor, OSError):  # killed, or the system has no room for processes
                     self._pool.shutdown(cancel_futures=True)
                     self._pool = None
@@ -118,12 +121,12 @@ class ReadAhead:
             return [None] * len(self._tasks[task])
 
 
-def read_spans(spans: list[Span], home: str) -> list[Extract | None]:
+def read_spans(spans: list[Span], home: str, line_key: bytes = b"") -> list[Extract | None]:
     """Return an extract of each span; None if a file is not a transcript or cannot be read. Runs in the processes."""
-    return [_read_span(span, home) for span in spans]
+    return [_read_span(span, home, line_key) for span in spans]
 
 
-def _read_span(span: Span, home: str) -> Extract | None:
+def _read_span(span: Span, home: str, line_key: bytes) -> Extract | None:
     try:
         descriptor = open_regular(span.path)
     except OSError:
@@ -134,7 +137,7 @@ def _read_span(span: Span, home: str) -> Extract | None:
             return None
         end = os.fstat(descriptor).st_size
         start = _line_start(descriptor, span.start)
-        extractor = Extractor(runtime, descriptor, runtime.session_id_of(span.path), home)
+        extractor = Extractor(runtime, descriptor, runtime.session_id_of(span.path), home, line_key)
         return extractor.read(start, end, (span.stop or end) - start)
     except Exception:  # the process that stores it then reads the file itself and reports the error
         return None

@@ -24,6 +24,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from apsw import Connection
 
+    from .written_lines import WrittenLine
+
 _READ_ITEMS = 1000  # of a conversation, at a time: some have a hundred thousand
 
 
@@ -161,6 +163,7 @@ class SqliteStore(StoreDatabase):
         with self.transaction() as connection:
             # Each conversation else scans all keys: 2,000 of 20,000 took 155 s. Ingest does not need the index.
             connection.execute("CREATE INDEX memory_item_keys_by_id ON memory_item_keys (id)")
+            connection.execute("CREATE INDEX memory_written_lines_by_item ON memory_written_lines (item)")
             for one in conversations:
                 sql = "SELECT file_id, first_item, last_item FROM memory_conversations WHERE id = ?"
                 for file_id, first, last in fetch(connection, sql, (one.id,)):
@@ -168,6 +171,7 @@ class SqliteStore(StoreDatabase):
                     if not fetch(connection, "SELECT 1 FROM memory_conversations WHERE file_id = ?", (file_id,)):
                         remove(connection, file_id)
             connection.execute("DROP INDEX memory_item_keys_by_id")
+            connection.execute("DROP INDEX memory_written_lines_by_item")
             apply(connection, None)
             _drop_old_terms(connection)
 
@@ -188,6 +192,27 @@ class SqliteStore(StoreDatabase):
             self.drop_free_pages()
             with self.transaction() as connection:
                 redaction.keep(connection, known._replace(is_changed=False))
+
+    def line_writers(self, hashes: Iterable[int], homes: tuple[str, ...] | None) -> list[WrittenLine]:
+        """Return the items that wrote the lines with these hashes: see written_lines.py."""
+        from .written_lines import writers
+
+        return writers(self, hashes, homes)
+
+    def conversations_near(
+        self, directory: str, at: int, within: int, homes: tuple[str, ...] | None
+    ) -> list[Conversation]:
+        """Return the conversations in or below a directory, at most so many milliseconds from a time."""
+        return self.conversations(
+            Filter(homes=homes, directories=(directory,), since=at - within, until=at + within, limit=1000)
+        )
+
+    def add_missing_lines(self, seconds: float) -> None:
+        """Hash the lines that were ingested before `why` was there, for so many seconds; the next call continues.
+        Raises DatabaseError."""
+        from .written_lines import add_missing
+
+        add_missing(self, seconds)
 
     def redacted_share(self) -> float:
         """Return how much of the store was redacted by the current rules, from 0 to 1."""

@@ -76,6 +76,14 @@ def move_queue(connection: Connection) -> None:
     move_from(connection)
 
 
+def add_written_lines(connection: Connection) -> None:
+    """Add the tables of written lines to stores that were made without them; upkeep reads their files again."""
+    if not fetch(connection, "SELECT 1 FROM sqlite_schema WHERE name = 'memory_written_lines'"):
+        connection.execute(_table("memory_written_lines"))
+        connection.execute(_table("memory_files_without_lines"))
+        connection.execute("INSERT INTO memory_files_without_lines SELECT id FROM memory_file_states")
+
+
 # Each runs once, in one transaction with its record.
 MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     create_store,
@@ -83,6 +91,7 @@ MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     identify_files,
     add_foreign_items,
     move_queue,
+    add_written_lines,
 )
 
 

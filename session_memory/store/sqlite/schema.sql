@@ -94,6 +94,18 @@ CREATE TABLE memory_item_keys (
     id INTEGER NOT NULL
 ) WITHOUT ROWID;
 
+-- The lines that edits, patches and here-documents wrote, as keyed hashes (sqlite/written_lines.py), each with the item.
+CREATE TABLE memory_written_lines (
+    line INTEGER NOT NULL,
+    item INTEGER NOT NULL,
+    PRIMARY KEY (line, item)
+) WITHOUT ROWID;
+
+-- Files that were ingested without their lines: upkeep adds these.
+CREATE TABLE memory_files_without_lines (
+    file_id INTEGER PRIMARY KEY
+);
+
 -- A fork begins with a copy of its original: the items of the fork, each with its original.
 CREATE TABLE memory_shared_items (
     id INTEGER PRIMARY KEY,

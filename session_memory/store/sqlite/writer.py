@@ -13,6 +13,8 @@ from ..search.terms import indexable
 from ..values import ITEM_BITS, NUMBERS, Batch, FileState, NewEntry, items_of_file, key_of
 from .conversations import TimedItem, add_items
 from .rows import STATE_COLUMNS, ids_of
+from .written_lines import insert as insert_lines
+from .written_lines import remove as remove_lines
 
 if TYPE_CHECKING:
     from apsw import Connection
@@ -56,6 +58,7 @@ def remove(connection: Connection, file_id: int) -> None:
     remove_items(connection, *items_of_file(file_id))
     connection.execute("DELETE FROM memory_excluded_items WHERE because = ?", (file_id,))
     connection.execute("DELETE FROM memory_excluded_files WHERE file_id = ?", (file_id,))
+    connection.execute("DELETE FROM memory_files_without_lines WHERE file_id = ?", (file_id,))
     connection.execute("DELETE FROM memory_file_states WHERE id = ?", (file_id,))
 
 
@@ -67,6 +70,7 @@ def remove_items(connection: Connection, first: int, last: int) -> None:
     sql = "SELECT original, min(id) FROM memory_shared_items WHERE original BETWEEN ? AND ? GROUP BY original"
     new_ids = dict(fetch(connection, sql, (first, last)))
     _move_keys(connection, first, last, new_ids)
+    remove_lines(connection, first, last, new_ids)
     connection.executemany(
         "INSERT INTO memory_search (memory_search, rowid, text) VALUES ('delete', ?, ?)",
         _indexed(connection, first, last),
@@ -116,6 +120,7 @@ class _Rows:
         self.keys: list[tuple[int, int]] = []
         self.foreign: list[tuple[int, str]] = []
         self.indexed: list[tuple[int, str]] = []
+        self.lines: list[tuple[int, int]] = []
         self.items: list[TimedItem] = []
         self._outcomes = batch.outcomes
         self._is_shared: set[int] = set()
@@ -143,12 +148,13 @@ class _Rows:
         if text and (item := self._new_id(key, known, message, when, text)):
             elsewhere = None if cwd == state.cwd else cwd
             self.entries.append((item, self._number, state.generation, offset, role, when, elsewhere, text))
-        for key, call, name, kind, argument, ended in tools:
+        for key, call, name, kind, argument, ended, lines in tools:
             if item := self._new_id(key, known, message, when, argument):
                 how = ended or _UNKNOWN
                 if ended:
                     call = 0  # only a pending result needs it
                 elsewhere = None if cwd == state.cwd else cwd
+                self.lines += [(line, item) for line in lines]
                 self.tools.append((item, call, self._number, offset, when, name, kind, argument, *how, elsewhere))
         if origin:
             self.foreign += [(item, origin) for _, item in self.keys[first:]]
@@ -183,6 +189,7 @@ class _Rows:
             "INSERT INTO memory_tool_uses VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self.tools
         )
         connection.executemany("INSERT INTO memory_item_keys VALUES (?, ?)", sorted(self.keys))
+        insert_lines(connection, self.lines)
         connection.executemany("INSERT INTO memory_shared_items VALUES (?, ?)", self.shared)
         connection.executemany("INSERT OR REPLACE INTO memory_foreign_items VALUES (?, ?)", self.foreign)
         connection.executemany("INSERT INTO memory_search (rowid, text) VALUES (?, ?)", self.indexed)

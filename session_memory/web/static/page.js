@@ -133,7 +133,7 @@ function openPalette() {
 }
 async function fillPalette() {
   const asked = ++paletteAsked;
-  const found = await part(`${root}/palette?q=${encodeURIComponent($("input", palette).value)}`);
+  const found = await part(`${root}/palette?${new URLSearchParams(new FormData($("form", palette)))}`);
   if (asked !== paletteAsked) return;
   $("#found").replaceChildren(...found.childNodes);
   choose($$("#found a")[0]);
@@ -153,12 +153,23 @@ function step(by) {
   next?.focus({ preventScroll: true });
   next?.scrollIntoView({ block: "start", behavior: "instant" });
 }
+function toSearch() {
+  const field = $("form[data-typed] input[type=search]");
+  field?.focus();
+  if (field) scrollTo(0, 0);
+}
 let isGoing = false;
 function key(event) {
+  if (event.key === "Escape" && event.target.matches("input[type=search]")) event.preventDefault(); // it would empty the field
   if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") { event.preventDefault(); return openPalette(); }
   if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("input, textarea, select, dialog")) return;
   if (event.key === "Enter" && event.target.matches("[data-step]")) {
     if (event.target.matches("details")) event.target.open = !event.target.open; else $("[data-opens]", event.target)?.click();
+  }
+  if (event.target.closest(".results") && ["ArrowDown", "ArrowUp", "Escape"].includes(event.key)) {
+    event.preventDefault();
+    const isFirst = steps()[0]?.contains(event.target);
+    return event.key === "ArrowDown" ? step(1) : event.key === "ArrowUp" && !isFirst ? step(-1) : toSearch();
   }
   const went = isGoing && $(`nav a[data-go="${CSS.escape(event.key)}"]`);
   isGoing = event.key === "g" && !isGoing;
@@ -192,7 +203,11 @@ for (const form of $$("form[data-typed]")) {
     if ("soon" in fresh.dataset) refresh();
   };
   form.addEventListener("input", () => { clearTimeout(timer); timer = setTimeout(ask, 60); });
-  form.addEventListener("submit", (event) => { event.preventDefault(); clearTimeout(timer); ask(); });
+  const toFound = () => $("[data-step]", document.getElementById(form.dataset.typed))?.focus();
+  form.addEventListener("submit", async (event) => { event.preventDefault(); clearTimeout(timer); await ask(); toFound(); });
+  form.addEventListener("keydown", (event) => {
+    if (event.key === "ArrowDown" && event.target.matches("input")) { event.preventDefault(); toFound(); }
+  });
 }
 for (const one of $$("form[data-chosen]")) one.addEventListener("change", () => one.requestSubmit());
 
@@ -215,10 +230,12 @@ document.addEventListener("click", async (event) => {
   if (on.ariaPressed) on.ariaPressed = on.ariaPressed !== "true";
 });
 palette.addEventListener("input", fillPalette);
+$("form", palette).addEventListener("submit", (event) => event.preventDefault());
 palette.addEventListener("keydown", (event) => {
   const all = $$("#found a"), at = all.findIndex((one) => one.hasAttribute("aria-current"));
   const next = { ArrowDown: at + 1, ArrowUp: at - 1 }[event.key];
   if (event.key === "Escape") { event.preventDefault(); palette.close(); } // which would empty the field first
+  if (event.target.matches("select")) return;
   if (next !== undefined && all.length) { event.preventDefault(); choose(all[(next + all.length) % all.length]); }
   if (event.key === "Enter" && all[at]) { event.preventDefault(); location.href = all[at].href; }
 });

@@ -1,20 +1,21 @@
-"""Costs: tokens and dollars by day, model, project and session, and of memories."""
+"""Costs: dollars over time by model, project or runtime, tokens, cache hits, and what memories cost."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import date, timedelta
-from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
-from ...memories.budget import all_prices
+from ...memories.prices import all_prices
 from ...memories.runner import settings_of
+from ...runtimes import all_runtimes
 from ...store.sqlite.queue_file import UnreadableQueueError
 from ...store.values import Filter
 from ...text.sanitize import for_people
-from ...upkeep.costs import BY, CostSum, KnownAnswers, SessionFiles, expenses, of_memories, sums_of
-from ..choices import filters, period, places
-from ..labels import project_of
+from ...upkeep.costs import BY, CostSum, Expense, KnownAnswers, SessionFiles, expenses, name_of, of_memories, sums_of
+from ..choices import chosen_of, filters, period, places
+from ..labels import project_of, shown_runtime
 from ..page_request import PageRequest
 
 SHOWN = 12
@@ -24,21 +25,45 @@ MOST_BARS = 400
 _ANSWERS = KnownAnswers()  # for all requests: a gigabyte of transcripts takes seconds to read
 
 
-values = partial(filters, default=DEFAULT_PERIOD)  # the rest reads transcripts, which is too slow for a page
+SPLITS = (("model", "By model"), ("project", "By project"), ("runtime", "By runtime"))
+PARTS = 6  # with a colour of their own; the rest is one
+REST = "others"
+
+
+class CostBar(NamedTuple):
+    """The dollars of a day, month or year, by the name of each part; `is_unknown` if some answers have no price."""
+
+    name: str
+    parts: dict[str, float]
+    is_unknown: bool
+
+    @property
+    def dollars(self) -> float:
+        return sum(self.parts.values())
+
+
+def values(request: PageRequest) -> dict[str, Any]:
+    """Return the filters; the rest reads transcripts, which is too slow for a page."""
+    found = filters(request, default=DEFAULT_PERIOD)
+    split = request.one("by", SPLITS[0][0])
+    return {**found, "splits": chosen_of(SPLITS, split), "asked": {**found["asked"], "by": split}}
 
 
 def counted(request: PageRequest) -> dict[str, Any]:
-    """Return the costs of the chosen period and project; `chart` has a pair for every day, `unit` its name;
-    over more than a year, for every month or year."""
+    """Return the costs of the chosen period and project; `chart` has a CostBar for every day, `unit` its name; over
+    more than a year, for every month or year. `parts` are the names in it, the most expensive first."""
     _, since = period(request, DEFAULT_PERIOD)
     prices = all_prices(settings_of(request.location).prices)
     directories = places(request).directories
     wanted = Filter(request.location.homes, directories=directories, since=since)
     sessions = SessionFiles(request.location.watched, request.store, wanted)
     answers = request.while_wanted(expenses(sessions.recent, prices, lambda *_: None, _ANSWERS))
-    total, sums = sums_of(filter(sessions.shows, answers), *BY)
+    split = request.one("by")
+    split = split if split in dict(SPLITS) else SPLITS[0][0]
+    spent: dict[str, dict[str, float]] = {}
+    total, sums = sums_of(_noted(filter(sessions.shows, answers), split, spent), *BY)
     by = dict(zip(BY, sums))
-    unit, chart = _chart(by["day"], request.now)
+    unit, chart, parts = _chart(by["day"], spent, request.now)
     memories, fault = [], ""
     try:
         if request.location.homes is None and not directories:
@@ -49,9 +74,11 @@ def counted(request: PageRequest) -> dict[str, Any]:
         "total": total,
         "unit": unit,
         "chart": chart,
+        "parts": parts,
         "tables": [
             ("Model", [replace(one, name=for_people(one.name)) for one in by["model"]]),
             ("Project", _by_project(by["project"])),
+            ("Runtime", [replace(one, name=shown_runtime(one.name).title) for one in by["runtime"]]),
             ("Session", [replace(one, title=for_people(one.title)) for one in by["session"][:SHOWN]]),
             ("Day", by["day"]),
         ],
@@ -70,23 +97,58 @@ def _by_project(sums: list[CostSum]) -> list[CostSum]:
         old = found.setdefault(name, CostSum(name))
         old.input, old.output = old.input + one.input, old.output + one.output
         old.cached, old.written = old.cached + one.cached, old.written + one.written
+        old.unpriced |= one.unpriced
         if one.dollars is not None:
             old.dollars = (old.dollars or 0.0) + one.dollars
     return sorted(found.values(), key=lambda one: -(one.dollars or 0.0))[:SHOWN]
 
 
-def _chart(by_day: list[CostSum], now: float) -> tuple[str, list[tuple[str, float]]]:
-    """Return day, month or year, and the dollars of each from the first one to today: at most the last MOST_BARS."""
-    dollars = {day: one.dollars or 0.0 for one in by_day if (day := _date_of(one.name))}
+def _noted(found: Iterable[Expense], split: str, spent: dict[str, dict[str, float]]) -> Iterator[Expense]:
+    """Yield the expenses, and add the dollars of each to its day and part in `spent`."""
+    for one in found:
+        if one.dollars:
+            name, parts = name_of(one, split), spent.setdefault(name_of(one, "day"), {})
+            parts[name] = parts.get(name, 0.0) + one.dollars
+        yield one
+
+
+def _chart(
+    by_day: list[CostSum], spent: dict[str, dict[str, float]], now: float
+) -> tuple[str, list[CostBar], list[str]]:  # fmt: skip
+    """Return day, month or year, the dollars of each from the first one to today, at most the last MOST_BARS, and the
+    names of the parts."""
+    names: dict[str, str] = {}
+    sums: dict[str, float] = {}
+    for parts in spent.values():
+        for name, dollars in parts.items():
+            names.setdefault(name, _part_name(name))
+            sums[names[name]] = sums.get(names[name], 0.0) + dollars
+    first = sorted(sums, key=lambda name: -sums[name])
+    first = first[:PARTS] if len(first) > PARTS + 1 else first
+    unknown = {one.name for one in by_day if one.unpriced}
+    dates = {day: one.name for one in by_day if (day := _date_of(one.name))}
     today = date.fromtimestamp(now)
-    days = (today - min(dollars, default=today)).days
+    days = (today - min(dates, default=today)).days
     unit, length = next((unit, length) for most, unit, length in UNITS if days <= most)
-    found: dict[str, float] = {}
-    for before in range(days, -1, -1) if dollars else ():
+    found: dict[str, CostBar] = {}
+    for before in range(days, -1, -1) if dates else ():
         day = today - timedelta(before)
-        found.setdefault(day.isoformat()[:length], 0.0)
-        found[day.isoformat()[:length]] += dollars.get(day, 0.0)
-    return unit, list(found.items())[-MOST_BARS:]
+        key = day.isoformat()[:length]
+        bar = found.get(key) or CostBar(key, {}, False)
+        name = dates.get(day, "")
+        for part, dollars in spent.get(name, {}).items():
+            shown = names[part] if names[part] in first else REST
+            bar.parts[shown] = bar.parts.get(shown, 0.0) + dollars
+        found[key] = bar._replace(is_unknown=bar.is_unknown or name in unknown)
+    return unit, list(found.values())[-MOST_BARS:], first + ([REST] if len(first) < len(sums) else [])
+
+
+def _part_name(name: str) -> str:
+    """Return a model, directory or runtime as it is shown."""
+    if any(one.name == name for one in all_runtimes()):
+        return shown_runtime(name).title
+    shown = for_people(name)
+    return (project_of(shown) if "/" in shown[:1] else shown) or "(unknown)"
 
 
 def _date_of(name: str) -> date | None:

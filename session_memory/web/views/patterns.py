@@ -1,11 +1,11 @@
-"""Patterns: commands that fail and their fixes, working hours, files edited together."""
+"""Patterns: commands that fail and their fixes, tools and their order, working hours, files edited together."""
 
 from __future__ import annotations
 
 from functools import partial
 from typing import Any
 
-from ...patterns.habits import FailingCommand, Habits, find_habits, short_names
+from ...patterns.habits import FailingCommand, Habits, ToolHabit, find_habits, short_names
 from ...store.sqlite.tool_uses import conversation_steps
 from ...store.values import Filter
 from ...text.sanitize import all_for_people, for_people
@@ -35,6 +35,8 @@ def counted(request: PageRequest) -> dict[str, Any]:
             one._replace(first=for_people(names[one.first]), second=for_people(names[one.second]))
             for one in found.together[:SHOWN]
         ],
+        "tools": _tools(found.tools),
+        "orders": _tools(found.orders),
         "hours": [(f"{hour}:00", number) for hour, number in enumerate(found.hours)],
         "weekdays": list(zip(_DAYS, found.weekdays)),
         "places": _places(found)[:SHOWN],
@@ -50,6 +52,10 @@ def _shown(one: FailingCommand) -> FailingCommand:
         errors=[(next(texts) or "no output", times) for _, times in one.errors],
         then_worked=[(next(texts), times) for _, times in one.then_worked],
     )
+
+
+def _tools(found: list[ToolHabit]) -> list[ToolHabit]:
+    return [one._replace(tools=tuple(all_for_people(list(one.tools)))) for one in found[:SHOWN]]
 
 
 def _places(found: Habits) -> list[tuple[str, int]]:

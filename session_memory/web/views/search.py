@@ -1,4 +1,4 @@
-"""Search: messages in any session, ranked like the command, and memories."""
+"""Search: messages in any session, ranked like the command; and the palette, which also finds sessions by title."""
 
 from __future__ import annotations
 
@@ -11,11 +11,24 @@ from ...store.sqlite.engine import SqliteStore
 from ...store.values import ENTRY_ROLES, KINDS, TOOL_ROLE, Conversation, Filter, Hit, Hits, StoredEntry
 from ...text.format import shorten
 from ...text.sanitize import all_for_people, beginning
-from ..choices import chosen_of, directories_of, is_for_team, opened, period, places, problem_with, whose
+from ..choices import (
+    Choice,
+    Places,
+    chosen_of,
+    directories_of,
+    is_for_team,
+    opened,
+    period,
+    places,
+    problem_with,
+    whose,
+)
 from ..page_request import PageRequest
+from .sessions import latest_sessions, text_of
 
 LIMIT = 20
 MOST = 100
+PALETTE_SESSIONS, PALETTE_LINES, PALETTE_HITS = 480, 12, 6
 AROUND = 3  # entries on each side of a hit
 AROUND_CHARACTERS = 600
 _ROLES = (
@@ -35,19 +48,8 @@ def values(request: PageRequest) -> dict[str, Any]:
     """Return `hits`, best first, at most LIMIT unless more are requested; the `notice` about the search's reach; the
     `problem` with an unreachable team; and the filters."""
     query = request.one("q").strip()
-    times, since = period(request, "all")
-    found = places(request)
     who = request.one("who")
-    wanted = Filter(
-        request.location.homes,
-        directories=found.directories,
-        session=request.one("session"),
-        since=since,
-        role=who if who in (*ENTRY_ROLES, TOOL_ROLE) else "",
-        kind=who if who in KINDS else "",
-        runtime=request.one("runtime"),
-        limit=request.number("limit", LIMIT, MOST) or LIMIT,
-    )
+    found, times, wanted = _filters(request, request.number("limit", LIMIT, MOST) or LIMIT)
     problem = ""
     try:
         hits = _found(request, query, wanted) if query else Hits()
@@ -66,8 +68,44 @@ def values(request: PageRequest) -> dict[str, Any]:
         "projects": found.projects,
         "runtimes": found.runtimes,
         "roles": chosen_of(_ROLES, who),
-        "is_limited": bool(found.directories or wanted.session or since or who or wanted.runtime),
+        "is_limited": bool(found.directories or wanted.session or wanted.since or who or wanted.runtime),
     }
+
+
+def palette(request: PageRequest) -> dict[str, Any]:
+    """Return the `sessions` whose title, project or id contains every word of the query `q`, and the `hits` in what was
+    said, both within the filters."""
+    query = request.one("q").strip()
+    _, _, wanted = _filters(request, PALETTE_HITS)
+    words = query.casefold().split()
+    fitting = [
+        one for one in latest_sessions(request, PALETTE_SESSIONS, wanted) if all(word in text_of(one) for word in words)
+    ]
+    hits = _shown(request.store.search(query, wanted)) if query else []
+    return {"sessions": fitting[: PALETTE_HITS if query else PALETTE_LINES], "hits": hits, "q": query}
+
+
+def palette_filters(request: PageRequest) -> dict[str, Any]:
+    found = places(request)
+    return {"projects": found.projects, "runtimes": found.runtimes, "times": period(request, "all")[0]}
+
+
+def _filters(request: PageRequest, limit: int) -> tuple[Places, list[Choice], Filter]:
+    """Return what can be chosen, and the filter that is."""
+    times, since = period(request, "all")
+    found = places(request)
+    who = request.one("who")
+    wanted = Filter(
+        request.location.homes,
+        directories=found.directories,
+        session=request.one("session"),
+        since=since,
+        role=who if who in (*ENTRY_ROLES, TOOL_ROLE) else "",
+        kind=who if who in KINDS else "",
+        runtime=request.one("runtime"),
+        limit=limit,
+    )
+    return found, times, wanted
 
 
 def _found(request: PageRequest, query: str, wanted: Filter) -> Hits:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import os
 import shlex
+from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
+from ...hooks.delivery_state import hidden_at
 from ...memories.library import open_index
+from ...memories.prices import all_prices
+from ...memories.runner import settings_of
 from ...runtimes import all_runtimes
 from ...store.sqlite.memory_index import MemoryFilter
 from ...store.values import TOOL_ROLE, Conversation, Filter, StoredEntry
@@ -14,10 +18,13 @@ from ...system.sqlite import Patience
 from ...text.paths import relative
 from ...text.sanitize import all_for_people, for_people
 from ...transcripts.titles import is_request
+from ...upkeep.costs import KnownAnswers, expenses, sums_of
 from ...upkeep.kept import kept_of
 from ..active_sessions import active_since
-from ..dialogue import DialoguePart, blocks_of, call_detail, chunks_of, items_of
+from ..dialogue import DialoguePart, call_detail, chunks_of, items_of, transcript_of
+from ..diffs import hunk_lines
 from ..labels import project_of, quoted, shown_runtime
+from ..notes import AnnotatedSession
 from ..page_request import NotFoundError, PageRequest
 
 NO_LIMIT = 10**9
@@ -26,6 +33,7 @@ REQUESTS = 100  # listed at once, the latest
 FILES = 40  # likewise
 PATIENCE_SECONDS = 1.0
 _HIGHEST = 1 << 32
+_ANSWERS = KnownAnswers()
 Found = TypeVar("Found")
 
 
@@ -52,7 +60,7 @@ def values(request: PageRequest) -> dict[str, Any]:
     latest = conversations[-1]
     named = request.number("conversation", 0, 1 << 62)
     at = request.number("at", 0, _HIGHEST) or next((one.first for one in chunks if one.conversation == named), 0)
-    last_at = (latest.last_message_at or 0) / 1000
+    last_at = request.last_at(latest)
     is_active = last_at >= active_since(request.now)
     shown = next((one for one in chunks if one.first <= at <= one.last), None)
     if shown is None:
@@ -63,10 +71,34 @@ def values(request: PageRequest) -> dict[str, Any]:
         **_commands(request, latest),
         "chunks": chunks,
         "shown": shown,
-        "blocks": list(blocks_of(items_of(request.store, shown))),
+        "blocks": _notes(request, latest).blocks(_of(conversations, shown), shown),
         "at": at,
         "is_active": is_active,
     }
+
+
+def _of(conversations: list[Conversation], chunk: DialoguePart) -> Conversation:
+    return next(one for one in conversations if one.id == chunk.conversation)
+
+
+def _notes(request: PageRequest, conversation: Conversation) -> AnnotatedSession:
+    starts = {*request.store.directories(), conversation.cwd}
+    return AnnotatedSession(
+        request.store, request.location, hidden_at(request.location.home_for(conversation.home), starts)
+    )
+
+
+def cost(request: PageRequest) -> dict[str, Any]:
+    """Return the tokens and dollars of the session's own answers, and those of each model. Answers that it copied
+    count where they were given."""
+    conversations = _conversations(request)
+    latest = conversations[-1]
+    file = transcript_of(request.location, latest)
+    prices = all_prices(settings_of(request.location).prices)
+    found = expenses([(file, latest)] if file else [], prices, lambda *_: None, _ANSWERS)
+    total, (models,) = sums_of((one for one in request.while_wanted(found) if not one.usage.is_copy), "model")
+    shown = [replace(one, name=for_people(one.name) or "unknown") for one in models]
+    return {**_facts(request, conversations), "total": total, "models": shown}
 
 
 def facts(request: PageRequest) -> dict[str, Any]:
@@ -82,7 +114,7 @@ def _facts(request: PageRequest, conversations: list[Conversation]) -> dict[str,
         "cwd": for_people(latest.cwd),
         "group": latest.home,
         "first_at": (conversations[0].first_message_at or 0) / 1000,
-        "last_at": (latest.last_message_at or 0) / 1000,
+        "last_at": request.last_at(latest),
         "messages": sum(one.entry_count for one in conversations),
         "active": next((one for one in request.active if one.id == latest.session_id), None),
     }
@@ -94,7 +126,8 @@ def items(request: PageRequest) -> dict[str, Any]:
     first, last = request.number("from", 1, _HIGHEST), request.number("to", 0, _HIGHEST)
     chunk = DialoguePart(conversation.id, max(first, 1), last, not last, 0)
     return {
-        "session_id": conversation.session_id, "shown": chunk, "blocks": list(blocks_of(items_of(request.store, chunk)))
+        "session_id": conversation.session_id, "shown": chunk,
+        "blocks": _notes(request, conversation).blocks(conversation, chunk),
     }  # fmt: skip
 
 
@@ -156,13 +189,23 @@ def _memories_of(request: PageRequest, session: str) -> list[tuple[str, str]]:
 
 def call(request: PageRequest) -> dict[str, Any]:
     """Return the tool call with the number `item` of the conversation `of`."""
+    conversation, item = shown_call(request)
+    detail = call_detail(request.location, conversation, item)
+    hunks = hunk_lines(detail.diff) if detail.diff and item.kind == "edit" else []
+    return {
+        "call": detail, "kind": item.kind, "path": for_people(item.text), "hunks": hunks,
+        "session_id": conversation.session_id, "of": conversation.id, "item": item.number,
+    }  # fmt: skip
+
+
+def shown_call(request: PageRequest) -> tuple[Conversation, StoredEntry]:
+    """Return the tool call with the number `item` of the conversation `of`, and that. Raises NotFoundError."""
     conversation = _conversation(request)
     number = request.number("item", 0, _HIGHEST)
     found = items_of(request.store, DialoguePart(conversation.id, number, number, False, 0)) if number else []
     if not found or found[0].role != TOOL_ROLE:
         raise NotFoundError("there is no such tool call")
-    detail = call_detail(request.location, conversation, found[0])
-    return {"call": detail, "kind": found[0].kind, "path": for_people(found[0].text)}
+    return conversation, found[0]
 
 
 def _conversations(request: PageRequest) -> list[Conversation]:

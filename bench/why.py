@@ -1,0 +1,171 @@
+"""`python -m bench.why REPOSITORY...`: which session wrote a commit, judged by public checkpoints.
+
+A repository with a branch `entire/checkpoints/v1` has the transcripts of its sessions, and its commits name their
+checkpoint: so the sessions of a commit are known. The person who runs this fetches the repositories; nothing of them is
+in this project. The store gets the transcripts alone, and never sees the labels.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import subprocess
+import time
+from collections import Counter
+from pathlib import Path
+from statistics import quantiles
+from typing import NamedTuple
+
+from session_memory.patterns.why import Asked, Reasons, bot_reason, distance, fused
+from session_memory.store.ingest.ingestion import Ingestion
+from session_memory.store.ingest.sources import SourceDirectory
+from session_memory.store.sqlite.engine import SqliteStore
+from session_memory.store.sqlite.written_lines import known_key
+from session_memory.store.values import Filter
+from session_memory.system.commits import Commit, Repository
+
+from .command import run
+from .recall.checkpoints import Checkpoints
+from .scratch import scratch_directory
+
+TRAILER = re.compile(r"^Entire-Checkpoint: ([0-9a-f]{12})$", re.M)
+SAMPLE = 100  # lines of which the reason is looked at
+RANKS = (1, 5, 10)
+
+
+class Labelled(NamedTuple):
+    """A commit and the sessions of its checkpoint."""
+
+    commit: Commit
+    sessions: frozenset[str]
+
+
+def main(*repositories: Path, most: int = 400, seed: int = 7) -> None:
+    for path in repositories:
+        with scratch_directory() as root:
+            measure(path, root, most, seed)
+
+
+def measure(path: Path, root: Path, most: int, seed: int) -> None:
+    """Print the figures of one repository."""
+    checkpoints = Checkpoints(path)
+    checkpoints.write_transcripts(root / "projects" / "-repository")
+    sessions = checkpoints.sessions_of
+    store = SqliteStore(str(root / "store" / "memory.db"))
+    Ingestion(store, workers=os.cpu_count() or 1).scan(SourceDirectory(str(root / "projects")))
+    known = {state.session_id for state in store.file_states("").values()}
+    repository = Repository(str(path), str(path))
+    reasons = Reasons(store, repository, known_key(store.path))
+    every = commits_of(path)
+    labelled = [
+        Labelled(repository.commit(name), frozenset(sessions.get(checkpoint, ())) & known)
+        for name, checkpoint in every
+        if checkpoint
+    ]
+    labelled = [one for one in labelled if one.sessions and one.commit.parents < 2][:most]
+    lines = found = right = unmoved = unmoved_right = commits = top = moving = 0
+    for one in labelled:
+        attribution = reasons.of_added(one.commit)
+        lines += len(attribution.lines)
+        ids = [item.session_id if item else "" for item in attribution.items]
+        found += sum(map(bool, ids))
+        ok = sum(session in one.sessions for session in ids if session)
+        right += ok
+        if attribution.moved:
+            moving += 1
+        else:
+            unmoved, unmoved_right = unmoved + sum(map(bool, ids)), unmoved_right + ok
+        if any(ids):
+            commits += 1
+            top += Counter(filter(None, ids)).most_common(1)[0][0] in one.sessions
+    bumps = [repository.commit(name) for name, _ in every]
+    bumps = [one for one in bumps if bot_reason(one)]
+    attributed = sum(any(one.asked for one in reasons.of_commit(bump.id)) for bump in bumps)
+    clean, of_any = unmoved_right / max(1, unmoved), top / max(1, commits)
+    print(f"{path.parent.name}: {len(known)} sessions, {len(labelled)} labelled commits, {lines} added lines")
+    print(f"  coverage {found / max(1, lines):.3f}, precision {right / max(1, found):.3f}")
+    print(f"  precision on the commits that move nothing {clean:.3f} ({moving} move)")
+    print(f"  top session {top / max(1, len(labelled)):.3f}; {of_any:.3f} of the {commits} commits with any")
+    print(f"  {attributed} of {len(bumps)} bumps and commits of bots attributed")
+    ranks(store, reasons, labelled)
+    quotations(store, reasons, labelled, seed)
+    store.close()
+
+
+def ranks(store: SqliteStore, reasons: Reasons, labelled: list[Labelled]) -> None:
+    """Print how often a session of the commit is among the first 1, 5 and 10, by each way of asking."""
+    every = store.conversations(Filter(limit=10**6))
+
+    def by_words(commit: Commit) -> list[str]:
+        return [hit.conversation.session_id for hit in store.search(commit.words, Filter(limit=30))]
+
+    def by_date(commit: Commit) -> list[str]:
+        return [one.session_id for one in sorted(every, key=lambda one: distance(one, commit.authored_at))]
+
+    ways = {
+        "lines, date and words": lambda commit: reasons.sessions_of(commit, by_date(commit), by_words(commit)),
+        "date and words": lambda commit: fused(by_date(commit), by_words(commit)),
+        "date alone": by_date,
+        "words alone": by_words,
+    }
+    for name, way in ways.items():
+        hits = Counter[int]()
+        for one in labelled:
+            order = list(dict.fromkeys(way(one.commit)))
+            place = next((at for at, session in enumerate(order) if session in one.sessions), 1000)
+            hits.update(rank for rank in RANKS if place < rank)
+        shares = " / ".join(f"{hits[rank] / max(1, len(labelled)):.3f}" for rank in RANKS)
+        print(f"  commit to session at 1/5/10, {name}: {shares}")
+
+
+def quotations(store: SqliteStore, reasons: Reasons, labelled: list[Labelled], seed: int) -> None:
+    """Print for how many of a sample of lines a request is quoted, and if each quotation stands in the store."""
+    drawn = random.Random(seed)
+    stated = invented = 0
+    times: list[float] = []
+    for _ in range(SAMPLE):
+        attribution = reasons.of_added(drawn.choice(labelled).commit)
+        if not attribution.lines:
+            continue
+        at = drawn.randrange(len(attribution.lines))
+        began = time.perf_counter()
+        [item] = reasons.attributed([attribution.lines[at]]).items
+        asked = reasons.asked(item) if item else None
+        times.append(time.perf_counter() - began)
+        stated += bool(asked and asked.words)
+        invented += bool(asked and not _stands(store, asked))
+    print(f"  of {SAMPLE} lines the reason is stated for {stated}, invented for {invented}")
+    print(f"  a line takes {quantiles(times, n=20)[-1] * 1000:.1f} ms at p95, without git's time")
+
+
+def _stands(store: SqliteStore, asked: Asked) -> bool:
+    texts = " ".join(
+        " ".join(row[0].split())
+        for row in store.rows(
+            "SELECT content FROM memory_transcript_entries WHERE id IN (?, ?)",
+            (asked.request_item, asked.proposal_item),
+        )
+    )
+    return all(" ".join(part.split()).rstrip("…") in texts for part in (asked.words, asked.proposal) if part)
+
+
+def commits_of(path: Path) -> list[tuple[str, str]]:
+    """Return the commits of HEAD, each with its checkpoint ('' for none)."""
+    told = _git(path, "log", "--no-merges", "--format=%H%x00%B%x01", "HEAD")
+    found = []
+    for one in told.split("\x01"):
+        name, _, message = one.strip().partition("\0")
+        if name:
+            trailer = TRAILER.search(message)
+            found.append((name, trailer[1] if trailer else ""))
+    return found
+
+
+def _git(path: Path, *arguments: str) -> str:
+    command = ["git", "-C", str(path), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, errors="replace", check=True).stdout
+
+
+if __name__ == "__main__":
+    run(main)

@@ -1,0 +1,168 @@
+"""`session-memory why`: who asked for a line or a commit, in which words, and what was decided on the way."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shlex
+import uuid
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..errors import SessionMemoryError, WrongCallError
+from ..patterns.why import Reason, Reasons
+from ..patterns.why_text import HINT, find_reasons, told
+from ..runtimes.detection import is_started_by_agent
+from ..settings.homes import user_dir
+from ..store.sqlite.written_lines import known_key
+from ..system.branches import GitUnavailableError
+from ..system.commits import Repository
+from ..system.terminal import called_as
+from ..text.format import counted
+from ..text.sanitize import for_prompt
+from ..text.timestamps import iso_time, now_milliseconds
+from .arguments import OnlyForPeopleError, add_common
+from .opened_store import refresh, with_store
+from .output import iso
+
+if TYPE_CHECKING:
+    from ..patterns.why import Asked
+    from .opened_store import OpenStore
+
+SUMMARY = "say why a line or a commit is so: who asked for it, and in which words"
+NOTES_REF = "session-memory"
+MOST_REASONS = 5  # of a file or a commit, shown without --all
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("target", metavar="FILE[:LINE[-LINE]]|COMMIT", nargs="?", default="", help=HINT)
+    parser.add_argument("--staged", action="store_true", help="what is staged")
+    parser.add_argument("--all", action="store_true", help=f"all reasons, not only {MOST_REASONS}")
+    parser.add_argument("--format", choices=("text", "agent-trace"), default="text", help="agent-trace: version 0.1.0")
+    parser.add_argument("--notes", action="store_true", help=f"write a note to refs/notes/{NOTES_REF}, after a preview")
+    parser.add_argument("--with-prompts", action="store_true", help="with --notes: the words of the request too")
+    parser.add_argument("--yes", action="store_true", help="with --notes: do not ask")
+    add_common(parser, private=True)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Return 1 if nothing is known. Raises SessionMemoryError."""
+    if bool(arguments.target) == arguments.staged:
+        raise WrongCallError("name one thing to explain", HINT)
+    if arguments.notes and is_started_by_agent(os.environ):
+        raise OnlyForPeopleError("--notes")
+    return with_store(arguments, lambda opened: _why(opened, arguments))
+
+
+def _why(opened: OpenStore, arguments: argparse.Namespace) -> int:
+    refresh(opened)
+    try:
+        repository, reasons, commit = find_reasons(
+            lambda repository: Reasons(opened.store, repository, known_key(opened.store.path), opened.location.homes),
+            arguments.target, os.getcwd(), user_dir(os.environ),
+        )  # fmt: skip
+    except GitUnavailableError as error:
+        raise SessionMemoryError(f"git cannot tell: {error}") from error
+    if arguments.format == "agent-trace":
+        opened.terminal.is_json = True
+        opened.terminal.result(agent_trace(reasons, commit or _head(repository)))
+        return 0
+    opened.terminal.result({"reasons": [_as_json(one) for one in reasons]})
+    shown = reasons if arguments.all else reasons[:MOST_REASONS]
+    for place, one in enumerate(shown):
+        if place:
+            opened.terminal.line()
+        for line in told(one):
+            opened.terminal.line(line)
+    if len(shown) < len(reasons):
+        opened.terminal.line(f"\n{counted(len(reasons) - len(shown), 'more reason')}: --all shows them.")
+    if not reasons:
+        opened.terminal.line("Nothing is staged." if arguments.staged else "There are no lines.")
+    if arguments.notes:
+        _note(opened, repository, reasons, commit, arguments)
+    return 0 if any(one.asked for one in reasons) else 1
+
+
+def _as_json(reason: Reason) -> dict[str, Any]:
+    commit, guess = reason.commit, reason.guess
+    return {
+        "path": reason.path, "first": reason.first, "last": reason.last, "lines": reason.lines,
+        "commit": {"id": commit.id, "author": commit.author, "subject": commit.subject, "at": iso(commit.at)}
+        if commit else None,
+        "asked": _asked_as_json(reason.asked), "mover": _asked_as_json(reason.mover), "not_attributed": reason.refused,
+        "guess_by_time": {"session": guess.session_id, "runtime": guess.runtime, "conversation": guess.id}
+        if guess else None,
+    }  # fmt: skip
+
+
+def _asked_as_json(asked: Asked | None) -> dict[str, Any] | None:
+    if asked is None:
+        return None
+    return {
+        "session": asked.session_id, "runtime": asked.runtime, "title": asked.title, "at": iso(asked.at),
+        "words": asked.words, "proposal": asked.proposal, "decided": list(asked.decided),
+        "read": f"{called_as()} show {asked.conversation} --around {asked.number}",
+    }  # fmt: skip
+
+
+def agent_trace(reasons: Sequence[Reason], revision: str) -> dict[str, Any]:
+    """Return a record of Agent Trace 0.1.0 (agent-trace.dev): the lines of each file by conversation."""
+    files: dict[str, dict[str, list[dict[str, int]]]] = {}
+    for one in reasons:
+        if one.asked and one.path:
+            address = f"urn:session-memory:{one.asked.runtime}:{one.asked.session_id}"
+            ranges = files.setdefault(one.path, {}).setdefault(address, [])
+            ranges.append({"start_line": one.first, "end_line": one.last})
+    return {
+        "version": "0.1.0", "id": str(uuid.uuid4()), "timestamp": iso_time(now_milliseconds() / 1000),
+        **({"vcs": {"type": "git", "revision": revision}} if revision else {}),
+        "tool": {"name": "session-memory"},
+        "files": [
+            {
+                "path": path,
+                "conversations": [
+                    {"url": address, "contributor": {"type": "ai"}, "ranges": ranges}
+                    for address, ranges in conversations.items()
+                ],
+            }
+            for path, conversations in files.items()
+        ],
+    }  # fmt: skip
+
+
+def note_text(reasons: Sequence[Reason], with_prompts: bool) -> str:
+    """Return the note for a commit: its sessions, redacted; their requests only `with_prompts`."""
+    lines = []
+    for one in reasons:
+        if asked := one.asked:
+            lines.append(f"{asked.runtime} session {asked.session_id}, {iso(asked.at)}: {counted(one.lines, 'line')}")
+            lines += [f"asked: {for_prompt(asked.words)}"] if with_prompts and asked.words else []
+    return "\n".join(lines)
+
+
+def _note(
+    opened: OpenStore, repository: Repository, reasons: Sequence[Reason], commit: str, arguments: argparse.Namespace
+) -> None:
+    if not commit:
+        raise WrongCallError("--notes is for a commit", f"{called_as()} why {shlex.quote('HEAD')} --notes")
+    text, terminal = note_text(reasons, arguments.with_prompts), opened.terminal
+    if not text:
+        terminal.line("Nothing to note.")
+        return
+    terminal.line(f"\nThe note for {commit[:8]} in refs/notes/{NOTES_REF}:\n")
+    terminal.line(text)
+    if not (arguments.yes or (terminal.can_ask() and terminal.ask("Write it?"))):
+        terminal.line(f"\nNot written. {called_as()} why {commit[:8]} --notes --yes writes it.")
+        return
+    try:
+        repository.note(commit, NOTES_REF, text)
+    except GitUnavailableError as error:
+        raise SessionMemoryError(f"the note was not written: {error}") from error
+    terminal.line("Written.")
+
+
+def _head(repository: Repository) -> str:
+    try:
+        return repository.resolved("HEAD")
+    except GitUnavailableError:
+        return ""

@@ -1,0 +1,50 @@
+"""Finds what was agreed, decided and rejected in what was said, verbatim. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+
+from ..text.format import one_line, shorten
+
+MOST_DECISIONS = 3
+DECISION_CHARACTERS = 200
+GO_AHEAD_CHARACTERS = 60
+_GO_AHEAD = re.compile(
+    r"^\W*(?:o?k(?:ay)?|yes|yep|yeah|sure|go|go ahead|do it|let'?s (?:go|do it|do that)|please do|proceed|continue|"
+    r"sounds good|looks good|lgtm|great|perfect|good|fine|agreed?|make it so|implement (?:it|this|that|the plan)|"
+    r"(?:do )?(?:option \w+|#?\d+|[a-d]))\b",
+    re.I,
+)
+_DECISION = re.compile(
+    r"\b(?:instead of|rather than|decided|because|won'?t work|doesn'?t work|didn'?t work|do not|don'?t|avoid|prefer|"
+    r"rejected?|chose|better to|must not|should not|shouldn'?t|no longer|root cause|the (?:problem|issue|reason) is)\b",
+    re.I,
+)
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
+
+
+def is_go_ahead(text: str) -> bool:
+    """Check if a prompt only agrees: "ok, let's go"."""
+    return len(text.strip()) <= GO_AHEAD_CHARACTERS and bool(_GO_AHEAD.match(text.strip()))
+
+
+def proposal_in(text: str) -> str:
+    """Return the paragraph of an answer that proposes something: the last one that asks, with the one before it, else
+    the last."""
+    paragraphs = [part.strip() for part in re.split(r"\n\s*\n", text) if part.strip()]
+    asks = [place for place, part in enumerate(paragraphs) if part.rstrip("*_ ").endswith("?")]
+    if not asks:
+        return paragraphs[-1] if paragraphs else ""
+    return "\n\n".join(paragraphs[max(0, asks[-1] - 1) : asks[-1] + 1])
+
+
+def decisions(texts: Iterable[str]) -> tuple[str, ...]:
+    """Return the first sentences that say what was decided, or rejected and why."""
+    found = []
+    for number, text in enumerate(texts):
+        for sentence in _SENTENCE.split(text if number else ""):
+            plain = one_line(sentence).strip("-* ")
+            if 20 <= len(plain) <= 2 * DECISION_CHARACTERS and _DECISION.search(plain):
+                found.append(shorten(plain, DECISION_CHARACTERS))
+    return tuple(dict.fromkeys(found))[:MOST_DECISIONS]

@@ -1,0 +1,296 @@
+"""Tells why a line is so: which session wrote it, who asked for that and in which words, and what was decided.
+
+A line is attributed by the keyed hashes of written lines alone; a guess by time is marked. Reads the local store only,
+so no member of a team is named.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from ..system.commits import UNCOMMITTED, CodeLine, Commit, Repository
+from ..text.format import one_line, shorten
+from ..text.written_lines import LEAST_CHARACTERS, line_hashes, normalised
+from ..transcripts.titles import is_request
+from .quotations import decisions, is_go_ahead, proposal_in
+
+if TYPE_CHECKING:
+    from ..store.sqlite.engine import SqliteStore
+    from ..store.sqlite.written_lines import WrittenLine
+    from ..store.values import Conversation, StoredEntry
+
+# Between writing and committing a line: of older ones none was the commit's session's, of 207 in public checkpoints.
+MOST_AGE = 7 * 24 * 3600_000
+MOST_AGE_ELSEWHERE = 24 * 3600_000  # in a file of another name: between one and seven days half were right, of 140
+SLACK = 5 * 60_000  # that clocks may differ by
+DISTINCT_CHARACTERS = 24  # of a line that tells its writer without the file's name
+DISTINCT_SESSIONS = 3  # that wrote such a line
+WORDS_CHARACTERS = 400
+PROPOSAL_CHARACTERS = 300
+ITEMS_BEFORE = 400  # of a conversation, read to find the request
+MOST_STEPS = 5  # back, of so many items
+MOVED_SHARE = 0.2  # of a commit's lines that it also removes: it moves text
+DATE_WEIGHT = 2
+RANK_OFFSET = 5
+GUESS_WITHIN = 24 * 3600_000
+_LOCKS = (
+    "go.sum", "package-lock.json", "yarn.lock", "pnpm-lock.yaml", "uv.lock", "poetry.lock", "Cargo.lock",
+    "requirements.lock",
+)  # fmt: skip
+_BOT = re.compile(r"\[bot\]|^(?:dependabot|renovate|greenkeeper|snyk-bot|github-actions)\b", re.I)
+_BUMP = re.compile(r"\bbump\b.*\bfrom\b.*\bto\b|\bupdate dependency\b|^(?:chore|build|fix)\(deps", re.I)
+
+
+class Asked(NamedTuple):
+    """A session's reason: `words` are those of the request, `proposal` what a bare go-ahead agreed to ('' for none),
+    `decided` other sentences on the way, all verbatim. `number` is that of the item, for `show --around`."""
+
+    session_id: str
+    runtime: str
+    title: str
+    conversation: int
+    number: int
+    at: int | None
+    words: str
+    proposal: str
+    decided: tuple[str, ...]
+    request_item: int = 0
+    proposal_item: int = 0
+
+
+class Attribution(NamedTuple):
+    """The writers of lines: an item for each line, None if unknown; `moved` if the commit moves text."""
+
+    lines: list[CodeLine]
+    items: list[WrittenLine | None]
+    moved: bool = False
+
+
+class Reason(NamedTuple):
+    """The reason for a range of lines, or a commit. `asked` is None if unknown; `mover` is the later session that moved
+    the lines; `guess` the nearest conversation by time; `refused` says why nothing is attributed."""
+
+    path: str
+    first: int
+    last: int
+    commit: Commit | None
+    asked: Asked | None
+    lines: int = 0
+    mover: Asked | None = None
+    guess: Conversation | None = None
+    refused: str = ""
+
+
+def bot_reason(commit: Commit) -> str:
+    """Return why a commit is attributed to no session: a bot made it, or it bumps dependencies; '' if it is."""
+    if _BOT.search(commit.author) or _BOT.search(commit.mail):
+        return "a bot made this commit"
+    if _BUMP.search(commit.subject):
+        return "this commit bumps dependencies"
+    if commit.files and all(path.rpartition("/")[2] in _LOCKS for path in commit.files):
+        return "this commit changes lock files only"
+    return ""
+
+
+class Reasons:
+    """Answers questions about a repository from a store, for the groups `homes` (None: all)."""
+
+    def __init__(
+        self, store: SqliteStore, repository: Repository, key: bytes, homes: tuple[str, ...] | None = None
+    ) -> None:
+        self._store = store
+        self._repository = repository
+        self._key = key
+        self._homes = homes
+
+    def of_lines(self, path: str, first: int, last: int) -> list[Reason]:
+        """Return the reasons of lines of a file in the worktree, one for each run of lines with one writer. Raises
+        GitUnavailableError, DatabaseError."""
+        lines = self._repository.lines(path, first, last)
+        items: dict[int, WrittenLine | None] = {}
+        for commit in dict.fromkeys(line.commit for line in lines):
+            some = [line for line in lines if line.commit == commit]
+            items.update(zip([line.number for line in some], self.attributed(some).items))
+        latest = self.attributed([line._replace(commit=UNCOMMITTED) for line in lines])
+        movers = dict(zip([line.number for line in lines], latest.items))
+        runs: list[list[CodeLine]] = []
+        for line in lines:
+            if runs and _joins(runs[-1][-1], line, items):
+                runs[-1].append(line)
+            else:
+                runs.append([line])
+        return [self._reason(path, run, items, movers) for run in runs]
+
+    def of_commit(self, id: str) -> list[Reason]:
+        """Return the reasons of a commit: one for each session that wrote lines of it, the one with most lines first.
+        Raises GitUnavailableError, DatabaseError."""
+        commit = self._repository.commit(id)
+        if refused := bot_reason(commit):
+            return [Reason("", 0, 0, commit, None, refused=refused)]
+        attribution = self.of_added(commit)
+        return self._by_session(attribution, commit) or [Reason("", 0, 0, commit, None, guess=self.guessed(commit.at))]
+
+    def of_staged(self) -> list[Reason]:
+        """Return the same of what is staged."""
+        return self._by_session(self.attributed(self._repository.staged()), None)
+
+    def of_added(self, commit: Commit) -> Attribution:
+        """Return the writers of the lines that a commit added; of none if a bot made it."""
+        lines, removed = self._repository.added(commit.id)
+        lines = [line for line in lines if len(normalised(line.text)) >= LEAST_CHARACTERS]
+        gone = {normalised(line) for line in removed}
+        moved = sum(normalised(line.text) in gone for line in lines) > MOVED_SHARE * len(lines)
+        return self.attributed(lines)._replace(moved=moved)
+
+    def attributed(self, lines: Sequence[CodeLine]) -> Attribution:
+        """Return the items that wrote these lines of one commit: of a file of that name, else if the line is long and
+        rare; of the session that wrote most of them, and the last one before the commit."""
+        commits = {line.commit: self._repository.commit(line.commit) for line in lines if line.commit != UNCOMMITTED}
+        hashes = line_hashes([normalised(line.text) for line in lines], self._key) if self._key else []
+        is_long = [len(normalised(line.text)) >= LEAST_CHARACTERS for line in lines]
+        by_hash: dict[int, list[WrittenLine]] = {}
+        for one in self._store.line_writers([one for one, counts in zip(hashes, is_long) if counts], self._homes):
+            by_hash.setdefault(one.hash, []).append(one)
+        candidates: list[list[tuple[bool, WrittenLine]]] = []
+        votes: Counter[int] = Counter()
+        for line, hashed in zip(lines, hashes):
+            commit = commits.get(line.commit)
+            found = _fitting(line, by_hash.get(hashed, []), commit) if not commit or not bot_reason(commit) else []
+            candidates.append(found)
+            for is_named, file_id in {(is_named, one.file_id) for is_named, one in found}:
+                votes[file_id] += 3 if is_named else 1
+
+        def best(found: list[tuple[bool, WrittenLine]]) -> WrittenLine:
+            return max(found, key=lambda one: (one[0], votes[one[1].file_id], one[1].at or 0, one[1].item))[1]
+
+        items = [best(found) if found else None for found in candidates] or [None] * len(lines)
+        return Attribution(list(lines), items)
+
+    def sessions_of(self, commit: Commit, by_date: Sequence[str], by_words: Sequence[str]) -> list[str]:
+        """Return the sessions of a commit, the likeliest first: those that wrote its lines, then those that its date
+        and its words find, each given best first."""
+        counts = Counter(item.session_id for item in self.of_added(commit).items if item)
+        return list(dict.fromkeys([one for one, _ in counts.most_common()] + fused(by_date, by_words)))
+
+    def ordered(self, commit: Commit, by_words: Sequence[str]) -> list[str]:
+        """Return the same with the sessions of this repository at that time."""
+        near = self._store.conversations_near(self._repository.root, commit.authored_at, GUESS_WITHIN, self._homes)
+        by_date = sorted(near, key=lambda one: distance(one, commit.authored_at))
+        return self.sessions_of(commit, [one.session_id for one in by_date], by_words)
+
+    def asked(self, item: WrittenLine) -> Asked | None:
+        """Return the request that led to an item, as it may be told; None if it may not."""
+        sql = (
+            "SELECT id, first_item FROM memory_conversations WHERE file_id = ? AND first_item <= ? "
+            "ORDER BY first_item DESC LIMIT 1"
+        )
+        for conversation_id, first in self._store.rows(sql, (item.file_id, item.item)):
+            conversation = self._store.conversation(conversation_id, self._homes)
+            if conversation is None:
+                return None
+            items = self._before(first, item.item)
+            return _asked(conversation, items, item)
+        return None
+
+    def guessed(self, at: int) -> Conversation | None:
+        """Return the conversation in the repository that is nearest to a time, within a day."""
+        found = self._store.conversations_near(self._repository.root, at, GUESS_WITHIN, self._homes)
+        return min(found, key=lambda one: distance(one, at), default=None)
+
+    def _before(self, first: int, item: int) -> list[StoredEntry]:
+        found: list[StoredEntry] = []
+        end = item
+        for _ in range(MOST_STEPS):
+            start = max(first, end - ITEMS_BEFORE)
+            found = self._store.items(start, end) + found
+            if start == first or sum(one.role == "user" and is_request(one.text) for one in found) > 1:
+                break
+            end = start - 1
+        return found
+
+    def _reason(
+        self, path: str, run: list[CodeLine], items: dict[int, WrittenLine | None],
+        movers: dict[int, WrittenLine | None],
+    ) -> Reason:  # fmt: skip
+        id = run[0].commit
+        commit = None if id == UNCOMMITTED else self._repository.commit(id)
+        written = [items[line.number] for line in run if items[line.number]]
+        item = written[0] if written else None
+        asked = self.asked(item) if item else None
+        later = next((one for line in run if (one := movers[line.number])), None)
+        mover = self.asked(later) if later and item and later.file_id != item.file_id else None
+        refused = bot_reason(commit) if commit else ""
+        guess = self.guessed(commit.at) if commit and not asked and not refused else None
+        return Reason(path, run[0].number, run[-1].number, commit, asked, len(written), mover, guess, refused)
+
+    def _by_session(self, attribution: Attribution, commit: Commit | None) -> list[Reason]:
+        counts = Counter(item.file_id for item in attribution.items if item)
+        found = []
+        for file_id, lines in counts.most_common():
+            pairs = zip(attribution.lines, attribution.items)
+            own = [(line, item) for line, item in pairs if item and item.file_id == file_id]
+            most, _ = Counter(item.item for _, item in own).most_common(1)[0]
+            asked = self.asked(next(item for _, item in own if item.item == most))
+            if asked:
+                line = next(line for line, item in own if item.item == most)
+                found.append(Reason(line.path, line.number, line.number, commit, asked, lines))
+        return found
+
+
+def fused(by_date: Sequence[str], by_words: Sequence[str]) -> list[str]:
+    """Return the sessions of two rankings by the sum of their reciprocal ranks; the date counts more."""
+    scores: dict[str, float] = {}
+    for weight, order in ((DATE_WEIGHT, by_date), (1, by_words)):
+        for place, session in enumerate(dict.fromkeys(order)):
+            scores[session] = scores.get(session, 0.0) + weight / (RANK_OFFSET + place)
+    return sorted(scores, key=lambda session: -scores[session])
+
+
+def distance(conversation: Conversation, at: int) -> int:
+    """Return how far a conversation is from a time, in milliseconds: 0 within it."""
+    first, last = conversation.first_message_at or 0, conversation.last_message_at or 0
+    return max(first - at, at - last, 0)
+
+
+def _joins(before: CodeLine, line: CodeLine, items: dict[int, WrittenLine | None]) -> bool:
+    """Check if a line has the same reason as the one before: the same commit and session, or no writer of its own."""
+    one, other = items[before.number], items[line.number]
+    return before.commit == line.commit and (other is None or one is None or one.file_id == other.file_id)
+
+
+def _fitting(line: CodeLine, found: list[WrittenLine], commit: Commit | None) -> list[tuple[bool, WrittenLine]]:
+    """Return the items that can have written a line, each with whether it names the line's file."""
+    until = commit.at + SLACK if commit else None
+    early = [one for one in found if until is None or one.at is None or one.at <= until]
+    names = {(path or "").rpartition("/")[2] for path in (line.path, line.written_in)} - {""}
+    age = {one: commit.authored_at - one.at if commit and one.at is not None else 0 for one in early}
+    early = [one for one in early if age[one] <= MOST_AGE]
+    named = [one for one in early if any(name in one.argument for name in names)]
+    early = [one for one in early if age[one] <= MOST_AGE_ELSEWHERE]
+    if named:
+        return [(True, one) for one in named]
+    is_rare = len({one.file_id for one in early}) <= DISTINCT_SESSIONS
+    return [(False, one) for one in early] if is_rare and len(normalised(line.text)) >= DISTINCT_CHARACTERS else []
+
+
+def _asked(conversation: Conversation, items: list[StoredEntry], item: WrittenLine) -> Asked:
+    """Return the last request before an item; for a bare go-ahead also the proposal that it agreed to."""
+    said = [one for one in items if one.role in ("user", "assistant") and one.text and one.id <= item.item]
+    at = next((place for place in range(len(said) - 1, -1, -1) if said[place].role == "user"), None)
+    if at is None:
+        request, proposal, between = None, None, said
+    else:
+        request, between = said[at], said[at + 1 :]
+        earlier = [one for one in said[:at] if one.role == "assistant"]
+        proposal = earlier[-1] if earlier and is_go_ahead(request.text) else None
+    words = shorten(one_line(request.text), WORDS_CHARACTERS) if request else ""
+    offered = shorten(one_line(proposal_in(proposal.text)), PROPOSAL_CHARACTERS) if proposal else ""
+    return Asked(
+        conversation.session_id, conversation.runtime, conversation.title, conversation.id,
+        (item.item & 0xFFFFFFFF) + 1, request.timestamp if request else item.at, words, offered,
+        decisions([one.text for one in ([request] if request else []) + between]),
+        request.id if request else 0, proposal.id if proposal else 0,
+    )  # fmt: skip

@@ -1,0 +1,139 @@
+"""Finds the reasons for what a person or an agent names, and tells them: the quotations first."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from ..errors import SessionMemoryError
+from ..system.commits import Repository
+from ..system.git import find_worktree
+from ..system.terminal import called_as
+from ..text.format import shorten
+from ..text.sanitize import for_prompt
+from ..text.timestamps import local_time
+from .why import Reason, Reasons
+
+if TYPE_CHECKING:
+    from .why import Asked
+
+HINT = "name FILE, FILE:LINE, FILE:LINE-LINE or a commit: session-memory why src/cart.py:12"
+MOST_LINES = 2000
+AGENT_CHARACTERS = 1200
+_AGENT_QUOTE = 300
+_TARGET = re.compile(r"^(.+?)(?::(\d+)(?:-(\d+))?)?$")
+
+
+def find_reasons(
+    reasons_in: Callable[[Repository], Reasons],
+    target: str,
+    directory: str,
+    user_dir: str,
+    *,
+    is_confined: bool = False,
+) -> tuple[Repository, list[Reason], str]:
+    """Return the repository, the reasons for `target` (what is staged, if it is ''), and its commit ('' for a file).
+    A file in another repository than that of `directory` is refused if `is_confined`. Raises SessionMemoryError,
+    GitUnavailableError."""
+    matched = _TARGET.match(target)
+    path = os.path.abspath(os.path.join(directory, matched[1])) if matched else ""
+    is_file = bool(path) and os.path.isfile(path)
+    worktree = find_worktree(os.path.dirname(path) if is_file else directory, user_dir)
+    here = find_worktree(directory, user_dir) if is_confined else worktree
+    if worktree is None or not worktree.root or here is None or here.common_dir != worktree.common_dir:
+        raise SessionMemoryError(f"{target or directory}: it is in no worktree of git", HINT)
+    repository = Repository(worktree.git_dir, worktree.root)
+    reasons = reasons_in(repository)
+    if not target:
+        return repository, reasons.of_staged(), ""
+    if is_file and matched:
+        first = int(matched[2] or 1)
+        last = int(matched[3] or matched[2] or MOST_LINES)
+        inside = os.path.relpath(os.path.realpath(path), worktree.root)
+        return repository, reasons.of_lines(inside, first, max(first, last)), ""
+    commit = repository.resolved(target)
+    if not commit:
+        raise SessionMemoryError(f"{target}: neither a file nor a commit here", HINT)
+    return repository, reasons.of_commit(commit), commit
+
+
+def told(reason: Reason) -> list[str]:
+    """Return the lines that tell a reason: the quotations first."""
+    lines = []
+    where = f"{reason.path}:{reason.first}" + (f"-{reason.last}" if reason.last != reason.first else "")
+    commit = reason.commit
+    written = f"commit {commit.id[:8]}, {commit.subject}" if commit else "not committed"
+    lines.append(f"{where if reason.path else 'the commit'} ({written})")
+    if reason.asked:
+        lines += _told_of(reason.asked)
+        if reason.mover:
+            mover = f"{reason.mover.runtime} session {reason.mover.session_id[:8]}, {_moment(reason.mover.at)}"
+            lines.append(f"  moved or written again by {mover}")
+    elif reason.refused:
+        lines.append(f"  No session: {reason.refused}.")
+    else:
+        lines.append("  Unknown: no session that the store has wrote this.")
+        if commit:
+            lines.append(f"  git blame: {commit.author}, {_moment(commit.authored_at)}")
+        if guess := reason.guess:
+            title = for_prompt(guess.title)
+            lines.append(f"  A guess, by time alone: {guess.runtime} session {guess.session_id[:8]} “{title}”")
+            lines.append(f"  {called_as()} show {guess.id}")
+    return lines
+
+
+def _told_of(asked: Asked) -> list[str]:
+    lines = [f"  asked: “{for_prompt(asked.words)}”"] if asked.words else ["  asked: no request is recorded"]
+    if asked.proposal:
+        lines.append(f"  agreed to: “{for_prompt(asked.proposal)}”")
+    lines += [f"  on the way: “{for_prompt(one)}”" for one in asked.decided]
+    title = f" “{for_prompt(asked.title)}”" if asked.title else ""
+    lines.append(f"  {asked.runtime} session {asked.session_id[:8]}{title}, {_moment(asked.at)}")
+    lines.append(f"  {called_as()} show {asked.conversation} --around {asked.number}")
+    return lines
+
+
+def told_to_agent(reasons: Sequence[Reason]) -> str:
+    """Return the reasons for an agent, at most AGENT_CHARACTERS: the words of each request first."""
+    blocks: list[str] = []
+    for one in reasons:
+        block = _block(one)
+        if blocks and sum(map(len, blocks)) + 2 * len(blocks) + len(block) > AGENT_CHARACTERS - 60:
+            blocks.append("There are more: name fewer lines.")
+            break
+        blocks.append(block)
+    return shorten_block("\n\n".join(dict.fromkeys(blocks)))
+
+
+def shorten_block(text: str) -> str:
+    """Return a text of several lines, cut at AGENT_CHARACTERS."""
+    return text if len(text) <= AGENT_CHARACTERS else text[: AGENT_CHARACTERS - 1] + "…"
+
+
+def _block(reason: Reason) -> str:
+    lines = []
+    commit = reason.commit
+    if asked := reason.asked:
+        lines += [f"“{_quoted(asked.words)}”"] if asked.words else []
+        lines += [f"agreed to: “{_quoted(asked.proposal)}”"] if asked.proposal else []
+        lines += [f"on the way: “{_quoted(one)}”" for one in asked.decided]
+        lines.append(f"{asked.runtime} session {asked.session_id}, {_moment(asked.at)}: read_session reads it")
+    elif reason.refused:
+        lines.append(f"No session: {reason.refused}.")
+    else:
+        lines.append("Unknown: no session that the store has wrote this.")
+        if guess := reason.guess:
+            lines.append(f"A guess, by time alone: {guess.runtime} session {guess.session_id}")
+    place = f"{reason.path}:{reason.first}-{reason.last}" if reason.path else "all of it"
+    lines.append(place + (f", commit {commit.id[:8]} “{_quoted(commit.subject)}”" if commit else ", not committed"))
+    return "\n".join(lines)
+
+
+def _quoted(text: str) -> str:
+    return for_prompt(shorten(text, _AGENT_QUOTE))
+
+
+def _moment(milliseconds: int | None) -> str:
+    return local_time(milliseconds / 1000) if milliseconds is not None else "at an unknown time"

@@ -1,0 +1,170 @@
+"""Commits, the lines that they added, and who wrote a file's lines, by git. Starts git: not for a prompt.
+
+The worktree is read by us and compared with HEAD here: git never sees its files, so it runs no filter for them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from difflib import SequenceMatcher
+from typing import NamedTuple
+
+from .branches import GitUnavailableError, ask_git
+from .files import read_whole
+
+BLAME_SECONDS = 20.0
+MOST_BYTES = 16 * 1024 * 1024  # of a file of the worktree
+UNCOMMITTED = "0" * 40
+_DIFF = ("--no-ext-diff", "--no-textconv", "--no-color", "-U0", "-w", "-M", "--src-prefix=a/", "--dst-prefix=b/")
+_HUNK = re.compile(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@")
+_FORMAT = "%H%x00%P%x00%an%x00%ae%x00%at%x00%ct%x00%s%x00%D"
+_BLAMED = re.compile(r"^([0-9a-f]{40,64}) (\d+) (\d+)(?: \d+)?$")
+
+
+class Commit(NamedTuple):
+    """A commit: its times in milliseconds, the number of its parents, the files that it changed."""
+
+    id: str
+    parents: int
+    author: str
+    mail: str
+    authored_at: int
+    at: int
+    subject: str
+    branch: str
+    files: tuple[str, ...]
+
+    @property
+    def words(self) -> str:
+        """Return what a search for the commit looks for: its subject, its branch, and the names of its files."""
+        names = [os.path.basename(path) for path in self.files[:5]]
+        return " ".join([self.subject, self.branch, *names]).strip()
+
+
+class CodeLine(NamedTuple):
+    """A line of a file at its number in the file, and the commit that wrote it, where it was then."""
+
+    path: str
+    number: int
+    text: str
+    commit: str = UNCOMMITTED
+    written_in: str = ""
+
+
+class Repository:
+    """The repository at `git_dir`, and its worktree `root`. Its methods raise GitUnavailableError."""
+
+    def __init__(self, git_dir: str, root: str) -> None:
+        self._git_dir = git_dir if not os.path.isdir(f"{git_dir}/.git") else f"{git_dir}/.git"
+        self.root = root
+        self._commits: dict[str, Commit] = {}
+
+    def resolved(self, name: str) -> str:
+        """Return the id of the commit that `name` stands for; '' for none."""
+        if name.startswith("-"):
+            return ""
+        found = self._ask("rev-parse", "--verify", "-q", "--end-of-options", f"{name}^{{commit}}", fine=True)
+        return found.strip().splitlines()[-1] if found.strip() else ""
+
+    def commit(self, id: str) -> Commit:
+        """Return a commit by its id."""
+        if id not in self._commits:
+            told = self._ask("log", "-1", "--no-show-signature", f"--format={_FORMAT}", id)
+            name, parents, author, mail, authored, committed, subject, refs = told.strip("\n").split("\0")
+            changed = self._ask("diff-tree", "-r", "-z", "--root", "--no-commit-id", "--name-only", id)
+            branch = next((one for one in refs.replace("HEAD -> ", "").split(", ") if not one.startswith("tag: ")), "")
+            self._commits[id] = Commit(
+                name, len(parents.split()), author, mail, int(authored) * 1000, int(committed) * 1000, subject, branch,
+                tuple(changed.split("\0")[:-1]),
+            )  # fmt: skip
+        return self._commits[id]
+
+    def added(self, id: str) -> tuple[list[CodeLine], list[str]]:
+        """Return the lines that a commit added, re-indented ones apart, and those that it removed."""
+        return _parsed(self._ask("show", "--format=", "--root", *_DIFF, id, seconds=BLAME_SECONDS), id)
+
+    def staged(self) -> list[CodeLine]:
+        """Return the lines that the index adds to HEAD."""
+        return _parsed(self._ask("diff", "--cached", *_DIFF), UNCOMMITTED)[0]
+
+    def lines(self, path: str, first: int, last: int) -> list[CodeLine]:
+        """Return lines of a file of the worktree, counted from 1, each with the commit that wrote it (UNCOMMITTED if
+        none has): moved and re-indented lines with that of their origin, as `git blame -w -M -C` has it."""
+        now = worktree_lines(os.path.join(self.root, path))
+        last = min(last, len(now))
+        then = self._ask("cat-file", "blob", f"HEAD:{path}", fine=True).split("\n")
+        places = _places_before(then, now)
+        known = [places[number] for number in range(first, last + 1) if number in places]
+        blamed = self._blamed(path, min(known), max(known)) if known else {}
+        found = []
+        for number in range(first, last + 1):
+            commit, written_in = blamed.get(places.get(number, 0), (UNCOMMITTED, path))
+            found.append(CodeLine(path, number, now[number - 1], commit, written_in))
+        return found
+
+    def note(self, id: str, ref: str, text: str) -> None:
+        """Write a note for a commit below refs/notes, in place of an earlier one."""
+        self._ask("notes", f"--ref={ref}", "add", "-f", "-F", "-", id, given=text)
+
+    def _blamed(self, path: str, first: int, last: int) -> dict[int, tuple[str, str]]:
+        """Return by line of HEAD its commit and the path that it had there."""
+        options = ("--no-textconv", "-w", "-M", "-C", "--porcelain", "-L", f"{first},{last}")
+        told = self._ask("blame", *options, "HEAD", "--", path, seconds=BLAME_SECONDS)
+        found: dict[int, tuple[str, str]] = {}
+        names: dict[str, str] = {}
+        commit, number = "", 0
+        for line in told.split("\n"):
+            if head := _BLAMED.match(line):
+                commit, number = head[1], int(head[3])
+            elif line.startswith("filename "):
+                names[commit] = line[len("filename ") :]
+            elif line.startswith("\t"):
+                found[number] = commit, names.get(commit, path)
+        return found
+
+    def _ask(self, *arguments: str, fine: bool = False, given: str = "", seconds: float = 5.0) -> str:
+        return ask_git(self._git_dir, *arguments, given=given, is_failure_fine=fine, seconds=seconds)
+
+
+def worktree_lines(path: str) -> list[str]:
+    """Return the lines of a file of a worktree. Raises GitUnavailableError."""
+    try:
+        text = read_whole(path, MOST_BYTES).decode("utf-8", "replace")
+    except OSError as error:
+        raise GitUnavailableError(f"{path}: {error.strerror or error}") from error
+    return text.removesuffix("\n").split("\n")
+
+
+def _places_before(then: Sequence[str], now: Sequence[str]) -> dict[int, int]:
+    """Map the numbers of lines, counted from 1, to those of the same lines before."""
+    before, after = [[line.rstrip("\r") for line in lines] for lines in (then, now)]
+    start = 0
+    while start < min(len(before), len(after)) and before[start] == after[start]:
+        start += 1
+    found = {number: number for number in range(1, start + 1)}
+    for block in SequenceMatcher(None, before[start:], after[start:], autojunk=False).get_matching_blocks():
+        for offset in range(block.size):
+            found[start + block.b + offset + 1] = start + block.a + offset + 1
+    return found
+
+
+def _parsed(diff: str, commit: str) -> tuple[list[CodeLine], list[str]]:
+    added: list[CodeLine] = []
+    removed: list[str] = []
+    path, number, left, is_hunk = "", 0, 0, False
+    for line in diff.split("\n"):
+        hunk = _HUNK.match(line)
+        if hunk:
+            number, left, is_hunk = int(hunk[1]), int(hunk[2] or 1), True
+        elif line.startswith("diff --git "):
+            is_hunk = False
+        elif not is_hunk and line.startswith("+++ "):
+            path = line[6:].rstrip("\t") if line.startswith("+++ b/") else ""
+        elif is_hunk and line.startswith("+") and left:
+            added.append(CodeLine(path, number, line[1:], commit, path))
+            number, left = number + 1, left - 1
+        elif is_hunk and line.startswith("-"):
+            removed.append(line[1:])
+    return added, removed

@@ -1,0 +1,58 @@
+"""The lines that edits and commands write, as keyed hashes. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from hashlib import blake2b
+
+LEAST_CHARACTERS = 12  # of a line with normalised whitespace: shorter ones are in every file
+MOST_LINES = 5000  # of one edit: a longer one was generated
+MOST_LINE_CHARACTERS = 2000
+_HERE_DOCUMENT = re.compile(r"^([^\n]*)<<-?[ \t]*([\"']?)(\w+)\2([^\n]*)\n(.*?)^[ \t]*\3[ \t]*$", re.M | re.S)
+_MESSAGE = re.compile(r"\b(?:commit|tag|gh|glab)\b")  # its here-document is a message, not a file
+_IS_PATCH = re.compile(r"^(?:\*\*\* Begin Patch|@@ -)", re.M)
+
+
+def normalised(line: str) -> str:
+    """Return a line without indentation, and with single spaces: what `git blame -w` compares."""
+    return " ".join(line.split())
+
+
+def added_lines(before: str, after: str) -> list[str]:
+    """Return the normalised lines of `after` that `before` does not have, those of LEAST_CHARACTERS or more, each
+    once."""
+    new = dict.fromkeys(map(str.strip, after.split("\n")[:MOST_LINES]))
+    if before:
+        for line in map(str.strip, before.split("\n")):
+            new.pop(line, None)
+    found = [line for line in new if LEAST_CHARACTERS <= len(line) <= MOST_LINE_CHARACTERS]
+    if not any("  " in line or "\t" in line for line in found):  # of most edits
+        return found
+    gone = {normalised(line) for line in before.split("\n")} if before else set()
+    spaced = dict.fromkeys(map(normalised, found))
+    return [line for line in spaced if line not in gone and len(line) >= LEAST_CHARACTERS]
+
+
+def here_documents(command: str) -> list[str]:
+    """Return the texts of a command's here-documents; of a patch, what it adds. Messages of commits are omitted."""
+    if "<<" not in command:
+        return []
+    bodies = [one[5] for one in _HERE_DOCUMENT.finditer(command) if not _MESSAGE.search(one[1])]
+    return [_added_by(body) if _IS_PATCH.search(body) else body for body in bodies]
+
+
+def _added_by(patch: str) -> str:
+    lines = patch.split("\n")
+    return "\n".join(line[1:] for line in lines if line.startswith("+") and not line.startswith("+++ "))
+
+
+def line_hashes(lines: Iterable[str], key: bytes) -> list[int]:
+    """Return a keyed 64-bit hash of each normalised line, signed as SQLite's integers are."""
+    found = []
+    keyed = blake2b(key=key, digest_size=8)
+    for line in lines:
+        hashed = keyed.copy()  # half the time of a new one
+        hashed.update(line.encode("utf-8", "surrogatepass"))
+        found.append(int.from_bytes(hashed.digest(), "little", signed=True))
+    return found

@@ -1,0 +1,92 @@
+"""Files: what sessions edited lately, with the diffs, and in whose working set each file is."""
+
+from __future__ import annotations
+
+import os
+from typing import Any, NamedTuple
+
+from ...store.sqlite.tool_uses import conversation_steps
+from ...store.values import Conversation, Filter
+from ...text.paths import relative
+from ...text.sanitize import all_for_people, for_people
+from ..active_sessions import ActiveSession
+from ..choices import period, places
+from ..labels import ShownRuntime, project_of, shown_runtime
+from ..page_request import PageRequest
+
+DEFAULT_PERIOD = "7d"
+CONVERSATIONS = 100  # the latest ones
+SHOWN = 60  # files
+EDITS = 4  # of one session, each with its diff
+
+
+class EditedBy(NamedTuple):
+    """A session that edited a file: its conversation, title and runtime, the `numbers` of its edits, the latest first,
+    the time of that, and whether the file is in its working set."""
+
+    conversation: Conversation
+    title: str
+    runtime: ShownRuntime
+    numbers: list[int]
+    at: float
+    is_in_hand: bool = False
+
+
+class EditedFile(NamedTuple):
+    """A file with those who edited it, the latest first, and the active sessions that only read it, each with the
+    time. It `is_shared` if it is in several working sets."""
+
+    path: str
+    shown: str
+    project: str
+    at: float
+    by: list[EditedBy]
+    readers: list[tuple[ActiveSession, float]]
+    is_shared: bool
+
+
+def values(request: PageRequest) -> dict[str, Any]:
+    """Return the `files` that were edited in the period, the latest first."""
+    times, since = period(request, DEFAULT_PERIOD)
+    chosen = places(request)
+    wanted = Filter(request.location.homes, directories=chosen.directories, since=since, limit=CONVERSATIONS)
+    edits: dict[str, dict[tuple[str, str], EditedBy]] = {}
+    for conversation, steps in request.while_wanted(conversation_steps(request.store, wanted)):
+        for step in steps:
+            if step.kind != "edit" or step.outcome == "error" or (step.timestamp or 0) < (since or 0):
+                continue
+            by = edits.setdefault(os.path.normpath(os.path.join(conversation.cwd, step.text)), {})
+            key = conversation.home, conversation.session_id
+            at = (step.timestamp or 0) / 1000
+            if key not in by:
+                by[key] = EditedBy(conversation, "", shown_runtime(conversation.runtime), [step.number], at)
+            elif by[key].conversation.id == conversation.id:
+                by[key] = by[key]._replace(numbers=[step.number, *by[key].numbers], at=at)
+            else:  # of an earlier conversation of the session
+                by[key].numbers.append(step.number)
+    files = [_shown(path, list(by.values()), request.active) for path, by in edits.items()]
+    files.sort(key=lambda one: -one.at)
+    return {
+        "files": files[:SHOWN],
+        "count": len(files),
+        "shared": sum(one.is_shared for one in files),
+        "times": times,
+        "projects": chosen.projects,
+        "edits": EDITS,
+    }
+
+
+def _shown(path: str, by: list[EditedBy], active: list[ActiveSession]) -> EditedFile:
+    by.sort(key=lambda one: -one.at)
+    cwd = by[0].conversation.cwd
+    titles = all_for_people([one.conversation.title for one in by])
+    holders = {one.id: (one, at) for one in active for held, _, at in one.hands if held == path}
+    named = [
+        one._replace(title=title or "Untitled", is_in_hand=one.conversation.session_id in holders)
+        for one, title in zip(by, titles)
+    ]
+    edited = {one.conversation.session_id for one in by}
+    readers = sorted((pair for id, pair in holders.items() if id not in edited), key=lambda pair: -pair[1])
+    return EditedFile(
+        path, for_people(relative(path, cwd)), project_of(cwd), by[0].at, named, readers, len(holders) > 1
+    )  # fmt: skip

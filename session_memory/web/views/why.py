@@ -1,0 +1,52 @@
+"""Lines of a file by session: why each is so, with the request alongside."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from ...patterns.why import Reason, Reasons
+from ...store.sqlite.written_lines import known_key
+from ...system.branches import GitUnavailableError
+from ...system.commits import Repository, worktree_lines
+from ...system.git import find_worktree
+from ...text.sanitize import all_for_people, for_people
+from ..page_request import NotFoundError, PageRequest
+from .session import shown_call
+
+SHOWN_LINES = 2000
+SHOWN_CHARACTERS = 400  # of a line
+
+
+def of_file(request: PageRequest) -> dict[str, Any]:
+    """Return the `runs` of lines of the file that an edit of the session names, each with its `reason`, and the
+    `line` that was asked for. No other file is read."""
+    conversation, item = shown_call(request)
+    path = os.path.join(conversation.cwd, item.text)
+    worktree = find_worktree(os.path.dirname(path), request.location.home.user_dir)
+    if item.kind != "edit" or worktree is None or not worktree.root or not os.path.isfile(path):
+        raise NotFoundError("this file is in no repository any more", "look at the edit itself")
+    repository = Repository(worktree.git_dir, worktree.root)
+    reasons = Reasons(request.store, repository, known_key(request.store.path), request.location.homes)
+    inside = os.path.relpath(os.path.realpath(path), worktree.root)
+    try:
+        lines = all_for_people(
+            [line[:SHOWN_CHARACTERS] for line in worktree_lines(os.path.realpath(path))[:SHOWN_LINES]]
+        )
+        found = reasons.of_lines(inside, 1, SHOWN_LINES)
+    except GitUnavailableError as error:
+        raise NotFoundError("git cannot tell who wrote this file", "run session-memory why FILE") from error
+    runs = [_run(one, lines) for one in found]
+    return {"path": for_people(inside), "runs": runs, "line": request.number("line", 0, SHOWN_LINES)}
+
+
+def _run(reason: Reason, lines: list[str]) -> dict[str, Any]:
+    numbered = list(enumerate(lines[reason.first - 1 : reason.last], reason.first))
+    asked = reason.asked
+    return {
+        "lines": numbered, "commit": reason.commit.id[:8] if reason.commit else "",
+        "subject": for_people(reason.commit.subject) if reason.commit else "", "refused": reason.refused,
+        "session": asked.session_id if asked else "", "words": for_people(asked.words) if asked else "",
+        "proposal": for_people(asked.proposal) if asked else "", "runtime": asked.runtime if asked else "",
+        "at": asked.at / 1000 if asked and asked.at else None,
+    }  # fmt: skip

@@ -1,0 +1,269 @@
+"""`session-memory why`: the request behind a line, a commit or what is staged."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+
+import pytest
+from git_scene import git, repository
+from records import assistant, user
+from store_scene import StoreUser
+
+from session_memory.errors import SessionMemoryError
+from session_memory.patterns.quotations import decisions, is_go_ahead, proposal_in
+from session_memory.patterns.why import Asked, Reason, bot_reason
+from session_memory.patterns.why_text import told_to_agent
+from session_memory.system.commits import Commit
+
+LINE = "total = price * (1 + tax_rate)"
+OTHER = "shipping = weight * rate_per_kilogram"
+REQUEST = "the cart has to add the tax to the price, as the invoice does"
+BEGAN = time.time() - 5 * 3600  # the commits are made now
+
+
+class Work:
+    """A repository and the user whose sessions wrote it."""
+
+    def __init__(self, path: Path) -> None:
+        self.user = StoreUser(path / "home")
+        self.root = repository(path / "repo", **{"cart.py": "price = 1\n"})
+        self._calls = 0
+
+    def said(self, text: str, session: str, role: str = "user", minute: int = 0) -> dict[str, object]:
+        make = user if role == "user" else assistant
+        return make(text, sessionId=session, cwd=str(self.root), at=BEGAN + 60 * minute)
+
+    def edit(self, session: str, after: str, path: str = "cart.py", minute: int = 1) -> dict[str, object]:
+        given = {"file_path": f"{self.root}/{path}", "old_string": "price = 1", "new_string": after}
+        return assistant(("Edit", given), sessionId=session, cwd=str(self.root), at=BEGAN + 60 * minute)
+
+    def session(self, name: str, *records: dict[str, object]) -> None:
+        self.user.session(name, *records)
+
+    def write(self, text: str, path: str = "cart.py") -> None:
+        (self.root / path).write_text(text)
+
+    def commit(self, subject: str = "Add the tax", *options: str) -> str:
+        git(self.root, "add", "-A")
+        git(self.root, "commit", "-q", "-m", subject, *options)
+        return git(self.root, "rev-parse", "HEAD")
+
+    def why(self, *words: str, code: int = 0) -> str:
+        done = self.user.run("why", *words, cwd=self.root)
+        assert done.returncode == code, done.stdout + done.stderr
+        return done.stdout
+
+    def reasons(self, *words: str, code: int = 0) -> list[dict]:
+        return self.user.result("why", *words, code=code, cwd=self.root)["reasons"]
+
+
+@pytest.fixture
+def work(tmp_path: Path) -> Work:
+    found = Work(tmp_path)
+    found.session("a", found.said(REQUEST, "a"), found.edit("a", f"price = 1\n{LINE}"))
+    return found
+
+
+def test_a_committed_line_names_its_request_and_its_commit(work):
+    work.write(f"price = 1\n{LINE}\n")
+    commit = work.commit()
+    said = work.why("cart.py:2")
+    assert f"commit {commit[:8]}, Add the tax" in said
+    assert f"asked: “{REQUEST}”" in said
+    assert "claude-code session a" in said
+    assert " show 1 --around 2" in said
+
+
+def test_a_line_that_is_not_committed_is_found_too(work):
+    work.write(f"price = 1\n{LINE}\n")
+    assert f"cart.py:2 (not committed)\n  asked: “{REQUEST}”" in work.why("cart.py:2")
+
+
+def test_a_reindented_line_and_a_renamed_file_are_followed(work):
+    work.write(f"price = 1\n{LINE}\n" + "".join(f"filler_number_{n} = {n}\n" for n in range(30)))
+    first = work.commit()
+    git(work.root, "mv", "cart.py", "basket.py")
+    work.commit("Rename it")
+    text = (work.root / "basket.py").read_text()
+    work.write(text.replace(LINE, f"    {LINE}"), "basket.py")
+    work.commit("Indent it")
+    [reason] = work.reasons("basket.py:2")
+    assert reason["commit"]["id"] == first
+    assert reason["asked"]["words"] == REQUEST
+
+
+def test_a_moved_line_names_its_author_and_the_mover(work):
+    work.write(f"price = 1\n{LINE}\n")
+    work.commit()
+    moved = work.edit("b", LINE, "tax.py", minute=100)
+    work.session("b", work.said("move the tax into a file of its own please", "b", minute=99), moved)
+    work.write("price = 1\n")
+    work.write(f"{LINE}\n", "tax.py")
+    work.commit("Move the tax")
+    said = work.reasons("tax.py:1")[0]
+    assert {said["asked"]["session"], (said["mover"] or {}).get("session")} >= {"b"}
+
+
+def test_an_unknown_line_says_so_and_marks_the_guess_by_time(work):
+    work.write(f"price = 1\n{OTHER}\n")
+    work.commit("Add shipping")
+    now = time.time()
+    work.session("c", user("look at the shipping costs again", sessionId="c", cwd=str(work.root), at=now))
+    said = work.why("cart.py:2", code=1)
+    assert "Unknown: no session that the store has wrote this." in said
+    assert "git blame: " in said
+    assert "A guess, by time alone: claude-code session c" in said or git(work.root, "log", "-1", "--format=%ct") < str(
+        int(now) - 86400
+    )
+
+
+def test_a_bare_go_ahead_quotes_the_proposal_it_agreed_to(work):
+    plan = "I looked at it.\n\nThe shipping costs belong into the cart, by weight. Shall I add them?"
+    work.session(
+        "b", work.said(REQUEST, "b"), work.said(plan, "b", "assistant", 1), work.said("ok, let's go", "b", minute=2),
+        work.edit("b", OTHER, minute=3),
+    )  # fmt: skip
+    work.write(f"price = 1\n{OTHER}\n")
+    [reason] = work.reasons("cart.py:2")
+    assert reason["asked"]["words"] == "ok, let's go"
+    assert "The shipping costs belong into the cart, by weight. Shall I add them?" in reason["asked"]["proposal"]
+
+
+def test_what_was_decided_on_the_way_is_quoted(work):
+    decided = "I add the tax in the cart instead of the invoice, because both need it."
+    work.session(
+        "a", work.said(REQUEST, "a"), work.said(decided, "a", "assistant"), work.edit("a", f"price = 1\n{LINE}")
+    )
+    work.write(f"price = 1\n{LINE}\n")
+    assert f"on the way: “{decided}”" in work.why("cart.py:2")
+
+
+def test_a_commit_and_what_is_staged_name_their_session(work):
+    work.write(f"price = 1\n{LINE}\n")
+    git(work.root, "add", "-A")
+    assert REQUEST in work.why("--staged")
+    commit = work.commit()
+    assert [one["asked"]["words"] for one in work.reasons(commit[:10])] == [REQUEST]
+
+
+@pytest.mark.parametrize("subject", ["Bump left-pad from 1.0.0 to 1.0.1", "chore(deps): update x"])
+def test_a_bump_is_attributed_to_no_session(work, subject):
+    work.write(f"price = 1\n{LINE}\n")
+    commit = work.commit(subject)
+    assert "No session: this commit bumps dependencies." in work.why(commit, code=1)
+    assert work.reasons("cart.py:2", code=1)[0]["asked"] is None
+
+
+def test_commits_of_bots_and_of_lock_files_are_recognised():
+    def commit(author="Ann", files=("a.py",)):
+        return Commit("c" * 40, 1, author, "ann@example.com", 0, 0, "Change things", "", files)
+
+    assert bot_reason(commit("renovate[bot]")) == "a bot made this commit"
+    assert bot_reason(commit(files=("web/go.sum",))) == "this commit changes lock files only"
+    assert bot_reason(commit()) == ""
+
+
+def test_an_excluded_session_is_named_by_nothing(work):
+    work.write(f"price = 1\n{LINE}\n")
+    commit = work.commit()
+    assert REQUEST in work.why(commit)
+    work.user.config("sessions:\n  a: ignore\n")
+    for words in (("cart.py:2",), (commit,)):
+        said = work.why(*words, code=1)
+        assert REQUEST not in said
+        assert "session a" not in said
+
+
+def test_the_trace_has_the_lines_of_each_file_by_session(work):
+    work.write(f"price = 1\n{LINE}\n")
+    commit = work.commit()
+    done = work.user.run("why", "cart.py", "--format", "agent-trace", cwd=work.root)
+    trace = json.loads(done.stdout)
+    assert (trace["version"], trace["vcs"]) == ("0.1.0", {"type": "git", "revision": commit})
+    [file] = trace["files"]
+    [conversation] = file["conversations"]
+    assert conversation["ranges"][-1]["end_line"] == 2
+    assert REQUEST not in done.stdout
+
+
+def test_a_note_is_written_after_a_preview_and_without_prompts_unless_wanted(work):
+    work.write(f"price = 1\n{LINE}\n")
+    commit = work.commit()
+    git(work.root, "config", "user.name", "Ann")
+    git(work.root, "config", "user.email", "ann@example.com")
+    assert "Not written." in work.why(commit, "--notes")
+    assert git(work.root, "for-each-ref", "refs/notes") == ""
+    work.why(commit, "--notes", "--yes")
+    note = git(work.root, "notes", "--ref=session-memory", "show", commit)
+    assert note.startswith("claude-code session a, 20")
+    assert REQUEST not in note
+    work.why(commit, "--notes", "--yes", "--with-prompts")
+    assert REQUEST in git(work.root, "notes", "--ref=session-memory", "show", commit)
+
+
+def test_no_filter_and_no_hook_of_the_repository_runs(work, tmp_path):
+    mark = tmp_path / "ran"
+    git(work.root, "config", "filter.evil.clean", f"touch {mark}; cat")
+    git(work.root, "config", "diff.evil.textconv", f"touch {mark}; cat")
+    git(work.root, "config", "core.fsmonitor", f"touch {mark}")
+    work.write("*.py filter=evil diff=evil\n", ".git/info/attributes")
+    work.write(f"price = 1\n{LINE}\n")
+    for words in ("cart.py:1-2", "--staged", "HEAD"):
+        work.user.run("why", words, cwd=work.root)
+        assert not mark.exists(), words
+
+
+def test_a_search_for_a_hash_finds_the_session_of_the_commit_first(work):
+    for number in range(3):
+        name = f"other{number}"
+        work.session(
+            name, work.said("Add the tax to the cart.py, says the subject: add the tax", name, minute=-9000 * number)
+        )
+    work.write(f"price = 1\n{LINE}\n")
+    commit = work.commit("Add the tax")
+    done = work.user.run("search", commit[:9], cwd=work.root)
+    assert done.stdout.startswith(f"Commit {commit[:8]}, ")
+    assert f"why {commit[:8]}" in done.stdout
+    hits = work.user.result("search", commit[:9], cwd=work.root)["hits"]
+    assert hits[0]["conversation"]["session_id"] == "a"
+    assert work.user.run("search", "0123456789", cwd=work.root).returncode == 1
+
+
+def test_a_go_ahead_is_short_and_agrees():
+    assert [is_go_ahead(one) for one in ("ok, let's go", "yes", "do 1, 2 and 5", "why not", REQUEST)] == [
+        True, True, True, False, False,
+    ]  # fmt: skip
+
+
+def test_a_proposal_is_the_paragraph_that_asks_with_the_one_before():
+    assert proposal_in("Intro.\n\nI move it.\n\nShall I?\n\nBye.") == "I move it.\n\nShall I?"
+
+
+def test_decisions_are_sentences_as_they_were_said():
+    said = "All is done. I use a table rather than a list here. It works."
+    assert decisions(["the request, because", said]) == ("I use a table rather than a list here.",)
+
+
+def test_the_tool_tells_the_words_first_and_at_most_1200_characters(work, monkeypatch):
+    from session_memory.tools import HomeBackend
+    from session_memory.tools.values import RefusedError
+
+    work.write(f"price = 1\n{LINE}\n")
+    work.commit()
+    work.user.run("ingest")
+    monkeypatch.chdir(work.root)
+    backend = HomeBackend(None, work.user.environment)
+    told = backend.why("cart.py:2")
+    assert told.startswith(f"“{REQUEST}”\nclaude-code session a, ")
+    assert len(backend.why("cart.py")) <= 1200
+    monkeypatch.chdir(work.user.home)
+    with pytest.raises((RefusedError, SessionMemoryError), match="in no worktree of git"):
+        backend.why(f"{work.root}/cart.py:2")
+
+
+def test_reasons_for_an_agent_are_cut_at_1200_characters():
+    asked = Asked("s" * 36, "codex", "", 1, 1, 0, "word " * 100, "plan " * 100, ("because " * 25,) * 3)
+    reasons = [Reason("a.py", n, n, None, asked) for n in range(20)]
+    assert 600 < len(told_to_agent(reasons)) <= 1200

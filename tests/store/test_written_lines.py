@@ -1,0 +1,152 @@
+"""The lines that items wrote: hashed by ingest, found by their text, gone with what is forgotten, hidden with what is
+excluded."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+from records import user
+from store_scene import Scene
+
+from session_memory.store import postgres
+from session_memory.store.sqlite.written_lines import key_path, known_key, writers
+from session_memory.store.values import Batch, NewTool, key_of
+from session_memory.text.written_lines import added_lines, here_documents, line_hashes
+
+LINE = "total = price * (1 + tax_rate)"
+
+
+@pytest.fixture
+def scene(tmp_path: Path) -> Scene:
+    return Scene(tmp_path)
+
+
+def wrote(name: str, call: str, **given: object) -> dict[str, object]:
+    block = {"type": "tool_use", "id": call, "name": name, "input": given}
+    return {
+        "type": "assistant", "uuid": f"of-{call}", "sessionId": "a", "cwd": "/srv/agent",
+        "timestamp": "2026-05-28T20:26:41.000Z", "message": {"id": f"m-{call}", "role": "assistant", "content": [block]},
+    }  # fmt: skip
+
+
+def edit(call: str = "c1", before: str = "total = price", after: str = LINE) -> dict[str, object]:
+    return wrote("Edit", call, file_path="/srv/agent/cart.py", old_string=before, new_string=after)
+
+
+def found(scene: Scene, line: str = LINE) -> list[str]:
+    hashes = line_hashes([line], known_key(str(scene.database)))
+    return [one.argument for one in writers(scene.store, hashes)]
+
+
+def test_lines_that_an_edit_adds_are_found_whatever_their_indentation(scene):
+    scene.write("a", user("compute the tax", session="a"), edit(after=f"    {LINE}\n    return total"))
+    scene.ingest()
+    assert found(scene) == ["/srv/agent/cart.py"]
+
+
+def test_lines_of_a_written_file_and_of_a_here_document_are_found(scene):
+    command = f"cat > pay.py <<'EOF'\n{LINE}  # paid\nEOF\ngit commit -F- <<EOF\n{LINE} message\nEOF"
+    scene.write(
+        "a", wrote("Write", "c1", file_path="/srv/agent/cart.py", content=f"{LINE}\n"), wrote("Bash", "c2", command=command)
+    )  # fmt: skip
+    scene.ingest()
+    assert found(scene) == ["/srv/agent/cart.py"]
+    assert found(scene, f"{LINE} # paid") == [command]
+    assert found(scene, f"{LINE} message") == []
+
+
+def test_what_an_edit_keeps_and_short_lines_are_not_its_own():
+    assert added_lines(f"{LINE}\nx = 1", f"  {LINE}\nx = 22\nnumber_of_items  =  3\nnumber_of_items = 3") == [
+        "number_of_items = 3"
+    ]
+
+
+def test_only_what_a_patch_in_a_here_document_adds_counts():
+    patch = f"*** Begin Patch\n*** Update File: a.py\n@@\n-old line of the file\n+{LINE}\n*** End Patch"
+    assert here_documents(f"apply_patch <<'EOF'\n{patch}\nEOF") == [LINE]
+
+
+def test_the_key_lies_beside_the_store_and_only_its_owner_reads_it(scene):
+    scene.write("a", edit())
+    scene.ingest()
+    path = key_path(str(scene.database))
+    assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
+    assert known_key(str(scene.database)) not in scene.database.read_bytes()
+
+
+def test_a_forgotten_file_leaves_no_line(scene):
+    scene.write("a", edit())
+    scene.ingest()
+    scene.store.forget("", "-srv-agent/a.jsonl")
+    assert scene.store.rows("SELECT * FROM memory_written_lines") == []
+
+
+def test_forgotten_conversations_leave_no_line_and_no_index(scene):
+    scene.write("a", edit())
+    scene.ingest()
+    scene.store.forget_conversations(scene.store.all_conversations(None))
+    assert scene.store.rows("SELECT * FROM memory_written_lines") == []
+    assert scene.store.rows("SELECT name FROM sqlite_schema WHERE name LIKE '%_by_item'") == []
+
+
+def test_a_line_of_a_forgotten_original_moves_to_the_fork(scene):
+    scene.write("a", edit())
+    scene.write("b", edit())
+    scene.ingest()
+    scene.store.forget("", "-srv-agent/a.jsonl")
+    assert found(scene) == ["/srv/agent/cart.py"]
+
+
+def test_lines_of_an_excluded_session_are_not_found(scene):
+    scene.write("a", edit())
+    scene.ingest()
+    [file_id] = [file_id for (file_id,) in scene.store.rows("SELECT id FROM memory_file_states")]
+    scene.store.connection.execute("INSERT INTO memory_excluded_files VALUES (?, 0)", (file_id,))
+    assert found(scene) == []
+
+
+def test_an_edit_that_failed_wrote_nothing(scene):
+    failed = {"type": "tool_result", "tool_use_id": "c1", "is_error": True, "content": "String to replace not found"}
+    scene.write("a", edit(), user([failed], session="a"))
+    scene.ingest()
+    assert found(scene) == []
+
+
+def test_a_store_without_lines_gets_them_from_its_transcripts(scene):
+    scene.write("a", edit())
+    scene.ingest()
+    scene.store.connection.execute("DELETE FROM memory_written_lines")
+    scene.store.connection.execute("INSERT INTO memory_files_without_lines SELECT id FROM memory_file_states")
+    scene.store.add_missing_lines(10)
+    assert found(scene) == ["/srv/agent/cart.py"]
+    assert scene.store.rows("SELECT * FROM memory_files_without_lines") == []
+
+
+def test_a_lost_key_is_replaced_and_the_lines_are_read_again(scene):
+    scene.write("a", edit())
+    scene.ingest()
+    before = known_key(str(scene.database))
+    os.unlink(key_path(str(scene.database)))
+    scene.write("b", user("go on", session="b"))
+    scene.ingest()
+    scene.store.add_missing_lines(10)
+    assert known_key(str(scene.database)) not in (b"", before)
+    assert found(scene) == ["/srv/agent/cart.py"]
+
+
+def test_a_team_gets_no_line():
+    folder = Path(postgres.__path__[0])
+    texts = [path.read_text() for path in folder.iterdir() if path.suffix in (".sql", ".py")]
+    assert texts
+    assert not [text for text in texts if "written_lines" in text]
+
+
+def test_a_batch_stores_the_hashes_of_its_calls(scene):
+    from store_scene import said, state
+
+    call = NewTool(key_of("t"), 0, "Edit", "edit", "/srv/agent/cart.py", None, (5, -7))
+    scene.store.write([Batch(None, state(), [said("hello", tools=(call,))], [])])
+    assert [line for line, _ in scene.store.rows("SELECT * FROM memory_written_lines")] == [-7, 5]
