@@ -32,10 +32,11 @@ FOUND = {
     "search": "kyoto",
     "errors": "leftpad",
     "patterns": "leftpad",
+    "why": "src/cart.py:12",
     "grep -ril": ".md",
     "grep -rin": QUESTION,
 }
-NEEDS_A_STORE = ("show", "conversations --since", "memories search", "errors", "patterns")
+NEEDS_A_STORE = ("show", "conversations --since", "memories search", "errors", "patterns", "why")
 _PACKAGES = ("apsw", "orjson", "yaml")
 
 

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 # The subcommands that the skills teach and that change nothing but data derived from transcripts.
 LOOKUPS = (
-    "search", "show", "conversations", "sessions", "read", "errors", "patterns", "memories search", "memories show"
+    "search", "show", "conversations", "sessions", "read", "errors", "patterns", "why", "memories search",
+    "memories show",
 )  # fmt: skip
 HOME_COMMAND = "scripts/session-memory"  # as the skills of a home that was made from a template call it
 # The name of the tool server in templates and manual setups, and its name in the plugin.
@@ -28,7 +29,7 @@ def lookup_rules(runtime: Runtime, programs: Iterable[str], conversations_dir: s
     if not rules.COMMAND_RULE:
         return []
     commands = [f"{program} {name}" for program in programs for name in LOOKUPS]
-    tools = [tool.name for tool in ALL if tool.audience in ("everyone", "graph", "team") if tool.is_read_only]
+    tools = [tool.name for tool in ALL if tool.audience in ("everyone", "home", "graph", "team") if tool.is_read_only]
     return [
         *(rules.COMMAND_RULE.format(command=command) for command in commands),
         rules.READ_RULE.format(directory=conversations_dir),

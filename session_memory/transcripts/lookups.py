@@ -7,10 +7,10 @@ update skip lookups. The agent's own words about the result stay.
 
 from __future__ import annotations
 
-TOOLS = ("search_sessions", "read_session", "list_sessions", "seen_error", "search_graph", "search_team")
+TOOLS = ("search_sessions", "read_session", "list_sessions", "seen_error", "why", "search_graph", "search_team")
 SKILLS = ("recall", "sessions")
 COMMANDS = frozenset((
-    "search", "show", "conversations", "sessions", "read", "errors", "patterns", "memories", "graph"
+    "search", "show", "conversations", "sessions", "read", "errors", "patterns", "why", "memories", "graph"
 ))  # fmt: skip
 SCRIPTS = ("session_reader.py",)
 COMMAND_SCRIPT = "scripts/memory.py"  # the command, as plugins and packages bring it

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 from argparse import ArgumentParser, _SubParsersAction
 from typing import Any
 
@@ -27,6 +28,7 @@ WORDS: dict[str, list[str]] = {
     "filter": ["FILE"],
     "graph": ["search", "cherry"],
     "archive": ["--all"],
+    "why": ["IN_GIT"],
     "team init": ["ADMIN"],
     "team join": ["MEMBER"],
     "team project": ["harbour"],
@@ -69,7 +71,10 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> StoreUser:
     for words in (["host", "init", "host"], ["host", "add", "--at", "host", "rose"]):
         assert machine.run(*words).returncode == 0
     scheduled = machine.result("host", "schedule", "--at", "host", "rose", "water", "--every", "3600")
+    subprocess.run(["git", "init", "-q", machine.home / "shop"], check=True)
+    (machine.home / "shop/cart.py").write_text("total = 0\n")
     machine.known = {
+        "IN_GIT": str(machine.home / "shop/cart.py"),
         "FILE": str(machine.projects / "-srv-agent" / "8f3a-trip.jsonl"),
         "TASK": str(scheduled["task"]["id"]),
     }

@@ -91,6 +91,7 @@ def test_the_plugin_comes_works_is_updated_and_goes_in_claude_code(plugin: Claud
     plugin.plugin("uninstall", PLUGIN)
     plugin.plugin("marketplace", "remove", "session-memory")
     assert not plugin.data_dir.exists()
+    forget_declined(plugin.claude)
     check_gone(plugin.claude, noted)
 
 
@@ -126,6 +127,12 @@ def check_updated(claude: Claude, noted: Callable[[str], None]) -> None:
     assert turn.request is not None
     assert f"{NEXT_WORDS}:\n[Session Activity]\n" in turn.request.text
     noted("update")
+
+
+def forget_declined(claude: Claude) -> None:
+    """Removes what Claude Code itself notes since 2.1.331 at the latest: that this person does not want the plugin."""
+    path = claude.home / ".claude.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), "declinedPlugins": []}))
 
 
 def check_gone(claude: Claude, noted: Callable[[str], None]) -> None:

@@ -374,6 +374,7 @@ ALLOWED = {
     "tools/group_backend.py": "makes the gate",
     "upkeep/costs.py": "tokens and dollars of what the store may tell of",
     "web/dialogue.py": "a call that the store may tell of",
+    "web/notes.py": "notes of a session that the store may tell of",
 }
 
 
