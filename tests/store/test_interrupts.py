@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,14 @@ except KeyboardInterrupt:
     print("interrupted")
 """
 COMMANDS = (["search", "harbour"], ["ingest", "--reimport"], ["conversations"], ["search", '"plan 5 of the harbour"'])
+
+
+@pytest.fixture(autouse=True)
+def is_interruptible() -> Iterator[None]:
+    """Programs started here obey SIGINT, which a shell has its jobs in the background ignore."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 def test_an_interrupt_while_orjson_is_imported_waits_until_it_is(tmp_path: Path) -> None:

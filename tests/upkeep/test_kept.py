@@ -79,7 +79,7 @@ def test_a_fork_and_the_session_that_it_was_made_of_share_what_they_have_in_comm
     person.keep()
     chunks, parts = person.amounts()
     assert parts > 6
-    assert chunks <= parts / 2 + 1
+    assert chunks <= parts / 2 + 1.5  # each has a last chunk of its own, and the longer one perhaps one more
     for session, files in person.kept().items():
         assert list(files.values()) == [(person.projects / "-srv-agent" / f"{session}.jsonl").read_bytes()]
 
