@@ -1,7 +1,6 @@
 """The functions that other programs import, as the seed of this project names them.
 
-`format` names a runtime's transcripts: `agent-sdk` for Claude Code and claude-agent-sdk, `pi` for Pi.
-"""
+`format` names a runtime's transcripts: `agent-sdk` for Claude Code and claude-agent-sdk, `pi` for Pi."""
 
 from __future__ import annotations
 
@@ -61,8 +60,7 @@ def get_session_updates(
     The text begins with `[Session Activity]` and has at most 500 characters; nothing is reported twice.
     `jsonl_resolver` returns the transcript of a session, None if there is none yet; if it raises, only that session is
     skipped. A corrupt cursor file is deleted: the sessions are reported as at first sight. Raises LockedError if
-    another process holds the cursors for long, OSError if the cursor file cannot be read or written.
-    """
+    another process holds the cursors for long, OSError if the cursor file cannot be read or written."""
     cursor_path = os.path.realpath(cursor_file)
     _delete_if_corrupt(cursor_path)
     sessions = []
@@ -112,11 +110,9 @@ def archive_session(
     *, jsonl_path: AnyPath | None, conversations_dir: AnyPath, format: str, title: str = ""
 ) -> Path | None:  # fmt: skip
     """Write or update the Markdown archive of a transcript in `conversations_dir`; return its path, None if there is no
-    transcript or no message in it. `title` is a person's title for the conversation, '' for the transcript's own.
-
-    The person's settings hold: if they exclude any of it, the archive lies in `.private-conversations/` beside that
-    directory. Raises OSError, LockedError.
-    """
+    transcript or no message in it. `title` is a person's title for the conversation, '' for the transcript's own. The
+    person's settings hold: if they exclude any of it, the archive lies in `.private-conversations/` beside that
+    directory. Raises OSError, LockedError."""
     path = os.path.abspath(jsonl_path) if jsonl_path else ""
     directory = os.path.abspath(conversations_dir)
     home = person_home(os.environ)
@@ -135,10 +131,8 @@ def _home_of(sessions_dir: str) -> Home:
 
 
 def parse_jsonl_entries(lines: Iterable[str | bytes], format: str) -> EntryList:
-    """Return the entries in the lines of a transcript; offsets count from the first line on.
-
-    Lines are one JSON record each, with or without their newline.
-    """
+    """Return the entries in the lines of a transcript; offsets count from the first line on. Lines are one JSON record
+    each, with or without their newline."""
     placed: list[Line] = []
     offset = 0
     for line in lines:

@@ -29,8 +29,7 @@ class FileAction:
     `time` is when the call was made, in seconds since the epoch; `offset` and `call_id` find it in its transcript, and
     behind it its result. The transcript is the session's, or for a sub-agent's call the one at `transcript`.
     `is_elsewhere` marks an action on another machine's copy of the file; `copy` is the path of that in another
-    `worktree` of the repository, both are '' for none.
-    """
+    `worktree` of the repository, both are '' for none."""
 
     def __init__(
         self, kind: str, path: str, place: tuple[float, int, str], *, is_command: bool = False,

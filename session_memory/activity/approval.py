@@ -3,8 +3,7 @@ has edited and not committed, or of lines that conflict with another branch, and
 or moves the worktree of another session.
 
 A session whose transcript was not written to in the last ACTIVE_SECONDS counts only for edits that a git command
-reaches. One with more new entries than can be read at once may have made such an edit.
-"""
+reaches. One with more new entries than can be read at once may have made such an edit."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Collisions for a tool call: over the files that the call is about to edit; and conflicts in them.
 
 A turn may go on for half an hour without a prompt. What others did since the last one is found from the state that the
-prompt left, which is only read here, not locked or written.
-"""
+prompt left, which is only read here, not locked or written."""
 
 from __future__ import annotations
 
@@ -41,11 +40,8 @@ class Call:
 
 class CallDelivery:
     """Text to report with a call, '' for none, the `reason` to ask the user before it, '' for none, and the newest
-    `edit` in it for a status line. For use in a `with` block.
-
-    It counts as reported when the block ends without an exception. During the block nothing is reported with another
-    call of the session.
-    """
+    `edit` in it for a status line. For use in a `with` block. It counts as reported when the block ends without an
+    exception. During the block nothing is reported with another call of the session."""
 
     def __init__(
         self, log: CallLog, text: str = "", settled: list[SettledLine] | None = None, edit: Edit | None = None

@@ -10,8 +10,7 @@ The first has the agent ('' for the session's own, else a sub-agent), the key of
 needs no report, and if it was reported. The second replaces earlier ones of the same index and session. The index is a
 cache: a report is made from the transcripts, by the current rules. The file has its own lock, so that no call waits for
 a prompt. Reported collisions are appended under the lock, index lines without it. A time in the future was noted by a
-clock that was ahead: it does not count.
-"""
+clock that was ahead: it does not count."""
 
 from __future__ import annotations
 

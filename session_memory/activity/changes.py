@@ -3,8 +3,7 @@ what `stat` returns.
 
 STANDSTILL is a fingerprint of the last prompt with nothing to report: the first key of the state file, read without
 decoding the cursors. It stays for 0.35 x of a bare start with 1,000 other sessions (1.29 instead of 1.64; 0.06 x with
-50), which decoding the cursors, locking them and preparing an update take.
-"""
+50), which decoding the cursors, locking them and preparing an update take."""
 
 from __future__ import annotations
 
@@ -185,8 +184,7 @@ class OwnSession:
 
     `keeps_transcript` says if a transcript exists as soon as a prompt was answered, None if unknown. `prompt_id` is the
     current prompt's: a prompt in the middle of a turn has the turn's. `process` names the runtime's process. Both are
-    '' if unknown. `known_sub_agents` are those of a Session. If it `counts_deeds`, updates have the seed's form.
-    """
+    '' if unknown. `known_sub_agents` are those of a Session. If it `counts_deeds`, updates have the seed's form."""
 
     def __init__(
         self, key: str, runtime: Runtime, cursor_file: str, path: str = "", directory: str = "",

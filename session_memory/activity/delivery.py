@@ -24,8 +24,7 @@ The record stands up to 30 KB behind the former end of the transcript; 70 KB if 
 worked, plus the results of tools before it, of which one may have 350 KB; some MB if images were pasted. So the search,
 which reads WINDOW_BYTES at once, continues until an answer shows that nothing more will come, at most for MOST_BYTES.
 Nearly always the record is in the first window, and a lost one would stand at the end of the file: neither reads far.
-If MOST_BYTES end the search (20 ms), the update is repeated, and the log says why.
-"""
+If MOST_BYTES end the search (20 ms), the update is repeated, and the log says why."""
 
 from __future__ import annotations
 

@@ -61,8 +61,7 @@ class NewEntries:
     `runtime` is the session's. Bytes before the offset `lowest` were not read now, those before `titled` were searched
     for titles. `is_partial` says that older entries were left unread, which the cursor notes for the next time;
     `is_first_sight` that there was no cursor; `bytes_read` how much was read; `unreadable` how many records could not
-    be decoded.
-    """
+    be decoded."""
 
     def __init__(self, session: Session, runtime: Runtime) -> None:
         self.session = session
@@ -83,9 +82,8 @@ def read_changed(
     budget: Budget | None = None,
 ) -> tuple[list[NewEntries], int]:  # fmt: skip
     """Return the new entries of the first sessions, until `most` have some, PROMPT_BYTES were decoded, SKIPPED_BYTES
-    read or no time is left, and how many sessions were not read.
-
-    A given `budget` is the limit for all, also for sessions that are seen first."""
+    read or no time is left, and how many sessions were not read. A given `budget` is the limit for all, also for
+    sessions that are seen first."""
     found: list[NewEntries] = []
     deadline = own.deadline
     first_sight_left = FIRST_SIGHT_BYTES if budget is None else budget.read
@@ -214,10 +212,8 @@ class _Reader:
 
     def read(self, cursor: Cursor | None, now: float, oldest: float, first_sight: int) -> None:
         """Read behind `cursor` and what was left unread before; without one, what was written since `oldest` (seconds
-        since the epoch), of that about `first_sight` bytes, or more if they hold no dialogue.
-
-        A file that is not the cursor's is read from its end back to the last entry that was seen.
-        """
+        since the epoch), of that about `first_sight` bytes, or more if they hold no dialogue. A file that is not the
+        cursor's is read from its end back to the last entry that was seen."""
         new, descriptor = self._new, self._descriptor
         status = os.fstat(descriptor)
         if cursor and "title" in cursor:

@@ -2,8 +2,8 @@
 
 The index is one file, written by `memories/prompt_index.py`: a table of buckets; the stop words, between spaces; its
 sources; the memories; then the buckets with their terms. A prompt reads one bucket for each of its other words, for any
-number of memories. A bucket is a JSON object, `{"expir": [weight, at, -at, ...], ...}`: the weight of a term, and
-the places of the memories that have it, negative if only their further text does. A memory is
+number of memories. A bucket is a JSON object, `{"expir": [weight, at, -at, ...], ...}`: the weight of a term, and the
+places of the memories that have it, negative if only their further text does. A memory is
 
     [total, key, text, hurdle, projects, names, files, settled, branch]
 
@@ -12,8 +12,7 @@ if there are any, it has to fit `hurdle` times as well. `names` are the files th
 left out, once one of `files` was written after the time `settled`, or if another branch than `branch` ('' for any) is
 checked out.
 
-The session's state keeps the keys of the injected memories until the session is compacted or left.
-"""
+The session's state keeps the keys of the injected memories until the session is compacted or left."""
 
 from __future__ import annotations
 

@@ -52,9 +52,8 @@ class SessionSummary:
     ('' for none), `edited_files` are the distinct paths in their order, relative to the first working directory if
     below it, as is `last_read`, `ran` are the calls of commands, `other_tools` the names of further tools,
     `from_agents` counts the messages of other agents, and the times are in seconds since the epoch (None if no entry
-    has one). `calls` are those of edits, reads and commands, with their entries and paths, below `directory`; `last`
-    is the last entry.
-    """
+    has one). `calls` are those of edits, reads and commands, with their entries and paths, below `directory`; `last` is
+    the last entry."""
 
     def __init__(self) -> None:
         self.first_request = ""

@@ -9,8 +9,7 @@ that no session has, LAST (see `delivery`), COLLISIONS (see `collisions/working_
 MEMORIES (the ids of those that were injected since the last compaction). The first key may be STANDSTILL (see
 `changes`).
 
-0.2.0 kept the last three in files of their own: they are read once, and deleted with the next commit.
-"""
+0.2.0 kept the last three in files of their own: they are read once, and deleted with the next commit."""
 
 from __future__ import annotations
 
@@ -36,11 +35,9 @@ _OLD_SUFFIXES = (_OLD_COLLISIONS, _OLD_PENDING, _OLD_MEMORIES, ".standstill", ".
 
 
 class KnownState:
-    """State in the file at `path`, without the lock: the file is replaced in one step.
-
-    `cursors` maps consuming session to other session to cursor; `was_corrupt` says that the file could not be read,
-    `written` when it was written then, in seconds since the epoch.
-    """
+    """State in the file at `path`, without the lock: the file is replaced in one step. `cursors` maps consuming session
+    to other session to cursor; `was_corrupt` says that the file could not be read, `written` when it was written then,
+    in seconds since the epoch."""
 
     def __init__(self, path: str) -> None:
         """Raises OSError if the file is not accessible."""

@@ -45,11 +45,9 @@ def most_lines(limit: int) -> int:
 def text_of(
     reports: list[Report], now: float, limit: int, further: Further | None = None, first_lines: list[str] | None = None
 ) -> tuple[str, int]:
-    """Return the text of the first `reports`, as many as fit in `limit` characters, and their number.
-
-    The room is shared fairly: a short line leaves what it does not need to the longer ones. New sessions without room
-    are counted in a last line, with `further` ones. `first_lines` stand before all others.
-    """
+    """Return the text of the first `reports`, as many as fit in `limit` characters, and their number. The room is
+    shared fairly: a short line leaves what it does not need to the longer ones. New sessions without room are counted
+    in a last line, with `further` ones. `first_lines` stand before all others."""
     further = further or Further()
     first = [HEADER, *(first_lines or ())]
     room = limit - len("\n".join(first))
@@ -102,10 +100,8 @@ def _filled(texts: Sequence[str], number: int) -> list[str]:
 
 
 def _fair_texts(lines: list[_Line], room: int) -> list[str]:
-    """Return the text of each line, with a newline before each at most `room` characters; '' if it does not fit.
-
-    The last assistant texts share what the rest leaves.
-    """
+    """Return the text of each line, with a newline before each at most `room` characters; '' if it does not fit. The
+    last assistant texts share what the rest leaves."""
     widths = _fair_shares([len(line.text(room)) + 1 for line in lines], room)
     left = room - sum(widths)
     longer = [len(line.text(width + left, with_answer=True)) + 1 for line, width in zip(lines, widths)]

@@ -2,8 +2,7 @@
 
 Changes, entries, reports and collisions, text: each is made once and passed on. Every prompt with news loads this; what
 reads transcripts is loaded only if one changed. For collisions the own transcript is read on, and what is checked out
-is noted.
-"""
+is noted."""
 
 from __future__ import annotations
 
@@ -51,9 +50,8 @@ def open_update(
     Entries that a fork copied from its transcript are not new. Collisions are searched if its directory is known.
     `settings` are those of its home; without a home only their rules count. `now` is in seconds since the epoch. If the
     last update is not in its transcript, it is repeated. If the state cannot be read, everything up to its last write
-    counts as reported; for a fork at its first prompt, everything up to now. Raises LockedError if another delivery
-    has the same state, OSError if the state is not accessible.
-    """
+    counts as reported; for a fork at its first prompt, everything up to now. Raises LockedError if another delivery has
+    the same state, OSError if the state is not accessible."""
     file = StateFile(own.cursor_file)
     try:
         return Delivery(own, file, _make(own, file, observed, settings, now, limit, introduction))

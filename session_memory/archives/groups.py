@@ -24,10 +24,8 @@ def open_sessions(layout: Layout, now: Callable[[], float] = time.time) -> Sessi
 
 def archive_group_session(group: Group, session_id: str, now: float, title: str = "") -> str | None:
     """Write or update the archive of a group's session, under `title` if given; return its path, None if there is
-    nothing to archive. `now` is in seconds since the epoch.
-
-    Symlinks that the agent may have made are not followed. Raises SessionMemoryError, OSError.
-    """
+    nothing to archive. `now` is in seconds since the epoch. Symlinks that the agent may have made are not followed.
+    Raises SessionMemoryError, OSError."""
     privacy = Privacy(os.environ, group.memory_home)
     with held(group) as place:
         settle(place.conversations_dir, privacy)

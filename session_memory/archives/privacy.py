@@ -1,8 +1,7 @@
 """Keeps archives of sessions that rules exclude, or whose text they hide, in a private folder.
 
 The folder is beside the archives, hidden, for this user alone; nothing lists or searches it. Before archives are read
-or written, those that a rule excludes now are moved there, and those that none excludes any more are moved back.
-"""
+or written, those that a rule excludes now are moved there, and those that none excludes any more are moved back."""
 
 from __future__ import annotations
 

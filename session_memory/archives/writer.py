@@ -131,10 +131,7 @@ def archive_session(
 ) -> str | None:  # fmt: skip
     """Archive a conversation in `directory`, or in the private folder beside it if the rules of `privacy` say so.
     Return the archive's path, None if the transcript is missing or empty. Forgotten entries are omitted. `known` is for
-    callers that archive many sessions.
-
-    Raises OSError, LockedError.
-    """
+    callers that archive many sessions. Raises OSError, LockedError."""
     if not os.path.lexists(source.path):  # sessions that are not kept, or have no message yet
         return None
     style = ArchiveStyle(settings.assistant_name, settings.archive_message_characters, settings.archive_tools)
@@ -149,8 +146,7 @@ def write_archive(
 
     A session has one archive, which is renamed with it. It keeps messages that a truncated or replaced transcript no
     longer has. `now` is in
-    seconds since the epoch. Raises OSError, and LockedError if another process writes for long.
-    """
+    seconds since the epoch. Raises OSError, and LockedError if another process writes for long."""
     make_private_dir(directory)
     held = lock(f"{directory}/.lock", LOCK_WAIT_SECONDS)
     known = known or KnownArchives()
@@ -238,9 +234,7 @@ def _write_whole(
 
 def _still_holds(source: ArchiveSource, facts: dict[str, Any]) -> bool:
     """Check if the transcript still has the first and the last entry of the archive with these facts. Raises OSError.
-
-    These may have no text and so not be written now, such as the tool uses of an archive in another style.
-    """
+    These may have no text and so not be written now, such as the tool uses of an archive in another style."""
     wanted = {facts.get("first_id"), facts.get("last_id")}
     descriptor = open_regular(source.path)
     try:

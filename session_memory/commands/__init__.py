@@ -2,6 +2,5 @@
 `opened_store`, `progress`.
 
 A command parses its arguments, calls other rooms for the work, and prints the result: its `run` returns the exit code,
-and raises SessionMemoryError or OSError. new, install and uninstall, which
-run on a bare Python, are in `install.command`.
-"""
+and raises SessionMemoryError or OSError. new, install and uninstall, which run on a bare Python, are in
+`install.command`."""

@@ -130,10 +130,8 @@ def positive(text: str) -> int:
 
 
 def point_in_time(text: str, now: float | None = None) -> int:
-    """Milliseconds since 1970, of a date, a time ago, today or yesterday, in local time. `now` is in seconds.
-
-    Raises ArgumentTypeError.
-    """
+    """Milliseconds since 1970, of a date, a time ago, today or yesterday, in local time. `now` is in seconds. Raises
+    ArgumentTypeError."""
     found = milliseconds_at(text, now)
     if found is None:
         raise argparse.ArgumentTypeError(f"{text!r} is no point in time; it is {EXAMPLES}")

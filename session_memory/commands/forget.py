@@ -41,8 +41,7 @@ SHOWN = 10
 class Chosen(NamedTuple):
     """The selection to forget: `until` is the time up to which, by group and session; `archives` and `transcripts` are
     paths; nothing stays of those in `whole`. `rewritten` are archives of sessions that went on, as (path, session id,
-    transcript, group). `names` are the ids and names of the sessions, by group, `kept` their kept
-    transcripts."""
+    transcript, group). `names` are the ids and names of the sessions, by group, `kept` their kept transcripts."""
 
     conversations: list[Conversation]
     until: dict[tuple[str, str], int]

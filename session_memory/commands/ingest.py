@@ -1,7 +1,6 @@
 """`session-memory ingest`: ingests new entries of the transcripts into the store.
 
-Usually there are none, so the modules for it are imported only if needed.
-"""
+Usually there are none, so the modules for it are imported only if needed."""
 
 from __future__ import annotations
 
@@ -246,10 +245,7 @@ def _folders(directory: str) -> list[str]:
 
 def file_at(path: str, location: StoreLocation) -> SourceFile:
     """Return a transcript. Its key is relative to the watched directory that it is in, else to the parent of its
-    project's.
-
-    Raises SessionMemoryError.
-    """
+    project's. Raises SessionMemoryError."""
     absolute = os.path.abspath(path)
     root = next(
         (root for root in (watched.root for watched in location.watched) if absolute.startswith(root + "/")), ""

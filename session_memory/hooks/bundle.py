@@ -11,8 +11,7 @@ of 1.29): for each of 24 to 34 modules Python looks into directories, and opens,
 What a module computes as PREBUILT is computed by the install: the code has its value.
 
 An interpreter with another magic number does not load it, nor if it is cut off. A module whose source has another size
-or mtime by now is loaded from its source, as all of them are in a plugin or a checkout.
-"""
+or mtime by now is loaded from its source, as all of them are in a plugin or a checkout."""
 
 from __future__ import annotations
 

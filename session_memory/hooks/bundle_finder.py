@@ -35,8 +35,7 @@ class BundleFinder:
     changed is loaded from that.
 
     C modules are loaded from their place at the time that the bundle was made, if it is in `sys.path`: searching for
-    the two that prompts need takes 0.03 x of a bare interpreter.
-    """
+    the two that prompts need takes 0.03 x of a bare interpreter."""
 
     def __init__(self, bundle: FileIO, root: str, contents: Contents) -> None:
         groups, c_modules = contents

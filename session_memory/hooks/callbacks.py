@@ -1,7 +1,6 @@
 """Callbacks for claude-agent-sdk: the work of a hook in a thread, whose answer counts only if it comes in time.
 
-The SDK is not imported here.
-"""
+The SDK is not imported here."""
 
 from __future__ import annotations
 
@@ -29,10 +28,8 @@ _LONGEST_PAUSE_SECONDS = 0.02
 def answering(
     log: HookLog, event_name: str, timeout_seconds: float, work: Callable[[Any, Handover], None]
 ) -> HookCallback:
-    """Return a callback that answers with what `work`, given the event, offers in time, and with `{}` otherwise.
-
-    `work` runs in a thread, since files can take their time. What it raises is written to `log`.
-    """
+    """Return a callback that answers with what `work`, given the event, offers in time, and with `{}` otherwise. `work`
+    runs in a thread, since files can take their time. What it raises is written to `log`."""
 
     async def answer(event: HookInput, tool_use_id: str | None, context: HookContext) -> HookJSONOutput:
         handover = Handover(monotonic() + timeout_seconds)
@@ -86,11 +83,9 @@ class TooLateError(SessionMemoryError):
 
 
 class Handover:
-    """A text on its way from the thread that makes it to the callback that answers with it.
-
-    The text counts as reported once it is received. If either side ends the handover before, it does not: an update
-    that took too long moves no cursor.
-    """
+    """A text on its way from the thread that makes it to the callback that answers with it. The text counts as reported
+    once it is received. If either side ends the handover before, it does not: an update that took too long moves no
+    cursor."""
 
     def __init__(self, deadline: float) -> None:
         self._deadline = deadline
@@ -108,10 +103,8 @@ class Handover:
                 raise TooLateError("the answer was not ready in time: nothing was reported, and no cursor moved")
 
     async def receive(self) -> str | None:
-        """Return what is offered before the deadline, else None.
-
-        It polls: on asyncio and on trio any other way to wait for a thread would also wait for a stuck one.
-        """
+        """Return what is offered before the deadline, else None. It polls: on asyncio and on trio any other way to wait
+        for a thread would also wait for a stuck one."""
         import anyio
 
         pause = _FIRST_PAUSE_SECONDS

@@ -4,8 +4,7 @@ hook.log has a line for every event that could not be answered, the same only on
 older file. Missed deadlines are counted in one file, for doctor and the start of the next session: by session and event
 how often in a row, and what came too late the last time.
 
-    {"main": {"UserPromptSubmit": [3, "pi"]}}
-"""
+    {"main": {"UserPromptSubmit": [3, "pi"]}}"""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """The hooks as programs that a runtime starts: JSON on stdin, at most one JSON object on stdout, exit code 0.
 
-They fail open: whatever goes wrong, nothing is printed, and the home's hook.log gets one line.
-"""
+They fail open: whatever goes wrong, nothing is printed, and the home's hook.log gets one line."""
 
 from __future__ import annotations
 
@@ -121,11 +120,9 @@ def _run(
     is_waited_for: bool = False,
 ) -> None:
     """Read an event, answer it if `is_answered` says so, and end the process; `with_upkeep` start that of the store
-    first. An agent that `is_waited_for` gets what is ready at the deadline.
-
-    The event is one of the runtime `runtime_name`, unless it names another itself, or shows that another one sent it:
-    several take the plugins of Claude Code.
-    """
+    first. An agent that `is_waited_for` gets what is ready at the deadline. The event is one of the runtime
+    `runtime_name`, unless it names another itself, or shows that another one sent it: several take the plugins of
+    Claude Code."""
     environ: Mapping[str, str] = environment()
     if not environ.get(ENV_GUARD):
         home, context, event_name, deadline = None, None, "hook", Deadline()

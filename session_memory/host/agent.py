@@ -71,10 +71,7 @@ Event = SessionStarted | PromptTaken | TurnEnded | RuntimeStopped
 
 class Agent:
     """A started runtime. `session_id` is known from the start, also for a new session; `heard` is the monotonic time of
-    its last message.
-
-    It passes its events to `tell` in order; the last one is RuntimeStopped.
-    """
+    its last message. It passes its events to `tell` in order; the last one is RuntimeStopped."""
 
     def __init__(self, options: ClaudeAgentOptions, session_id: str, tell: Callable[[Event], None]) -> None:
         self.session_id = session_id
@@ -162,11 +159,8 @@ def start(
 
 
 def options(layout: Layout, group: Group, config: HostSettings, backend: GroupBackend, name: str) -> ClaudeAgentOptions:
-    """Return the runtime's options for a group.
-
-    An agent works in its group's directory alone: for anything else the runtime would ask for permission, and nobody
-    would answer. The agent of main may read the whole host.
-    """
+    """Return the runtime's options for a group. An agent works in its group's directory alone: for anything else the
+    runtime would ask for permission, and nobody would answer. The agent of main may read the whole host."""
     shared = "" if group.is_main else instructions_for_all(layout)
     guard = shell_callback(group, config.allowed_tools)
     prompt: Any = {"type": "preset", "preset": "claude_code", **({"append": shared} if shared else {})}

@@ -1,7 +1,6 @@
 """The SDK hooks of a group's runtime: the update before a prompt, the archive before a compaction, the shell's guard.
 
-The agent may create symlinks in its group's directories, so the hooks keep directories open while they use them.
-"""
+The agent may create symlinks in its group's directories, so the hooks keep directories open while they use them."""
 
 from __future__ import annotations
 
@@ -106,8 +105,7 @@ def refusal(command: str, root: str, allowed_tools: Sequence[str] = ()) -> str:
     The runtime checks the paths of commands that it knows to read files. It allows `du ../..`, `echo ../*` (the shell
     expands the path) and `ps` (it shows all processes). Refuse anything that may be such a path, quoted or not.
 
-    Commands that `allowed_tools` permits (`Bash`, `Bash(npm test:*)`) are the operator's own decision.
-    """
+    Commands that `allowed_tools` permits (`Bash`, `Bash(npm test:*)`) are the operator's own decision."""
     if any(_allows(one, command) for one in allowed_tools):
         return ""
     text = command.replace("\\", "")

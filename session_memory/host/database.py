@@ -26,17 +26,14 @@ MIGRATIONS: tuple[Migration, ...] = (create_host,)
 
 
 class HostDatabase:
-    """An open messages.db, created or migrated. Raises OSError; every method raises apsw's errors.
-
-    Call a method that changes something inside a `transaction`.
-    """
+    """An open messages.db, created or migrated. Raises OSError; every method raises apsw's errors. Call a method that
+    changes something inside a `transaction`."""
 
     def __init__(self, path: str) -> None:
         self.connection = connect_migrated(path, (*POINTERS, *MIGRATIONS), "full")
         self.connection.pragma("foreign_keys", True)
 
     def close(self) -> None:
-        """Close the file; committed changes stay."""
         self.connection.close()
 
     def transaction(self) -> AbstractContextManager[None]:
@@ -48,14 +45,12 @@ class HostDatabase:
         return int(self.connection.pragma("data_version")), self.connection.total_changes()
 
     def change(self, table: str, id: object, **values: object) -> None:
-        """Change columns of the row with this id."""
         columns = ", ".join([f"{name} = ?" for name in values])
         self._execute(f"UPDATE {table} SET {columns} WHERE id = ?", *values.values(), id)
 
     # Groups
 
     def groups(self) -> list[RegisteredGroup]:
-        """Return all groups, by the name of their folder."""
         rows = self._rows(
             "SELECT jid, name, folder, trigger_pattern, coalesce(requires_trigger, 1) FROM registered_groups "
             "ORDER BY folder"
@@ -64,7 +59,6 @@ class HostDatabase:
         return [group._replace(requires_trigger=bool(group.requires_trigger)) for group in found]
 
     def add_group(self, group: RegisteredGroup, added_at: str) -> None:
-        """Register a group."""
         self._execute(
             "INSERT INTO registered_groups (jid, name, folder, trigger_pattern, requires_trigger, added_at) "
             "VALUES (?, ?, ?, ?, ?, ?)",
@@ -129,16 +123,13 @@ class HostDatabase:
         return self._replies("o.id > ? AND (? = '' OR o.chat_jid = ?)", (after, jid, jid), limit)
 
     def latest_replies(self, jid: str, limit: int) -> list[ChatReply]:
-        """Return the last replies in a chat, in order."""
         ids = "SELECT id FROM outbox WHERE chat_jid = ? ORDER BY id DESC LIMIT ?"
         return self._replies(f"o.id IN ({ids})", (jid, limit), limit)
 
     def undelivered(self, limit: int = 100) -> list[ChatReply]:
-        """Return the replies that no channel has delivered yet."""
         return self._replies("o.delivered_at IS NULL", (), limit)
 
     def last_reply(self) -> int:
-        """Return the id of the latest reply; 0 for none."""
         ((found,),) = self._rows("SELECT coalesce(max(id), 0) FROM outbox")
         return int(found)
 
@@ -152,12 +143,10 @@ class HostDatabase:
         return str(found)
 
     def state(self, key: str) -> str:
-        """Return a value of `router_state`; '' for none."""
         rows = self._rows("SELECT value FROM router_state WHERE key = ?", key)
         return str(rows[0][0]) if rows else ""
 
     def set_state(self, key: str, value: str) -> None:
-        """Set a value of `router_state`."""
         self._execute(
             "INSERT INTO router_state VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value", key, value
         )
@@ -286,11 +275,9 @@ class HostDatabase:
         return [Task._make(row) for row in rows]
 
     def due_tasks(self, now: str) -> list[Task]:
-        """Return the active tasks that are due."""
         return [task for task in self.tasks() if task.status == "active" and task.next_run and task.next_run <= now]
 
     def add_task(self, task: Task) -> None:
-        """Add a task."""
         self._execute(
             "INSERT INTO scheduled_tasks (id, group_folder, chat_jid, prompt, schedule_type, schedule_value, "
             "context_mode, next_run, last_run, last_result, status, created_at) "
@@ -299,7 +286,6 @@ class HostDatabase:
         )
 
     def status_of(self, task_id: str) -> str:
-        """Return the status of a task; '' if there is none."""
         rows = self._rows("SELECT status FROM scheduled_tasks WHERE id = ?", task_id)
         return str(rows[0][0]) if rows else ""
 
@@ -318,7 +304,6 @@ class HostDatabase:
         return bool(self._rows("SELECT 1 FROM prompts WHERE task_id = ? AND answered_at IS NULL", task_id))
 
     def add_run(self, run: TaskRun, summary: str) -> None:
-        """Log a run of a task and record it in the task, which is completed if it is never due again."""
         self._execute(
             "INSERT INTO task_run_logs (task_id, run_at, duration_ms, status, result, error) VALUES (?, ?, ?, ?, ?, ?)",
             *run,
@@ -330,7 +315,6 @@ class HostDatabase:
         )  # fmt: skip
 
     def runs(self, task_id: str) -> list[TaskRun]:
-        """Return the runs of a task, the first one first."""
         rows = self._rows(
             "SELECT task_id, run_at, duration_ms, status, result, error FROM task_run_logs WHERE task_id = ? "
             "ORDER BY id",

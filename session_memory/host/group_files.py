@@ -43,10 +43,8 @@ def prepare_host(layout: Layout) -> list[str]:
 
 
 def prepare_group(group: Group) -> list[str]:
-    """Create the group's missing directories, CLAUDE.md and settings.json; return the files created.
-
-    Raises OSError, OutsideGroupError.
-    """
+    """Create the group's missing directories, CLAUDE.md and settings.json; return the files created. Raises OSError,
+    OutsideGroupError."""
     group.make()
     forget_old_names(group, time.time())
     made = []
@@ -63,10 +61,8 @@ def prepare_group(group: Group) -> list[str]:
 def add_group(
     layout: Layout, ledger: Ledger, name: str, chat: str = "", title: str = "", trigger: str = ""
 ) -> list[str]:
-    """Register a group for the chat `chat`, or ('') for the terminal's, and create its files; return them.
-
-    Reuses files of an earlier group of this name. Raises SessionMemoryError, OSError.
-    """
+    """Register a group for the chat `chat`, or ('') for the terminal's, and create its files; return them. Reuses files
+    of an earlier group of this name. Raises SessionMemoryError, OSError."""
     group = layout.group(name)
     ledger.register(name, chat or f"{LOCAL}{name}", title or name, trigger, bool(trigger))
     return prepare_group(group)

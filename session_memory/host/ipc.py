@@ -7,8 +7,7 @@
 The agent can write to the directory, so a file there may be anything: a link, a device, a directory. A request gets a
 name that ends in .json only when it is whole. Before it is read it is moved out of the agent's reach
 (data/ipc/.taken/<group>/, on the same file system); its answer is written there too and then moved to responses/ by one
-rename. So after a crash at any point each request has one answer, and none is done twice.
-"""
+rename. So after a crash at any point each request has one answer, and none is done twice."""
 
 from __future__ import annotations
 
@@ -54,12 +53,9 @@ def write_snapshots(
     has_graph: bool = False,
     has_team: bool = False,
 ) -> None:
-    """Write the snapshots of a group: its history, and its own of `tasks` and `groups`.
-
-    `tasks` have a `group_folder`, `groups` a `folder`, '' for a chat without one. Main gets all of them, and the
-    history of all groups given. `has_graph` allows the group to search a knowledge graph, `has_team` a team. Raises
-    OSError, OutsideGroupError.
-    """
+    """Write the snapshots of a group: its history, and its own of `tasks` and `groups`. `tasks` have a `group_folder`,
+    `groups` a `folder`, '' for a chat without one. Main gets all of them, and the history of all groups given.
+    `has_graph` allows the group to search a knowledge graph, `has_team` a team. Raises OSError, OutsideGroupError."""
     own = layout.group(group)
     others = [str(row["folder"]) for row in groups if row["folder"] not in (group, "")]
     names = [group, *others] if own.is_main else [group]
@@ -80,10 +76,8 @@ def has_requests(layout: Layout, group: str) -> bool:
 
 
 def answer_requests(layout: Layout, group: str, backend: Backend) -> int:
-    """Answer the file requests of a group's agent with its `backend`; return the number answered.
-
-    Does not wait: returns 0 if another process is answering. Raises OSError, OutsideGroupError.
-    """
+    """Answer the file requests of a group's agent with its `backend`; return the number answered. Does not wait:
+    returns 0 if another process is answering. Raises OSError, OutsideGroupError."""
     own = layout.group(group)
     taken_dir = f"{layout.root}/data/ipc/{_TAKEN}/{group}"
     with (

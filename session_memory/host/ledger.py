@@ -2,8 +2,7 @@
 
 A message waits in the inbox until it is put into a prompt. A prompt is open until its reply is recorded; one
 transaction records the reply and everything else that it changes. After a crash the host looks for the answers of open
-prompts in the transcript (recovery.py) and asks the rest again.
-"""
+prompts in the transcript (recovery.py) and asks the rest again."""
 
 from __future__ import annotations
 
@@ -105,11 +104,9 @@ class Ledger(HostDatabase):
         return found[folder]
 
     def receive(self, jid: str, text: str, *, sender: str, sender_name: str, message_id: str = "", at: str = "") -> str:
-        """Put a message into the inbox of the group that has the chat `jid`; return the message's id.
-
-        A message with an id that its chat already has is the same message and changes nothing. Raises
-        UnknownGroupError, EmptyMessageError.
-        """
+        """Put a message into the inbox of the group that has the chat `jid`; return the message's id. A message with an
+        id that its chat already has is the same message and changes nothing. Raises UnknownGroupError,
+        EmptyMessageError."""
         text = storable(text)
         if not text.strip():
             raise EmptyMessageError("a message needs a text", "send a text")
@@ -133,7 +130,6 @@ class Ledger(HostDatabase):
         return ready | (self.groups_with_open_prompts(self._iso()) & groups.keys())
 
     def open_prompts(self, folder: str, *, even_later: bool = False) -> list[Prompt]:
-        """Return the group's unanswered prompts in order, without delayed ones unless `even_later`."""
         found = self.prompt_rows(folder, None if even_later else self._iso())
         return [prompt._replace(text=self._text_of(prompt)) for prompt in found]
 
@@ -169,10 +165,8 @@ class Ledger(HostDatabase):
             )  # fmt: skip
 
     def answer(self, prompts: Iterable[Prompt], text: str, error: str = "") -> int | None:
-        """Record one reply to all of `prompts`, which closes them. Return its id, None if `text` is blank.
-
-        `error` is the reason if the agent could not answer. Prompts with an answer keep it.
-        """
+        """Record one reply to all of `prompts`, which closes them. Return its id, None if `text` is blank. `error` is
+        the reason if the agent could not answer. Prompts with an answer keep it."""
         with self.transaction():
             answered = [prompt for prompt in prompts if self.is_open(prompt.id)]
             if not answered:
@@ -193,7 +187,6 @@ class Ledger(HostDatabase):
             return self._post(jid, text, "notice")
 
     def mark_delivered(self, reply_id: int) -> None:
-        """Record the delivery of a reply."""
         with self.transaction():
             self.change("outbox", reply_id, delivered_at=self._iso())
 
@@ -254,10 +247,7 @@ def _calls(group: RegisteredGroup, text: str) -> bool:
 
 def messages_text(messages: Sequence[Message]) -> str:
     """Return the prompt for messages: the text alone of a single one without a sender, else each with its sender and
-    time.
-
-    Texts are escaped, so that no message can end early or begin another in somebody else's name.
-    """
+    time. Texts are escaped, so that no message can end early or begin another in somebody else's name."""
     if len(messages) == 1 and not messages[0].sender:
         return messages[0].text
     return "\n".join(map(_marked, messages))

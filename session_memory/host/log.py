@@ -27,11 +27,9 @@ class HostLog:
         self._show = show
 
     def event(self, text: str) -> None:
-        """Log an event."""
         self._write(text, is_fault=False)
 
     def fault(self, text: str) -> None:
-        """Log an error."""
         self._write(text, is_fault=True)
 
     def _write(self, text: str, *, is_fault: bool) -> None:

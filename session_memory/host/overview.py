@@ -28,7 +28,6 @@ class GroupState(NamedTuple):
     next_task: Task | None
 
     def as_json(self) -> dict[str, Any]:
-        """Return the state as JSON."""
         return {**self._asdict(), "next_task": self.next_task._asdict() if self.next_task else None}
 
 

@@ -1,9 +1,8 @@
-"""Recovers from a killed host: finds answers in a transcript to prompts that it sent, and ends runtimes
-that it left running.
+"""Recovers from a killed host: finds answers in a transcript to prompts that it sent, and ends runtimes that it left
+running.
 
 Each of these finishes its turn, then ends by itself. Until then its session must not be resumed, or two processes would
-write one transcript. The runtime lists its processes in its configuration directory, which belongs to one group.
-"""
+write one transcript. The runtime lists its processes in its configuration directory, which belongs to one group."""
 
 from __future__ import annotations
 

@@ -60,27 +60,21 @@ class Schedule:
         return wanted
 
     def tasks(self, group: str = "") -> list[Task]:
-        """Return the tasks of a group, or of all, the next one first."""
         return [task for task in self._database.tasks(group) if task.status != CANCELLED]
 
     def task(self, task_id: str, group: str = "") -> Task:
-        """Return the task with this id, of the group if one is given. Raises UnknownTaskError."""
         for task in self.tasks(group):
             if task.id == task_id:
                 return task
         raise UnknownTaskError(f"there is no task {task_id!r}", "session-memory host tasks shows them")
 
     def runs(self, task_id: str) -> list[TaskRun]:
-        """Return the runs of a task, the first one first."""
         return self._database.runs(task_id)
 
     def update(self, task_id: str, group: str = "", **changes: str) -> Task:
         """Change prompt, schedule_type, schedule_value, context_mode or status (active, paused); return the changed
-        task.
-
-        A new time counts from now; runs missed while a task was paused are skipped. Raises ScheduleError,
-        UnknownTaskError.
-        """
+        task. A new time counts from now; runs missed while a task was paused are skipped. Raises ScheduleError,
+        UnknownTaskError."""
         with self._database.transaction():
             now, before = self._now(), self.task(task_id, group)
             task = _checked(before._replace(**{name: storable(value) for name, value in changes.items()}))
@@ -106,10 +100,8 @@ class Schedule:
 
     def start_due(self) -> list[str]:
         """Make a prompt of each due task and set its next time, in one transaction. Return a line for each task that
-        ended because its schedule has no next time.
-
-        Runs missed while no host ran are made up once. A task with an unfinished run is not started again.
-        """
+        ended because its schedule has no next time. Runs missed while no host ran are made up once. A task with an
+        unfinished run is not started again."""
         ended: list[str] = []
         now = self._now()
         if not self._database.due_tasks(iso_time(now)):  # an idle host begins no transaction
@@ -157,11 +149,9 @@ def first_time(schedule_type: str, value: str, now: float) -> float:
 
 
 def next_time(schedule_type: str, value: str, now: float, before: float | None = None) -> float | None:
-    """Return a task's next due time after `now`, in seconds since the epoch; None for never.
-
-    A `cron` expression is read in local time; an `interval` is in milliseconds and counts from `before`, the last due
-    time; `once` is a time (local, unless it names its zone). Raises ScheduleError for an invalid time.
-    """
+    """Return a task's next due time after `now`, in seconds since the epoch; None for never. A `cron` expression is
+    read in local time; an `interval` is in milliseconds and counts from `before`, the last due time; `once` is a time
+    (local, unless it names its zone). Raises ScheduleError for an invalid time."""
     if schedule_type == "cron":
         return _next_of_cron(value, now)
     if schedule_type == "interval":

@@ -38,10 +38,8 @@ NO_SESSION = "No conversation found"  # the runtime says this of a session that 
 
 
 class Worker:
-    """Works for one group until there is nothing to do, or until others wait.
-
-    Only the ledger records what is answered: all state here may be lost at any moment.
-    """
+    """Works for one group until there is nothing to do, or until others wait. Only the ledger records what is answered:
+    all state here may be lost at any moment."""
 
     def __init__(
         self, group: Group, ledger: Ledger, sessions: SessionManager, config: HostSettings, start: Start,
@@ -65,7 +63,6 @@ class Worker:
         self._is_last_turn = False
 
     def poke(self) -> None:
-        """Make the worker look for new work."""
         self._events.put_nowait(None)
 
     def make_room(self) -> None:
@@ -125,12 +122,9 @@ class Worker:
             self._sessions.set(name, session_id)
 
     def _choose(self) -> Prompt | None:
-        """Return the prompt to send now, or None.
-
-        During a turn, prompts with messages are sent one after the other, each when the runtime has received the
-        previous one: it merges waiting prompts, whose answers would be indistinguishable. A task runs alone, and
-        messages after a `clear` are for the next session.
-        """
+        """Return the prompt to send now, or None. During a turn, prompts with messages are sent one after the other,
+        each when the runtime has received the previous one: it merges waiting prompts, whose answers would be
+        indistinguishable. A task runs alone, and messages after a `clear` are for the next session."""
         if self._is_last_turn:
             return None
         if self._given:

@@ -280,7 +280,6 @@ def _check_transcripts(target: Target) -> list[Finding]:
 
 
 def _check_deadlines(target: Target) -> list[Finding]:
-    """Return which hooks missed their deadline each of the last times."""
     mend = "see hook.log for what is slow: a file system that hangs, or a very large history"
     return [
         Finding(
@@ -291,7 +290,6 @@ def _check_deadlines(target: Target) -> list[Finding]:
 
 
 def _check_log(target: Target) -> list[Finding]:
-    """The last lines of the hook's log, if there are any."""
     try:
         content = read_if_there(Path(target.home.log_file))
     except SessionMemoryError as error:

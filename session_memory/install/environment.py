@@ -50,7 +50,6 @@ class Environment:
 
     @property
     def missing(self) -> list[str]:
-        """The distributions that are not installed."""
         return names_of(self.problems)
 
 
@@ -219,7 +218,6 @@ def _pins(lock_file: Path) -> str:
 
 
 def _read_record(env: Path) -> _Record | None:
-    """The record of an environment; None if there is none that can be read."""
     try:
         return _Record(**json.loads((env / _RECORD_FILE).read_bytes()))
     except (OSError, ValueError, TypeError):

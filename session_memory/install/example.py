@@ -43,7 +43,6 @@ class PastUpdate(NamedTuple):
 
     @property
     def has_collision(self) -> bool:
-        """Check if it reports one."""
         return any(line.startswith(COLLISION) for line in self.text.splitlines())
 
 

@@ -91,9 +91,7 @@ def read_if_there(path: Path) -> bytes | None:
 
 def write_in_place(path: Path, content: bytes, mode: int = 0o600) -> None:
     """Replaces a file in one step; it keeps its mode and owner, and a link stays a link. `mode` is for a new file.
-
-    Other than `system.files.write_atomically`, which is for files of ours. Raises OSError.
-    """
+    Other than `system.files.write_atomically`, which is for files of ours. Raises OSError."""
     target = Path(os.path.realpath(path))
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     temporary.unlink(missing_ok=True)  # left by a process with the same id that died
@@ -125,7 +123,6 @@ def missing_directories(path: Path) -> list[Path]:
 
 
 def remove_if_empty(directory: Path) -> None:
-    """Removes a directory that holds nothing; leaves any other alone."""
     try:
         directory.rmdir()
     except OSError:
@@ -133,11 +130,9 @@ def remove_if_empty(directory: Path) -> None:
 
 
 def replace_directory(built: Path, at: Path) -> None:
-    """Has the link `at` lead to the directory `built`, which lies beside it, in one step: readers find either.
-
-    The old directory stays for processes that still run from it. On Windows, where links need a privilege, `at` is
-    a directory, and not replaced in one step.
-    """
+    """Has the link `at` lead to the directory `built`, which lies beside it, in one step: readers find either. The old
+    directory stays for processes that still run from it. On Windows, where links need a privilege, `at` is a directory,
+    and not replaced in one step."""
     if os.name == "nt":
         shutil.rmtree(at, ignore_errors=True)
         built.rename(at)

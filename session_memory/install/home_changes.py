@@ -53,8 +53,7 @@ class HomePlan:
     file without what is ours (None: there was no file). `files` are the changes to other files of ours, `checksums`
     those of the files that are ours afterwards, by path. `skills` are the names of the skills that are installed then,
     `extensions` the paths of what a runtime loads in place of hooks. `plugins` are those of ours that are there
-    already, so that nothing else is put there; `notes` are for the user.
-    """
+    already, so that nothing else is put there; `notes` are for the user."""
 
     root: str
     settings: FileChange | None

@@ -1,8 +1,7 @@
 """Finds the homes to install into, and the paths of each one's settings, skills and transcripts.
 
 Each runtime that is on the machine is installed into its user's settings of it. An agent's home, and a project with
-settings of its own, are homes of `RUNTIME`.
-"""
+settings of its own, are homes of `RUNTIME`."""
 
 from __future__ import annotations
 
@@ -33,10 +32,9 @@ class Target:
 
     `kind` is *agent* (its sessions have names), *runtime* (a user's settings of the runtime), *project* (one project's
     settings of it), *template* (made from a template; its agent asks by itself, without hooks in settings) or *skills*
-    (those of a user that several runtimes share; no other part of it counts).
-    `settings_dir` holds its settings and skills, `project` is the directory its sessions run in ('' for any), and
-    `config_dir` the runtime's directory that has their transcripts. `home` is where our settings and state for it lie.
-    """
+    (those of a user that several runtimes share; no other part of it counts). `settings_dir` holds its settings and
+    skills, `project` is the directory its sessions run in ('' for any), and `config_dir` the runtime's directory that
+    has their transcripts. `home` is where our settings and state for it lie."""
 
     kind: str
     root: str

@@ -80,8 +80,7 @@ def install(
 ) -> Installed:
     """Install, into a sample home if there is no other. A home whose settings are not in order is left out; if all are,
     nothing is changed. `allow` gets what would be done, and returns whether agents may also look things up without
-    asking. Raises SessionMemoryError, OSError.
-    """
+    asking. Raises SessionMemoryError, OSError."""
     source = source_dir()
     program.check_source(source)
     if environ.get(ENV_DIR):

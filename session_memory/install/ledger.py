@@ -27,8 +27,7 @@ class HomeRecord:
     extension) to the checksum of that. `made` lists the directories that were not there before, the outermost first.
     `installed_at` is in seconds since 1970. A home made from a template has its name in `template`, and in `identity`
     the files that were copied once and are the user's since. `status_line` is {} or has the `file` that our status line
-    was put in, what that was `before` (None: there was none), and the checksum of what it was `after`.
-    """
+    was put in, what that was `before` (None: there was none), and the checksum of what it was `after`."""
 
     settings_file: str
     original: str | None = None
@@ -44,10 +43,8 @@ class HomeRecord:
     status_line: dict[str, Any] = field(default_factory=dict)
 
     def note_settings(self, before: bytes | None, stripped: bytes | None, after: bytes) -> None:
-        """Notes a change of the settings file; `stripped` is `before` without any hooks of ours.
-
-        As long as nobody else has written the file the original stays what it was.
-        """
+        """Notes a change of the settings file; `stripped` is `before` without any hooks of ours. As long as nobody else
+        has written the file the original stays what it was."""
         if before is None or checksum(before) not in self.written:
             self.original = None if stripped is None else stripped.decode()
             self.written = []

@@ -28,7 +28,6 @@ STEP_CHARACTERS = 38
 
 
 def show_beginning(terminal: Terminal, *, is_dry_run: bool) -> None:
-    """Print in a line what is about to be installed."""
     about = f"{NAME} {__version__}"
     what = f"a dry run of {about}, which changes nothing." if is_dry_run else f"{about}: {ABOUT}"
     terminal.paragraph(terminal.paint("bold", what))
@@ -53,7 +52,6 @@ def _show_example(introduction: str, text: str, terminal: Terminal) -> None:
 
 
 def show_installed(done: Installed, terminal: Terminal, called_as: str) -> None:
-    """Print the result of an install, and what to do next. `called_as` is how the user calls this program."""
     terminal.heading("What would be changed:" if done.is_dry_run else "Installed:")
     _show_program(done, terminal, called_as)
     terminal.item("upkeep", f"copies what is said into ~/{MEMORY_DIR}; off: {NAME} config upkeep off")
@@ -73,7 +71,6 @@ def show_installed(done: Installed, terminal: Terminal, called_as: str) -> None:
 
 
 def show_uninstalled(done: Uninstalled, terminal: Terminal) -> None:
-    """Print what was removed, and what is left."""
     _show_title("uninstalled", terminal, is_dry_run=done.is_dry_run)
     for plan in done.plans:
         if plan.root != str(done.paths.sample_home) and plan.changes:
@@ -113,7 +110,6 @@ def show_uninstalled(done: Uninstalled, terminal: Terminal) -> None:
 
 
 def show_new(done: NewHome, terminal: Terminal) -> None:
-    """The home that was made, and how to talk to its agent."""
     _show_title(f"an agent on {done.template}", terminal, is_dry_run=done.environment is None)
     terminal.heading(terminal.short(done.root))
     for change in done.plan.changes:
@@ -143,7 +139,6 @@ def show_new(done: NewHome, terminal: Terminal) -> None:
 
 
 def show_trial(trial: Trial, terminal: Terminal) -> None:
-    """Print the update that the next prompt in a home would get."""
     if trial.problem:
         terminal.note(f"The hook was tried and failed: {terminal.short(trial.problem)}")
     elif not trial.text:
@@ -217,7 +212,6 @@ def _parts_of(plan: HomePlan) -> list[tuple[str, bool]]:
 
 
 def _show_changes(plan: HomePlan, terminal: Terminal) -> None:
-    """The exact change, as it would be made."""
     if not plan.changes:
         terminal.line("  nothing to change")
     styles = {"+": "green", "-": "red", "@": "dim"}

@@ -2,8 +2,7 @@
 directory of ours, in the background.
 
 No session waits for it, and Claude Code says so once. Until then the hooks do without a config.yaml, and what is
-searched are archives. Once it is done upkeep starts. Runtimes that keep no directory for a plugin's data share one.
-"""
+searched are archives. Once it is done upkeep starts. Runtimes that keep no directory for a plugin's data share one."""
 
 from __future__ import annotations
 

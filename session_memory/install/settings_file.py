@@ -37,7 +37,6 @@ class HookSettings:
     values: dict[str, Any]
 
     def is_on(self, key: str) -> bool:
-        """Check if `key` is true."""
         return self.values.get(key) is True
 
 

@@ -65,10 +65,8 @@ class NewHome:
 def make_home(
     path: str, template: str, paths: ProgramPaths, terminal: Terminal, *, force: bool, dry_run: bool
 ) -> NewHome:
-    """Makes the home at `path`, or renews it, and installs the program that it runs.
-
-    Refuses a directory with other content, or of another template, unless `force`. Raises SessionMemoryError, OSError.
-    """
+    """Makes the home at `path`, or renews it, and installs the program that it runs. Refuses a directory with other
+    content, or of another template, unless `force`. Raises SessionMemoryError, OSError."""
     source = source_dir()
     program.check_source(source)
     root = os.path.abspath(os.path.expanduser(path))

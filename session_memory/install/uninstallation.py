@@ -65,12 +65,10 @@ def uninstall(
     purge: bool,
     confirm: Callable[[list[str]], None],
 ) -> Uninstalled:
-    """Uninstalls from `homes`; without any, from all, and removes the program.
-
-    `purge` also deletes what was kept of their sessions, and the configuration, but not the named sessions, which are
-    the host's; `confirm` is given these paths before, and raises what keeps it from being done. Nothing is changed
-    before the settings of every home are found to be in order. Raises SessionMemoryError, OSError.
-    """
+    """Uninstalls from `homes`; without any, from all, and removes the program. `purge` also deletes what was kept of
+    their sessions, and the configuration, but not the named sessions, which are the host's; `confirm` is given these
+    paths before, and raises what keeps it from being done. Nothing is changed before the settings of every home are
+    found to be in order. Raises SessionMemoryError, OSError."""
     ledger = read_ledger(paths.ledger_file)
     foreseen = _foreseen(homes, ledger, paths, environ, dry_run=dry_run, purge=purge)
     if dry_run:

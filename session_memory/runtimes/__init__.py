@@ -37,7 +37,6 @@ def runtime(format: str) -> Runtime:
 
 
 def all_runtimes() -> list[Runtime]:
-    """Return every runtime of the table."""
     return [runtime(format) for format in _TABLE]
 
 

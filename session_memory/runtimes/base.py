@@ -105,15 +105,12 @@ class Runtime:
             return loaded
 
     def load_records(self) -> Records:
-        """Load `records`."""
         raise NotImplementedError
 
     def load_install(self) -> Install:
-        """Load `install`."""
         raise NotImplementedError
 
     def load_backup(self) -> Backup:
-        """Load `backup`."""
         from .backup import Backup
 
         return Backup(self)
@@ -134,9 +131,8 @@ class Runtime:
         return ""
 
     def refresh(self, config_dir: str, everything: bool = False) -> None:
-        """Update our copies of the sessions, if there are any: as far as a prompt has time for, or `everything`.
-
-        To be called before sessions are listed. Never fails: what cannot be read now is read the next time."""
+        """Update our copies of the sessions, if there are any: as far as a prompt has time for, or `everything`. To be
+        called before sessions are listed. Never fails: what cannot be read now is read the next time."""
 
     def project_dir(self, config_dir: str, cwd: str) -> str:
         """Return the directory for the transcripts of sessions that are started in `cwd`."""
@@ -148,7 +144,6 @@ class Runtime:
 
     def folders_below(self, config_dir: str, *directories: str) -> list[str]:
         """Return the folders that may hold the transcripts of sessions that were started in `directories` or below.
-
         Their names do not tell for certain: `/srv/app-old` may be named as `/srv/app/old`."""
         return list(self.all_folders(config_dir))
 
@@ -180,17 +175,15 @@ class Runtime:
     def other_sessions(
         self, sessions_dir: str, config_dir: str, own_path: str, scope: str, folders: Folders = ()
     ) -> list[Session]:
-        """Return the sessions of an agent home, or, if `sessions_dir` is '', those of the project or of `all`.
-
-        A project is the folder that the own transcript lies in, and `folders`. The session at hand may be one."""
+        """Return the sessions of an agent home, or, if `sessions_dir` is '', those of the project or of `all`. A
+        project is the folder that the own transcript lies in, and `folders`. The session at hand may be one."""
         return [] if sessions_dir else self._sessions(config_dir, "", scope, folders)
 
     def project_sessions(
         self, config_dir: str, own_id: str, directory: str, scope: str, folders: Folders = ()
     ) -> list[Session]:
-        """Return the sessions of the project of the session `own_id`, or of `directory`, or of `all` projects.
-
-        A project is one folder, and `folders`."""
+        """Return the sessions of the project of the session `own_id`, or of `directory`, or of `all` projects. A
+        project is one folder, and `folders`."""
         return self._sessions(config_dir, "", scope, folders)
 
     def session_id_of(self, path: str) -> str:
@@ -306,15 +299,13 @@ class Runtime:
         return self.context_output(text, self.TOOL_EVENT) if text else {}
 
     def context_output(self, text: str, event: str = "") -> dict[str, Any]:
-        """Return what a hook prints (or a callback returns) so that the runtime tells the agent `text`.
-
-        `event` is the one that is answered, by default a prompt."""
+        """Return what a hook prints (or a callback returns) so that the runtime tells the agent `text`. `event` is the
+        one that is answered, by default a prompt."""
         return {"hookSpecificOutput": {"hookEventName": event or self.PROMPT_EVENT, "additionalContext": text}}
 
     def notice_output(self, text: str) -> dict[str, Any]:
-        """Return what a hook prints so that the runtime shows `text` to its user; by default the agent passes it on.
-
-        If the user alone sees it, it goes with `context_output` in one object."""
+        """Return what a hook prints so that the runtime shows `text` to its user; by default the agent passes it on. If
+        the user alone sees it, it goes with `context_output` in one object."""
         return self.context_output(text)
 
 

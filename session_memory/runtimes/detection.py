@@ -78,10 +78,8 @@ def is_started_by_agent(environ: Mapping[str, str]) -> bool:
 
 def running_session(environ: Mapping[str, str], parent: int) -> tuple[Runtime | None, str]:
     """Return the runtime that started this process and the id of the session it runs in; (None, '') if no runtime did.
-
     A server outlives the session it was started in, and its environment stays as it was: so what the runtime itself
-    notes of its process `parent` goes first.
-    """
+    notes of its process `parent` goes first."""
     for runtime in all_runtimes():
         started_in = environ.get(runtime.OWN_ID_VARIABLE, "")
         if started_in:

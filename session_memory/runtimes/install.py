@@ -170,12 +170,9 @@ class SettingsHooks(Install):
 
 def hooks_declared(declared: str, python: str, app: str, argument: str) -> list[Hook]:
     """Return the hooks that `declared` lists (see Install.wanted_hooks). `argument` tells the scripts the runtime; it
-    is left out for `claude`.
-
-    Python ends with 2 if it cannot open the script, and here 2 means: drop the prompt. Any failure therefore becomes 0:
-    a program directory or an interpreter that is gone locks nobody out, nor is each prompt told of it.
-    `session-memory doctor` tells.
-    """
+    is left out for `claude`. Python ends with 2 if it cannot open the script, and here 2 means: drop the prompt. Any
+    failure therefore becomes 0: a program directory or an interpreter that is gone locks nobody out, nor is each prompt
+    told of it. `session-memory doctor` tells."""
     hooks = []
     behind = "" if argument == "claude" else f" {argument}"
     for event, groups in json.loads(declared)["hooks"].items():

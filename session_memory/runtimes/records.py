@@ -1,8 +1,7 @@
 """Events, into which each record of a transcript is decoded once, and the base class of the decoders.
 
-A reader says what is `wanted`, as a sum of the constants here: lines that surely hold none of it are not decoded,
-and nothing else is looked for in a record.
-"""
+A reader says what is `wanted`, as a sum of the constants here: lines that surely hold none of it are not decoded, and
+nothing else is looked for in a record."""
 
 from __future__ import annotations
 
@@ -172,7 +171,6 @@ class Records:
 
     def results_in(self, line: bytes, decode: Decode) -> list[CallResult] | None:
         """Return the results of tool calls in a line that is recognised as holding nothing else; None for any other.
-
         `decode` gives the values in some JSON, and how many of them could not be read: no more than is needed is
         decoded."""
         return None

@@ -1,8 +1,7 @@
 """Checks a file of settings: each key that is as documented holds; each that is not is a fault.
 
 A wrong key costs that key alone. A rule that was meant to exclude something and cannot be understood hides what it
-could have meant; a file that cannot be read at all hides everything.
-"""
+could have meant; a file that cannot be read at all hides everything."""
 
 from __future__ import annotations
 

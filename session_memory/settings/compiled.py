@@ -2,8 +2,7 @@
 not pay for a YAML parser.
 
 A section of config.yaml is a class whose attributes are its keys: each states its kind, default and documentation once.
-sections.py has the other sections; check.py, keys.py and docs/use/configuration.md follow from them.
-"""
+sections.py has the other sections; check.py, keys.py and docs/use/configuration.md follow from them."""
 
 from __future__ import annotations
 
@@ -37,11 +36,9 @@ class Kind:
 
 class Key:
     """A key of config.yaml, an attribute of its section: it is the default of every instance that does not set it.
-
     `low` and `high` limit numbers, `choices` a choice. If a value is invalid, `if_wrong` holds: the default, unless
     that could allow more than was meant. `sample` is shown in place of the default. A key with `about` '' is accepted,
-    but not documented. `alias` is its former name.
-    """
+    but not documented. `alias` is its former name."""
 
     section = last_name = ""
 
@@ -98,11 +95,9 @@ class Section:
 
     @classmethod
     def table(cls) -> list[Key]:
-        """Return the keys of the section."""
         return [one for one in vars(cls).values() if isinstance(one, Key)]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the value of each key."""
         return {one.last_name: getattr(self, one.last_name) for one in self.table()}
 
 
@@ -191,12 +186,10 @@ class Settings(Section):
 
     @property
     def has_rules(self) -> bool:
-        """Check if there is a rule for any session or project."""
         return bool(self._rules or self._projects)
 
     @property
     def has_project_rules(self) -> bool:
-        """Check if there is a rule for any project."""
         return bool(self._projects)
 
     @property
@@ -236,7 +229,6 @@ def load(config_file: str, compiled_file: str, rules_files: Sequence[str] = ()) 
 
 
 def stamps_of(config_file: str, rules_files: Sequence[str]) -> list[list[int] | None]:
-    """Return the stamps of these files."""
     return [stamp(path) for path in (config_file, *rules_files)]
 
 

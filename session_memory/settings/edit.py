@@ -18,10 +18,8 @@ _BY_HAND = "change it by hand"
 
 def set_key(path: str, at: KeyPath, value: Any) -> None:
     """Sets the key `at` (with its sections, as ("store", "poll_interval_ms")) in the file `path`, made where needed.
-
     Where the file has the key already its line is replaced, where it has it in a comment the line goes below that, else
-    at the end of its section. Raises ConfigError where that cannot be done without changing more, OSError.
-    """
+    at the end of its section. Raises ConfigError where that cannot be done without changing more, OSError."""
     path = os.path.realpath(path)  # what a link leads to is replaced, not the link
     before, found, lines = _read(path)
     at = as_written(found, at)

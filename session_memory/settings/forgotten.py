@@ -1,9 +1,8 @@
-"""The record of forgotten sessions, which must not come back: sessions up to a time, in
-`<database>.forgotten.jsonl` beside the store.
+"""The record of forgotten sessions, which must not come back: sessions up to a time, in `<database>.forgotten.jsonl`
+beside the store.
 
 Only hashes of ids and directories are kept, which nobody can read. The file outlives the database. A prompt loads this
-if there is such a file.
-"""
+if there is such a file."""
 
 from __future__ import annotations
 
@@ -23,7 +22,6 @@ _KEYS = ("home", "session", "directory", "before")
 
 
 def session_tombstone(home: str, session_id: str, before: int) -> Tombstone:
-    """Return that of a session."""
     return home, _hash(session_id), "", before
 
 

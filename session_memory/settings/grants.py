@@ -1,8 +1,7 @@
 """Keeps an agent home's own file from setting what is read beyond the home, what is sent and what is spent.
 
 A repository or an agent can write that file. So these keys count from the person's file, which may let a home's own
-file set them: `homes: {~/agents/anna: [team]}`.
-"""
+file set them: `homes: {~/agents/anna: [team]}`."""
 
 from __future__ import annotations
 

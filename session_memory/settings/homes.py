@@ -7,8 +7,7 @@ store, memories and archives (`conversations/`) all lie in it. A runtime's direc
 An *agent home* is a directory that the person registered (see registry.py) and whose sessions have names
 (`.session-memory/sessions/<name>.json`, for Pi `.session-memory/pi-sessions/<name>/`, or `.volute/`, `.mind/` in its
 place). Its settings, state and store lie in its `.session-memory/`, its memories and archives beside that. What a host
-goes by for one of its groups lies with the host: `<host>/.session-memory/groups/<group>.yaml`.
-"""
+goes by for one of its groups lies with the host: `<host>/.session-memory/groups/<group>.yaml`."""
 
 from __future__ import annotations
 
@@ -44,8 +43,7 @@ class Home:
     and archives. `sessions_dir` holds an agent's named sessions, and is '' for others. `rules_files` are the settings
     whose rules for sessions count here too. `user_dir` is the home directory of the person, '' for an agent or host.
     The settings of one that `is_confined` may not set what grants.py says; they are compiled in the person's place,
-    since an agent or a repository could write such a file in the home.
-    """
+    since an agent or a repository could write such a file in the home."""
 
     def __init__(
         self, root: str, memory_dir: str, content_dir: str, *, sessions_dir: str = "",
@@ -174,7 +172,6 @@ def required_user_dir(environ: Mapping[str, str]) -> str:
 
 
 def person_home(environ: Mapping[str, str]) -> Home:
-    """Return the home of the person who runs this."""
     place, user = _person_dir(environ), user_dir(environ)
     return Home(user, place, place, user_dir=user)
 

@@ -10,8 +10,7 @@ data/ipc/<group>/{tasks,responses}/  requests of an agent without a database, an
 skills/<name>/SKILL.md               skills that every group has
 groups/<group>/CLAUDE.md             who the group's agent is
 groups/<group>/conversations/        archives
-groups/global/CLAUDE.md              what every group but main is told too
-"""
+groups/global/CLAUDE.md              what every group but main is told too"""
 
 from __future__ import annotations
 
@@ -86,7 +85,6 @@ class Group:
 
     @property
     def runtime(self) -> Runtime:
-        """The runtime of the group's agent."""
         return runtime(RUNTIME)
 
     @property
@@ -129,11 +127,9 @@ def check_directory(root: str, directory: str) -> None:
 
 
 def open_below(directory: str, *names: str) -> int:
-    """A descriptor for reading the regular file at `names`, a step each, below `directory`.
-
-    No step follows a link, whenever it was put there, nor waits for a FIFO. Raises OutsideGroupError for what is no
-    regular file or leads elsewhere, FileNotFoundError.
-    """
+    """A descriptor for reading the regular file at `names`, a step each, below `directory`. No step follows a link,
+    whenever it was put there, nor waits for a FIFO. Raises OutsideGroupError for what is no regular file or leads
+    elsewhere, FileNotFoundError."""
     for name in names:
         if not name or name in (".", "..") or "/" in name or "\0" in name:
             raise OutsideGroupError(f"{name!r} is no name of a file")

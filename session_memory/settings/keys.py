@@ -1,6 +1,5 @@
 """The keys of config.yaml in writing: the sample file that a new home gets, and the reference in
-docs/use/configuration.md. `python -m session_memory.settings.keys` writes both.
-"""
+docs/use/configuration.md. `python -m session_memory.settings.keys` writes both."""
 
 from __future__ import annotations
 
@@ -110,7 +109,6 @@ def _commented() -> str:
 
 
 def main() -> None:
-    """Write the sample of the templates and the reference of the documentation."""
     root = Path(__file__).resolve().parents[2]
     (root / "templates/_base/.session-memory/config.yaml").write_text(sample())
     page = root / "docs/use/configuration.md"

@@ -1,7 +1,6 @@
 """The rules for a session: those of the person, of those who ask, and of the agent home it started in.
 
-The rules of all of them count and the stricter wins, whoever reads, and in whichever store the session lies.
-"""
+The rules of all of them count and the stricter wins, whoever reads, and in whichever store the session lies."""
 
 from __future__ import annotations
 
@@ -70,7 +69,6 @@ class Privacy:
         return not any(forgotten) and not self.has_rules(start_directory)
 
     def has_rules(self, start_directory: str = "") -> bool:
-        """Check if there is any rule for sessions that were started there."""
         return any(one.has_rules for one in self._for(start_directory))
 
     def has_name_rules(self, start_directory: str = "") -> bool:
@@ -78,7 +76,6 @@ class Privacy:
         return any(one.has_name_rules for one in self._for(start_directory))
 
     def has_project_rules(self, start_directory: str = "") -> bool:
-        """Check if any of these is for projects."""
         return any(one.has_project_rules for one in self._for(start_directory))
 
     def forgotten_until(self, session_id: str, start_directory: str) -> int | None:

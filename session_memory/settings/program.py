@@ -73,7 +73,6 @@ def how_to_add_module(module: str) -> str:
 
 
 def python_in(env: Path) -> Path:
-    """The interpreter of the virtual environment `env`."""
     return env / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 
 
@@ -84,7 +83,6 @@ def source_dir() -> Path:
 
 
 def package_dir() -> Path:
-    """The directory of the package `session_memory`."""
     return Path(os.path.abspath(session_memory.__file__)).parent
 
 

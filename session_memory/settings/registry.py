@@ -3,8 +3,7 @@
 A repository can ship any file. So only these count: the homes in the install ledger (`install --home`, `new`), those
 that the person's settings list under `homes`, the hosts that the person made or ran, `SESSION_MEMORY_HOME`, and the
 homes that a hook's command named (as in the copy of a home: its runtime has asked whether those settings are trusted).
-A directory that looks like a home is looked up here, so this stays cheap: the list is compiled to one small file.
-"""
+A directory that looks like a home is looked up here, so this stays cheap: the list is compiled to one small file."""
 
 from __future__ import annotations
 
@@ -25,10 +24,7 @@ _LEDGER = "/session-memory/installed.json"
 
 def agent_home(start: str, environ: Mapping[str, str], *, stop: str = "", folder: str = "sessions") -> Home | None:
     """Return the agent home that `start` is in: the nearest registered directory upwards, below `stop`, with named
-    sessions; None if there is none.
-
-    `folder` is the one that a runtime names its sessions in.
-    """
+    sessions; None if there is none. `folder` is the one that a runtime names its sessions in."""
     for home in homes_above(start, environ, stop, folder):
         if is_registered(home.root, environ):
             host = host_of(home.root)
@@ -58,12 +54,10 @@ def is_registered(directory: str, environ: Mapping[str, str]) -> bool:
 
 
 def is_registered_host(directory: str, environ: Mapping[str, str]) -> bool:
-    """Return True if the person made or ran the host in `directory`."""
     return real_path(directory) in read_noted(person_home(environ).state_dir + _HOSTS_FILE)
 
 
 def registered_hosts(environ: Mapping[str, str]) -> list[str]:
-    """Return the directories of the hosts that the person made or ran."""
     return list(read_noted(person_home(environ).state_dir + _HOSTS_FILE))
 
 

@@ -29,7 +29,6 @@ class Rule:
 
     @property
     def is_private(self) -> bool:
-        """Check if nothing that was said may be shown."""
         return self.ignore or not self.quote
 
 

@@ -39,7 +39,6 @@ class RulesCheck:
         self.faults: list[tuple[tuple[str, ...], str]] = []
 
     def take(self, section: str, value: Any) -> None:
-        """Takes what stands in one of the two sections."""
         if isinstance(value, dict):
             for name, rule in value.items():
                 self._take_rule(section, name, rule)
@@ -57,7 +56,6 @@ class RulesCheck:
         return self._hide(section, [one for one in names if one != ALL])
 
     def hide_all(self) -> None:
-        """Hides everything."""
         self._hide(SESSIONS, [])
 
     def _take_rule(self, section: str, name: str, rule: Any) -> None:
@@ -79,7 +77,6 @@ class RulesCheck:
         self._add(section, pattern, self._words(at, key, pattern, rule))
 
     def _words(self, at: tuple[str, ...], key: str, pattern: str, rule: dict[str, Any]) -> dict[str, Any]:
-        """The words of a rule."""
         taken: dict[str, Any] = {}
         for word, value in rule.items():
             if word == SHARE:
@@ -129,7 +126,6 @@ def closest(name: str, words: Iterable[str]) -> str:
 
 
 def short(value: Any) -> str:
-    """A value for a line about it."""
     text = repr(value)
     return text if len(text) <= _VALUE_CHARACTERS else text[: _VALUE_CHARACTERS - 1] + "…"
 
@@ -165,7 +161,6 @@ def _excluded_by(name: str, value: Any) -> list[str]:
 
 
 def _names_in(value: Any) -> list[str]:
-    """The names in a value that should have been rules."""
     if isinstance(value, str):
         return [one.strip() for one in value.split(",") if one.strip()]
     if isinstance(value, list | tuple):

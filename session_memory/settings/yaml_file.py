@@ -137,7 +137,6 @@ class _Nodes:
         self._constructor = yaml.constructor.SafeConstructor()
 
     def value(self, node: Any, at: KeyPath = ()) -> Any:
-        """The value of a node, whose key's path is `at`. Raises YAMLError."""
         if isinstance(node, self._yaml.SequenceNode):
             return [self.value(one, at) for one in node.value]
         if not isinstance(node, self._yaml.MappingNode):

@@ -1,4 +1,3 @@
 """The store: every transcript as entries in a database, cut into conversations and searchable.
 
-It can be rebuilt from the transcripts at any time. Nothing outside this package knows SQL.
-"""
+It can be rebuilt from the transcripts at any time. Nothing outside this package knows SQL."""

@@ -85,10 +85,7 @@ class NoStoreError(SessionMemoryError):
 
 def find_location(path: str | None, environ: Mapping[str, str]) -> StoreLocation:
     """Return the store of the home `path`, else of the agent home or host that the current directory is in, else of
-    this user.
-
-    Raises NoStoreError for a path that is not a home, ConfigError.
-    """
+    this user. Raises NoStoreError for a path that is not a home, ConfigError."""
     user = homes.user_dir(environ)
     start = os.path.abspath(path) if path else environ.get(homes.ENV_HOME) or os.getcwd()
     home = _agent_home_at(start, homes.naming(path and start, environ), user)

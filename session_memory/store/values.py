@@ -20,12 +20,10 @@ STATUSES = ("active", "ready", "processing", "archived", "skipped")
 
 
 class FileState(NamedTuple):
-    """The state of a transcript: how far it was read, and what identifies the file.
-
-    `file_path` is the file's key, relative to `root`; `home` the group it belongs to ('' without groups). `status` is
-    idle, ingesting (more of it will follow) or gone (the runtime deleted it; its entries stay). Reading continues at
-    `offset`, in the `generation` of the file that `inode`, `head` and `tail` identify.
-    """
+    """The state of a transcript: how far it was read, and what identifies the file. `file_path` is the file's key,
+    relative to `root`; `home` the group it belongs to ('' without groups). `status` is idle, ingesting (more of it will
+    follow) or gone (the runtime deleted it; its entries stay). Reading continues at `offset`, in the `generation` of
+    the file that `inode`, `head` and `tail` identify."""
 
     home: str
     file_path: str
@@ -122,10 +120,8 @@ class RuleSubject(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Entries read from one file, to be stored if its state is still `before` (None: the file is new).
-
-    `outcomes` are (call, outcome) of tool uses that were stored before.
-    """
+    """Entries read from one file, to be stored if its state is still `before` (None: the file is new). `outcomes` are
+    (call, outcome) of tool uses that were stored before."""
 
     before: FileState | None
     after: FileState
@@ -165,11 +161,9 @@ class StoredSpan(NamedTuple):
 
 class StoredEntry(NamedTuple):
     """An entry, or a tool use (role `tool`: `text` is the primary argument, `tool` the name), as the store holds it.
-
     `outcome` is '' if unknown, else ok or error; `error` is the error line, `result_size` and `result_lines` are the
     size of the result, in characters and lines (None if unknown). `offset` is the byte position in the transcript;
-    `message` is the same number for all items of one API message, which are consecutive.
-    """
+    `message` is the same number for all items of one API message, which are consecutive."""
 
     id: int
     role: str

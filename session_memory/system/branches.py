@@ -1,8 +1,7 @@
 """Branches: which one was checked out at a time, and whether it is merged; and the origin of a repository. Starts git:
 not for a prompt.
 
-Git is started so that it changes nothing, asks nobody and runs nothing that a repository's settings name.
-"""
+Git is started so that it changes nothing, asks nobody and runs nothing that a repository's settings name."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Commits, the lines that they added, and who wrote a file's lines, by git. Starts git: not for a prompt.
 
-The worktree is read by us and compared with HEAD here: git never sees its files, so it runs no filter for them.
-"""
+The worktree is read by us and compared with HEAD here: git never sees its files, so it runs no filter for them."""
 
 from __future__ import annotations
 
@@ -69,7 +68,6 @@ class Repository:
         return found.strip().splitlines()[-1] if found.strip() else ""
 
     def commit(self, id: str) -> Commit:
-        """Return a commit by its id."""
         if id not in self._commits:
             told = self._ask("log", "-1", "--no-show-signature", f"--format={_FORMAT}", id)
             name, parents, author, mail, authored, committed, subject, refs = told.strip("\n").split("\0")

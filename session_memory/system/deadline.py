@@ -26,11 +26,9 @@ class DeadlineError(BaseException):
 
 
 class Deadline:
-    """The time by which a hook must be done, and the parts that failed or were late.
-
-    `notes` are lines for the log, `failed` names each part that raised or was late, `late` those that took too long.
-    Without `start` there is no deadline, as in a thread, a command or a test.
-    """
+    """The time by which a hook must be done, and the parts that failed or were late. `notes` are lines for the log,
+    `failed` names each part that raised or was late, `late` those that took too long. Without `start` there is no
+    deadline, as in a thread, a command or a test."""
 
     __slots__ = ("_armed", "_end", "_limit", "_set_timer", "_waited", "_waited_before", "failed", "late", "notes")
 

@@ -1,8 +1,7 @@
 """The file system: the calls of `os` without its import time, and private files that nobody else can replace.
 
 `import os` takes a tenth of an interpreter start. Its calls are those of `posix` (`nt` on Windows), which is built in;
-the hot path takes them from here.
-"""
+the hot path takes them from here."""
 
 from __future__ import annotations
 
@@ -47,10 +46,8 @@ def is_regular(status: stat_result) -> bool:
 
 
 def stamp_of(status: stat_result) -> Stamp:
-    """Return a stamp that stays the same while a file is unchanged; taken without opening the file.
-
-    Do not trust a stamp if the file's time was younger than RACY_NANOSECONDS (transcripts.cursor) when it was taken.
-    """
+    """Return a stamp that stays the same while a file is unchanged; taken without opening the file. Do not trust a
+    stamp if the file's time was younger than RACY_NANOSECONDS (transcripts.cursor) when it was taken."""
     return status.st_ino, status.st_size, status.st_mtime_ns // 1_000_000
 
 
@@ -89,10 +86,8 @@ def is_file(path: str) -> bool:
 
 
 def irregular(database: str) -> str:
-    """Return the path of the first of a database's files that exists but is not a regular file; '' if there is none.
-
-    No file is opened: SQLite would wait for a FIFO's writer, and closing another descriptor would drop its locks.
-    """
+    """Return the path of the first of a database's files that exists but is not a regular file; '' if there is none. No
+    file is opened: SQLite would wait for a FIFO's writer, and closing another descriptor would drop its locks."""
     for suffix in DATABASE_SUFFIXES:
         status = status_at(database + suffix, follow_symlinks=False)
         if status is not None and not is_regular(status):
@@ -209,11 +204,8 @@ def read_whole(path: str, most_bytes: int | None = None) -> bytes:
 
 def read_each(directory: str, names: Iterable[str]) -> Iterator[tuple[str, bytes]]:
     """Yield the name and the content of these files of `directory`. Files that cannot be read or are not small are
-    skipped.
-
-    Made for many small files: opening a file relative to its directory takes half the time of its whole path, and its
-    size is asked for only if it is large.
-    """
+    skipped. Made for many small files: opening a file relative to its directory takes half the time of its whole path,
+    and its size is asked for only if it is large."""
     try:
         at = os.open(directory, os.O_RDONLY | os.O_DIRECTORY) if hasattr(os, "O_DIRECTORY") else None
     except OSError:
@@ -319,12 +311,9 @@ def replace(temporary: str, path: str) -> None:
 
 def lock(path: str, wait_seconds: float) -> int:
     """Return a descriptor with the exclusive lock of `path`, a file made for it. The kernel releases it when it is
-    closed.
-
-    Raises LockedError if another process holds it for longer than `wait_seconds`, OSError if locking fails. A file
-    system without locks (some NFS, FUSE and sandboxes) grants it to everyone: two processes may then report the same
-    news twice, which is better than never.
-    """
+    closed. Raises LockedError if another process holds it for longer than `wait_seconds`, OSError if locking fails. A
+    file system without locks (some NFS, FUSE and sandboxes) grants it to everyone: two processes may then report the
+    same news twice, which is better than never."""
     from time import monotonic, sleep
 
     from ..errors import LockedError

@@ -1,7 +1,6 @@
 """Git's files, read without starting git: the worktree of a directory, what is checked out there, and how HEAD moved.
 
-`GIT_DIR` and the like are ignored: only the files of the repository count.
-"""
+`GIT_DIR` and the like are ignored: only the files of the repository count."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Git's index, read without starting git: what is staged of files that are as they were then.
 
-Versions 2 to 4, split or whole, with SHA-1 or SHA-256, as gitformat-index(5) has them.
-"""
+Versions 2 to 4, split or whole, with SHA-1 or SHA-256, as gitformat-index(5) has them."""
 
 from __future__ import annotations
 

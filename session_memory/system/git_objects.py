@@ -1,7 +1,6 @@
 """The objects that commits have at paths, by one `git cat-file` for all questions of a prompt.
 
-It takes 2 ms, .05 of a bare interpreter's start, however many packs there are; `subprocess` would take a whole one.
-"""
+It takes 2 ms, .05 of a bare interpreter's start, however many packs there are; `subprocess` would take a whole one."""
 
 from __future__ import annotations
 

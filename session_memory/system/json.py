@@ -1,8 +1,7 @@
 """JSON through CPython's C scanner and encoder, without the `json` package.
 
-`import json` costs about 0.8 of an interpreter start, on every prompt. `_json` is private, though unchanged from
-3.8 to 3.14; where it is missing or differs, `json` itself serves. Invalid JSON raises ValueError.
-"""
+`import json` costs about 0.8 of an interpreter start, on every prompt. `_json` is private, though unchanged from 3.8 to
+3.14; where it is missing or differs, `json` itself serves. Invalid JSON raises ValueError."""
 
 from __future__ import annotations
 
@@ -121,10 +120,8 @@ def as_string(value: object) -> str:
 
 
 def decode_line(line: bytes) -> tuple[list[Any], int]:
-    """Return the JSON values of one line of a JSONL file, and 1 if some of it could not be read, else 0.
-
-    Usually one value. A killed runtime may omit the line feed: then the next record follows a whole or a torn one.
-    """
+    """Return the JSON values of one line of a JSONL file, and 1 if some of it could not be read, else 0. Usually one
+    value. A killed runtime may omit the line feed: then the next record follows a whole or a torn one."""
     text = line.decode("utf-8", "replace")
     try:
         value, end = _scan(text, 0)
@@ -144,11 +141,9 @@ def is_glued(line: bytes, *starts: bytes) -> bool:
 
 
 def holds_object(line: bytes, starts: tuple[bytes, ...], at: int = 0) -> bool:
-    """Check if an object behind `at` begins as one of `starts`, which begin with its brace or with that before it.
-
-    One byte is found fast: a picture of 1 MB, which has few braces, takes 18 us instead of 570. In a line of up to
-    16 KB that does not pay: real transcripts of 42 MB are filtered in 51 ms instead of 69.
-    """
+    """Check if an object behind `at` begins as one of `starts`, which begin with its brace or with that before it. One
+    byte is found fast: a picture of 1 MB, which has few braces, takes 18 us instead of 570. In a line of up to 16 KB
+    that does not pay: real transcripts of 42 MB are filtered in 51 ms instead of 69."""
     if len(line) > _SHORT_BYTES:
         for _ in range(_FEW_BRACES):
             at = line.find(b"{", at + 1)
@@ -180,10 +175,8 @@ def _values(text: str, at: int, values: list[Any]) -> tuple[list[Any], int]:
 
 
 def _behind_torn(text: str, at: int) -> int:
-    """Return where the first whole object behind the torn one at `at` begins; -1 if there is none.
-
-    It ends with the line or before another object, as none within an object does.
-    """
+    """Return where the first whole object behind the torn one at `at` begins; -1 if there is none. It ends with the
+    line or before another object, as none within an object does."""
     for _ in range(_MOST_OPEN):
         at = text.find('{"', at + 1)
         while at >= 0:

@@ -3,9 +3,8 @@ committed. Starts git: not for a prompt.
 
 Git works in a directory of its own, with settings and attributes of its own, that only borrows the repository's
 objects. So nothing is written to the repository (git may renew the time of an object that it has already), no lock is
-taken, and no driver, filter, hook or remote that the repository names is used.
-Needs git 2.38 or newer (`git merge-tree --write-tree`).
-"""
+taken, and no driver, filter, hook or remote that the repository names is used. Needs git 2.38 or newer (`git merge-tree
+--write-tree`)."""
 
 from __future__ import annotations
 
@@ -66,7 +65,6 @@ class Merges:
 
     @property
     def is_over(self) -> bool:
-        """Check if the time is over."""
         return monotonic() >= self._end
 
     def commit_of(self, git_dir: str, name: str) -> str:

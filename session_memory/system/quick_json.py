@@ -23,10 +23,8 @@ if TYPE_CHECKING:
 
 
 def decode_line(line: bytes) -> tuple[list[Any], int]:
-    """Return the values of a line and how many pieces could not be read, as `json.decode_line` does.
-
-    orjson refuses lone surrogates as JavaScript writes them, and records without a line feed between them.
-    """
+    """Return the values of a line and how many pieces could not be read, as `json.decode_line` does. orjson refuses
+    lone surrogates as JavaScript writes them, and records without a line feed between them."""
     if loads is not None:
         try:
             return [loads(line)], 0

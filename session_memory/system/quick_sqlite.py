@@ -2,8 +2,7 @@
 
 `import sqlite3` costs 0.7 of an interpreter start, `_sqlite3` alone nearly as much, since it imports functools for its
 statement cache: with a cache of our own it is 0.1. News in 50 sessions of seven runtimes (`many-new-50`) take 2.52 x a
-bare start with it, 3.06 x without. `_sqlite3` is private; if it is missing or differs, `sqlite3` is used.
-"""
+bare start with it, 3.06 x without. `_sqlite3` is private; if it is missing or differs, `sqlite3` is used."""
 
 from __future__ import annotations
 

@@ -81,11 +81,9 @@ class Patience:
 
 
 class Database:
-    """An open file, made by `migrations` if missing. `patience` limits the wait for other processes.
-
-    `is_new`: the file was just made. `obstacle` is the reason why the file can only be read (no space or permission, a
-    newer version); None if it can be written. Raises CorruptDatabaseError for a corrupt, outdated or foreign file.
-    """
+    """An open file, made by `migrations` if missing. `patience` limits the wait for other processes. `is_new`: the file
+    was just made. `obstacle` is the reason why the file can only be read (no space or permission, a newer version);
+    None if it can be written. Raises CorruptDatabaseError for a corrupt, outdated or foreign file."""
 
     def __init__(self, path: str, migrations: Sequence[Migration], patience: Patience | None = None) -> None:
         self.path = path
@@ -102,7 +100,6 @@ class Database:
 
     @property
     def is_newer(self) -> bool:
-        """Check if a newer version made the database."""
         return isinstance(self.obstacle, NewerDatabaseError)
 
     def _opened(self) -> Connection:
@@ -150,16 +147,13 @@ class Database:
             yield self.connection
 
     def close(self) -> None:
-        """Close the file."""
         self.connection.close()
 
 
 def connect(path: str, synchronous: str = "normal", patience: Patience | None = None) -> Connection:
-    """Return a connection to the database at `path`; create it with mode 0600 if missing.
-
-    With `synchronous` full, a commit reaches the disk before it returns. Raises OSError, also if a symlink or anything
-    else is in its place, and the errors of apsw.
-    """
+    """Return a connection to the database at `path`; create it with mode 0600 if missing. With `synchronous` full, a
+    commit reaches the disk before it returns. Raises OSError, also if a symlink or anything else is in its place, and
+    the errors of apsw."""
     connection = open_file(path, create=True)
     try:
         if patience:
@@ -204,12 +198,10 @@ def connect_migrated(path: str, migrations: Sequence[Migration], synchronous: st
 
 
 def open_file(path: str, *, create: bool = False, read_only: bool = False) -> Connection:
-    """Open the database at `path`; with `create`, make it for this user alone if it is missing.
-
-    Only this function opens a database, and only SQLite opens a file that exists. When a process closes any descriptor
-    of a file, it loses all its locks on that file (sqlite.org/howtocorrupt.html, 2.2): another program's SELECT then
-    deletes the log of a connection that is still in use. Raises OSError, NotAFileError, and the errors of apsw.
-    """
+    """Open the database at `path`; with `create`, make it for this user alone if it is missing. Only this function
+    opens a database, and only SQLite opens a file that exists. When a process closes any descriptor of a file, it loses
+    all its locks on that file (sqlite.org/howtocorrupt.html, 2.2): another program's SELECT then deletes the log of a
+    connection that is still in use. Raises OSError, NotAFileError, and the errors of apsw."""
     import apsw
 
     _check_regular(path)
@@ -325,7 +317,6 @@ def _is_full(path: str) -> bool:
 
 
 def fetch(connection: Connection, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-    """Return all rows of a statement."""
     return connection.execute(sql, values).fetchall()
 
 

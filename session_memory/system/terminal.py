@@ -1,7 +1,6 @@
 """The output of a command: lines for people, in colour on a terminal, or one JSON object for programs; and its errors.
 
-Without rich: install runs on a bare Python, and a search takes 25 ms, loading rich 40 ms.
-"""
+Without rich: install runs on a bare Python, and a search takes 25 ms, loading rich 40 ms."""
 
 from __future__ import annotations
 
@@ -142,12 +141,10 @@ class Terminal:
             return False
 
     def line(self, text: str = "") -> None:
-        """Print a line."""
         if not self.is_json:
             print(text, file=self._out, flush=True)
 
     def heading(self, text: str) -> None:
-        """Print an empty line and a line in bold."""
         self.line()
         self.line(self.paint("bold", text))
 

@@ -25,7 +25,6 @@ class NoLibraryError(SessionMemoryError):
 
 
 def can_decompress() -> bool:
-    """Check if this Python can read such files."""
     return _library() is not None
 
 

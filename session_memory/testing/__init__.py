@@ -14,8 +14,7 @@ The files in the folder are `conversation.jsonl`, `fork.jsonl` (a fork of it aft
 names that users gave, if they are not in the transcripts; it lies at `names_file` in the runtime's directory),
 `torn.jsonl` (two records on one line, one that was cut off, the last without a line feed), and a sub-agent's transcript
 if the runtime writes one; `subagent` names it, or the conversation if that has it too. `expected.json` says what is its
-own: ids, names of tools, events, and whether a fork copies.
-"""
+own: ids, names of tools, events, and whether a fork copies."""
 
 import pytest
 

@@ -5,8 +5,7 @@ links to anything but the web, first-level headings and rules, and lines that a 
 Code stays as it is where it is certain to be code, whatever surrounds it.
 
 Most of the time that an archive takes is spent here. So patterns work on many texts at once; those for lines begin with
-a line feed, and one is put before the texts, since the regex engine finds a literal at a pattern's start fastest.
-"""
+a line feed, and one is put before the texts, since the regex engine finds a literal at a pattern's start fastest."""
 
 from __future__ import annotations
 
@@ -128,12 +127,10 @@ def _parts(text: str) -> list[tuple[str, bool]]:
 
 
 def _fenced_end(lines: str, opened: re.Match[str], unclosed: dict[str, int]) -> int | None:
-    """Return the index behind the last line of the fenced code that `opened` begins; None if it may not be code.
-
-    A fence without an end would hide the rest of the text. An indented fence may be in a list: the list, and the code,
+    """Return the index behind the last line of the fenced code that `opened` begins; None if it may not be code. A
+    fence without an end would hide the rest of the text. An indented fence may be in a list: the list, and the code,
     end at the first line with less indentation. `unclosed` holds the lengths of fences, by character, that are known to
-    have no end, so that each is searched only once.
-    """
+    have no end, so that each is searched only once."""
     indent, marks = opened.groups()
     if len(marks) >= unclosed.get(marks[0], len(marks) + 1):
         return None
@@ -268,10 +265,8 @@ def _escape_line(found: re.Match[str], names: re.Pattern[str], named: list[int])
 
 
 def _meaning_at(line: str) -> int:
-    """Return the index in `line` (perhaps within lists and quotations) of the first markup; -1 if there is none.
-
-    Each list mark may begin a rule, which depends on the rest of the line; the rest is examined once.
-    """
+    """Return the index in `line` (perhaps within lists and quotations) of the first markup; -1 if there is none. Each
+    list mark may begin a rule, which depends on the rest of the line; the rest is examined once."""
     shown = line.rstrip(" \t")
     mark = shown[-1:]
     rule_at = len(shown.rstrip(f"{mark} \t")) if mark and mark in "-_*" else len(line)

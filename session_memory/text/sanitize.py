@@ -3,8 +3,7 @@ nothing invisible, no secrets. Pure.
 
 Secrets are searched for in plain characters, since an invisible one could hide them. Angle brackets are replaced last,
 when no removal can join two halves of a tag any more. Text is cut only after redaction: half a token is not recognized.
-If only the beginning of a long text is needed, cut it with `beginning` first.
-"""
+If only the beginning of a long text is needed, cut it with `beginning` first."""
 
 from __future__ import annotations
 
@@ -81,10 +80,8 @@ def quotable(texts: list[str]) -> list[str]:
 
 
 def plain(text: str) -> str:
-    """Return `text` as plain characters on lines: no ANSI sequence, no invisible character, no lone surrogate.
-
-    Line feeds stay; a tab, like every other blank, becomes a space.
-    """
+    """Return `text` as plain characters on lines: no ANSI sequence, no invisible character, no lone surrogate. Line
+    feeds stay; a tab, like every other blank, becomes a space."""
     if text.replace("\n", " ").isprintable() and (text.isascii() or not _holds_blank(_beyond_ascii(text))):
         return text  # nearly every text
     text = text.replace("\r\n", "\n").replace("\r", "\n").replace("\u2028", "\n").replace("\u2029", "\n")

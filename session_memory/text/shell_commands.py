@@ -48,10 +48,8 @@ _FINDS_NOTHING = frozenset((
 
 
 def family(command: str) -> str:
-    """Return programs and subcommands without their arguments; '' if nothing is left.
-
-    `cd /x && npm run check 2>&1 | tail -5` is `npm run check`. Returns LOOKING if the command only reads.
-    """
+    """Return programs and subcommands without their arguments; '' if nothing is left. `cd /x && npm run check 2>&1 |
+    tail -5` is `npm run check`. Returns LOOKING if the command only reads."""
     parts = [name for words in _simple_commands(command) if (name := _name(words))]
     doing = [name for name in parts if name != LOOKING]
     return " && ".join(list(dict.fromkeys(doing or parts))[:MOST_PARTS])

@@ -89,10 +89,8 @@ def local_time(seconds: float) -> str:
 
 
 def local_iso_time(seconds: float) -> str:
-    """Return the same to the second, with the distance of the zone to UTC: `2026-02-21 03:39:07+01:00`.
-
-    Messages of one minute share its text, which takes two thirds of the time; zones are whole minutes from UTC.
-    """
+    """Return the same to the second, with the distance of the zone to UTC: `2026-02-21 03:39:07+01:00`. Messages of one
+    minute share its text, which takes two thirds of the time; zones are whole minutes from UTC."""
     minute, second = divmod(int(seconds), 60)
     start, zone = _MINUTES.get((minute, time.tzname)) or _local_minute(minute)
     return f"{start}{second:02}{zone}"

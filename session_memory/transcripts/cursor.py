@@ -1,8 +1,7 @@
 """Checks if a file is still the one that a cursor was made from.
 
 An offset alone misses rewrites. A cursor also keeps the inode, and checksums of the file's first bytes and of those
-before the offset: if one differs, the file is a new generation.
-"""
+before the offset: if one differs, the file is a new generation."""
 
 from __future__ import annotations
 

@@ -36,11 +36,9 @@ class Value:
 
 
 class ToolUse(Value):
-    """One tool call: `kind` is edit, read, command or other; `argument` is the most telling one, or ''.
-
-    `call_id` is the id by which its result names it, '' if there is none; `outcome` is '' unless it is known that the
-    command FAILED or that the call did NOTHING.
-    """
+    """One tool call: `kind` is edit, read, command or other; `argument` is the most telling one, or ''. `call_id` is
+    the id by which its result names it, '' if there is none; `outcome` is '' unless it is known that the command FAILED
+    or that the call did NOTHING."""
 
     __slots__ = ("argument", "call_id", "kind", "name", "outcome")
 
@@ -88,11 +86,10 @@ def called(event: Mapping[str, Any], tools: Mapping[str, tuple[str, str]]) -> tu
 class Entry(Value):
     """A user or assistant message as one record holds it.
 
-    `timestamp` is in seconds since the epoch (None where the record has none that can be read), `offset` the
-    byte position of the record's line, `message_id` the same for all records of one API message ('' for none),
-    `cwd` the directory the runtime was in ('' if unknown). `is_copy` tells that a fork took it from another session;
-    `origin` is the id of the session that the record names as its own ('' if it names none).
-    """
+    `timestamp` is in seconds since the epoch (None where the record has none that can be read), `offset` the byte
+    position of the record's line, `message_id` the same for all records of one API message ('' for none), `cwd` the
+    directory the runtime was in ('' if unknown). `is_copy` tells that a fork took it from another session; `origin` is
+    the id of the session that the record names as its own ('' if it names none)."""
 
     __slots__ = ("cwd", "id", "is_copy", "message_id", "offset", "origin", "role", "text", "timestamp", "tools")
 
@@ -142,8 +139,7 @@ class Session(Value):
     `runtime` is the one that it runs in, None where that is the one of the session at hand. `team_root` is '' but for a
     session of a team, which has a copy of the repository on another machine: there it is the root of the one here.
     `known_sub_agents` are the transcripts of its sub-agents where these lie among those of all sessions;
-    `sub_agent_bytes` is the size of all its sub-agents' transcripts if they may be running, else 0.
-    """
+    `sub_agent_bytes` is the size of all its sub-agents' transcripts if they may be running, else 0."""
 
     __slots__ = (
         "is_elsewhere", "key", "known_sub_agents", "name", "path", "runtime", "sub_agent_bytes", "team_root",

@@ -1,8 +1,7 @@
 """The gate: one value answers what may be told of a session, of each of its records and of its title.
 
 It knows the rules, what was forgotten, what a fork copied from a session that rules hide, and which session each record
-names as its own. All that tells of a transcript asks it: prompts, commands, tools, archives, the page.
-"""
+names as its own. All that tells of a transcript asks it: prompts, commands, tools, archives, the page."""
 
 from __future__ import annotations
 
@@ -125,7 +124,6 @@ class Gate:
         return stricter(rule, self._copied[key_of(entry)]) if key_of(entry) in self._copied else rule
 
     def is_forgotten(self, entry: Entry) -> bool:
-        """Return whether an entry was forgotten."""
         return self.until is not None and (entry.timestamp or 0.0) * 1000 <= self.until
 
     def told(self, entries: Iterable[Entry]) -> list[Entry]:
@@ -159,7 +157,6 @@ class Unruled:
         self._rules = rules
 
     def forgotten_until(self, session_id: str, start_directory: str) -> int | None:
-        """Return up to when a session was forgotten: see `Privacy`."""
         return self._rules.forgotten_until(session_id, start_directory)
 
     def rule(self, start_directory: str, *names: str) -> Rule:
@@ -167,15 +164,12 @@ class Unruled:
         return _FREE
 
     def of_directory(self, directory: str, start_directory: str = "") -> Rule:
-        """Return the same."""
         return _FREE
 
     def has_rules(self, start_directory: str = "") -> bool:
-        """Return that there are none."""
         return False
 
     def has_name_rules(self, start_directory: str = "") -> bool:
-        """Return the same."""
         return False
 
 
@@ -239,12 +233,10 @@ class Family:
         return found
 
     def paths_of(self, session_ids: Collection[str]) -> list[str]:
-        """Return the transcripts of sessions by their ids."""
         session_id_of = self._runtime.session_id_of
         return [path for path in self._siblings() if session_id_of(path) in session_ids] if session_ids else []
 
     def rule_of_path(self, path: str) -> Rule:
-        """Return the rule for the session with this transcript."""
         if path not in self._rule_by_path:
             described = self._described.get(path)
             try:

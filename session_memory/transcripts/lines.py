@@ -1,8 +1,7 @@
 """The lines of a transcript with their byte offsets: from the end in growing windows, or forward one by one.
 
 Lines end in one line feed byte and nowhere else (`str.splitlines` would cut at U+2028 inside a JSON string). Text after
-the last line feed is ignored: the runtime is still writing it.
-"""
+the last line feed is ignored: the runtime is still writing it."""
 
 from __future__ import annotations
 
@@ -35,8 +34,7 @@ def windows_backward(
 
     Lines begin at `start` and end at `end`. Windows grow, so that the caller can stop early at little cost. At most
     `limit` bytes are read, if given, unless the last line is longer; any other line not wholly among them is omitted.
-    With `may_matter`, a long line that does not matter takes little memory: its beginning and its end stand for it.
-    """
+    With `may_matter`, a long line that does not matter takes little memory: its beginning and its end stand for it."""
     lowest = start if limit is None else max(start, end - limit)
     window = FIRST_WINDOW_BYTES
     is_first = True
@@ -75,11 +73,9 @@ def _long_line(descriptor: int, start: int, end: int, may_matter: Callable[[byte
 
 def lines_forward(descriptor: int, start: int, end: int, stop: int | None = None) -> Iterator[Line]:
     """Yield the lines of `[start, end)` one by one, each with its line feed; those that begin before `stop`, if it is
-    given.
-
-    Memory grows only with the longest of them. The last one counts without a line feed too, if it is a whole record.
-    A buffered file cuts lines out of one buffer that it keeps, which takes a third of the time of splitting blocks.
-    """
+    given. Memory grows only with the longest of them. The last one counts without a line feed too, if it is a whole
+    record. A buffered file cuts lines out of one buffer that it keeps, which takes a third of the time of splitting
+    blocks."""
     stop = end if stop is None else stop
     with open(descriptor, "rb", buffering=BLOCK_BYTES, closefd=False) as file:
         file.seek(start)
@@ -118,10 +114,8 @@ def first_line(descriptor: int) -> bytes:
 
 
 def last_line_end(descriptor: int, start: int, end: int, limit: int) -> int | None:
-    """Return the offset behind the last line feed in `[start, end)`; `start` if there is none.
-
-    Return None if the last `limit` bytes have none: a longer line is being written.
-    """
+    """Return the offset behind the last line feed in `[start, end)`; `start` if there is none. Return None if the last
+    `limit` bytes have none: a longer line is being written."""
     lowest = max(start, end - limit)
     window = 4096
     while end > lowest:
@@ -135,10 +129,8 @@ def last_line_end(descriptor: int, start: int, end: int, limit: int) -> int | No
 
 
 def is_whole(line: bytes) -> bool:
-    """Check if a line without a line feed is only whole records; a line that is being written never is.
-
-    Many transcripts end in such a line: copies, and files that another program wrote.
-    """
+    """Check if a line without a line feed is only whole records; a line that is being written never is. Many
+    transcripts end in such a line: copies, and files that another program wrote."""
     if not line.endswith(b"}"):
         return False
     records, unreadable = decode_line(line)

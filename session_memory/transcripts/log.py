@@ -27,10 +27,7 @@ def last_entries(
 ) -> tuple[list[Entry], int]:
     """Return the last `count` entries of the file that its `gate` permits, each id once, in file order, and the number
     of unreadable records. Without a gate (for a participant of the session) all are permitted. With `counts_said` only
-    those with text are counted.
-
-    Reads from the end, so that the size of the file does not matter. Raises OSError.
-    """
+    those with text are counted. Reads from the end, so that the size of the file does not matter. Raises OSError."""
     if gate is not None and gate.rule.ignore:
         return [], 0
     latest: list[Entry] = []
@@ -87,10 +84,8 @@ def summary_of_tools(tools: Sequence[ToolUse]) -> str:
 
 def render(entries: list[Entry], unreadable: int = 0, *, raw: bool = False, folds: bool = False) -> str:
     """Return the log: a time and a speaker for each message, its full text, a `[Tool argument]` line for each tool use,
-    or, if it `folds`, one for all of a run.
-
-    Times are local. Secrets, control and invisible characters are removed unless `raw`.
-    """
+    or, if it `folds`, one for all of a run. Times are local. Secrets, control and invisible characters are removed
+    unless `raw`."""
     blocks: list[str] = []
     speaker = ""
     for entry in folded(entries) if folds else entries:

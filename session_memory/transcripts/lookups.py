@@ -2,8 +2,7 @@
 
 They and their results are not content: if they were stored, the first search for something would be the best hit of the
 second. The records of every runtime use this one rule, so that the store, patterns, archives and the counts of an
-update skip lookups. The agent's own words about the result stay.
-"""
+update skip lookups. The agent's own words about the result stay."""
 
 from __future__ import annotations
 

@@ -11,8 +11,7 @@ A mirror may also be a copy of a compressed transcript. It has no marks: the sta
 it (`copied`), and what could not be read (`unread`), by paths relative to their directory.
 
 No mirror holds a secret, nor what was said in an excluded session: of that it has ids and times alone, by which a
-fork's copies are known.
-"""
+fork's copies are known."""
 
 from __future__ import annotations
 
@@ -65,9 +64,8 @@ _DEEPEST = 4  # below the directory of the mirrors, as Codex has its rollouts
 def update_mirrors(
     root: str, update: Callable[[], None], errors: tuple[type[Exception], ...] = (OSError,)
 ) -> None:  # fmt: skip
-    """Call `update`, which updates the mirrors below `root`, unless another process does just now.
-
-    What raises one of `errors` is left for the next time."""
+    """Call `update`, which updates the mirrors below `root`, unless another process does just now. What raises one of
+    `errors` is left for the next time."""
     try:
         make_private_dir(root)
         held = lock(lock_path(root), 0)
@@ -169,10 +167,7 @@ def _changed(value: Any, key: str, is_excluded: bool, redact: Callable[[str], st
 class Mirror:
     """The mirror at `path`, opened for appending; `mark` is its last one, empty if there is none yet. `is_excluded`
     says that its session is. If it was not before, all that was said is removed; if it is no more, the mirror begins
-    anew.
-
-    Use it in a `with` block, in one process at a time (see `lock_path`). Raises OSError.
-    """
+    anew. Use it in a `with` block, in one process at a time (see `lock_path`). Raises OSError."""
 
     def __init__(self, path: str, is_excluded: bool = False) -> None:
         self._path = path
@@ -341,7 +336,6 @@ def _marked(mark: Mark) -> bytes:
 
 
 def mark_of(path: str) -> Mark:
-    """Return the last mark of the mirror at `path`; empty if there is none. Raises OSError."""
     return _state_of(path)[2]
 
 

@@ -1,7 +1,6 @@
 """Pointers: the active session of each group, and its saved sessions with their names.
 
-The conversations are the runtime's transcripts; losing a pointer loses none of them.
-"""
+The conversations are the runtime's transcripts; losing a pointer loses none of them."""
 
 from __future__ import annotations
 
@@ -70,8 +69,7 @@ class SessionManager:
     `group_of` returns a group by its name, and raises for an unknown one. `archive` writes or updates the archive of a
     session, given the group's name, the session's id and a person's name for it or ''; it returns the archive's path,
     None if there is nothing to archive, and raises SessionMemoryError or OSError. Reads are cached until another
-    connection has changed the database. Safe for several threads.
-    """
+    connection has changed the database. Safe for several threads."""
 
     def __init__(
         self,
@@ -100,17 +98,14 @@ class SessionManager:
             return self._active.get(group)
 
     def all(self) -> dict[str, str]:
-        """Return the active session of every group that has one."""
         with self._lock:
             self._refresh()
             return dict(self._active)
 
     def usable(self, group: str) -> str | None:
-        """Return the session to continue; None for a new one.
-
-        A pointer whose transcript is gone is removed, and the history notes it: the group starts a new session instead
-        of failing at every message. Ask only while no session of the group is running: a new one has no transcript yet.
-        """
+        """Return the session to continue; None for a new one. A pointer whose transcript is gone is removed, and the
+        history notes it: the group starts a new session instead of failing at every message. Ask only while no session
+        of the group is running: a new one has no transcript yet."""
         with self._lock:
             session_id = self.get(group)
             if session_id is None or is_file(self._group_of(group).transcript(session_id)):
@@ -145,10 +140,8 @@ class SessionManager:
             return self._keep_row(group, session_id, _checked(name), self._begun(group, session_id))
 
     def restore(self, group: str, history_id: int) -> str:
-        """Make the session of a history entry the active one, and remove the entry; return the session's id.
-
-        Raises NoSessionError if the group has no such entry, or the transcript is gone.
-        """
+        """Make the session of a history entry the active one, and remove the entry; return the session's id. Raises
+        NoSessionError if the group has no such entry, or the transcript is gone."""
         with self._lock, self._writing():
             return self._restore(group, history_id)
 
@@ -163,11 +156,8 @@ class SessionManager:
 
     def clear(self, group: str, name: str) -> SavedSession:
         """Save the active session as `name`: write its archive, add it to the history, and leave the group without an
-        active session. Raises NoSessionError, OSError, LockedError; nothing has changed then.
-
-        The archive is updated first; the rest is one transaction. An interruption leaves the old state and an updated
-        archive.
-        """
+        active session. Raises NoSessionError, OSError, LockedError; nothing has changed then. The archive is updated
+        first; the rest is one transaction. An interruption leaves the old state and an updated archive."""
         name = _checked(name)
         while True:
             session_id = self._require(group)
@@ -180,11 +170,8 @@ class SessionManager:
 
     def resume(self, group: str, history_id: int, save_as: str | None = None) -> SavedSession | None:
         """Make the session of a history entry the active one; return what became of the former one, None if there was
-        none.
-
-        The former one is archived; with `save_as` it gets an entry in the history. Raises as `restore` and `clear` do;
-        nothing has changed then.
-        """
+        none. The former one is archived; with `save_as` it gets an entry in the history. Raises as `restore` and
+        `clear` do; nothing has changed then."""
         name = None if save_as is None else _checked(save_as)
         while True:
             before = self.get(group)

@@ -29,10 +29,7 @@ MOST_TRANSCRIPTS = 8  # of a folder, searched for the directory of its sessions
 def project_folders(places: Places, start: str, user_dir: str) -> FoldersByRuntime:
     """Return the folders of the project of sessions started in `start`, by the names of the runtimes, each with the
     name of its worktree ('' for that of `start`). If `start` is in no repository, it is the project. The runtimes share
-    an index, independent of their order.
-
-    `user_dir` is the person's home directory.
-    """
+    an index, independent of their order. `user_dir` is the person's home directory."""
     return _Search(places, start, user_dir, {}).folders()
 
 

@@ -1,8 +1,7 @@
 """The folders of transcripts of one project, kept in an index, and the sessions in them.
 
 Runtimes keep a folder of transcripts for each start directory, or sort transcripts by date. `project_folders` finds
-those of one repository once; a prompt only checks that the index is still valid.
-"""
+those of one repository once; a prompt only checks that the index is still valid."""
 
 from __future__ import annotations
 

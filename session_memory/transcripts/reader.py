@@ -1,7 +1,6 @@
 """The one reader of transcripts: backward from the end as far as needed, or forward with constant memory.
 
-Both ways yield entries, note the session's title and count unreadable records.
-"""
+Both ways yield entries, note the session's title and count unreadable records."""
 
 from __future__ import annotations
 
@@ -129,11 +128,9 @@ class TranscriptReader:
         left_out: Collection[int] = (),
     ) -> Iterator[Entry | CallResult | Compaction]:
         """Yield what `lines` hold, in their order: entries, compactions and, if asked for, the results of calls.
-
         Without tools the entries are those with text, and lines that show that they hold none are not decoded. The
         entries and results in lines at the offsets `left_out` are left out, records that are glued to one lie at the
-        next offset.
-        """
+        next offset."""
         meaning, branch = self._meaning, self._branch
         is_left_out = self.is_of_subagent and not self._whose
         wanted = MESSAGES | (CALLS if with_tools else 0) | (RESULTS if with_results else 0) | self._whose
@@ -230,8 +227,7 @@ def first_directory(runtime: Runtime, descriptor: int) -> str:
 
 class TranscriptHead:
     """The first lines of a transcript: the id of its first entry, the first time, the first directory and the request
-    that says most ('' or None if missing), a title with its rank, and if a compaction precedes all entries.
-    """
+    that says most ('' or None if missing), a title with its rank, and if a compaction precedes all entries."""
 
     __slots__ = ("begins_compacted", "cwd", "first_id", "first_time", "prompt", "title")
 

@@ -44,11 +44,10 @@ class AmbiguousSessionError(UnknownSessionError):
 
 
 class FoundSession:
-    """A session with its runtime and home; `modified` in seconds since the epoch, `size` in bytes.
-
-    `gate` says what may be shown of it, None for a participant of the session, who may see all. `described` is what its
-    transcript tells of it. `title` is the part of the title that may be shown, with its rank. `former` is the latest of
-    its former names that no other session has: the session is called by that if it has no name."""
+    """A session with its runtime and home; `modified` in seconds since the epoch, `size` in bytes. `gate` says what may
+    be shown of it, None for a participant of the session, who may see all. `described` is what its transcript tells of
+    it. `title` is the part of the title that may be shown, with its rank. `former` is the latest of its former names
+    that no other session has: the session is called by that if it has no name."""
 
     def __init__(
         self, session: Session, runtime: Runtime, home: Home, status: os.stat_result, described: Described,
@@ -109,8 +108,7 @@ def find_sessions(
     `with_private`, and so are those that wrote nothing `since` (seconds since the epoch). The session with `own_id`, or
     the one that the environment names, is the caller's, which may see all of itself. `former_names` returns the former
     names of a home's sessions, by id; saved sessions are found by them. Raises UnknownSessionError if there is no home
-    with sessions.
-    """
+    with sessions."""
     former: dict[str, Mapping[str, Sequence[str]]] = {}
     candidates = list(_candidates(path, all_projects, environ))
     if former_names:

@@ -6,8 +6,7 @@ directory; before upkeep has asked the team, only the last.
 
 A session's file has one JSON object a line: `{"title": "...", "branch": "..."}`, then entries: `{"role": "user",
 "text": "...", "at": 1780000000.5, "id": "...", "tools": [["Edit", "edit", "src/a.py"]]}`. File names are relative to
-the repository; directories are not included.
-"""
+the repository; directories are not included."""
 
 from __future__ import annotations
 

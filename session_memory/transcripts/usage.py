@@ -11,10 +11,7 @@ class ModelUsage(NamedTuple):
     """Tokens read fresh, written as an answer, read from a cache, and cached for minutes or for an hour. `id` is the
     same for all records of one answer and its copies, '' if there is none; `dollars` is the cost that the runtime
     reports; `running_total` is that of the session if reported: a record that does not change it repeats the one
-    before.
-
-    A record without tokens only names the model of those behind it.
-    """
+    before. A record without tokens only names the model of those behind it."""
 
     id: str = ""
     model: str = ""

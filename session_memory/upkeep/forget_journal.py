@@ -1,8 +1,7 @@
 """Forgets sessions for good, step by step.
 
 A journal beside the tombstones, `<database>.forgetting.json`, lists the steps that are left: if one fails or the
-process is killed, the next `forget`, `ingest` or upkeep finishes them.
-"""
+process is killed, the next `forget`, `ingest` or upkeep finishes them."""
 
 from __future__ import annotations
 

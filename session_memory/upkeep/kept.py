@@ -2,8 +2,7 @@
 
 A session is kept once the store has it, since the store knows what rules exclude and what was forgotten: nothing is
 kept of which a part is excluded or forgotten. If the pack is full, sessions that will be deleted later make room for
-those that will be deleted sooner.
-"""
+those that will be deleted sooner."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """One run of upkeep in its own process: ingests new content, writes due archives, makes memories, and ends.
 
 At most one at a time per store, at most every ten minutes, at low priority, with at most a minute of CPU time. It may
-be killed at any moment: the next run resumes.
-"""
+be killed at any moment: the next run resumes."""
 
 from __future__ import annotations
 

@@ -2,8 +2,7 @@
 Nothing depends on it: every query ingests new content first.
 
 The kernel drops events when too many come at once, and `watchfiles` does not report that. The next poll finds any
-missed change, also on a file system without events.
-"""
+missed change, also on a file system without events."""
 
 from __future__ import annotations
 
@@ -69,12 +68,9 @@ class StoppedError(Exception):
 
 
 class Watcher:
-    """Keeps one store up to date.
-
-    `find_location` returns the location to watch and is called at every poll; `open_store` opens its store; `say`
-    receives lines for the log, `tell` the imported sources; `steps` run after every poll; `stop` ends the watcher
-    within a moment, whatever it is doing.
-    """
+    """Keeps one store up to date. `find_location` returns the location to watch and is called at every poll;
+    `open_store` opens its store; `say` receives lines for the log, `tell` the imported sources; `steps` run after every
+    poll; `stop` ends the watcher within a moment, whatever it is doing."""
 
     def __init__(
         self,

@@ -25,10 +25,8 @@ if TYPE_CHECKING:
 class Known:
     """Everything known of the session `own` before a search: its `state`, which the search updates, its `worktree`, and
     `settled`: by the key of a fact, up to when the result of a tool call reported it; None to read it if needed.
-
     `heads` are the branch or commit at the last update and now, None if HEAD has not moved. `oldest` is how far back
-    sub-agents are read at first sight; both times are in seconds since the epoch.
-    """
+    sub-agents are read at first sight; both times are in seconds since the epoch."""
 
     def __init__(
         self, own: OwnSession, state: CollisionState, worktree: Worktree | None, settled: Mapping[str, float] | None,

@@ -45,9 +45,8 @@ class Fact:
     `session` is the key of the other session, '' if unknown; `time` when it happened; `own_time` the time of this
     session's own action, by which the fact is reported once. `is_after` says that the edit came after the own action,
     whose kind is `own_kind`; `is_removed` that the file is gone; `words` are those of the git command; `before` and
-    `now` the branch or commit checked out, or `now` the commit with the edit. `is_elsewhere` marks two machines'
-    copies of a file, `worktree` names that of the repository with the copy that was edited.
-    """
+    `now` the branch or commit checked out, or `now` the commit with the edit. `is_elsewhere` marks two machines' copies
+    of a file, `worktree` names that of the repository with the copy that was edited."""
 
     def __init__(
         self, kind: str, session: str, time: float, *, path: str = "", own_time: float = 0.0, own_kind: str = "",
@@ -78,10 +77,7 @@ def edit_facts(
 ) -> tuple[list[Fact], list[FileAction]]:  # fmt: skip
     """Return the edits, removals and moves of files of this session by `session`, after this one read or edited them;
     if it `is_active`, also before, unless committed or read since. Return too its actions without a result yet, to ask
-    again.
-
-    `settled` says by key up to when such actions need no report, `reported` which facts were reported.
-    """
+    again. `settled` says by key up to when such actions need no report, `reported` which facts were reported."""
     facts: list[Fact] = []
     open_actions: list[FileAction] = []
     by_path: dict[str, list[FileAction]] = {}

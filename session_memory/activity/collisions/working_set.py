@@ -88,10 +88,7 @@ class WorkingSet:
 class CollisionState:
     """State of one session between its prompts: its `working_set`, the `reported` facts (each with the time of its own
     action then), the `open_actions` of each other session that had no result yet, and the `sub_agents`' transcripts
-    with the offsets up to which they were read.
-
-    Content that cannot be read counts as none.
-    """
+    with the offsets up to which they were read. Content that cannot be read counts as none."""
 
     def __init__(self, content: str, updated: float) -> None:
         """`content` is what `content()` returned; `updated` the time of the last update."""

@@ -2,8 +2,7 @@
 
 A chunk ends behind a line whose checksum says so, not at a fixed offset (as in restic, borg and bup): a line that is
 added, or taken out, changes the chunk that it is in and no other. The session's own id, which a fork has replaced in
-each line, is left out of what is packed.
-"""
+each line, is left out of what is packed."""
 
 from __future__ import annotations
 

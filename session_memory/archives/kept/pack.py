@@ -1,8 +1,7 @@
 """kept.db: the kept sessions, their files, and the chunks that these consist of. All SQL about them is here.
 
 A chunk is stored once. What is new of a file is committed with the list of its chunks, in one transaction: a process
-that is killed, or a full disk, leaves what was there before.
-"""
+that is killed, or a full disk, leaves what was there before."""
 
 from __future__ import annotations
 

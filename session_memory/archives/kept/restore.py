@@ -1,8 +1,7 @@
 """Puts a kept session back to where its runtime looks for it, and never over anything that is there.
 
 The transcript comes last: until it is there, the runtime has no such session, and what a killed process left is
-completed by the next. A file appears under its name only once it is whole.
-"""
+completed by the next. A file appears under its name only once it is whole."""
 
 from __future__ import annotations
 

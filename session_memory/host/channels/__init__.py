@@ -3,8 +3,7 @@ directory.
 
 The file defines a class `Channel` (see the protocol below) whose constructor takes one argument, a `Chats`. All
 messages of a chat belong to one group; a chat's id begins with the channel's `PREFIX`, such as `telegram:`, and
-`session-memory host add GROUP --chat ID` assigns the chat to a group.
-"""
+`session-memory host add GROUP --chat ID` assigns the chat to a group."""
 
 from __future__ import annotations
 
@@ -34,12 +33,9 @@ class Chats:
         self._strangers: set[str] = set()  # chats without a group, already logged
 
     def receive(self, jid: str, text: str, *, sender: str, sender_name: str, message_id: str = "", at: str = "") -> str:
-        """Put a message into the inbox of the chat's group; return the message's id.
-
-        When this returns, the message is on disk and may be acknowledged. With the id that it has in the chat,
-        receiving it twice changes nothing. For a chat without a group, or a message without text, it only records the
-        chat's activity and returns ''.
-        """
+        """Put a message into the inbox of the chat's group; return the message's id. When this returns, the message is
+        on disk and may be acknowledged. With the id that it has in the chat, receiving it twice changes nothing. For a
+        chat without a group, or a message without text, it only records the chat's activity and returns ''."""
         try:
             received = self._ledger.receive(
                 jid, text or "", sender=sender, sender_name=sender_name, message_id=message_id, at=at
@@ -66,7 +62,6 @@ class Chats:
         return self._ledger.replies(after, jid)
 
     def last_reply(self) -> int:
-        """Return the id of the latest reply."""
         return self._ledger.last_reply()
 
 
@@ -80,10 +75,8 @@ class Channel(Protocol):
         """Receive messages until cancelled. The host logs its exceptions and calls it again after a pause."""
 
     async def deliver(self, reply: ChatReply) -> None:
-        """Send a reply to its chat. The host logs its exceptions and sends the reply again after a pause.
-
-        After a crash a reply may be sent twice with the same `id`: the host cannot know whether it arrived.
-        """
+        """Send a reply to its chat. The host logs its exceptions and sends the reply again after a pause. After a crash
+        a reply may be sent twice with the same `id`: the host cannot know whether it arrived."""
 
 
 def channels_in(directory: str, chats: Chats) -> list[Channel]:

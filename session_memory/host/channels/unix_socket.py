@@ -4,8 +4,7 @@
 <- {"taken": {"group": "main", "id": "7"}}
 -> {"follow": {"group": "main", "after": 0}}                                     after: the last reply that is known
 <- {"reply": {"id": 1, "group": "main", "kind": "reply", "text": "Hello.", "at": "2026-...Z", "answers": ["7"]}}
-<- {"error": {"message": "there is no group 'man'", "hint": "there are main"}}
-"""
+<- {"error": {"message": "there is no group 'man'", "hint": "there are main"}}"""
 
 from __future__ import annotations
 

@@ -114,10 +114,9 @@ class ClaudeCode(ProjectFolders):
         return environ.get("CLAUDE_PID", "")
 
     def is_own(self, event: Event, environ: Mapping[str, str]) -> bool:
-        """Tell whether the transcript lies as Claude Code's do.
-
-        Codex and Qwen Code run the hooks of its plugins too, Copilot (whose events name no transcript) those in its
-        settings. Events of our extensions for others name their runtime."""
+        """Tell whether the transcript lies as Claude Code's do. Codex and Qwen Code run the hooks of its plugins too,
+        Copilot (whose events name no transcript) those in its settings. Events of our extensions for others name their
+        runtime."""
         path = as_string(event.get("transcript_path"))
         if not path:
             return not environ.get("COPILOT_CLI") and "runtime" not in event
@@ -149,11 +148,9 @@ class ClaudeCode(ProjectFolders):
 
 
 def encode_cwd(cwd: str) -> str:
-    """Return the name of the folder for sessions started in `cwd` (its real path).
-
-    Every UTF-16 unit outside `[A-Za-z0-9]` becomes `-`; above 200 units the first 200 and a checksum of the path
-    remain (the 32-bit `h * 31 + unit`, its absolute value in base 36), as Claude Code does it.
-    """
+    """Return the name of the folder for sessions started in `cwd` (its real path). Every UTF-16 unit outside
+    `[A-Za-z0-9]` becomes `-`; above 200 units the first 200 and a checksum of the path remain (the 32-bit `h * 31 +
+    unit`, its absolute value in base 36), as Claude Code does it."""
     from ...text.paths import dashed
 
     path = real_path(cwd)

@@ -1,8 +1,7 @@
 """Decodes the records of Claude Code and claude-agent-sdk.
 
 Records are those of Claude Code 1.0.51 to 2.1.329. Types are allow-listed: newer versions repeat whole requests,
-injected text included, in records of other types.
-"""
+injected text included, in records of other types."""
 
 from __future__ import annotations
 
@@ -106,10 +105,8 @@ class ClaudeRecords(Records):
         )
 
     def results_in(self, line: bytes, decode: Decode) -> list[CallResult] | None:
-        """Return the results in a line that has the usual form of a line with results and nothing else.
-
-        Behind the message the CLI repeats the result in a form of its own, which so need not be decoded.
-        """
+        """Return the results in a line that has the usual form of a line with results and nothing else. Behind the
+        message the CLI repeats the result in a form of its own, which so need not be decoded."""
         at = line.find(b'"type":"', 0, HEAD_BYTES)
         if at < 0 or line.find(b"{", 1, at) > 0 or not line.startswith(_USUAL_RESULTS, at + 8):
             return None
@@ -177,10 +174,8 @@ class ClaudeRecords(Records):
 
 def _may_say(line: bytes, with_calls: int) -> bool:
     """Return False only for lines recognised as holding no entry, title or compaction, without decoding them; without
-    calls also for lines recognised as holding an entry that has no text.
-
-    Tool results are most of a transcript's bytes. An unescaped `"key":` is never part of a string, so what is looked
-    for here cannot be something that somebody typed.
+    calls also for lines recognised as holding an entry that has no text. Tool results are most of a transcript's bytes.
+    An unescaped `"key":` is never part of a string, so what is looked for here cannot be something that somebody typed.
     """
     at = line.find(b'"type":"', 0, HEAD_BYTES)
     if at > 0 and line.find(b"{", 1, at) < 0:  # nothing is nested before: the record's type

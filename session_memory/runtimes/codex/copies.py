@@ -1,8 +1,7 @@
 """Copies of the rollouts that Codex has compressed (`.jsonl.zst`) or archived, so that they are read as all others are.
 
 They lie in the folders of their days below a directory of ours, which is a mirror (see transcripts/mirror.py): each is
-made once, with the time of what it is of, and goes when that goes, or lies in its place uncompressed again.
-"""
+made once, with the time of what it is of, and goes when that goes, or lies in its place uncompressed again."""
 
 from __future__ import annotations
 

@@ -41,9 +41,8 @@ class CodexInstall(SettingsHooks):
         return Hook(hook.event, _TOOLS[hook.matcher or ""], entry)
 
     def untrusted_hooks(self, settings_dir: str) -> list[str]:
-        """Return the events of those hooks in hooks.json that config.toml does not say to be trusted.
-
-        Whether one was changed since is not told: Codex compares a checksum of its own."""
+        """Return the events of those hooks in hooks.json that config.toml does not say to be trusted. Whether one was
+        changed since is not told: Codex compares a checksum of its own."""
         path = os.path.realpath(f"{settings_dir}/{self.SETTINGS_FILE}")
         trusted = set()
         for match in _STATE.finditer(_text(f"{settings_dir}/{_CONFIG_FILE}")):

@@ -2,8 +2,7 @@
 
 A rollout shows a turn twice: as the model saw it (`response_item`) and, in later versions (0.169, not yet 0.140), as a
 person saw it (`item_completed`), which alone names commands and files where the model writes JavaScript that calls the
-tools. Lines of these versions have an `ordinal`: then what a person saw is read, else what the model saw.
-"""
+tools. Lines of these versions have an `ordinal`: then what a person saw is read, else what the model saw."""
 
 from __future__ import annotations
 

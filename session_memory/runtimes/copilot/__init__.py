@@ -29,12 +29,10 @@ _PATCHES = {"Edit": ("edit", "input"), "Write": ("edit", "input")}
 
 
 class Copilot(Runtime):
-    """A session's events are `session-state/<id>/events.jsonl`, whatever its project.
-
-    Events of hooks with names as Claude Code's (`UserPromptSubmit`) come in its form, but without a transcript. All
-    hooks that an event starts get the same `timestamp`, one after the other; of what those of a prompt say, only the
-    last that says something is heard. Copilot runs the hooks in a repository's `.claude/settings.json` too.
-    """
+    """A session's events are `session-state/<id>/events.jsonl`, whatever its project. Events of hooks with names as
+    Claude Code's (`UserPromptSubmit`) come in its form, but without a transcript. All hooks that an event starts get
+    the same `timestamp`, one after the other; of what those of a prompt say, only the last that says something is
+    heard. Copilot runs the hooks in a repository's `.claude/settings.json` too."""
 
     name = "copilot"
     TITLE = "Copilot CLI"

@@ -1,8 +1,7 @@
 """Decodes the events of sessions of Copilot CLI 1.0.64 to 1.0.102.
 
 Each is `{type, data, id, timestamp, parentId}`. The events of a sub-agent are in the same file, with an `agentId`. A
-resume and a compaction rewrite nothing, and there is no record of a session's name (see files.given_name).
-"""
+resume and a compaction rewrite nothing, and there is no record of a session's name (see files.given_name)."""
 
 from __future__ import annotations
 

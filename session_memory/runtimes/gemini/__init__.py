@@ -25,10 +25,8 @@ _UNKNOWN = "unknown"  # the folder for the mirrors of chats of which nothing tel
 class Gemini(CopiedSessions, ProjectFolders):
     """A chat says nothing of its directory, and may be deleted at any time: so each has a mirror (see
     transcripts/mirror.py and mirrors.py), `<directory>/<session>.jsonl`; that of a sub-agent lies in `<session>/`
-    beside it.
-
-    What a hook says at the start of a session makes Gemini lose the prompt when it resumes that, and what one says
-    before a tool is run does not reach the agent: neither is answered. In a sub-agent no prompt's event comes.
+    beside it. What a hook says at the start of a session makes Gemini lose the prompt when it resumes that, and what
+    one says before a tool is run does not reach the agent: neither is answered. In a sub-agent no prompt's event comes.
     """
 
     name = "gemini"

@@ -1,7 +1,6 @@
 """The files of Gemini's sessions, and its retention, which deletes chats 30 days after their last `lastUpdated`.
 
-Measured with 0.61.0: the dates in a chat decide, not the file's time, at each start.
-"""
+Measured with 0.61.0: the dates in a chat decide, not the file's time, at each start."""
 
 from __future__ import annotations
 

@@ -5,8 +5,7 @@ document (`.json`) that it writes anew. It says nowhere in it in which directory
 that it has just resumed. A mirror has the messages alone, each once, behind a header that names the directory.
 
 A mark says how far each file of a chat was read, and which messages were added last: the model's come again with their
-calls.
-"""
+calls."""
 
 from __future__ import annotations
 

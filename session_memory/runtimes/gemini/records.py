@@ -2,8 +2,7 @@
 
 A chat is a log of changes to a list of messages: a line is a message, `{"$set": ...}` or `{"$rewindTo": <id>}`. A
 message of the model comes first as it was said, and again with the calls that were made for it: then its calls alone
-count, unless a mirror has put both into one line. Lists of messages that are set as a whole hold nothing new.
-"""
+count, unless a mirror has put both into one line. Lists of messages that are set as a whole hold nothing new."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """The sessions in OpenCode's database, kept as its own export has them, and put back by its own import.
 
 Measured with 1.18.33: an export holds the rows of the tables `session`, `message` and `part`. An import takes a session
-to the directory that it is run in, and adds to one that is there.
-"""
+to the directory that it is run in, and adds to one that is there."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """OpenCode's database, read while OpenCode writes to it. Nothing is written, made or locked for longer than a read.
 
 Every statement goes by an index or by row ids, whatever the size of the database: only the list of all sessions, which
-no prompt asks for twice, reads a table.
-"""
+no prompt asks for twice, reads a table."""
 
 from __future__ import annotations
 
@@ -38,11 +37,8 @@ _ORIGINALS = """
 
 class DatabaseReader:
     """A connection to the database at `path`, to be used in a `with` block. Raises sqlite3.Error wherever it cannot be
-    read at the moment.
-
-    Without a write-ahead log nobody writes to it, and it is read as it lies there: SQLite would make a log. Where one
-    turns up meanwhile, what was read may not hold (`is_same`).
-    """
+    read at the moment. Without a write-ahead log nobody writes to it, and it is read as it lies there: SQLite would
+    make a log. Where one turns up meanwhile, what was read may not hold (`is_same`)."""
 
     def __init__(self, path: str) -> None:
         self._path = path

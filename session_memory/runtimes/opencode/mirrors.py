@@ -3,8 +3,7 @@
 A message or a part of it is final once it has ended; until then OpenCode changes its row. A mark says up to which
 message a session was read, which of them go on, and what was taken back. What a user undoes is taken back by a line,
 and what they do again is added again. Messages that are gone, as an undone one is with the next prompt, are taken back
-too.
-"""
+too."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Decodes the lines of mirrors of OpenCode sessions. Rows are those of OpenCode 1.18; rows.py makes lines of them.
 
-The first line is the `opencode_session`, others its `title`, a `part` of a message, a `message` that has ended, or
-what was `taken_back`.
-"""
+The first line is the `opencode_session`, others its `title`, a `part` of a message, a `message` that has ended, or what
+was `taken_back`."""
 
 from __future__ import annotations
 

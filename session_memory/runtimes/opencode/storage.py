@@ -2,8 +2,7 @@
 `message/<session>/` and `part/<message>/`, a JSON file for each. They stay there when OpenCode imports them into its
 database, which it does for those of projects that it knows.
 
-They are read as if they had been imported. Only upkeep and commands do that: no prompt waits for it.
-"""
+They are read as if they had been imported. Only upkeep and commands do that: no prompt waits for it."""
 
 from __future__ import annotations
 

@@ -2,8 +2,7 @@
 
 Every record keeps the id and the time that it has in Pi, as that of what it was copied from: the store knows it for the
 same if it meets both. Left out are thinking (nobody else could sign it), failed attempts, what extensions put in, and
-commands that the user ran.
-"""
+commands that the user ran."""
 
 from __future__ import annotations
 
@@ -37,10 +36,7 @@ class NotConvertedError(SessionMemoryError):
 
 def convert(path: str) -> tuple[str, bytes]:
     """Return the path below a projects folder and the content of a session as Claude Code keeps it. Same input, same
-    output.
-
-    Raises NotConvertedError, OSError.
-    """
+    output. Raises NotConvertedError, OSError."""
     descriptor = open_regular(path)
     try:
         size = os.fstat(descriptor).st_size

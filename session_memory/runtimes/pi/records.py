@@ -104,11 +104,9 @@ class PiRecords(Records):
 
 def _may_say(line: bytes, with_calls: int) -> bool:
     """Return False for tool results, most of a session file's bytes, and for the system prompt; without calls also for
-    what shows that it has no text.
-
-    The first `"message":{` that is not part of a string is the record's own: what stands before it are plain strings.
-    An unescaped `"type":` is never part of a string either, so that a glued record shows.
-    """
+    what shows that it has no text. The first `"message":{` that is not part of a string is the record's own: what
+    stands before it are plain strings. An unescaped `"type":` is never part of a string either, so that a glued record
+    shows."""
     at = line.find(b'"message":{"role":"', 0, 400)
     if at < 0:
         return True
@@ -123,10 +121,8 @@ def _may_say(line: bytes, with_calls: int) -> bool:
 
 class PiBranch(Branch):
     """The branch that ends at the last record of the tree. What lies beside it or was edited out does not count.
-
     Records before version 2 have no ids and are all on it. `/tree` may return to a branch: its records count again as
-    soon as one follows them.
-    """
+    soon as one follows them."""
 
     may_leave_out = True
 
@@ -255,10 +251,7 @@ def _usage(message: Record, record: Record) -> ModelUsage:
 
 def _link(line: bytes) -> tuple[str, str | None] | None:
     """Return the id in a line and that of its parent, None for the first of all; None for a line that is not of the
-    tree.
-
-    Most lines begin as pi writes them, with both, and need not be decoded for them.
-    """
+    tree. Most lines begin as pi writes them, with both, and need not be decoded for them."""
     if line.startswith(b'{"type":"'):
         at = line.find(b'"', 9)
         end = line.find(b'"', at + 8)

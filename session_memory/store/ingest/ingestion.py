@@ -1,8 +1,7 @@
 """Ingests transcripts into the store: what is new in each file, in batches, each in one transaction.
 
 An appended file is read from its last offset. A replaced file is a new generation, read from the beginning; its known
-entries are not stored again.
-"""
+entries are not stored again."""
 
 from __future__ import annotations
 

@@ -101,10 +101,8 @@ UNKNOWN_NAME = "tool"
 
 def take_archives(store: SqliteStore, archives: Archives) -> IngestReport:
     """Store the archives of sessions without a transcript, and forget those whose transcript has been found. A session
-    archived under a name that a person gave it keeps that name as its title.
-
-    Raises DatabaseError; unreadable archives are problems in the report.
-    """
+    archived under a name that a person gave it keeps that name as its title. Raises DatabaseError; unreadable archives
+    are problems in the report."""
     report = IngestReport()
     states = store.file_states(archives.home)
     transcripts = [state for state in states.values() if state.source != SOURCE]

@@ -1,7 +1,6 @@
 """The directories in which transcripts are found, and their files, each with its key in the store.
 
-Plain classes and few imports: if nothing is new, this is all of the ingest that a command loads.
-"""
+Plain classes and few imports: if nothing is new, this is all of the ingest that a command loads."""
 
 from __future__ import annotations
 
@@ -37,8 +36,7 @@ class SourceDirectory:
     root), no symlink is followed: an agent may have put it there. `refresh` updates the mirrors there, and in `copies`
     those of transcripts that are compressed here. Other compressed transcripts are read directly if that `is_asked_for`
     once, as for a backup. `origin` is the runtime and its directory, if the transcripts are all of those. `place_of`
-    returns the original place of a moved transcript by its name; '' if unknown.
-    """
+    returns the original place of a moved transcript by its name; '' if unknown."""
 
     def __init__(
         self, root: str, home: str = "", within: tuple[str, ...] | None = None, *, is_named: bool = False,
@@ -76,10 +74,8 @@ class SourceDirectory:
     def transcripts(self, unreadable: Unreadable | None = None) -> Iterator[tuple[str, os.stat_result]]:
         """Yield the path (relative to the directory) and the status of each transcript. Raises OSError if the root
         cannot be read, OutsideGroupError if a symlink leads out of `confined_to`. `unreadable` gets each unreadable
-        folder and each compressed transcript.
-
-        Reading statuses by the open directory takes 60 ms for 20,000 files; by path or `scandir` 71.
-        """
+        folder and each compressed transcript. Reading statuses by the open directory takes 60 ms for 20,000 files; by
+        path or `scandir` 71."""
         if self.confined_to:
             with directory_below(self.confined_to, self.path):
                 pass

@@ -1,8 +1,7 @@
 """Pushes to a team: batches of sessions with their new items, each batch one transaction.
 
 A session's row says how far it was pushed and changes in the same transaction: an interrupted push leaves no trace, and
-nothing is sent twice.
-"""
+nothing is sent twice."""
 
 from __future__ import annotations
 

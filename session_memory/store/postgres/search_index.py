@@ -1,8 +1,7 @@
 """`search.index.SearchIndex` in PostgreSQL: the items with a term, the newest first, and cached tables.
 
 A segment has one row for each of its terms, in an index by term and segment: scanning it backwards finds the newest
-segments that have a term. docs/use/team.md says why, and what else was measured.
-"""
+segments that have a term. docs/use/team.md says why, and what else was measured."""
 
 from __future__ import annotations
 

@@ -2,8 +2,7 @@
 
 English and German: `on 7 May`, `May 7th, 2023`, `in June 2023`, `2026-03-04`, `last summer`, `yesterday`, `two weeks
 ago`, `am 7. Mai`, `letzte Woche`, `vor drei Tagen`. A date without a year matches each of the last years. Days are
-those of local time.
-"""
+those of local time."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """Search: from a query to the entries that fit it best, each in its conversation, with a snippet.
 
 The index tells which items have a term, nothing else. From that follows how well each conversation fits; the texts of
-the best items of the best conversations are read, which tells how often a term is in them and whether a phrase is.
-"""
+the best items of the best conversations are read, which tells how often a term is in them and whether a phrase is."""
 
 from __future__ import annotations
 

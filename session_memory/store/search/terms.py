@@ -65,10 +65,8 @@ def split_unspaced(text: str) -> list[tuple[bool, int, str]]:
 
 
 class Terms:
-    """Splits text into terms with the tokenizer of the index, so that both agree.
-
-    `tokens` returns the terms in UTF-8, `spans` also their start and end in bytes.
-    """
+    """Splits text into terms with the tokenizer of the index, so that both agree. `tokens` returns the terms in UTF-8,
+    `spans` also their start and end in bytes."""
 
     def __init__(
         self, tokens: Callable[[bytes], list[str]], spans: Callable[[bytes], list[tuple[int, int, str]]]

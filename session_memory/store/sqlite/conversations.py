@@ -1,7 +1,6 @@
 """Cuts the items of a file into conversations, and stores them: a silence longer than the gap ends a conversation.
 
-Only the last conversation of a file can grow, so new items are added to that one alone.
-"""
+Only the last conversation of a file can grow, so new items are added to that one alone."""
 
 from __future__ import annotations
 
@@ -83,10 +82,8 @@ class ConversationSpan:
 
 
 def fold(last: ConversationSpan | None, items: Iterable[TimedItem], gap: int) -> list[ConversationSpan]:
-    """Return the conversations that `items` belong to, in order, beginning with `last` if it continues.
-
-    `gap` is in milliseconds. Only a step forward in time cuts: clocks go back, and a missing time is not a silence.
-    """
+    """Return the conversations that `items` belong to, in order, beginning with `last` if it continues. `gap` is in
+    milliseconds. Only a step forward in time cuts: clocks go back, and a missing time is not a silence."""
     touched: list[ConversationSpan] = []
     span = last
     for item in items:
@@ -123,11 +120,9 @@ def _last_span(connection: Connection, file_id: int) -> ConversationSpan | None:
 
 
 def rebuild_conversations(store: SqliteStore, gap_minutes: int) -> bool:
-    """Rebuild all conversations if they were cut with another gap. Return whether they were.
-
-    An unchanged conversation keeps its id and status; one that only ends elsewhere keeps its id. Items that a fork
-    copied count at the time of the original. Raises DatabaseError.
-    """
+    """Rebuild all conversations if they were cut with another gap. Return whether they were. An unchanged conversation
+    keeps its id and status; one that only ends elsewhere keeps its id. Items that a fork copied count at the time of
+    the original. Raises DatabaseError."""
     with explained(store.path):
         if stored_gap_minutes(store.connection) == gap_minutes:
             return False

@@ -1,8 +1,7 @@
 """A machine's own store in one SQLite file. search_index.py has the part for searches.
 
 tests/store/test_store_contract.py specifies the methods that read, which the team's engine (postgres/engine.py) has
-too, and tests/store/test_store_ingest.py those that write.
-"""
+too, and tests/store/test_store_ingest.py those that write."""
 
 from __future__ import annotations
 
@@ -30,11 +29,9 @@ _READ_ITEMS = 1000  # of a conversation, at a time: some have a hundred thousand
 
 
 class SqliteStore(StoreDatabase):
-    """The store, safe to use from several processes at once. Methods raise DatabaseError.
-
-    A silence of more than `gap` milliseconds ends a conversation; one with fewer than `least_messages` is skipped. What
-    `rules` exclude is hidden, except for what `overrides` permit.
-    """
+    """The store, safe to use from several processes at once. Methods raise DatabaseError. A silence of more than `gap`
+    milliseconds ends a conversation; one with fewer than `least_messages` is skipped. What `rules` exclude is hidden,
+    except for what `overrides` permit."""
 
     def __init__(
         self, path: str, *, gap: int = 3_600_000, least_messages: int = 5, patience: Patience | None = None,

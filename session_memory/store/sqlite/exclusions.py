@@ -1,8 +1,7 @@
 """The tables of what rules exclude, used by every query for people and agents: whole transcripts, single items.
 
 A writer updates the tables in the database. If these are behind the rules, or a user may see more than others, the
-reader creates temporary tables of the same names, which SQLite then prefers.
-"""
+reader creates temporary tables of the same names, which SQLite then prefers."""
 
 from __future__ import annotations
 

@@ -1,8 +1,7 @@
 """The index of memories on pages of Markdown, for searches. It can be rebuilt from the pages.
 
 `home` is the group that has the memories, '' without groups. `path` is a page's path below the group's directory; the
-path of memories of excluded sessions begins with PRIVATE.
-"""
+path of memories of excluded sessions begins with PRIVATE."""
 
 from __future__ import annotations
 

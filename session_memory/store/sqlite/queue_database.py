@@ -1,7 +1,6 @@
 """A connection to the store with its queue attached, so that one statement reads both.
 
-A commit to both reaches the store first; each is atomic for itself.
-"""
+A commit to both reaches the store first; each is atomic for itself."""
 
 from __future__ import annotations
 

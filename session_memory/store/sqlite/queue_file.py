@@ -1,8 +1,7 @@
 """The queue of strategies and the token accounts in a database of their own, `<store>.queue`.
 
 No transcript tells what is in it, so it is never replaced: if it cannot be read, nothing is spent until a person has
-decided.
-"""
+decided."""
 
 from __future__ import annotations
 

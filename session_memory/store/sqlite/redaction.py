@@ -1,7 +1,6 @@
 """Redacts texts that were stored under earlier rules for secrets, a few items at a time.
 
-The database records how far that is, with a checksum of the rules. If the rules change, it starts again.
-"""
+The database records how far that is, with a checksum of the rules. If the rules change, it starts again."""
 
 from __future__ import annotations
 

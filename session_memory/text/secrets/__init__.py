@@ -95,10 +95,8 @@ class Spots:
 
 
 def redact(text: str) -> str:
-    """Return `text` with `[redacted: kind]` in place of every secret. Never raise for a string.
-
-    Search until nothing is found: a secret next to another one may be found only when that is gone.
-    """
+    """Return `text` with `[redacted: kind]` in place of every secret. Never raise for a string. Search until nothing is
+    found: a secret next to another one may be found only when that is gone."""
     while secrets := find_secrets(text):
         parts = []
         end = 0

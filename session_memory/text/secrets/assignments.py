@@ -1,7 +1,6 @@
 """The value that is assigned to a name like DB_PASSWORD or apiKey: where it begins and ends. Pure, and without `re`.
 
-In shell, env files, JSON, YAML, TOML, INI, URLs and code, also where they stand as a string within another file.
-"""
+In shell, env files, JSON, YAML, TOML, INI, URLs and code, also where they stand as a string within another file."""
 
 from __future__ import annotations
 
@@ -42,8 +41,7 @@ class AssignedValue:
     seed, token or key) and `qualifier` the one before it, both in lower case.
 
     `form`: `env` for NAME=value, `line` where the value is the rest of its line, `tight` for name=value, `flag` for
-    --name value, else ''. `quote` is the quotation mark that the value stands in, else ''.
-    """
+    --name value, else ''. `quote` is the quotation mark that the value stands in, else ''."""
 
     __slots__ = ("end", "form", "qualifier", "quote", "start", "word")
 
@@ -142,11 +140,9 @@ def words_of(name: str) -> list[str]:
 
 
 def whole_value(text: str, start: int, is_line: bool = False) -> tuple[int, int, str]:
-    """Return where the value at `start` begins and ends, without its quotation marks, and the mark.
-
-    One without a mark ends at white space, or where what it is part of goes on or ends; with `is_line`, where it is
-    all of its line, only at white space and at the quotation mark or the escape that ends a string around it.
-    """
+    """Return where the value at `start` begins and ends, without its quotation marks, and the mark. One without a mark
+    ends at white space, or where what it is part of goes on or ends; with `is_line`, where it is all of its line, only
+    at white space and at the quotation mark or the escape that ends a string around it."""
     at = start
     while text[at : at + 1] == "\\":
         at += 1
@@ -275,9 +271,7 @@ def _line_before(text: str, name_start: int) -> tuple[int, bool]:
 
 def _rest_of_line(text: str, start: int, end: int, is_phrase: bool) -> tuple[int, str]:
     """Return where a value ends that is the rest of its line, and its form; as it was, where something else follows it.
-
-    Of several words it is one only where all have digits, or where it is a phrase: YAML needs no quotation marks.
-    """
+    Of several words it is one only where all have digits, or where it is a phrase: YAML needs no quotation marks."""
     if text[end : end + 1] in tuple(";&,") and _begins_another(text, end + 1):
         return end, ""
     stop = _end_of_unquoted(text, start, True)

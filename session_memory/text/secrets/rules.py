@@ -1,8 +1,7 @@
 """The rules by which secrets are found, read from rules.tsv, and the tables by which a text is searched for them.
 
 Every prompt with news pays for this: a row is read whole only if its keyword is found, and PREBUILT is computed by an
-install (see hooks/bundle.py), which makes such a prompt .05 x of a bare start shorter.
-"""
+install (see hooks/bundle.py), which makes such a prompt .05 x of a bare start shorter."""
 
 from __future__ import annotations
 

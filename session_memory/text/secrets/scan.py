@@ -1,7 +1,6 @@
 """The second look: at each place that the first one found, the regex of its rule, and what judge.py says of the find.
 
-Import `re`: so this is loaded only where there is such a place (see __init__.py).
-"""
+Import `re`: so this is loaded only where there is such a place (see __init__.py)."""
 
 from __future__ import annotations
 
@@ -127,10 +126,8 @@ def rules_of(name: str) -> tuple[int, ...]:
 
 
 def names(text: str) -> list[str]:
-    """Return the names by which rules may call an identifier: its words in lower case, and pairs of words as one.
-
-    Of `newRelicKey2`: new, relic, key2, newrelic, relickey2, and without their digits key, relickey.
-    """
+    """Return the names by which rules may call an identifier: its words in lower case, and pairs of words as one. Of
+    `newRelicKey2`: new, relic, key2, newrelic, relickey2, and without their digits key, relickey."""
     words = [word.lower() for word in re.findall(r"[A-Z]+(?![a-z])[0-9]*|[A-Z]?[a-z]+[0-9]*", text)]
     words += [*map(str.__add__, words, words[1:])]
     return words + [word.rstrip("0123456789") for word in words if word[-1].isdigit()]
