@@ -18,7 +18,7 @@ from .archives.privacy import settle
 from .runtimes import claude, pi, runtime
 from .settings.homes import SEED_MEMORY_DIRS, Home, home_at, person_home
 from .settings.privacy import Privacy
-from .system.files import NotAFileError, is_file, lock
+from .system.files import Closing, NotAFileError, is_file, lock
 from .transcripts import log as transcript_log
 from .transcripts.entries import Entry, Session, ToolUse
 from .transcripts.gate import Family, describe
@@ -82,14 +82,11 @@ def get_session_updates(
 
 def _delete_if_corrupt(cursor_file: str) -> None:
     """Delete a cursor file that cannot be read. Raises NotAFileError for a directory and the like, LockedError."""
-    held = lock(cursor_file + ".lock", LOCK_WAIT_SECONDS)
-    try:
+    with Closing(lock(cursor_file + ".lock", LOCK_WAIT_SECONDS)):
         if KnownState(cursor_file).was_corrupt:
             if not is_file(cursor_file):
                 raise NotAFileError(f"not a regular file: {cursor_file}")
             os.unlink(cursor_file)
-    finally:
-        os.close(held)
 
 
 def read_session_log(*, jsonl_path: AnyPath | None, format: str, lines: int = 50) -> str:

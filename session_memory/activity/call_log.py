@@ -14,7 +14,7 @@ clock that was ahead: it does not count."""
 
 from __future__ import annotations
 
-from ..system.files import lock, open_own, os, read_at, read_whole
+from ..system.files import Closing, lock, open_own, os, read_at, read_whole
 from ..system.json import decode, encode
 from .actions import EDIT, GIT, READ_ONLY, REMOVE, actions_elsewhere, actions_of, sub_agent_actions
 from .changes import changed_sessions
@@ -135,11 +135,8 @@ class CallLog:
     def _append(self, values: Iterable[object]) -> None:
         # Each line begins with its line feed: what stands before may have been cut off.
         content = b"".join([b"\n" + encode(value).encode() for value in values])
-        descriptor = open_own(self._path, os.O_WRONLY | os.O_APPEND)
-        try:
+        with Closing(open_own(self._path, os.O_WRONLY | os.O_APPEND)) as descriptor:
             os.write(descriptor, content)
-        finally:
-            os.close(descriptor)
 
     def _settled(self) -> dict[str, float]:
         found: dict[str, float] = {}

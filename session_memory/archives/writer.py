@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 from ..runtimes import Runtime
 from ..settings.compiled import Settings
 from ..settings.privacy import Privacy
-from ..system.files import lock, make_private_dir, open_private, open_regular
+from ..system.files import Opened, lock, make_private_dir, open_private, open_regular
 from ..system.quick_json import decode_line
 from ..text.format import one_line, shorten
 from ..text.sanitize import for_people, shortened
@@ -236,12 +236,9 @@ def _still_holds(source: ArchiveSource, facts: dict[str, Any]) -> bool:
     """Check if the transcript still has the first and the last entry of the archive with these facts. Raises OSError.
     These may have no text and so not be written now, such as the tool uses of an archive in another style."""
     wanted = {facts.get("first_id"), facts.get("last_id")}
-    descriptor = open_regular(source.path)
-    try:
+    with Opened(source.path) as descriptor:
         entries = _reader(source, descriptor).conversation(descriptor)
         return wanted == {entry.id for entry in entries if entry is not None and entry.id in wanted}
-    finally:
-        os.close(descriptor)
 
 
 def _write_appended(
@@ -274,8 +271,7 @@ def _write_messages(
 ) -> WrittenArchive:
     """Write the messages, only those later than `after` if given."""
     written = WrittenArchive(source.session_id)
-    descriptor = open_regular(source.path)
-    try:
+    with Opened(source.path) as descriptor:
         reader = _reader(source, descriptor)
         conversation = reader.conversation(descriptor, with_tools=style.with_tools)
         entries = RememberedEntries(conversation, gate)
@@ -287,8 +283,6 @@ def _write_messages(
             said = said_in(batch, style)
             prompt = prompt or next((one.text for one in said if one.speaker in ASKING), "")
             file.write(rendered(said, style).encode("utf-8", "replace"))
-    finally:
-        os.close(descriptor)
     rank, title = reader.title
     written.is_named = bool(source.title) or rank >= USER_RANK
     if rank <= FIRST_PROMPT_RANK or not title or (entries.has_forgotten and rank < USER_RANK):

@@ -13,7 +13,7 @@ import time
 from ..errors import SessionMemoryError
 from ..settings.homes import environment
 from ..settings.notices import untold, untold_home
-from ..system.files import is_directory, open_private, os, read_end, read_whole, write_atomically
+from ..system.files import Closing, is_directory, open_private, os, read_end, read_whole, write_atomically
 from ..system.json import decode, encode
 from ..text.format import one_line
 from ..text.sanitize import for_prompt
@@ -50,12 +50,9 @@ class HookLog:
         try:
             if not is_directory(self._home.root) or _is_among(read_end(path, _LATEST_BYTES), line, len(when)):
                 return
-            descriptor = open_private(path, os.O_WRONLY | os.O_APPEND)
-            try:
+            with Closing(open_private(path, os.O_WRONLY | os.O_APPEND)) as descriptor:
                 os.write(descriptor, line)
                 is_full = os.fstat(descriptor).st_size > LOG_BYTES
-            finally:
-                os.close(descriptor)
             if is_full:
                 os.replace(path, path + ".1")
         except OSError:

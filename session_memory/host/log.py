@@ -10,7 +10,7 @@ from contextlib import contextmanager, suppress
 
 from ..errors import LockedError
 from ..settings.host_layout import Layout
-from ..system.files import is_locked, lock, open_private
+from ..system.files import Closing, is_locked, lock, open_private
 from ..text.sanitize import shortened
 from ..text.timestamps import iso_time
 
@@ -36,12 +36,9 @@ class HostLog:
         line = shortened(text, LINE_CHARACTERS)
         self._show(line, is_fault)
         with suppress(OSError):
-            descriptor = open_private(self._path, os.O_WRONLY | os.O_APPEND)
-            try:
+            with Closing(open_private(self._path, os.O_WRONLY | os.O_APPEND)) as descriptor:
                 os.write(descriptor, f"{iso_time(time.time())} {line}\n".encode("utf-8", "replace"))
                 is_full = os.fstat(descriptor).st_size > LOG_BYTES
-            finally:
-                os.close(descriptor)
             if is_full:
                 os.replace(self._path, self._path + ".1")
 

@@ -105,15 +105,22 @@ class Runtime:
             return loaded
 
     def load_records(self) -> Records:
-        raise NotImplementedError
+        """Return `records`: by default, and so with the others, what the class is called in the package of the runtime:
+        for a class Codex, CodexRecords in `records.py`."""
+        found: Records = self._class_of("records")()
+        return found
 
     def load_install(self) -> Install:
-        raise NotImplementedError
+        found: Install = self._class_of("install")(self)
+        return found
 
     def load_backup(self) -> Backup:
-        from .backup import Backup
+        found: Backup = self._class_of("backup")(self)
+        return found
 
-        return Backup(self)
+    def _class_of(self, part: str) -> Any:
+        module = __import__(f"{self.__module__}.{part}", fromlist=[part])
+        return getattr(module, type(self).__name__ + part.capitalize())
 
     # Where sessions lie
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from time import monotonic
 
-from .files import open_regular, os
+from .files import Opened, os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -136,10 +136,7 @@ class Deadline:
 def _seconds_without_processor() -> float:
     """Return for how long this process was ready to run and did not, as Linux has it; 0 elsewhere."""
     try:
-        descriptor = open_regular("/proc/self/schedstat")
-        try:
+        with Opened("/proc/self/schedstat") as descriptor:
             return int(os.read(descriptor, 100).split()[1]) / 1e9
-        finally:
-            os.close(descriptor)
     except (OSError, ValueError, IndexError):
         return 0.0

@@ -150,18 +150,24 @@ def open_regular(path: str) -> int:
     return descriptor
 
 
-class Opened:
-    """A descriptor of a regular file, closed at the end of a `with` block. Raises OSError."""
+class Closing:
+    """A descriptor that is closed at the end of a `with` block."""
 
-    def __init__(self, path: str) -> None:
-        self._path = path
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
 
     def __enter__(self) -> int:
-        self._descriptor = open_regular(self._path)
         return self._descriptor
 
     def __exit__(self, *_: object) -> None:
         os.close(self._descriptor)
+
+
+class Opened(Closing):
+    """The same of a regular file. Raises OSError."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(open_regular(path))
 
 
 def read_at(descriptor: int, start: int, end: int) -> bytes:
@@ -192,14 +198,11 @@ def read_end(path: str, most_bytes: int) -> bytes:
 
 def read_whole(path: str, most_bytes: int | None = None) -> bytes:
     """Return the content of a regular file. Raises OSError, also above `most_bytes`."""
-    descriptor = open_regular(path)
-    try:
+    with Opened(path) as descriptor:
         size = os.fstat(descriptor).st_size
         if most_bytes is not None and size > most_bytes:
             raise OSError(f"more than {most_bytes} bytes: {path}")
         return read_at(descriptor, 0, size)
-    finally:
-        os.close(descriptor)
 
 
 def read_each(directory: str, names: Iterable[str]) -> Iterator[tuple[str, bytes]]:

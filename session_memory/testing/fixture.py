@@ -15,6 +15,7 @@ import pytest
 from ..runtimes import Runtime
 from ..runtimes.records import CALLS, INJECTED, LINKS, MESSAGES, RESULTS, TURNS, USAGE
 from ..system import files
+from ..system.files import Closing
 from ..system.json import decode_line
 from ..transcripts.entries import Entry, Session
 from ..transcripts.lines import first_line
@@ -57,11 +58,8 @@ class Fixture(NamedTuple):
     @contextmanager
     def opened(self, path: Path) -> Iterator[tuple[TranscriptReader, int]]:
         """Open the transcript at `path`: a reader of it, and a descriptor."""
-        descriptor = os.open(path, os.O_RDONLY)
-        try:
+        with Closing(os.open(path, os.O_RDONLY)) as descriptor:
             yield TranscriptReader(self.runtime, first_line(descriptor)), descriptor
-        finally:
-            os.close(descriptor)
 
     def conversation(self, path: Path, *, with_tools: bool = True) -> list[Entry | None]:
         with self.opened(path) as (reader, descriptor):

@@ -6,7 +6,7 @@ names as its own. All that tells of a transcript asks it: prompts, commands, too
 from __future__ import annotations
 
 from ..settings.rules import Rule, stricter
-from ..system.files import names_in, open_regular, os, read_at
+from ..system.files import Opened, names_in, open_regular, os, read_at
 from ..text.sanitize import beginning, shortened
 from .entries import Entry
 from .lines import first_line, head_lines, holds_bytes
@@ -67,8 +67,7 @@ class Described:
 def describe(runtime: Runtime, path: str, rules: Rules | None = None) -> Described:
     """Return what the end and the beginning of a transcript tell of its session; its first prompt if it has no title.
     What lies between them is looked through for titles if one of `rules` may name them. Raises OSError."""
-    descriptor = open_regular(path)
-    try:
+    with Opened(path) as descriptor:
         owner = TitleOwner(runtime.session_id_of(path), descriptor)
         reader = TranscriptReader(runtime, first_line(descriptor), owner=owner)
         for _ in reader.from_end(descriptor, HEAD_BYTES):
@@ -76,8 +75,6 @@ def describe(runtime: Runtime, path: str, rules: Rules | None = None) -> Describ
         head = TranscriptHead(runtime, descriptor, owner)
         if rules is not None and rules.has_name_rules(head.cwd):
             reader.take_titles(descriptor, 0, os.fstat(descriptor).st_size)
-    finally:
-        os.close(descriptor)
     given = runtime.given_name(path)
     rank, title = (USER_RANK, given) if given else head.best_title(reader.title)
     return Described(
@@ -281,11 +278,8 @@ def own_prompt(runtime: Runtime, path: str, gate: Gate) -> str:
 
 
 def _head_entries(runtime: Runtime, path: str) -> Iterator[Entry]:
-    descriptor = open_regular(path)
-    try:
+    with Opened(path) as descriptor:
         lines = head_lines(descriptor, FURTHER_BYTES)
-    finally:
-        os.close(descriptor)
     reader = TranscriptReader(runtime, lines[0][1] if lines else b"")
     yield from [one for one in reader.forward(lines) if isinstance(one, Entry)]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..system.files import open_regular, os
+from ..system.files import Opened
 from ..text.format import counted
 from ..text.paths import relative
 from ..text.sanitize import for_people, shortened
@@ -33,8 +33,7 @@ def last_entries(
     latest: list[Entry] = []
     ids: set[str] = set()
     counted_so_far = 0
-    descriptor = open_regular(path)
-    try:
+    with Opened(path) as descriptor:
         reader = TranscriptReader(runtime, first_line(descriptor))
         for entry in reader.from_end(descriptor):
             if entry.id and entry.id in ids:
@@ -48,8 +47,6 @@ def last_entries(
             if counted_so_far >= count:
                 break
         return latest[::-1], reader.unreadable
-    finally:
-        os.close(descriptor)
 
 
 def has_entries(runtime: Runtime, path: str, gate: Gate) -> bool:

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from ..errors import LockedError
 from ..system.files import (
+    Closing,
     is_file,
     lock,
     make_private_dir,
@@ -245,8 +246,7 @@ def empty(path: str) -> bool:
     if not is_mirror(path):
         return False
     root = _root_of(path)
-    held = lock(lock_path(root), LOCK_SECONDS)
-    try:
+    with Closing(lock(lock_path(root), LOCK_SECONDS)):
         is_copy = path[len(root) + 1 :] in read_state(root).get("copied", {})
         folder = path.removesuffix(".jsonl")
         for one in (path, *[f"{folder}/{name}" for name in names_in(folder) if name.endswith(".jsonl")]):
@@ -257,8 +257,6 @@ def empty(path: str) -> bool:
             head = read_whole(one).partition(b"\n")[0]
             write_atomically(one, head + b"\n" + (_marked(mark) + b"\n" if mark else b""))
             os.utime(one, ns=(modified, modified))
-    finally:
-        os.close(held)
     return True
 
 

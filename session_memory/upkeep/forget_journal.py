@@ -23,7 +23,7 @@ from ..memories.library import library_of, open_index
 from ..settings import forgotten
 from ..settings.homes import FORGETTING
 from ..settings.host_layout import Layout, held_home
-from ..system.files import lock, names_in, read_whole, write_atomically
+from ..system.files import Closing, lock, names_in, read_whole, write_atomically
 from ..system.json import decode, encode
 from ..system.sqlite import CorruptDatabaseError
 from ..transcripts import mirror
@@ -51,11 +51,8 @@ class StepError(SessionMemoryError):
 def begin(location: StoreLocation, steps: Steps) -> None:
     """Write steps (see `Forgetting`) into the journal, before any is done. Raises OSError, SessionMemoryError."""
     path = location.database + FORGETTING
-    held = lock(f"{path}.lock", LOCK_SECONDS)
-    try:
+    with Closing(lock(f"{path}.lock", LOCK_SECONDS)):
         _write(path, [*_read(path), steps])
-    finally:
-        os.close(held)
 
 
 def finish(location: StoreLocation, store: SqliteStore, environ: Mapping[str, str], note: Note) -> list[str]:
@@ -64,8 +61,7 @@ def finish(location: StoreLocation, store: SqliteStore, environ: Mapping[str, st
     if not forgotten.is_unfinished(location.database):
         return []
     path = location.database + FORGETTING
-    held = lock(f"{path}.lock", LOCK_SECONDS)
-    try:
+    with Closing(lock(f"{path}.lock", LOCK_SECONDS)):
         journal, problems = _read(path), []
         forgetting = Forgetting(location, store, environ, note)
         for steps in journal:
@@ -84,8 +80,6 @@ def finish(location: StoreLocation, store: SqliteStore, environ: Mapping[str, st
                     del steps[name]
                     _write(path, journal)
         return problems
-    finally:
-        os.close(held)
 
 
 UNFINISHED = {

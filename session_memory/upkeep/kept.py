@@ -16,6 +16,7 @@ from ..archives.kept.pack import FORMS, ChangedFileError, KeptFile, KeptSession,
 from ..errors import SessionMemoryError, described
 from ..settings.privacy import Privacy
 from ..system.confined_files import OutsideGroupError
+from ..system.files import Closing
 from ..system.json import encode
 from ..system.zstd import DamagedFileError, NoLibraryError
 from ..text.format import counted
@@ -172,16 +173,12 @@ class _Keeping:
         for file in changed:
             is_whole = False
             while not is_whole:
-                descriptor = file.open(candidate.confined_to)
-                try:
-                    with self._pack.transaction():
-                        if is_first:
-                            self._make_way(candidate, known, before, descriptor, file.path)
-                        session = self._pack.begin(_as_kept(candidate, self._form))
-                        is_whole, is_first = self._pack.keep_file(session, file, descriptor), False
-                        self._make_room(candidate)
-                finally:
-                    os.close(descriptor)
+                with Closing(file.open(candidate.confined_to)) as descriptor, self._pack.transaction():
+                    if is_first:
+                        self._make_way(candidate, known, before, descriptor, file.path)
+                    session = self._pack.begin(_as_kept(candidate, self._form))
+                    is_whole, is_first = self._pack.keep_file(session, file, descriptor), False
+                    self._make_room(candidate)
                 if is_over():
                     return True
         return True

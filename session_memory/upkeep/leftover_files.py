@@ -19,7 +19,7 @@ from ..settings.homes import private_beside
 from ..settings.privacy import Privacy
 from ..store.location import StoreLocation
 from ..store.refresh import PATIENCE_SECONDS, Note
-from ..system.files import is_regular, try_lock
+from ..system.files import Closing, is_regular, try_lock
 from ..system.sqlite import CorruptDatabaseError, Patience
 
 UNFINISHED_SECONDS = 3600.0
@@ -84,12 +84,9 @@ def _remove_lock(name: str, directory: int | None) -> None:
     with suppress(FileNotFoundError):
         os.stat(name.removesuffix(".lock"), dir_fd=directory, follow_symlinks=False)
         return
-    descriptor = os.open(name, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0), dir_fd=directory)
-    try:
+    with Closing(os.open(name, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0), dir_fd=directory)) as descriptor:
         if try_lock(descriptor):
             os.unlink(name, dir_fd=directory)
-    finally:
-        os.close(descriptor)
 
 
 def follow_rules(location: StoreLocation, environ: Mapping[str, str], note: Note) -> None:

@@ -22,7 +22,7 @@ from ..settings.homes import ENV_GUARD
 from ..settings.program import add_all_packages, stay_with_version
 from ..store.location import NoStoreError, StoreLocation, find_location
 from ..store.sqlite.engine import SqliteStore
-from ..system.files import lock
+from ..system.files import Closing, lock
 from ..text.format import one_line
 from ..text.sanitize import for_people
 from ..text.timestamps import now_milliseconds
@@ -73,12 +73,9 @@ def judge(path: str, environ: Mapping[str, str]) -> None:
     """Find only the conflicts of the home at `path`, as a prompt asks for. Raises NoStoreError, LockedError,
     OSError."""
     location = find_location(path, environ)
-    held = lock(judgement_file(location.home), 0)
-    try:
+    with Closing(lock(judgement_file(location.home), 0)) as held:
         os.utime(held)
         _find_conflicts(location, environ, HookLog(location.home))
-    finally:
-        os.close(held)
 
 
 def do_upkeep(path: str, environ: Mapping[str, str]) -> None:

@@ -14,9 +14,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..base import Event, Folders
-    from .backup import ClaudeBackup
-    from .install import ClaudeInstall
-    from .records import ClaudeRecords
 
 MOST_UNITS = 200  # of an encoded path
 
@@ -42,21 +39,6 @@ class ClaudeCode(ProjectFolders):
         "Edit": ("edit", "file_path"), "MultiEdit": ("edit", "file_path"), "Write": ("edit", "file_path"),
         "NotebookEdit": ("edit", "notebook_path"), "Bash": ("command", "command"),
     }  # fmt: skip
-
-    def load_records(self) -> ClaudeRecords:
-        from .records import ClaudeRecords
-
-        return ClaudeRecords()
-
-    def load_install(self) -> ClaudeInstall:
-        from .install import ClaudeInstall
-
-        return ClaudeInstall(self)
-
-    def load_backup(self) -> ClaudeBackup:
-        from .backup import ClaudeBackup
-
-        return ClaudeBackup(self)
 
     def folder_name(self, directory: str) -> str:
         return encode_cwd(directory)

@@ -16,7 +16,7 @@ _KEY = "cleanupPeriodDays"
 _FILES = ("settings.json", "settings.local.json")
 
 
-class ClaudeBackup(Backup):
+class ClaudeCodeBackup(Backup):
     """A session is `<id>.jsonl` and all in `<id>/`: sub-agents and the results of tools."""
 
     def files_beside(self, path: str) -> list[str]:

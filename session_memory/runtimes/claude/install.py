@@ -12,7 +12,7 @@ from ..install import SettingsHooks, enabled_plugins
 NO_CALLBACK_EVENTS = ("SessionStart", "SessionEnd")  # claude-agent-sdk calls no callback for these: they need settings
 
 
-class ClaudeInstall(SettingsHooks):
+class ClaudeCodeInstall(SettingsHooks):
     """Hooks go into settings.json, or come with the plugin."""
 
     HOME_FOLDER = ".claude"

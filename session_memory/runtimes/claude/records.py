@@ -77,7 +77,7 @@ _ARGUMENTS = (
 _KEYS_OF_OTHERS = (b'"provenance":', b'"parts":[', b'"parts": [', b'"projectHash":', b'"parentId":')
 
 
-class ClaudeRecords(Records):
+class ClaudeCodeRecords(Records):
     """A transcript is no tree, every record counts."""
 
     TITLE_MARKS = (b'"custom-title"', b'"ai-title"', b'"summary"')

@@ -15,9 +15,6 @@ if TYPE_CHECKING:
 
     from ...transcripts.entries import ToolUse
     from ..base import Event, Folders
-    from .backup import CodexBackup
-    from .install import CodexInstall
-    from .records import CodexRecords
 
 MOST_SESSIONS = 400  # those written to last, of which a prompt may be told
 MOST_BEGUN = 5_000  # the youngest, among which these are: their status takes 10 ms
@@ -42,21 +39,6 @@ class Codex(CopiedSessions):
     OWN_ID_VARIABLE = "CODEX_SESSION_ID"
     AGENT_VARIABLE = "CODEX_THREAD_ID"
     TOOLS = {"apply_patch": ("edit", "command"), "Bash": ("command", "command")}
-
-    def load_records(self) -> CodexRecords:
-        from .records import CodexRecords
-
-        return CodexRecords()
-
-    def load_install(self) -> CodexInstall:
-        from .install import CodexInstall
-
-        return CodexInstall(self)
-
-    def load_backup(self) -> CodexBackup:
-        from .backup import CodexBackup
-
-        return CodexBackup(self)
 
     def call_began(self, lines: Iterable[bytes]) -> float | None:
         from .records import item_began

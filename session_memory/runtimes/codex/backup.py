@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Iterator
 
+from ...system.files import Closing
 from ...system.zstd import decompressed_file
 from ..backup import Backup, FilesOfSession, SessionFile, files_below
 from .copies import ARCHIVED, COMPRESSED, SESSIONS
@@ -17,11 +18,8 @@ class CompressedRollout(SessionFile):
     """A rollout that is kept as it was before it was compressed."""
 
     def open(self, confined_to: str = "") -> int:
-        descriptor = super().open(confined_to)
-        try:
+        with Closing(super().open(confined_to)) as descriptor:
             return decompressed_file(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 class CodexBackup(Backup):

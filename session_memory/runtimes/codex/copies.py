@@ -6,6 +6,7 @@ made once, with the time of what it is of, and goes when that goes, or lies in i
 from __future__ import annotations
 
 from ...system.files import (
+    Closing,
     is_file,
     names_in,
     open_private,
@@ -88,8 +89,7 @@ def _copy(path: str, copy: str, exclusion: Exclusion, stamp: list[int]) -> None:
     temporary = f"{copy}.{os.getpid()}.tmp"
     source = open_regular(path)
     try:
-        target = open_private(temporary, os.O_WRONLY | os.O_TRUNC)
-        try:
+        with Closing(open_private(temporary, os.O_WRONLY | os.O_TRUNC)) as target:
             content = decompressed(source) if path.endswith(COMPRESSED) else blocks(source)
             is_excluded = False
             for number, line in enumerate(_lines(content)):
@@ -99,8 +99,6 @@ def _copy(path: str, copy: str, exclusion: Exclusion, stamp: list[int]) -> None:
                 line = _copied_line(line, is_excluded)
                 while line:
                     line = line[os.write(target, line) :]
-        finally:
-            os.close(target)
         os.utime(temporary, ns=(stamp[2], stamp[2]))
         replace(temporary, copy)
     except BaseException:

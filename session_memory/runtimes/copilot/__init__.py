@@ -15,9 +15,6 @@ if TYPE_CHECKING:
 
     from ...transcripts.entries import ToolUse
     from ..base import Event
-    from .backup import CopilotBackup
-    from .install import CopilotInstall
-    from .records import CopilotRecords
 
 MOST_SESSIONS = 400  # the youngest, of which a prompt may be told
 _EVENTS = "events.jsonl"
@@ -45,21 +42,6 @@ class Copilot(Runtime):
     AGENT_VARIABLE = "COPILOT_CLI"
     PROMPT_ID_KEY = "timestamp"
     TOOLS = {"Edit": ("edit", "path"), "Write": ("edit", "path"), "Bash": ("command", "command")}
-
-    def load_records(self) -> CopilotRecords:
-        from .records import CopilotRecords
-
-        return CopilotRecords()
-
-    def load_install(self) -> CopilotInstall:
-        from .install import CopilotInstall
-
-        return CopilotInstall(self)
-
-    def load_backup(self) -> CopilotBackup:
-        from .backup import CopilotBackup
-
-        return CopilotBackup(self)
 
     def transcript_path(self, config_dir: str, cwd: str, session_id: str) -> str:
         return f"{self.transcripts_dir(config_dir)}/{session_id}/{_EVENTS}"

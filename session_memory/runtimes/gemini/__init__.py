@@ -12,9 +12,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from ..base import Event
-    from .backup import GeminiBackup
-    from .install import GeminiInstall
-    from .records import GeminiRecords
 
 
 CHATS = "chats"
@@ -42,21 +39,6 @@ class Gemini(CopiedSessions, ProjectFolders):
     START_EVENT = ""
     TOOL_EVENT = "BeforeTool"
     PROMPT_ID_KEY = "timestamp"
-
-    def load_records(self) -> GeminiRecords:
-        from .records import GeminiRecords
-
-        return GeminiRecords()
-
-    def load_install(self) -> GeminiInstall:
-        from .install import GeminiInstall
-
-        return GeminiInstall(self)
-
-    def load_backup(self) -> GeminiBackup:
-        from .backup import GeminiBackup
-
-        return GeminiBackup(self)
 
     def config_dir(self, environ: Mapping[str, str]) -> str:
         """Return `$GEMINI_CLI_HOME/.gemini`, else `~/.gemini`."""

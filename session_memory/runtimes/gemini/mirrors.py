@@ -11,7 +11,16 @@ from __future__ import annotations
 
 from time import time_ns
 
-from ...system.files import make_private_dir, names_in, open_regular, os, path_stamp, path_text, read_at, read_whole
+from ...system.files import (
+    Opened,
+    make_private_dir,
+    names_in,
+    os,
+    path_stamp,
+    path_text,
+    read_at,
+    read_whole,
+)
 from ...system.json import as_string, decode, objects_in
 from ...text.paths import is_name
 from ...text.secrets import redact
@@ -123,8 +132,7 @@ def _sources(config_dir: str) -> tuple[list[str], list[Source]]:
 def _add(source: Source, root: str, exclusion: Exclusion, most_bytes: int) -> int:
     """Add to the mirror of a chat what is new in a file of it, unless that is more than `most_bytes`. Returns how many
     were read. Raises OSError; ValueError where it cannot be read, or not yet."""
-    descriptor = open_regular(source.path)
-    try:
+    with Opened(source.path) as descriptor:
         size = os.fstat(descriptor).st_size
         head = read_at(descriptor, 0, 64 * 1024)
         header = _header(source.path, head)
@@ -158,8 +166,6 @@ def _add(source: Source, root: str, exclusion: Exclusion, most_bytes: int) -> in
             if mark != mirror.mark:
                 mirror.append(lines, mark, source.stamp[2] // 1_000_000)
             return len(content)
-    finally:
-        os.close(descriptor)
 
 
 def _mirrored(path: str) -> Iterator[Record]:

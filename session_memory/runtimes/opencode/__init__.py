@@ -15,9 +15,6 @@ if TYPE_CHECKING:
 
     from ...transcripts.entries import ToolUse
     from ..base import Event
-    from .backup import OpenCodeBackup
-    from .install import OpenCodeInstall
-    from .records import OpenCodeRecords
 
 DATABASE = "opencode.db"
 _STAMPED = ("", "-wal")  # what is behind the names of the files that change with it
@@ -43,21 +40,6 @@ class OpenCode(CopiedSessions, ProjectFolders):
         "edit": ("edit", "filePath"), "write": ("edit", "filePath"), "apply_patch": ("edit", "patchText"),
         "bash": ("command", "command"),
     }  # fmt: skip
-
-    def load_records(self) -> OpenCodeRecords:
-        from .records import OpenCodeRecords
-
-        return OpenCodeRecords()
-
-    def load_install(self) -> OpenCodeInstall:
-        from .install import OpenCodeInstall
-
-        return OpenCodeInstall(self)
-
-    def load_backup(self) -> OpenCodeBackup:
-        from .backup import OpenCodeBackup
-
-        return OpenCodeBackup(self)
 
     def config_dir(self, environ: Mapping[str, str]) -> str:
         """Return `$XDG_DATA_HOME/opencode`, else `~/.local/share/opencode`."""

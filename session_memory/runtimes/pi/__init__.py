@@ -12,9 +12,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any
 
+    from ..backup import Backup
     from ..base import Event, Folders
-    from .install import PiInstall
-    from .records import PiRecords
 
 CUSTOM_TYPE = "session-update"  # of the messages that our extension puts in
 
@@ -38,15 +37,10 @@ class Pi(ProjectFolders):
     TOOL_EVENT = "tool_call"
     TOOLS = {"edit": ("edit", "path"), "write": ("edit", "path"), "bash": ("command", "command")}
 
-    def load_records(self) -> PiRecords:
-        from .records import PiRecords
+    def load_backup(self) -> Backup:
+        from ..backup import Backup
 
-        return PiRecords()
-
-    def load_install(self) -> PiInstall:
-        from .install import PiInstall
-
-        return PiInstall(self)
+        return Backup(self)
 
     def config_dir(self, environ: Mapping[str, str]) -> str:
         home = environ.get("HOME", "")

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from ...errors import SessionMemoryError
-from ...system.files import open_regular, read_whole, write_atomically
+from ...system.files import Opened, read_whole, write_atomically
 from ...system.json import objects_in
 from ...transcripts.lines import lines_forward
 from ..claude import encode_cwd
@@ -37,12 +37,9 @@ class NotConvertedError(SessionMemoryError):
 def convert(path: str) -> tuple[str, bytes]:
     """Return the path below a projects folder and the content of a session as Claude Code keeps it. Same input, same
     output. Raises NotConvertedError, OSError."""
-    descriptor = open_regular(path)
-    try:
+    with Opened(path) as descriptor:
         size = os.fstat(descriptor).st_size
         records = [record for _, line in lines_forward(descriptor, 0, size) for record in objects_in(line)]
-    finally:
-        os.close(descriptor)
     if not records or records[0].get("type") != "session" or not records[0].get("id"):
         raise NotConvertedError(f"{path}: no session of Pi's")
     header = records[0]

@@ -12,9 +12,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..base import Event
-    from .backup import QwenBackup
-    from .install import QwenInstall
-    from .records import QwenRecords
 
 
 class QwenCode(ProjectFolders):
@@ -34,21 +31,6 @@ class QwenCode(ProjectFolders):
     AGENT_VARIABLE = "QWEN_CODE"
     PROJECT_VARIABLE = "QWEN_PROJECT_DIR"
     PROMPT_ID_KEY = "prompt_id"
-
-    def load_records(self) -> QwenRecords:
-        from .records import QwenRecords
-
-        return QwenRecords()
-
-    def load_install(self) -> QwenInstall:
-        from .install import QwenInstall
-
-        return QwenInstall(self)
-
-    def load_backup(self) -> QwenBackup:
-        from .backup import QwenBackup
-
-        return QwenBackup(self)
 
     def folder_name(self, directory: str) -> str:
         from ...text.paths import dashed

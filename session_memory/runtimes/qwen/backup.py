@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..backup import Backup, files_below
 
 
-class QwenBackup(Backup):
+class QwenCodeBackup(Backup):
     """A session is `chats/<id>.jsonl` and all in `subagents/<id>/` beside the chats. Qwen Code deletes neither: its
     `cleanupPeriodDays` is about `file-history/` and logs."""
 

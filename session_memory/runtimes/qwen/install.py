@@ -10,7 +10,7 @@ from uuid import uuid4
 from ..install import Hook, SettingsHooks
 
 
-class QwenInstall(SettingsHooks):
+class QwenCodeInstall(SettingsHooks):
     """Hooks go into settings.json: all but those for tools."""
 
     HOME_FOLDER = ".qwen"

@@ -42,7 +42,7 @@ _PUT_IN = ("slash_command", "goal_runtime", "notification", "cron")
 _INJECTED = "<qwen:"  # how a part begins that Qwen Code or a hook put in
 
 
-class QwenRecords(Records):
+class QwenCodeRecords(Records):
     """A chat is no tree, every record counts."""
 
     TITLE_MARKS = (b'"custom_title"',)

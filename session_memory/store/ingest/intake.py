@@ -11,7 +11,7 @@ from ...archives.format import ASKING, TOOL, messages_in, title_in
 from ...archives.list import list_archives
 from ...archives.privacy import private_folder
 from ...system.confined_files import OutsideGroupError, pinned
-from ...system.files import open_regular, path_text, read_at
+from ...system.files import Opened, path_text, read_at
 from ...system.sqlite import DatabaseError
 from ...text.format import one_line
 from ...text.sanitize import for_people
@@ -174,14 +174,11 @@ def _take_archive(
     store: SqliteStore, path: str, key: str, facts: dict[str, Any], archives: Archives, before: FileState | None,
     report: IngestReport,
 ) -> None:  # fmt: skip
-    descriptor = open_regular(path)
-    try:
+    with Opened(path) as descriptor:
         status = os.fstat(descriptor)
         if before and (before.file_size, before.inode) == (status.st_size, status.st_ino):
             return
         text = read_at(descriptor, 0, status.st_size).decode("utf-8", "replace")
-    finally:
-        os.close(descriptor)
     if before:
         store.forget(archives.home, key)
     entries = _entries(text, facts, archives.home)

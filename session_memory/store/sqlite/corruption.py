@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from typing import Any
 
 from ...errors import SessionMemoryError
-from ...system.files import lock
+from ...system.files import Closing, lock
 from ...system.sqlite import (
     LOCK_WAIT_SECONDS,
     CorruptDatabaseError,
@@ -58,8 +58,7 @@ class StoreDatabase(Database):
 def quarantine_if_corrupt(path: str, *, is_certain: bool = False) -> str:
     """Move the store at `path` away if it is corrupt. With `is_certain`, it has failed again after a check that found
     nothing: the damage is in a page that the check does not read. Return its new path, '' if it stays."""
-    held = lock(f"{path}.lock", LOCK_WAIT_SECONDS)
-    try:
+    with Closing(lock(f"{path}.lock", LOCK_WAIT_SECONDS)):
         if not os.path.lexists(path):
             return ""
         try:
@@ -70,8 +69,6 @@ def quarantine_if_corrupt(path: str, *, is_certain: bool = False) -> str:
         except CorruptDatabaseError as error:
             why = error.WHY
         return quarantine(path, why)
-    finally:
-        os.close(held)
 
 
 def fault_of(store: Database) -> str:
