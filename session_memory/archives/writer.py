@@ -20,20 +20,7 @@ from ..transcripts.gate import Family, Gate, describe
 from ..transcripts.lines import first_line
 from ..transcripts.reader import FIRST_PROMPT_RANK, USER_RANK, TitleOwner, TranscriptReader
 from ..transcripts.titles import title_of
-from .format import (
-    ASKING,
-    TITLE_CHARACTERS,
-    TRAILER_BYTES,
-    ArchiveStyle,
-    RememberedEntries,
-    batches,
-    render_header,
-    render_trailer,
-    rendered,
-    said_in,
-    slug,
-    trailer_bytes,
-)
+from . import format
 from .list import KnownArchives, free_path
 from .privacy import is_private, private_folder, private_folder_if_there, private_path
 
@@ -134,12 +121,12 @@ def archive_session(
     callers that archive many sessions. Raises OSError, LockedError."""
     if not os.path.lexists(source.path):  # sessions that are not kept, or have no message yet
         return None
-    style = ArchiveStyle(settings.assistant_name, settings.archive_message_characters, settings.archive_tools)
+    style = format.ArchiveStyle(settings.assistant_name, settings.archive_message_characters, settings.archive_tools)
     return write_archive(source, directory, style, now, privacy, known)
 
 
 def write_archive(
-    source: ArchiveSource, directory: str, style: ArchiveStyle, now: float, privacy: Privacy | None = None,
+    source: ArchiveSource, directory: str, style: format.ArchiveStyle, now: float, privacy: Privacy | None = None,
     known: KnownArchives | None = None,
 ) -> str | None:  # fmt: skip
     """Write or update the archive of a session in `directory`; return its path, or None if there is no message yet.
@@ -170,7 +157,7 @@ def write_archive(
         folder = directory
         if judged is not None and judged.is_private(written):
             folder = private or stack.enter_context(private_folder(directory, make=True))
-        is_renamed = written.is_named and slug(written.title) != slug(facts.get("title", ""))
+        is_renamed = written.is_named and format.slug(written.title) != format.slug(facts.get("title", ""))
         target = path if os.path.dirname(path) == folder and not is_renamed else _new_path(folder, written)
         if path and target != path:
             os.rename(path, target)
@@ -214,7 +201,7 @@ def _keep_names(source: ArchiveSource, facts: dict[str, Any]) -> None:
 
 
 def _write_whole(
-    source: ArchiveSource, path: str, style: ArchiveStyle, now: float, gate: Gate | None
+    source: ArchiveSource, path: str, style: format.ArchiveStyle, now: float, gate: Gate | None
 ) -> WrittenArchive:
     """Write all that the transcript holds to `path`. Raises OSError."""
     body = path + ".body"
@@ -223,9 +210,9 @@ def _write_whole(
         with _create(body) as messages, _create(path) as file:
             written = _write_messages(source, messages, style, None, gate)
             messages.seek(0)
-            file.write(render_header(written.title, now).encode())
+            file.write(format.render_header(written.title, now).encode())
             _copy(messages, file)
-            file.write(render_trailer(written.facts(source)).encode())
+            file.write(format.render_trailer(written.facts(source)).encode())
     finally:
         if os.path.lexists(body):
             os.unlink(body)
@@ -242,54 +229,54 @@ def _still_holds(source: ArchiveSource, facts: dict[str, Any]) -> bool:
 
 
 def _write_appended(
-    source: ArchiveSource, path: str, style: ArchiveStyle, archive: str, facts: dict[str, Any], gate: Gate | None
+    source: ArchiveSource, path: str, style: format.ArchiveStyle, archive: str, facts: dict[str, Any], gate: Gate | None
 ) -> WrittenArchive:
     """Write `archive` to `path`, followed by the later messages of the transcript."""
     with _create(path) as file, os.fdopen(open_regular(archive), "rb") as old:
         _copy(old, file)
         size = file.tell()
-        file.seek(max(0, size - TRAILER_BYTES))
-        file.seek(size - trailer_bytes(file.read()))
+        file.seek(max(0, size - format.TRAILER_BYTES))
+        file.seek(size - format.trailer_bytes(file.read()))
         file.truncate()
         written = _write_messages(source, file, style, epoch_seconds(facts.get("last")) or 0.0, gate)
         if written.messages:
             written.messages += facts.get("messages", 0)
             written.cwd, written.first_id = facts.get("cwd", ""), facts.get("first_id", "")
             written.first = epoch_seconds(facts.get("first"))
-            file.write(render_trailer(written.facts(source)).encode())
+            file.write(format.render_trailer(written.facts(source)).encode())
     return written
 
 
 def _new_path(directory: str, written: WrittenArchive) -> str:
     """Return a path that no file has yet: date of the first message, local, and title."""
     date = time.strftime("%Y-%m-%d", time.localtime(written.first))
-    return free_path(f"{directory}/{date}-{slug(written.title) or written.session_id[:8]}")
+    return free_path(f"{directory}/{date}-{format.slug(written.title) or written.session_id[:8]}")
 
 
 def _write_messages(
-    source: ArchiveSource, file: BinaryIO, style: ArchiveStyle, after: float | None, gate: Gate | None
+    source: ArchiveSource, file: BinaryIO, style: format.ArchiveStyle, after: float | None, gate: Gate | None
 ) -> WrittenArchive:
     """Write the messages, only those later than `after` if given."""
     written = WrittenArchive(source.session_id)
     with Opened(source.path) as descriptor:
         reader = _reader(source, descriptor)
         conversation = reader.conversation(descriptor, with_tools=style.with_tools)
-        entries = RememberedEntries(conversation, gate)
+        entries = format.RememberedEntries(conversation, gate)
         prompt = ""
-        for batch in batches(entries, after):
+        for batch in format.batches(entries, after):
             for message in batch:
                 for index, entry in enumerate(message):
                     written.add(entry, is_new_message=index == 0)
-            said = said_in(batch, style)
-            prompt = prompt or next((one.text for one in said if one.speaker in ASKING), "")
-            file.write(rendered(said, style).encode("utf-8", "replace"))
+            said = format.said_in(batch, style)
+            prompt = prompt or next((one.text for one in said if one.speaker in format.ASKING), "")
+            file.write(format.rendered(said, style).encode("utf-8", "replace"))
     rank, title = reader.title
     written.is_named = bool(source.title) or rank >= USER_RANK
     if rank <= FIRST_PROMPT_RANK or not title or (entries.has_forgotten and rank < USER_RANK):
         title = shorten(
             one_line(title_of(prompt)), PROMPT_TITLE_CHARACTERS
         )  # already redacted: the cut cannot split a secret
-    written.title = shortened(source.title or title, TITLE_CHARACTERS) or "Conversation"
+    written.title = shortened(source.title or title, format.TITLE_CHARACTERS) or "Conversation"
     return written
 
 

@@ -8,16 +8,8 @@ import sys
 from contextlib import closing
 from shlex import quote
 
+from ..store.postgres import schema
 from ..store.postgres.connection import connect, explained
-from ..store.postgres.schema import (
-    add_member,
-    lets_everybody_in,
-    members,
-    migrate,
-    remove_member,
-    schema_state,
-    setup_sql,
-)
 from ..system.pgpass import address_of
 from ..system.terminal import Terminal
 from ..text.format import counted
@@ -39,22 +31,22 @@ def database_url(text: str) -> str:
 def init(arguments: argparse.Namespace, terminal: Terminal) -> int:
     """Make a team's store and its members, or prints the SQL that would. Raises TeamError."""
     if arguments.sql:
-        sql = setup_sql(arguments.member)
+        sql = schema.setup_sql(arguments.member)
         sys.stdout.write("" if terminal.is_json else sql)
         terminal.result({"sql": sql})
         return 0
     address = address_of(arguments.url)
     with closing(connect(arguments.url)) as connection, explained(arguments.url, forbidden=_NO_OWNER):
-        before = schema_state(connection)
-        done = migrate(connection)
+        before = schema.schema_state(connection)
+        done = schema.migrate(connection)
         added = []
         for name in arguments.member:
             password = secrets.token_urlsafe(18)
-            is_new = add_member(connection, name, password)
+            is_new = schema.add_member(connection, name, password)
             url = address.of_user(name, password if is_new else "")
             added.append({"name": name, "url": url, "is_new": is_new})
-        known = members(connection)
-        open_to_all = lets_everybody_in(connection) if known else ""
+        known = schema.members(connection)
+        open_to_all = schema.lets_everybody_in(connection) if known else ""
     terminal.line(
         "The team's store was made, or brought up to date." if done else "The team's store was there already."
     )
@@ -83,7 +75,7 @@ def remove(arguments: argparse.Namespace, terminal: Terminal) -> int:
         explained(arguments.url, forbidden=_NO_OWNER),
         connection.transaction(force_rollback=arguments.dry_run),
     ):
-        deleted = remove_member(connection, arguments.name, purge=arguments.purge)
+        deleted = schema.remove_member(connection, arguments.name, purge=arguments.purge)
     if arguments.dry_run:
         would = f"{brief(arguments.name, NAME_CHARACTERS)} would be no member any more"
         terminal.line(f"{would}; {counted(deleted, 'session')} would be deleted.")

@@ -11,17 +11,8 @@ from ..errors import SessionMemoryError
 from ..runtimes import all_runtimes
 from ..settings.homes import home_at, person_home, private_beside
 from ..settings.program import ProgramPaths
-from . import program, settings_file
+from . import home_changes, program, settings_file
 from .file_changes import checksum, read_if_there, remove_if_empty
-from .home_changes import (
-    HomePlan,
-    extension_names,
-    is_our_skill,
-    make_uninstall,
-    ours,
-    plan_uninstall,
-    rules_by_content,
-)
 from .homes import (
     SHARED_SKILLS_FOLDER,
     Target,
@@ -45,7 +36,7 @@ class Uninstalled:
     others wrote. `is_whole` if the program is removed too."""
 
     paths: ProgramPaths
-    plans: list[HomePlan]
+    plans: list[home_changes.HomePlan]
     is_dry_run: bool
     is_whole: bool
     restored: dict[str, bool] = field(default_factory=dict)
@@ -93,8 +84,8 @@ def _foreseen(
 ) -> Uninstalled:
     """Return what an uninstall would do. A home that moved, or that `ledger` did not know, stands in it afterwards."""
     records = _records(homes, ledger, environ)
-    is_ours = ours(ledger)
-    plans = [plan_uninstall(root, record, is_ours) for root, record in records.items()]
+    is_ours = home_changes.ours(ledger)
+    plans = [home_changes.plan_uninstall(root, record, is_ours) for root, record in records.items()]
     result = Uninstalled(paths, plans, dry_run, not homes)
     for plan, record in zip(plans, records.values()):
         after = plan.settings.after if plan.settings else None
@@ -130,7 +121,7 @@ def _records(homes: list[str], ledger: InstallLedger, environ: Mapping[str, str]
         here = [settings_of(one, environ) for one in all_runtimes() if is_here(one, environ)]
         for target in (*here, shared_skills(environ)):
             if os.path.isdir(target.root):
-                found = _record_by_content(target, ours(ledger))
+                found = _record_by_content(target, home_changes.ours(ledger))
                 ledger.homes[target.root] = found or _empty_record(target)
     return dict(ledger.homes)
 
@@ -153,7 +144,7 @@ def _record_of(path: str, ledger: InstallLedger, environ: Mapping[str, str]) -> 
     target = identify(path, environ)
     if target.root != root:
         return _record_of(target.root, ledger, environ)
-    found = _record_by_content(target, ours(ledger))
+    found = _record_by_content(target, home_changes.ours(ledger))
     if found is None:
         raise SessionMemoryError(f"{path}: nothing was installed there", f"the ledger is {ledger.path}")
     ledger.homes[root] = found
@@ -193,15 +184,15 @@ def _record_by_content(target: Target, is_ours: Callable[[str], bool]) -> HomeRe
     folders = [*([own] if own else []), *([shared] if target.kind in ("agent", "project") else [])]
     skills = [path for folder in folders for path in sorted(folder.glob("*/*"))]
     contents = {str(path): path.read_bytes() for path in skills if path.is_file() and not path.parent.is_symlink()}
-    files = {path: checksum(content) for path, content in contents.items() if is_our_skill(content)}
+    files = {path: checksum(content) for path, content in contents.items() if home_changes.is_our_skill(content)}
     if target.kind == "runtime":
-        extensions = [Path(target.settings_dir, name) for name in extension_names(target)]
+        extensions = [Path(target.settings_dir, name) for name in home_changes.extension_names(target)]
         files.update({str(path): checksum(content) for path in extensions if (content := read_if_there(path))})
     if not files and not (settings and any(is_ours(hook.command) for hook in settings.hooks)):
         return None
     made = [directory for folder in folders for directory in (folder.parent, folder)]
     record = _empty_record(target)
-    record.rules, record.files = rules_by_content(settings.rules) if settings else [], files
+    record.rules, record.files = home_changes.rules_by_content(settings.rules) if settings else [], files
     record.made = [
         str(directory) for directory in made if str(directory) != target.settings_dir or target.kind == "skills"
     ]
@@ -237,7 +228,7 @@ def _purgeable(root: str, ledger: InstallLedger, environ: Mapping[str, str]) -> 
 
 def _take_out(result: Uninstalled, ledger: InstallLedger) -> Uninstalled:
     for plan in result.plans:
-        make_uninstall(plan, ledger)
+        home_changes.make_uninstall(plan, ledger)
     for path, place in result.purged.items():
         if os.path.lexists(path):
             delete(path, place)

@@ -4,17 +4,7 @@
 
 from __future__ import annotations
 
-from .files import (
-    NotAFileError,
-    is_directory,
-    is_file,
-    is_regular,
-    names_in,
-    read_end,
-    read_whole,
-    real_path,
-    status_at,
-)
+from . import files
 
 USUAL_BRANCHES = ("main", "master", "trunk", "develop")  # that everybody works on
 LOG_BYTES = 64 * 1024  # of the log of HEAD, from its end
@@ -67,7 +57,7 @@ def find_worktree(
     """Return the worktree that a directory (an absolute path) is in; None if there is none, or if the repository is at
     the person's home directory `user_dir` or above: that is not about the projects below it. For many directories,
     `known` keeps what was found at each on the way up."""
-    directory, user_dir = real_path(directory).rstrip("/"), real_path(user_dir) if user_dir else ""
+    directory, user_dir = files.real_path(directory).rstrip("/"), files.real_path(user_dir) if user_dir else ""
     known = {} if known is None else known
     seen, found = [], None
     while directory and directory != user_dir and not user_dir.startswith(directory + "/"):
@@ -86,11 +76,11 @@ def worktrees_of(common_dir: str) -> list[Worktree]:
     root, _, name = common_dir.rpartition("/")
     if name == ".git" and root:
         found.append(Worktree(root, common_dir, common_dir))
-    for name in sorted(names_in(common_dir + "/worktrees"))[:MOST_WORKTREES]:
+    for name in sorted(files.names_in(common_dir + "/worktrees"))[:MOST_WORKTREES]:
         git_dir = f"{common_dir}/worktrees/{name}"
         link = _first_line(git_dir + "/gitdir")
         root = _resolved(link, git_dir).rpartition("/")[0] if link else ""
-        if root and is_directory(root):
+        if root and files.is_directory(root):
             found.append(Worktree(root, git_dir, common_dir))
     return found
 
@@ -125,7 +115,7 @@ def head_moves(git_dir: str, since: float) -> list[HeadMove]:
     """Return how HEAD moved since a time (seconds since the epoch), in order; nothing if the repository keeps no
     log."""
     moves = []
-    for line in reversed(read_end(git_dir + "/logs/HEAD", LOG_BYTES).split(b"\n")):
+    for line in reversed(files.read_end(git_dir + "/logs/HEAD", LOG_BYTES).split(b"\n")):
         move = _head_move(line.decode("utf-8", "replace"))
         if move is not None:
             if move.time < int(since):
@@ -137,20 +127,20 @@ def head_moves(git_dir: str, since: float) -> list[HeadMove]:
 def _worktree_at(directory: str) -> Worktree | None:
     """Return the worktree whose root is `directory`, or the bare repository there."""
     path = directory + "/.git"
-    status = status_at(path)
+    status = files.status_at(path)
     if status is None:
-        is_bare = is_file(directory + "/HEAD") and is_directory(directory + "/objects")
-        return Worktree("", real_path(directory), _common_dir(real_path(directory))) if is_bare else None
-    if not is_regular(status):
-        git_dir = real_path(path)
+        is_bare = files.is_file(directory + "/HEAD") and files.is_directory(directory + "/objects")
+        return Worktree("", files.real_path(directory), _common_dir(files.real_path(directory))) if is_bare else None
+    if not files.is_regular(status):
+        git_dir = files.real_path(path)
     else:  # of a linked worktree or of a submodule
         link = _first_line(path)
         if not link.startswith("gitdir: "):
             return None
         git_dir = _resolved(link[len("gitdir: ") :], directory)
-    if not status_at(git_dir + "/HEAD", follow_symlinks=False):
+    if not files.status_at(git_dir + "/HEAD", follow_symlinks=False):
         return None
-    return Worktree(real_path(directory), git_dir, _common_dir(git_dir))
+    return Worktree(files.real_path(directory), git_dir, _common_dir(git_dir))
 
 
 def _common_dir(git_dir: str) -> str:
@@ -172,13 +162,13 @@ def _head_move(line: str) -> HeadMove | None:
 def _first_line(path: str) -> str:
     """Return the first line of a small file; '' if it is missing."""
     try:
-        return read_whole(path).partition(b"\n")[0].decode("utf-8", "surrogateescape").strip()
-    except (OSError, NotAFileError):
+        return files.read_whole(path).partition(b"\n")[0].decode("utf-8", "surrogateescape").strip()
+    except (OSError, files.NotAFileError):
         return ""
 
 
 def _resolved(path: str, base: str) -> str:
-    return real_path(path if path.startswith("/") or path[1:2] == ":" else f"{base}/{path}")
+    return files.real_path(path if path.startswith("/") or path[1:2] == ":" else f"{base}/{path}")
 
 
 def _base(path: str) -> str:

@@ -16,20 +16,7 @@ fork's copies are known."""
 from __future__ import annotations
 
 from ..errors import LockedError
-from ..system.files import (
-    Closing,
-    is_file,
-    lock,
-    make_private_dir,
-    names_in,
-    open_private,
-    open_regular,
-    os,
-    path_stamp,
-    read_at,
-    read_whole,
-    write_atomically,
-)
+from ..system import files
 from ..system.json import decode, encode, objects_in, sealed, unsealed
 from .lines import last_line_end, windows_backward
 
@@ -68,8 +55,8 @@ def update_mirrors(
     """Call `update`, which updates the mirrors below `root`, unless another process does just now. What raises one of
     `errors` is left for the next time."""
     try:
-        make_private_dir(root)
-        held = lock(lock_path(root), 0)
+        files.make_private_dir(root)
+        held = files.lock(lock_path(root), 0)
     except (LockedError, OSError):
         return
     try:
@@ -77,7 +64,7 @@ def update_mirrors(
     except errors:
         pass
     finally:
-        os.close(held)
+        files.os.close(held)
 
 
 class Exclusion:
@@ -85,7 +72,7 @@ class Exclusion:
 
     def __init__(self, home: Home) -> None:
         self._home = home
-        self.stamps = [path_stamp(path) for path in (home.config_file, *home.rules_files)]
+        self.stamps = [files.path_stamp(path) for path in (home.config_file, *home.rules_files)]
 
     def hides(self, directory: str, *names: str) -> bool:
         """Check if a session is excluded that was started in `directory` and goes by any of `names`."""
@@ -186,12 +173,12 @@ class Mirror:
             self._blank()
         elif self._end < size:
             self._open()
-            os.ftruncate(self._descriptor, self._end)
+            files.os.ftruncate(self._descriptor, self._end)
         return self
 
     def _blank(self) -> None:
         """Remove all that was said, up to the last mark."""
-        lines = read_whole(self._path)[: self._end].splitlines()
+        lines = files.read_whole(self._path)[: self._end].splitlines()
         self.mark["is_excluded"] = True
         said = [
             encode(record).encode()
@@ -200,9 +187,9 @@ class Mirror:
             for record in copies_of(list(objects_in(line)), True)
         ]
         content = b"\n".join([*said, _marked(self.mark), b""])
-        modified = os.stat(self._path).st_mtime_ns
-        write_atomically(self._path, content)
-        os.utime(self._path, ns=(modified, modified))
+        modified = files.os.stat(self._path).st_mtime_ns
+        files.write_atomically(self._path, content)
+        files.os.utime(self._path, ns=(modified, modified))
         self._end = len(content)
 
     def append(self, records: Iterable[Record | bytes], mark: Mark, modified: int) -> int:
@@ -217,27 +204,27 @@ class Mirror:
         content = b"\n".join([*lines, _marked(mark), b""])
         self._open()
         if not self._end:
-            os.ftruncate(self._descriptor, 0)
-        os.lseek(self._descriptor, self._end, 0)
+            files.os.ftruncate(self._descriptor, 0)
+        files.os.lseek(self._descriptor, self._end, 0)
         try:
             written = 0
             while written < len(content):
-                written += os.write(self._descriptor, content[written:])
+                written += files.os.write(self._descriptor, content[written:])
         except OSError:
-            os.ftruncate(self._descriptor, self._end)
+            files.os.ftruncate(self._descriptor, self._end)
             raise
         self._end += written
-        os.utime(self._path, ns=(modified * 1_000_000, modified * 1_000_000))
+        files.os.utime(self._path, ns=(modified * 1_000_000, modified * 1_000_000))
         self.mark = mark
         return written
 
     def __exit__(self, *_: object) -> None:
         if self._descriptor >= 0:
-            os.close(self._descriptor)
+            files.os.close(self._descriptor)
 
     def _open(self) -> None:
         if self._descriptor < 0:
-            self._descriptor = open_private(self._path, os.O_WRONLY)
+            self._descriptor = files.open_private(self._path, files.os.O_WRONLY)
 
 
 def empty(path: str) -> bool:
@@ -246,23 +233,23 @@ def empty(path: str) -> bool:
     if not is_mirror(path):
         return False
     root = _root_of(path)
-    with Closing(lock(lock_path(root), LOCK_SECONDS)):
+    with files.Closing(files.lock(lock_path(root), LOCK_SECONDS)):
         is_copy = path[len(root) + 1 :] in read_state(root).get("copied", {})
         folder = path.removesuffix(".jsonl")
-        for one in (path, *[f"{folder}/{name}" for name in names_in(folder) if name.endswith(".jsonl")]):
+        for one in (path, *[f"{folder}/{name}" for name in files.names_in(folder) if name.endswith(".jsonl")]):
             mark = mark_of(one)
             if not mark and not is_copy:
                 return False
-            modified = os.stat(one).st_mtime_ns
-            head = read_whole(one).partition(b"\n")[0]
-            write_atomically(one, head + b"\n" + (_marked(mark) + b"\n" if mark else b""))
-            os.utime(one, ns=(modified, modified))
+            modified = files.os.stat(one).st_mtime_ns
+            head = files.read_whole(one).partition(b"\n")[0]
+            files.write_atomically(one, head + b"\n" + (_marked(mark) + b"\n" if mark else b""))
+            files.os.utime(one, ns=(modified, modified))
     return True
 
 
 def is_mirror(path: str) -> bool:
     """Check if the transcript at `path` is a mirror."""
-    return is_file(path) and bool(_root_of(path))
+    return files.is_file(path) and bool(_root_of(path))
 
 
 def gone(root: str) -> list[str]:
@@ -277,9 +264,11 @@ def remove_gone(root: str, stored: Mapping[str, int]) -> None:
     for key in gone(root):
         path, session = f"{root}/{key}", f"{root}/{key}".rpartition("/")[0] + ".jsonl"
         try:
-            is_done = not is_file(session) if key.count("/") > 1 else stored.get(key, -1) >= os.stat(path).st_size
+            is_done = (
+                not files.is_file(session) if key.count("/") > 1 else stored.get(key, -1) >= files.os.stat(path).st_size
+            )
             if is_done or mark_of(path).get("is_excluded"):
-                os.unlink(path)
+                files.os.unlink(path)
         except OSError:  # it is gone already
             continue
 
@@ -297,7 +286,7 @@ def lock_path(root: str) -> str:
 def read_state(root: str) -> dict[str, Any]:
     """Return what was kept with the mirrors below `root`; empty where there are none."""
     try:
-        state = unsealed(read_whole(f"{root}/{_STATE_FILE}"))
+        state = unsealed(files.read_whole(f"{root}/{_STATE_FILE}"))
     except (OSError, ValueError):
         return {}
     return state if isinstance(state, dict) else {}
@@ -308,11 +297,11 @@ def keep_state(root: str, state: dict[str, Any]) -> None:
     would make it refresh the mirrors again. Raises OSError."""
     path, content = f"{root}/{_STATE_FILE}", sealed(state)
     try:
-        is_same = read_whole(path) == content
+        is_same = files.read_whole(path) == content
     except OSError:
         is_same = False
     if not is_same:
-        write_atomically(path, content)
+        files.write_atomically(path, content)
 
 
 def is_mark(line: bytes) -> bool:
@@ -324,7 +313,7 @@ def _root_of(path: str) -> str:
     """Return the directory of the mirrors that the transcript at `path` is one of; '' where it is none."""
     for _ in range(_DEEPEST):
         path = path.rpartition("/")[0]
-        if is_file(lock_path(path)):
+        if files.is_file(lock_path(path)):
             return path
     return ""
 
@@ -340,19 +329,19 @@ def mark_of(path: str) -> Mark:
 def _state_of(path: str) -> tuple[int, int, Mark]:
     """Return the size of a mirror, the offset behind its last mark, and what that says. Raises OSError."""
     try:
-        descriptor = open_regular(path)
+        descriptor = files.open_regular(path)
     except FileNotFoundError:
         return 0, 0, {}
     try:
-        size = os.fstat(descriptor).st_size
+        size = files.os.fstat(descriptor).st_size
         return size, *_last_mark(descriptor, size)
     finally:
-        os.close(descriptor)
+        files.os.close(descriptor)
 
 
 def _last_mark(descriptor: int, size: int) -> tuple[int, Mark]:
     """Return the offset behind the last mark in a file, and what it says; 0 and nothing where there is none."""
-    last = read_at(descriptor, max(0, size - _MARK_BYTES), size)
+    last = files.read_at(descriptor, max(0, size - _MARK_BYTES), size)
     if last.endswith(b"\n") and is_mark(last[:-1].rpartition(b"\n")[2]):  # as it nearly always is
         mark = _said_by(last[:-1].rpartition(b"\n")[2])
         if mark is not None:

@@ -11,16 +11,9 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...errors import SessionMemoryError
+from ...system import sqlite
 from ...system.files import read_at
 from ...system.json import encode
-from ...system.sqlite import (
-    CorruptDatabaseError,
-    Database,
-    explained,
-    fetch,
-    give_back,
-    quarantine,
-)
 from ...transcripts.lines import last_line_end
 from .chunks import DamagedChunkError, checksum, chunks_of, masked, packed, redacted, unmasked, unpacked
 
@@ -109,7 +102,7 @@ class _Part(NamedTuple):
     source: bytes
 
 
-class Pack(Database):
+class Pack(sqlite.Database):
     """The pack at `path`, made if it is missing. If it is corrupt, that is moved away and a new one made: `quarantined`
     is where it is now, '' if there was none. Methods raise DatabaseError."""
 
@@ -118,36 +111,36 @@ class Pack(Database):
         try:
             super().__init__(path, (create_pack,))
             self._check()
-        except CorruptDatabaseError:
-            self.quarantined = quarantine(path)
+        except sqlite.CorruptDatabaseError:
+            self.quarantined = sqlite.quarantine(path)
             super().__init__(path, (create_pack,))
         self.connection.execute("PRAGMA secure_delete = on")
 
     def _check(self) -> None:
-        with explained(self.path):
+        with sqlite.explained(self.path):
             try:
-                fetch(self.connection, f"SELECT {_COLUMNS} FROM kept_sessions LIMIT 1")
+                sqlite.fetch(self.connection, f"SELECT {_COLUMNS} FROM kept_sessions LIMIT 1")
             except BaseException:
                 self.close()
                 raise
 
     def size(self) -> int:
         """Return what the pack takes on the disk, without pages that are free."""
-        with explained(self.path):
+        with sqlite.explained(self.path):
             pages = self.connection.pragma("page_count") - self.connection.pragma("freelist_count")
             return int(pages * self.connection.pragma("page_size"))
 
     def sessions(self) -> list[KeptSession]:
         """Return the kept sessions, the latest first."""
-        with explained(self.path):
-            rows = fetch(self.connection, f"SELECT {_COLUMNS} FROM kept_sessions ORDER BY modified DESC")
+        with sqlite.explained(self.path):
+            rows = sqlite.fetch(self.connection, f"SELECT {_COLUMNS} FROM kept_sessions ORDER BY modified DESC")
             return [KeptSession._make(row) for row in rows]
 
     def files(self, session: int) -> list[KeptFile]:
         """Return the files of a session, its transcript first."""
-        with explained(self.path):
+        with sqlite.explained(self.path):
             sql = "SELECT id, path, stamp, size, modified FROM kept_files WHERE session = ? ORDER BY id"
-            return [KeptFile._make(row) for row in fetch(self.connection, sql, (session,))]
+            return [KeptFile._make(row) for row in sqlite.fetch(self.connection, sql, (session,))]
 
     def content(self, session: KeptSession, file: KeptFile) -> Iterator[bytes]:
         """Yield what is kept of a file, in chunks. Raises DamagedChunkError, NoLibraryError."""
@@ -155,7 +148,7 @@ class Pack(Database):
             "SELECT how, content, checksum, is_masked FROM kept_parts LEFT JOIN kept_chunks ON id = chunk "
             "WHERE file = ? ORDER BY number"
         )
-        with explained(self.path):
+        with sqlite.explained(self.path):
             for how, content, sum, is_masked in self.connection.execute(sql, (file.id,)):
                 if content is None:
                     raise DamagedChunkError("damaged: a part of it is missing")
@@ -176,7 +169,7 @@ class Pack(Database):
             session[1:],
         )
         sql = f"SELECT {_COLUMNS} FROM kept_sessions WHERE (home, runtime, config_dir, session_id) = (?, ?, ?, ?)"
-        return KeptSession._make(fetch(self.connection, f"{sql} AND NOT is_earlier", session.key)[0])
+        return KeptSession._make(sqlite.fetch(self.connection, f"{sql} AND NOT is_earlier", session.key)[0])
 
     def keep_file(self, session: KeptSession, file: SessionFile, descriptor: int) -> bool:
         """Keep what is new of a file, at most STEP_BYTES; return whether that is all. Call it inside a `transaction`.
@@ -187,10 +180,10 @@ class Pack(Database):
         if session.form == REDACTED and is_lines:
             size = _last_line_end(descriptor, size)
         sql = "SELECT id FROM kept_files WHERE (session, path) = (?, ?)"
-        known = fetch(self.connection, sql, (session.id, file.path))
+        known = sqlite.fetch(self.connection, sql, (session.id, file.path))
         if not known:
             sql = "INSERT INTO kept_files (session, path, stamp, size, modified) VALUES (?, ?, '', 0, 0) RETURNING id"
-            known = fetch(self.connection, sql, (session.id, file.path))
+            known = sqlite.fetch(self.connection, sql, (session.id, file.path))
         ((file_id,),) = known
         parts = self._parts(file_id)
         number = _unchanged(parts, descriptor, size)
@@ -216,15 +209,15 @@ class Pack(Database):
 
     def _parts(self, file_id: int) -> list[_Part]:
         sql = "SELECT chunk, size, source FROM kept_parts WHERE file = ? ORDER BY number"
-        return [_Part._make(row) for row in fetch(self.connection, sql, (file_id,))]
+        return [_Part._make(row) for row in sqlite.fetch(self.connection, sql, (file_id,))]
 
     def _chunk(self, content: bytes) -> int:
         """Return the id of a chunk, stored if it is not."""
         sum = checksum(content)
-        known = fetch(self.connection, "SELECT id FROM kept_chunks WHERE checksum = ?", (sum,))
+        known = sqlite.fetch(self.connection, "SELECT id FROM kept_chunks WHERE checksum = ?", (sum,))
         if not known:
             sql = "INSERT INTO kept_chunks (checksum, size, how, content) VALUES (?, ?, ?, ?) RETURNING id"
-            known = fetch(self.connection, sql, (sum, len(content), *packed(content)))
+            known = sqlite.fetch(self.connection, sql, (sum, len(content), *packed(content)))
         return int(known[0][0])
 
     def is_continued(self, file: KeptFile, descriptor: int) -> bool:
@@ -235,7 +228,7 @@ class Pack(Database):
     def set_earlier(self, session: KeptSession) -> None:
         """Keep a session beside what the runtime has in its place now, in place of any such before."""
         sql = "SELECT id FROM kept_sessions WHERE (home, runtime, config_dir, session_id) = (?, ?, ?, ?) AND is_earlier"
-        self.drop([id for (id,) in fetch(self.connection, sql, session.key)])
+        self.drop([id for (id,) in sqlite.fetch(self.connection, sql, session.key)])
         self.connection.execute("UPDATE kept_sessions SET is_earlier = 1 WHERE id = ?", (session.id,))
 
     def set_gone(self, sessions: Iterable[int], now: int) -> None:
@@ -263,8 +256,8 @@ class Pack(Database):
 
     def shrink(self) -> None:
         """Give back to the disk what was dropped, and delete its bytes from the log."""
-        with explained(self.path):
-            give_back(self.connection)
+        with sqlite.explained(self.path):
+            sqlite.give_back(self.connection)
             self.connection.execute("PRAGMA wal_checkpoint(truncate)")
 
     def damaged(self, seconds: float) -> list[KeptSession]:

@@ -8,24 +8,7 @@ from __future__ import annotations
 from ...system.json import as_list, as_object, as_string, holds_object, is_glued
 from ...text.timestamps import epoch_seconds
 from ...transcripts.entries import Entry, ToolUse, tool_use
-from ..records import (
-    CALLS,
-    INJECTED,
-    LINKS,
-    MESSAGES,
-    RESULTS,
-    SUB_AGENTS,
-    TURNS,
-    USAGE,
-    CallResult,
-    Compaction,
-    Injected,
-    ParentLink,
-    PromptId,
-    Records,
-    Reply,
-    Title,
-)  # fmt: skip
+from .. import records
 from . import RUNTIME
 
 TYPE_CHECKING = False
@@ -77,7 +60,7 @@ _ARGUMENTS = (
 _KEYS_OF_OTHERS = (b'"provenance":', b'"parts":[', b'"parts": [', b'"projectHash":', b'"parentId":')
 
 
-class ClaudeCodeRecords(Records):
+class ClaudeCodeRecords(records.Records):
     """A transcript is no tree, every record counts."""
 
     TITLE_MARKS = (b'"custom-title"', b'"ai-title"', b'"summary"')
@@ -96,15 +79,15 @@ class ClaudeCodeRecords(Records):
 
     def may_hold(self, line: bytes, wanted: int) -> bool:
         return bool(
-            (wanted & RESULTS and b'"tool_result"' in line and b'"type":"user"' in line)
-            or (wanted & MESSAGES and _may_say(line, wanted & CALLS))
-            or (wanted & INJECTED and b'"attachment":{"type":"hook_' in line)
-            or (wanted & LINKS and b'"parentUuid":' in line)
-            or (wanted & USAGE and b'"usage":{' in line and b'"type":"assistant"' in line)
-            or wanted & TURNS
+            (wanted & records.RESULTS and b'"tool_result"' in line and b'"type":"user"' in line)
+            or (wanted & records.MESSAGES and _may_say(line, wanted & records.CALLS))
+            or (wanted & records.INJECTED and b'"attachment":{"type":"hook_' in line)
+            or (wanted & records.LINKS and b'"parentUuid":' in line)
+            or (wanted & records.USAGE and b'"usage":{' in line and b'"type":"assistant"' in line)
+            or wanted & records.TURNS
         )
 
-    def results_in(self, line: bytes, decode: Decode) -> list[CallResult] | None:
+    def results_in(self, line: bytes, decode: Decode) -> list[records.CallResult] | None:
         """Return the results in a line that has the usual form of a line with results and nothing else. Behind the
         message the CLI repeats the result in a form of its own, which so need not be decoded."""
         at = line.find(b'"type":"', 0, HEAD_BYTES)
@@ -120,38 +103,38 @@ class ClaudeCodeRecords(Records):
 
     def events(self, record: Record, offset: int, wanted: int) -> list[Event]:
         kind, message = record.get("type"), as_object(record.get("message"))
-        counts = wanted & SUB_AGENTS or not record.get("isSidechain")
+        counts = wanted & records.SUB_AGENTS or not record.get("isSidechain")
         found: list[Event] = []
         if kind == "user" or kind == "assistant":
-            entry = _entry_of(kind, message, record, offset) if counts and wanted & MESSAGES else None
+            entry = _entry_of(kind, message, record, offset) if counts and wanted & records.MESSAGES else None
             if entry is not None:
                 found.append(entry)
             if kind == "user":
-                if counts and wanted & RESULTS:
+                if counts and wanted & records.RESULTS:
                     found += _results_of(message.get("content"), is_denied="toolDenialKind" in record)
-                if wanted & TURNS:
-                    found.append(PromptId(as_string(record.get("uuid"))))
+                if wanted & records.TURNS:
+                    found.append(records.PromptId(as_string(record.get("uuid"))))
             else:
-                if wanted & TURNS and message:
+                if wanted & records.TURNS and message:
                     found.append(_reply(message, record))
-                usage = _usage(message, record) if wanted & USAGE else None
+                usage = _usage(message, record) if wanted & records.USAGE else None
                 if usage is not None:
                     found.append(usage)
         elif kind == "attachment":
             found += _of_attachment(as_object(record.get("attachment")), record, offset, wanted)
         elif kind == "system":
-            if wanted & MESSAGES and record.get("subtype") == "compact_boundary":
-                found.append(Compaction())
-        elif isinstance(kind, str) and kind in _TITLES and wanted & MESSAGES:
+            if wanted & records.MESSAGES and record.get("subtype") == "compact_boundary":
+                found.append(records.Compaction())
+        elif isinstance(kind, str) and kind in _TITLES and wanted & records.MESSAGES:
             title = _title(kind, record)
             if title is not None:
                 found.append(title)
-        if wanted & LINKS and isinstance(record.get("uuid"), str):
+        if wanted & records.LINKS and isinstance(record.get("uuid"), str):
             # The first record after a compaction names its parent in another way. A prompt that was cancelled before
             # its answer stays behind as a branch.
             parent = record.get("parentUuid") or record.get("logicalParentUuid")
             is_message = (kind == "user" or kind == "assistant") and not record.get("isSidechain")
-            found.append(ParentLink(record["uuid"], as_string(parent), is_message))
+            found.append(records.ParentLink(record["uuid"], as_string(parent), is_message))
         return found
 
     def edits(self, record: Record, call_id: str) -> list[Edit]:
@@ -231,22 +214,22 @@ def _of_attachment(attachment: Record, record: Record, offset: int, wanted: int)
     if kind == "queued_command":
         is_typed = attachment.get("commandMode", "prompt") == "prompt" and not record.get("isMeta")
         is_typed = is_typed and as_object(attachment.get("origin")).get("kind", "human") == "human"
-        counts = wanted & SUB_AGENTS or not record.get("isSidechain")
-        if wanted & MESSAGES and counts and is_typed and not record.get("isCompactSummary"):
+        counts = wanted & records.SUB_AGENTS or not record.get("isSidechain")
+        if wanted & records.MESSAGES and counts and is_typed and not record.get("isCompactSummary"):
             text = _user_text(attachment.get("prompt"))
             found += [_entry("user", text, (), record, offset)] if text else []
-        if wanted & TURNS:
-            found.append(PromptId(as_string(attachment.get("source_uuid"))))
-    elif wanted & INJECTED:
+        if wanted & records.TURNS:
+            found.append(records.PromptId(as_string(attachment.get("source_uuid"))))
+    elif wanted & records.INJECTED:
         if kind in _FAILED_HOOKS:
             event = attachment.get("hookEvent", RUNTIME.PROMPT_EVENT)
-            found += [Injected(())] if event == RUNTIME.PROMPT_EVENT else []
+            found += [records.Injected(())] if event == RUNTIME.PROMPT_EVENT else []
         elif kind == "hook_additional_context" and isinstance(attachment.get("content"), list):
-            found.append(Injected(tuple([text for text in attachment["content"] if isinstance(text, str)])))
+            found.append(records.Injected(tuple([text for text in attachment["content"] if isinstance(text, str)])))
     return found
 
 
-def _title(kind: str, record: Record) -> Title | None:
+def _title(kind: str, record: Record) -> records.Title | None:
     """Return the title in a record. A summary is of the conversation that ends with its leaf, and most stand in the
     transcripts of others."""
     rank, key = _TITLES[kind]
@@ -254,17 +237,17 @@ def _title(kind: str, record: Record) -> Title | None:
     if not text.strip():
         return None
     leaf = f'"uuid":"{as_string(record.get("leafUuid"))}"'.encode("utf-8", "replace") if kind == "summary" else b""
-    return Title(rank, text, as_string(record.get("sessionId")), leaf)
+    return records.Title(rank, text, as_string(record.get("sessionId")), leaf)
 
 
-def _reply(message: Record, record: Record) -> Reply:
+def _reply(message: Record, record: Record) -> records.Reply:
     """Return what an `assistant` record holds; a message of several blocks spans several records. API errors and what a
     sub-agent says end no turn."""
     blocks = [block for block in as_list(message.get("content")) if isinstance(block, dict)]
     texts = [block["text"] for block in blocks if block.get("type") == "text" and isinstance(block.get("text"), str)]
     is_the_models = not record.get("isSidechain") and not record.get("isApiErrorMessage")
     ends_turn = is_the_models and message.get("model") != "<synthetic>" and message.get("stop_reason") not in _GOES_ON
-    return Reply(as_string(message.get("id")), "\n\n".join(texts), ends_turn)
+    return records.Reply(as_string(message.get("id")), "\n\n".join(texts), ends_turn)
 
 
 def _usage(message: Record, record: Record) -> ModelUsage | None:
@@ -310,10 +293,10 @@ def _copied(record: Record, key: str) -> str:
     return as_string(as_object(record.get("forkedFrom")).get(key))
 
 
-def _results_of(content: object, *, is_denied: bool) -> list[CallResult]:
+def _results_of(content: object, *, is_denied: bool) -> list[records.CallResult]:
     """Return the results among the blocks of a message."""
     return [
-        CallResult(
+        records.CallResult(
             as_string(block["tool_use_id"]),
             block.get("is_error") is True,
             block.get("content"),

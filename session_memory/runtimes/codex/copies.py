@@ -5,16 +5,7 @@ made once, with the time of what it is of, and goes when that goes, or lies in i
 
 from __future__ import annotations
 
-from ...system.files import (
-    Closing,
-    is_file,
-    names_in,
-    open_private,
-    open_regular,
-    os,
-    path_stamp,
-    replace,
-)  # fmt: skip
+from ...system import files
 from ...system.json import as_object, as_string, decode_line, encode, objects_in
 from ...transcripts.mirror import copies_of, keep_state, read_state, update_mirrors
 
@@ -36,7 +27,7 @@ def bring_up_to_date(config_dir: str, root: str, exclusion: Exclusion, place_of:
     where an archived rollout lay, by its name. What is damaged is noted, and what cannot be done now is left for the
     next time. Without a library for zstd nothing is read that is compressed."""
     paths = {**_archived(config_dir, place_of), **_compressed(f"{config_dir}/{SESSIONS}")}
-    wanted = {key: path_stamp(path) for key, path in paths.items()}
+    wanted = {key: files.path_stamp(path) for key, path in paths.items()}
     copied, unread = _done(root, exclusion)
     if wanted == {**copied, **{key: stamp for key, (stamp, _) in unread.items()}}:
         return
@@ -77,7 +68,9 @@ def _done(root: str, exclusion: Exclusion) -> tuple[Stamps, dict[str, tuple[list
     """Return of what there are copies by these rules, and what could not be read and why, each with its stamp."""
     state = read_state(root)
     is_current = state.get("rules") == exclusion.stamps
-    copied = {key: stamp for key, stamp in state.get("copied", {}).items() if is_current and is_file(f"{root}/{key}")}
+    copied = {
+        key: stamp for key, stamp in state.get("copied", {}).items() if is_current and files.is_file(f"{root}/{key}")
+    }
     unread = state.get("unread", {}).items()
     return copied, {key.removesuffix(COMPRESSED): (stamp, why) for key, (stamp, why) in unread}
 
@@ -86,10 +79,10 @@ def _copy(path: str, copy: str, exclusion: Exclusion, stamp: list[int]) -> None:
     """Write what the rollout at `path` holds to `copy`, whole or not at all. Raises DamagedFileError, OSError."""
     from ...system.zstd import blocks, decompressed
 
-    temporary = f"{copy}.{os.getpid()}.tmp"
-    source = open_regular(path)
+    temporary = f"{copy}.{files.os.getpid()}.tmp"
+    source = files.open_regular(path)
     try:
-        with Closing(open_private(temporary, os.O_WRONLY | os.O_TRUNC)) as target:
+        with files.Closing(files.open_private(temporary, files.os.O_WRONLY | files.os.O_TRUNC)) as target:
             content = decompressed(source) if path.endswith(COMPRESSED) else blocks(source)
             is_excluded = False
             for number, line in enumerate(_lines(content)):
@@ -98,14 +91,14 @@ def _copy(path: str, copy: str, exclusion: Exclusion, stamp: list[int]) -> None:
                     is_excluded = exclusion.hides(as_string(header.get("cwd")), as_string(header.get("id")))
                 line = _copied_line(line, is_excluded)
                 while line:
-                    line = line[os.write(target, line) :]
-        os.utime(temporary, ns=(stamp[2], stamp[2]))
-        replace(temporary, copy)
+                    line = line[files.os.write(target, line) :]
+        files.os.utime(temporary, ns=(stamp[2], stamp[2]))
+        files.replace(temporary, copy)
     except BaseException:
         _remove(temporary)
         raise
     finally:
-        os.close(source)
+        files.os.close(source)
 
 
 def _lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
@@ -136,10 +129,10 @@ def _compressed(sessions_dir: str) -> dict[str, str]:
     found: dict[str, str] = {}
     folders = [""]
     for _ in ("year", "month", "day"):
-        below = [(above, name) for above in folders for name in names_in(f"{sessions_dir}/{above}")]
+        below = [(above, name) for above in folders for name in files.names_in(f"{sessions_dir}/{above}")]
         folders = [f"{above}{name}/" for above, name in below if name.isdigit()]
     for folder in folders:
-        names = set(names_in(f"{sessions_dir}/{folder}"))
+        names = set(files.names_in(f"{sessions_dir}/{folder}"))
         for name in names:
             plain = name.removesuffix(COMPRESSED)
             if plain != name and _is_rollout(plain) and plain not in names:
@@ -151,10 +144,10 @@ def _archived(config_dir: str, place_of: PlaceOf) -> dict[str, str]:
     """Return the rollouts that Codex has archived, by the paths that they had below the directory of sessions, to which
     their names tell the day; without those that lie there again."""
     found: dict[str, str] = {}
-    for name in names_in(f"{config_dir}/{ARCHIVED}"):
+    for name in files.names_in(f"{config_dir}/{ARCHIVED}"):
         plain = name.removesuffix(COMPRESSED)
         key = place_of(plain)
-        if key and not is_file(f"{config_dir}/{SESSIONS}/{key}") and not (plain != name and key in found):
+        if key and not files.is_file(f"{config_dir}/{SESSIONS}/{key}") and not (plain != name and key in found):
             found[key] = f"{config_dir}/{ARCHIVED}/{name}"
     return found
 
@@ -165,6 +158,6 @@ def _is_rollout(name: str) -> bool:
 
 def _remove(path: str) -> None:
     try:
-        os.unlink(path)
+        files.os.unlink(path)
     except OSError:
         pass

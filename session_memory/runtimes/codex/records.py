@@ -9,23 +9,7 @@ from __future__ import annotations
 from ...system.json import as_list, as_object, as_string, is_glued, objects_in
 from ...text.timestamps import epoch_seconds
 from ...transcripts.entries import Entry
-from ..records import (
-    CALLS,
-    INJECTED,
-    LINKS,
-    MESSAGES,
-    RESULTS,
-    TURNS,
-    USAGE,
-    Branch,
-    CallResult,
-    Compaction,
-    Injected,
-    ParentLink,
-    PromptId,
-    Records,
-    Reply,
-)  # fmt: skip
+from .. import records
 from .content import (
     calls_in,
     decoded,
@@ -53,7 +37,7 @@ HEAD_BYTES = 200  # of a line, in which its type and its payload's show
 _GLUED = b'{"timestamp":"'  # a record behind another one on the same line
 
 
-class CodexRecords(Records):
+class CodexRecords(records.Records):
     """A rollout is no tree, and what was cancelled stays in it: each message goes on from what stands before it. Names
     lie in an index beside the rollouts."""
 
@@ -82,19 +66,19 @@ class CodexRecords(Records):
 
     def may_hold(self, line: bytes, wanted: int) -> bool:
         return bool(
-            (wanted & RESULTS and _may_bring_results(line))
-            or (wanted & MESSAGES and _may_say(line, wanted & CALLS))
-            or (wanted & INJECTED and b'"role":"developer"' in line)
-            or (wanted & LINKS and b'"type":"message"' in line)
-            or (wanted & USAGE and (b'"type":"token_count"' in line or b'"type":"turn_context"' in line))
-            or wanted & TURNS
+            (wanted & records.RESULTS and _may_bring_results(line))
+            or (wanted & records.MESSAGES and _may_say(line, wanted & records.CALLS))
+            or (wanted & records.INJECTED and b'"role":"developer"' in line)
+            or (wanted & records.LINKS and b'"type":"message"' in line)
+            or (wanted & records.USAGE and (b'"type":"token_count"' in line or b'"type":"turn_context"' in line))
+            or wanted & records.TURNS
         )
 
     def events(self, record: Record, offset: int, wanted: int) -> list[Event]:
         kind, payload = record.get("type"), record.get("payload")
         if not isinstance(payload, dict):
-            if kind == "compacted" and wanted & MESSAGES:
-                return [Compaction()]
+            if kind == "compacted" and wanted & records.MESSAGES:
+                return [records.Compaction()]
             if "payload" in record:
                 return []
             kind, payload = "response_item", record  # until September 2025 a line was what the model saw
@@ -104,17 +88,17 @@ class CodexRecords(Records):
         if kind == "event_msg":
             if payload.get("type") == "item_completed":
                 found += _of_item(as_object(payload.get("item")), payload, record, offset, wanted)
-            elif payload.get("type") == "task_complete" and wanted & TURNS:  # repeats what was said last
+            elif payload.get("type") == "task_complete" and wanted & records.TURNS:  # repeats what was said last
                 turn_id, text = as_string(payload.get("turn_id")), as_string(payload.get("last_agent_message"))
-                found.append(Reply(turn_id, text, True))
-            elif payload.get("type") == "token_count" and wanted & USAGE:
+                found.append(records.Reply(turn_id, text, True))
+            elif payload.get("type") == "token_count" and wanted & records.USAGE:
                 found += _usage(payload, record)
-        elif kind == "turn_context" and wanted & USAGE:  # names the model of the counts behind it
+        elif kind == "turn_context" and wanted & records.USAGE:  # names the model of the counts behind it
             from ...transcripts.usage import ModelUsage
 
             found.append(ModelUsage(model=as_string(payload.get("model"))))
-        elif kind == "compacted" and wanted & MESSAGES:
-            found.append(Compaction())
+        elif kind == "compacted" and wanted & records.MESSAGES:
+            found.append(records.Compaction())
         return found
 
     def thinking(self, record: Record) -> str:
@@ -196,7 +180,7 @@ def _may_bring_results(line: bytes) -> bool:
     return line.find(b'_call_output"', at, at + 60) > 0 and line.find(b'"ordinal":', 0, at) < 0
 
 
-class CodexRollout(Branch):
+class CodexRollout(records.Branch):
     """A rollout. That of a sub-agent holds nothing that counts. A session may go on in another directory: each turn
     names its own, and stands before what was said in it."""
 
@@ -246,10 +230,10 @@ class CodexRollout(Branch):
 
 def _of_item(item: Record, payload: Record, record: Record, offset: int, wanted: int) -> list[Event]:
     """Return the events in what a person saw: a message, or something that was done, with how it ended."""
-    entry = entry_of_item(item, payload, record, offset) if wanted & (MESSAGES | TURNS) else None
-    found: list[Event] = [entry] if entry is not None and wanted & MESSAGES else []
-    found += _turn_of(entry) if wanted & TURNS else []
-    return found + (results_of_item(item) if wanted & RESULTS else [])
+    entry = entry_of_item(item, payload, record, offset) if wanted & (records.MESSAGES | records.TURNS) else None
+    found: list[Event] = [entry] if entry is not None and wanted & records.MESSAGES else []
+    found += _turn_of(entry) if wanted & records.TURNS else []
+    return found + (results_of_item(item) if wanted & records.RESULTS else [])
 
 
 def _of_model(payload: Record, record: Record, offset: int, wanted: int) -> list[Event]:
@@ -257,18 +241,18 @@ def _of_model(payload: Record, record: Record, offset: int, wanted: int) -> list
     read there."""
     kind, role = as_string(payload.get("type")), payload.get("role")
     is_read = "ordinal" not in record
-    entry = _entry(kind, payload, record, offset) if is_read and wanted & (MESSAGES | TURNS) else None
-    found: list[Event] = [entry] if entry is not None and wanted & MESSAGES else []
-    found += _turn_of(entry) if wanted & TURNS else []
-    if wanted & RESULTS and is_read and kind.endswith("_call_output"):
+    entry = _entry(kind, payload, record, offset) if is_read and wanted & (records.MESSAGES | records.TURNS) else None
+    found: list[Event] = [entry] if entry is not None and wanted & records.MESSAGES else []
+    found += _turn_of(entry) if wanted & records.TURNS else []
+    if wanted & records.RESULTS and is_read and kind.endswith("_call_output"):
         output = payload.get("output")
         text = output if isinstance(output, str) else joined_text(output)
-        found.append(CallResult(as_string(payload.get("call_id")), has_failed(text), text, has_run(text)))
+        found.append(records.CallResult(as_string(payload.get("call_id")), has_failed(text), text, has_run(text)))
     if payload is not record:  # old versions note nothing of hooks
-        if wanted & INJECTED and role == "developer":
-            found.append(Injected(tuple(texts_of(payload.get("content")))))
-        if wanted & LINKS and role in ("user", "assistant"):
-            found.append(ParentLink("", "", True))
+        if wanted & records.INJECTED and role == "developer":
+            found.append(records.Injected(tuple(texts_of(payload.get("content")))))
+        if wanted & records.LINKS and role in ("user", "assistant"):
+            found.append(records.ParentLink("", "", True))
     return found
 
 
@@ -276,7 +260,7 @@ def _turn_of(entry: Entry | None) -> list[Event]:
     """Return the prompt or reply that an entry is: no reply ends its turn, another record does."""
     if entry is None:
         return []
-    return [PromptId(entry.id) if entry.role == "user" else Reply(entry.id, entry.text, False)]
+    return [records.PromptId(entry.id) if entry.role == "user" else records.Reply(entry.id, entry.text, False)]
 
 
 def _entry(kind: str, payload: Record, record: Record, offset: int) -> Entry | None:

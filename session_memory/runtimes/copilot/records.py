@@ -9,23 +9,7 @@ from ...system.json import as_list, as_object, as_string, is_glued, objects_in
 from ...text.timestamps import epoch_seconds
 from ...transcripts.edits import part_id, patch_uses, patched_files
 from ...transcripts.entries import Entry, ToolUse, tool_use
-from ..records import (
-    CALLS,
-    INJECTED,
-    LINKS,
-    MESSAGES,
-    RESULTS,
-    SUB_AGENTS,
-    TURNS,
-    USAGE,
-    Branch,
-    CallResult,
-    Compaction,
-    Injected,
-    ParentLink,
-    Records,
-    turn_of,
-)  # fmt: skip
+from .. import records
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,7 +33,7 @@ _PUT_IN = ("skill-", "agent-", "system", "hook", "jit-", "instruction")  # how t
 # nobody typed
 
 
-class CopilotRecords(Records):
+class CopilotRecords(records.Records):
     """Decodes events, among which are those of sub-agents."""
 
     BEGINNINGS = (_START,)
@@ -68,12 +52,12 @@ class CopilotRecords(Records):
 
     def may_hold(self, line: bytes, wanted: int) -> bool:
         return bool(
-            (wanted & RESULTS and b'"tool.execution_complete"' in line)
-            or (wanted & MESSAGES and _may_say(line, wanted & CALLS))
-            or (wanted & INJECTED and b'"user.message"' in line and _REMINDER.encode() in line)
-            or (wanted & LINKS and b'.message"' in line)
-            or (wanted & USAGE and b'"session.usage_record"' in line)
-            or wanted & TURNS
+            (wanted & records.RESULTS and b'"tool.execution_complete"' in line)
+            or (wanted & records.MESSAGES and _may_say(line, wanted & records.CALLS))
+            or (wanted & records.INJECTED and b'"user.message"' in line and _REMINDER.encode() in line)
+            or (wanted & records.LINKS and b'.message"' in line)
+            or (wanted & records.USAGE and b'"session.usage_record"' in line)
+            or wanted & records.TURNS
         )
 
     def events(self, record: Record, offset: int, wanted: int) -> list[Event]:
@@ -82,25 +66,25 @@ class CopilotRecords(Records):
         if not isinstance(data, dict):
             return found
         if kind == "session.usage_record":  # a sub-agent's as well
-            found += [_usage(data)] if wanted & USAGE and isinstance(data.get("usage"), dict) else []
+            found += [_usage(data)] if wanted & records.USAGE and isinstance(data.get("usage"), dict) else []
         elif kind == "session.compaction_complete":
-            found += [Compaction()] if wanted & MESSAGES and data.get("success") is True else []
-        elif bool(record.get("agentId") or data.get("parentToolCallId")) is not bool(wanted & SUB_AGENTS):
+            found += [records.Compaction()] if wanted & records.MESSAGES and data.get("success") is True else []
+        elif bool(record.get("agentId") or data.get("parentToolCallId")) is not bool(wanted & records.SUB_AGENTS):
             return found
         elif kind == "tool.execution_complete":
-            found += _results(data) if wanted & RESULTS else []
+            found += _results(data) if wanted & records.RESULTS else []
         elif kind in ("user.message", "assistant.message", "tool.user_requested"):
-            entry = _entry(kind, data, record, offset) if wanted & (MESSAGES | TURNS) else None
-            if entry is not None and wanted & MESSAGES:
+            entry = _entry(kind, data, record, offset) if wanted & (records.MESSAGES | records.TURNS) else None
+            if entry is not None and wanted & records.MESSAGES:
                 found.append(entry)
-            if wanted & INJECTED and kind == "user.message":
+            if wanted & records.INJECTED and kind == "user.message":
                 # Of several hooks the last one that says something is heard: what the others said is not there.
                 given = as_string(data.get("transformedContent")).split(_REMINDER)[1:]
                 texts = [part.partition(_REMINDER_END)[0].strip("\n") for part in given]
-                found += [Injected(tuple(texts))] if texts else []
+                found += [records.Injected(tuple(texts))] if texts else []
             if kind != "tool.user_requested":
-                found += [ParentLink("", "", True)] if wanted & LINKS else []
-                found += turn_of(entry) if wanted & TURNS else []
+                found += [records.ParentLink("", "", True)] if wanted & records.LINKS else []
+                found += records.turn_of(entry) if wanted & records.TURNS else []
         return found
 
     def thinking(self, record: Record) -> str:
@@ -133,7 +117,7 @@ def _may_say(line: bytes, with_calls: int) -> bool:
     return kind.decode("ascii", "replace") in _MOVES or is_glued(line, *_GLUED)
 
 
-class CopilotSession(Branch):
+class CopilotSession(records.Branch):
     """A session. A fork begins with all that was said before it, as it was: what is older than the session itself was
     copied."""
 
@@ -197,7 +181,7 @@ def _entry(kind: str, data: Record, record: Record, offset: int) -> Entry | None
     )
 
 
-def _results(data: Record) -> list[CallResult]:
+def _results(data: Record) -> list[records.CallResult]:
     """Return the result of a call, for each file that it changed. A command that failed was run with success: its exit
     code tells."""
     exit_code = as_object(data.get("shellExecution")).get("exitCode")
@@ -207,7 +191,7 @@ def _results(data: Record) -> list[CallResult]:
         text = as_object(data.get("result")).get("content", "")
     call_id, parts = as_string(data.get("toolCallId")), len(as_list(data.get("fileEdits")))
     has_run = data.get("success") is True
-    return [CallResult(part_id(call_id, number), has_failed, text, has_run) for number in range(max(1, parts))]
+    return [records.CallResult(part_id(call_id, number), has_failed, text, has_run) for number in range(max(1, parts))]
 
 
 def _usage(data: Record) -> ModelUsage:

@@ -10,23 +10,7 @@ from ...system.json import as_list, as_object, as_string, is_glued, objects_in
 from ...text.timestamps import epoch_seconds
 from ...transcripts.entries import Entry, ToolUse, tool_use
 from ...transcripts.mirror import is_mark
-from ..records import (
-    CALLS,
-    INJECTED,
-    LINKS,
-    MESSAGES,
-    RESULTS,
-    TURNS,
-    USAGE,
-    Branch,
-    CallResult,
-    Compaction,
-    Injected,
-    ParentLink,
-    Records,
-    Title,
-    turn_of,
-)  # fmt: skip
+from .. import records
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,7 +38,7 @@ _EXIT_CODE = "Exit Code: "
 _NO_TOOLS: tuple[ToolUse, ...] = ()
 
 
-class GeminiRecords(Records):
+class GeminiRecords(records.Records):
     """Decodes messages; cancelled ones stay in the log, and each message continues the one before it."""
 
     TITLE_MARKS = (b'"summary"',)
@@ -74,34 +58,34 @@ class GeminiRecords(Records):
 
     def may_hold(self, line: bytes, wanted: int) -> bool:
         return bool(
-            (wanted & RESULTS and b'"toolCalls":' in line)
-            or (wanted & MESSAGES and _may_say(line, wanted & CALLS))
-            or (wanted & INJECTED and CONTEXT.encode() in line and b'"functionResponse"' not in line)
-            or (wanted & LINKS and line.startswith(b'{"id":'))
-            or (wanted & USAGE and b'"tokens":' in line)
-            or wanted & TURNS
+            (wanted & records.RESULTS and b'"toolCalls":' in line)
+            or (wanted & records.MESSAGES and _may_say(line, wanted & records.CALLS))
+            or (wanted & records.INJECTED and CONTEXT.encode() in line and b'"functionResponse"' not in line)
+            or (wanted & records.LINKS and line.startswith(b'{"id":'))
+            or (wanted & records.USAGE and b'"tokens":' in line)
+            or wanted & records.TURNS
         )
 
     def events(self, record: Record, offset: int, wanted: int) -> list[Event]:
         kind = record.get("type")
         found: list[Event] = []
-        entry = _entry(record, offset) if wanted & (MESSAGES | LINKS | TURNS) else None
+        entry = _entry(record, offset) if wanted & (records.MESSAGES | records.LINKS | records.TURNS) else None
         if entry is not None:
-            found += [entry] if wanted & MESSAGES else []
-            found += [ParentLink("", "", True)] if wanted & LINKS else []
-            found += turn_of(entry) if wanted & TURNS else []
-        elif wanted & MESSAGES:
+            found += [entry] if wanted & records.MESSAGES else []
+            found += [records.ParentLink("", "", True)] if wanted & records.LINKS else []
+            found += records.turn_of(entry) if wanted & records.TURNS else []
+        elif wanted & records.MESSAGES:
             summary = summary_in(record)
             if summary is not None:
-                found.append(Title(_TITLE_RANK, summary))
+                found.append(records.Title(_TITLE_RANK, summary))
             elif kind == COMPRESSED or snapshot_id(record):
-                found.append(Compaction())
-        if wanted & RESULTS:
+                found.append(records.Compaction())
+        if wanted & records.RESULTS:
             found += _results(record)
-        if wanted & INJECTED and kind == "user":
+        if wanted & records.INJECTED and kind == "user":
             texts = _injected(record)
-            found += [Injected(texts)] if texts else []
-        if wanted & USAGE and kind == "gemini" and isinstance(record.get("tokens"), dict):
+            found += [records.Injected(texts)] if texts else []
+        if wanted & records.USAGE and kind == "gemini" and isinstance(record.get("tokens"), dict):
             found.append(_usage(record))
         return found
 
@@ -135,7 +119,7 @@ def _may_say(line: bytes, with_calls: int) -> bool:
     return with_calls > 0 or b'"toolCalls":' not in line or b'"whole":' in line or line.count(b'"type":"') > 1
 
 
-class GeminiChat(Branch):
+class GeminiChat(records.Branch):
     """A chat, from which its user may have taken back what was said from some message on."""
 
     may_leave_out = True
@@ -206,7 +190,7 @@ def _entry(record: Record, offset: int) -> Entry | None:
     )
 
 
-def _results(record: Record) -> list[CallResult]:
+def _results(record: Record) -> list[records.CallResult]:
     """Return the results of calls, which stand beside them. A command that failed was run with success: its exit code
     tells."""
     found = []
@@ -214,7 +198,7 @@ def _results(record: Record) -> list[CallResult]:
         output = "\n".join(_outputs(call))
         _, is_told, code = output.partition(_EXIT_CODE)
         has_failed = call.get("status") != "success" or (is_told != "" and not code.startswith("0"))
-        found.append(CallResult(as_string(call.get("id")), has_failed, output, call.get("status") == "success"))
+        found.append(records.CallResult(as_string(call.get("id")), has_failed, output, call.get("status") == "success"))
     return found
 
 

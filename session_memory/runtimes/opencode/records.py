@@ -8,24 +8,7 @@ from __future__ import annotations
 from ...system.json import as_list, as_object, as_string, is_glued, objects_in
 from ...transcripts.edits import patch_uses
 from ...transcripts.entries import INTRODUCTION, Entry, ToolUse, tool_use
-from ..records import (
-    CALLS,
-    INJECTED,
-    LINKS,
-    MESSAGES,
-    RESULTS,
-    TURNS,
-    USAGE,
-    Branch,
-    CallResult,
-    Compaction,
-    Injected,
-    ParentLink,
-    PromptId,
-    Records,
-    Reply,
-    Title,
-)  # fmt: skip
+from .. import records
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -45,7 +28,7 @@ _ARGUMENTS = ("filePath", "command", "pattern", "url", "query", "description", "
 _ENDED = ("stop", "length", "content-filter", "error")  # for what reasons the model's turn ends
 
 
-class OpenCodeRecords(Records):
+class OpenCodeRecords(records.Records):
     """A message comes part by part; behind them it says whether the model's turn ends there."""
 
     TITLE_MARKS = (b'"title"',)
@@ -64,12 +47,12 @@ class OpenCodeRecords(Records):
 
     def may_hold(self, line: bytes, wanted: int) -> bool:
         return bool(
-            (wanted & RESULTS and _TOOL in line)
-            or (wanted & MESSAGES and _may_say(line, wanted & CALLS))
-            or (wanted & INJECTED and b'"synthetic": true' in line)
-            or (wanted & LINKS and _PART in line)
-            or (wanted & USAGE and _MESSAGE in line)
-            or wanted & TURNS
+            (wanted & records.RESULTS and _TOOL in line)
+            or (wanted & records.MESSAGES and _may_say(line, wanted & records.CALLS))
+            or (wanted & records.INJECTED and b'"synthetic": true' in line)
+            or (wanted & records.LINKS and _PART in line)
+            or (wanted & records.USAGE and _MESSAGE in line)
+            or wanted & records.TURNS
         )
 
     def events(self, record: Record, offset: int, wanted: int) -> list[Event]:
@@ -79,33 +62,35 @@ class OpenCodeRecords(Records):
             found += self._of_part(data, record, offset, wanted)
         elif kind == "title":
             text = as_string(record.get("title")).strip()
-            if wanted & MESSAGES and text and not is_unnamed(text):
-                found.append(Title(_TITLE_RANK, text))
+            if wanted & records.MESSAGES and text and not is_unnamed(text):
+                found.append(records.Title(_TITLE_RANK, text))
         elif kind == "message" and record.get("role") == "assistant":
-            if wanted & TURNS:
+            if wanted & records.TURNS:
                 is_end = data.get("finish") in _ENDED and not record.get("summary")
-                found.append(Reply(as_string(record.get("id")), as_string(data.get("text")), is_end))
-            if wanted & USAGE and data:
+                found.append(records.Reply(as_string(record.get("id")), as_string(data.get("text")), is_end))
+            if wanted & records.USAGE and data:
                 found.append(_usage(data, record))
         return found
 
     def _of_part(self, data: Record, record: Record, offset: int, wanted: int) -> list[Event]:
         kind, role = data.get("type"), record.get("role")
         found: list[Event] = []
-        is_said = role in ("user", "assistant") and wanted & (MESSAGES | LINKS | TURNS)
+        is_said = role in ("user", "assistant") and wanted & (records.MESSAGES | records.LINKS | records.TURNS)
         entry = self._entry(data, record, offset) if is_said else None
-        if wanted & MESSAGES and (entry is not None or kind == "compaction"):
-            found.append(entry or Compaction())
-        if wanted & RESULTS and kind == "tool":
+        if wanted & records.MESSAGES and (entry is not None or kind == "compaction"):
+            found.append(entry or records.Compaction())
+        if wanted & records.RESULTS and kind == "tool":
             found += _results(data)
-        if wanted & INJECTED and role == "user" and kind == "text" and data.get("synthetic") is True:
+        if wanted & records.INJECTED and role == "user" and kind == "text" and data.get("synthetic") is True:
             text = as_string(data.get("text"))
-            found += [Injected((text,))] if INTRODUCTION in text else []
-        if wanted & LINKS and role in ("user", "assistant"):
+            found += [records.Injected((text,))] if INTRODUCTION in text else []
+        if wanted & records.LINKS and role in ("user", "assistant"):
             message, parent = as_string(record.get("message")), as_string(record.get("parent"))
-            found.append(ParentLink(message, parent, entry is not None))
-        if wanted & TURNS and entry is not None:
-            found.append(PromptId(entry.id) if role == "user" else Reply(entry.message_id, entry.text, False))
+            found.append(records.ParentLink(message, parent, entry is not None))
+        if wanted & records.TURNS and entry is not None:
+            found.append(
+                records.PromptId(entry.id) if role == "user" else records.Reply(entry.message_id, entry.text, False)
+            )
         return found
 
     def _entry(self, data: Record, record: Record, offset: int) -> Entry | None:
@@ -178,7 +163,7 @@ def _may_say(line: bytes, with_calls: int) -> bool:
     return True
 
 
-class MirroredSession(Branch):
+class MirroredSession(records.Branch):
     """A session. A message that was undone is taken back behind it, with all that followed; what of that is done again
     stands there again. That of a sub-agent holds nothing that counts."""
 
@@ -223,7 +208,7 @@ def ids_in(line: bytes) -> tuple[str, str]:
     return as_string(record.get("message")), as_string(record.get("id"))
 
 
-def _results(data: Record) -> list[CallResult]:
+def _results(data: Record) -> list[records.CallResult]:
     """Return how a call ended: a command that failed is `completed` like any other, and its exit code tells."""
     state = as_object(data.get("state"))
     if state.get("status") not in ("completed", "error"):
@@ -231,7 +216,7 @@ def _results(data: Record) -> list[CallResult]:
     exit_code = as_object(state.get("metadata")).get("exit")
     has_failed = state["status"] == "error" or exit_code not in (None, 0)
     content = state.get("error") if state["status"] == "error" else state.get("output")
-    return [CallResult(use.call_id, has_failed, content, state["status"] != "error") for use in _uses(data)]
+    return [records.CallResult(use.call_id, has_failed, content, state["status"] != "error") for use in _uses(data)]
 
 
 def _usage(data: Record, record: Record) -> ModelUsage:

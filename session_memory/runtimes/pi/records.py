@@ -5,24 +5,7 @@ from __future__ import annotations
 from ...system.json import as_list, as_object, as_string, decode_line, is_glued, objects_in
 from ...text.timestamps import epoch_seconds
 from ...transcripts.entries import INTRODUCTION, Entry, ToolUse, tool_use
-from ..records import (
-    CALLS,
-    INJECTED,
-    LINKS,
-    MESSAGES,
-    RESULTS,
-    TURNS,
-    USAGE,
-    Branch,
-    CallResult,
-    Compaction,
-    Injected,
-    ParentLink,
-    PromptId,
-    Records,
-    Reply,
-    Title,
-)  # fmt: skip
+from .. import records
 from . import CUSTOM_TYPE
 
 TYPE_CHECKING = False
@@ -47,7 +30,7 @@ _KINDS = {
 _ARGUMENTS = ("path", "file_path", "command", "pattern", "url", "query", "description")
 
 
-class PiRecords(Records):
+class PiRecords(records.Records):
     """A session file is a tree, of which one branch is alive."""
 
     TITLE_MARKS = (b'"session_info"',)
@@ -66,12 +49,12 @@ class PiRecords(Records):
 
     def may_hold(self, line: bytes, wanted: int) -> bool:
         return bool(
-            (wanted & RESULTS and (b'"toolResult"' in line or b'"bashExecution"' in line))
-            or (wanted & MESSAGES and _may_say(line, wanted & CALLS))
-            or (wanted & INJECTED and _INJECTED in line)
-            or (wanted & LINKS and b'"parentId":' in line)
-            or (wanted & USAGE and b'"usage":{' in line)
-            or wanted & TURNS
+            (wanted & records.RESULTS and (b'"toolResult"' in line or b'"bashExecution"' in line))
+            or (wanted & records.MESSAGES and _may_say(line, wanted & records.CALLS))
+            or (wanted & records.INJECTED and _INJECTED in line)
+            or (wanted & records.LINKS and b'"parentId":' in line)
+            or (wanted & records.USAGE and b'"usage":{' in line)
+            or wanted & records.TURNS
         )
 
     def events(self, record: Record, offset: int, wanted: int) -> list[Event]:
@@ -81,15 +64,15 @@ class PiRecords(Records):
             found += _of_message(as_object(record.get("message")), record, offset, wanted)
         elif kind == "custom_message":
             content = record.get("content")
-            if wanted & INJECTED and record.get("customType") == CUSTOM_TYPE and isinstance(content, str):
-                found.append(Injected((content,)))
+            if wanted & records.INJECTED and record.get("customType") == CUSTOM_TYPE and isinstance(content, str):
+                found.append(records.Injected((content,)))
         elif kind == "session_info":
-            if wanted & MESSAGES:  # '' if the user took the name away
-                found.append(Title(_TITLE_RANK, as_string(record.get("name")).strip()))
-        elif kind == "compaction" and wanted & MESSAGES:
-            found.append(Compaction())
-        if wanted & LINKS and isinstance(record.get("id"), str) and "parentId" in record:
-            found.append(ParentLink(record["id"], as_string(record["parentId"]), kind == "message"))
+            if wanted & records.MESSAGES:  # '' if the user took the name away
+                found.append(records.Title(_TITLE_RANK, as_string(record.get("name")).strip()))
+        elif kind == "compaction" and wanted & records.MESSAGES:
+            found.append(records.Compaction())
+        if wanted & records.LINKS and isinstance(record.get("id"), str) and "parentId" in record:
+            found.append(records.ParentLink(record["id"], as_string(record["parentId"]), kind == "message"))
         return found
 
     def thinking(self, record: Record) -> str:
@@ -119,7 +102,7 @@ def _may_say(line: bytes, with_calls: int) -> bool:
     return not line.startswith(b"bashExecution", at + 19) or is_glued(line, *_GLUED)
 
 
-class PiBranch(Branch):
+class PiBranch(records.Branch):
     """The branch that ends at the last record of the tree. What lies beside it or was edited out does not count.
     Records before version 2 have no ids and are all on it. `/tree` may return to a branch: its records count again as
     soon as one follows them."""
@@ -158,8 +141,8 @@ class PiBranch(Branch):
         through them."""
         if not is_glued(line, *_GLUED):
             return False
-        records = [record for record in objects_in(line) if isinstance(record.get("id"), str)]
-        parents = dict([first, *[(record["id"], record.get("parentId")) for record in records]])
+        with_ids = [record for record in objects_in(line) if isinstance(record.get("id"), str)]
+        parents = dict([first, *[(record["id"], record.get("parentId")) for record in with_ids]])
         is_in_it = self._next_id in parents
         while self._next_id in parents:
             self._next_id = parents.pop(self._next_id)
@@ -185,29 +168,29 @@ def _of_message(message: Record, record: Record, offset: int, wanted: int) -> li
     role, record_id = message.get("role"), as_string(record.get("id"))
     found: list[Event] = []
     if role == "toolResult":
-        if wanted & RESULTS:
+        if wanted & records.RESULTS:
             call_id, has_failed = as_string(message.get("toolCallId")), message.get("isError") is True
             content = _without_injected(message)
             has_run = not has_failed or any([sign in str(content) for sign in _RUN])
-            found.append(CallResult(call_id, has_failed, content, has_run))
+            found.append(records.CallResult(call_id, has_failed, content, has_run))
     elif role == "bashExecution":
         if message.get("excludeFromContext"):
             return found
         call = tool_use("bash", message, ("command",), "command", record_id)
-        if wanted & MESSAGES and call:
+        if wanted & records.MESSAGES and call:
             found.append(_entry("user", "", (call,), record, offset))
-        if wanted & RESULTS:
-            found.append(CallResult(record_id, message.get("exitCode") != 0, message.get("output")))
+        if wanted & records.RESULTS:
+            found.append(records.CallResult(record_id, message.get("exitCode") != 0, message.get("output")))
     elif role == "user" or role == "assistant":
-        text, tools = _content(message.get("content")) if wanted & (MESSAGES | TURNS) else ("", ())
+        text, tools = _content(message.get("content")) if wanted & (records.MESSAGES | records.TURNS) else ("", ())
         if role == "user":
             text, tools = _as_typed(text), ()
-        if wanted & MESSAGES and (text or tools) and (role == "user" or message.get("stopReason") != "error"):
+        if wanted & records.MESSAGES and (text or tools) and (role == "user" or message.get("stopReason") != "error"):
             found.append(_entry(role, text, tools, record, offset))
-        if wanted & TURNS:
+        if wanted & records.TURNS:
             ends_turn = message.get("stopReason") in ("stop", "length")
-            found.append(PromptId(record_id) if role == "user" else Reply(record_id, text, ends_turn))
-        if wanted & USAGE and role == "assistant" and isinstance(message.get("usage"), dict):
+            found.append(records.PromptId(record_id) if role == "user" else records.Reply(record_id, text, ends_turn))
+        if wanted & records.USAGE and role == "assistant" and isinstance(message.get("usage"), dict):
             found.append(_usage(message, record))
     return found
 

@@ -5,24 +5,7 @@ from __future__ import annotations
 from ...system.json import as_list, as_object, as_string, is_glued
 from ...text.timestamps import epoch_seconds
 from ...transcripts.entries import Entry, ToolUse, tool_use
-from ..records import (
-    CALLS,
-    INJECTED,
-    LINKS,
-    MESSAGES,
-    RESULTS,
-    SUB_AGENTS,
-    TURNS,
-    USAGE,
-    CallResult,
-    Compaction,
-    Injected,
-    ParentLink,
-    PromptId,
-    Records,
-    Reply,
-    Title,
-)  # fmt: skip
+from .. import records
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -42,7 +25,7 @@ _PUT_IN = ("slash_command", "goal_runtime", "notification", "cron")
 _INJECTED = "<qwen:"  # how a part begins that Qwen Code or a hook put in
 
 
-class QwenCodeRecords(Records):
+class QwenCodeRecords(records.Records):
     """A chat is no tree, every record counts."""
 
     TITLE_MARKS = (b'"custom_title"',)
@@ -58,42 +41,46 @@ class QwenCodeRecords(Records):
 
     def may_hold(self, line: bytes, wanted: int) -> bool:
         return bool(
-            (wanted & RESULTS and b'"functionResponse"' in line)
-            or (wanted & MESSAGES and _may_say(line, wanted & CALLS))
-            or (wanted & INJECTED and b'"hookContext":"' in line)
-            or (wanted & LINKS and b'"uuid":"' in line)
-            or (wanted & USAGE and b'qwen-code.api_response"' in line)
-            or wanted & TURNS
+            (wanted & records.RESULTS and b'"functionResponse"' in line)
+            or (wanted & records.MESSAGES and _may_say(line, wanted & records.CALLS))
+            or (wanted & records.INJECTED and b'"hookContext":"' in line)
+            or (wanted & records.LINKS and b'"uuid":"' in line)
+            or (wanted & records.USAGE and b'qwen-code.api_response"' in line)
+            or wanted & records.TURNS
         )
 
     def events(self, record: Record, offset: int, wanted: int) -> list[Event]:
         kind, payload = record.get("type"), as_object(record.get("systemPayload"))
-        counts = wanted & SUB_AGENTS or not record.get("isSidechain")
+        counts = wanted & records.SUB_AGENTS or not record.get("isSidechain")
         found: list[Event] = []
         if kind == "user" or kind == "assistant":
-            entry = _entry(kind, record, payload, offset) if counts and wanted & (MESSAGES | TURNS) else None
-            if entry is not None and wanted & MESSAGES:
+            entry = (
+                _entry(kind, record, payload, offset)
+                if counts and wanted & (records.MESSAGES | records.TURNS)
+                else None
+            )
+            if entry is not None and wanted & records.MESSAGES:
                 found.append(entry)
-            if kind == "user" and wanted & INJECTED and isinstance(payload.get("hookContext"), str):
+            if kind == "user" and wanted & records.INJECTED and isinstance(payload.get("hookContext"), str):
                 # Qwen Code escapes angle brackets before it passes the text on and records it.
                 text = payload["hookContext"].replace("&lt;", "<").replace("&gt;", ">")
-                found.append(Injected((text,)))
-            if wanted & TURNS and kind == "user":
-                found.append(PromptId(as_string(record.get("uuid"))))
-            elif wanted & TURNS and entry is not None:
-                found.append(Reply(entry.id, entry.text, not entry.tools))
-        elif kind == "tool_result" and wanted & RESULTS and counts:
+                found.append(records.Injected((text,)))
+            if wanted & records.TURNS and kind == "user":
+                found.append(records.PromptId(as_string(record.get("uuid"))))
+            elif wanted & records.TURNS and entry is not None:
+                found.append(records.Reply(entry.id, entry.text, not entry.tools))
+        elif kind == "tool_result" and wanted & records.RESULTS and counts:
             found += _results(record)
-        if wanted & MESSAGES and record.get("subtype") == "custom_title" and payload:
-            found.append(Title(_TITLE_RANK, as_string(payload.get("customTitle")).strip()))
-        elif wanted & MESSAGES and record.get("subtype") == "chat_compression":
-            found.append(Compaction())
+        if wanted & records.MESSAGES and record.get("subtype") == "custom_title" and payload:
+            found.append(records.Title(_TITLE_RANK, as_string(payload.get("customTitle")).strip()))
+        elif wanted & records.MESSAGES and record.get("subtype") == "chat_compression":
+            found.append(records.Compaction())
         event = as_object(payload.get("uiEvent"))
-        if wanted & USAGE and event.get("event.name") == "qwen-code.api_response":
+        if wanted & records.USAGE and event.get("event.name") == "qwen-code.api_response":
             found.append(_usage(event, record))
-        if wanted & LINKS and isinstance(record.get("uuid"), str):
+        if wanted & records.LINKS and isinstance(record.get("uuid"), str):
             is_message = kind == "user" or kind == "assistant"
-            found.append(ParentLink(record["uuid"], as_string(record.get("parentUuid")), is_message))
+            found.append(records.ParentLink(record["uuid"], as_string(record.get("parentUuid")), is_message))
         return found
 
     def thinking(self, record: Record) -> str:
@@ -148,7 +135,7 @@ def _entry(kind: str, record: Record, payload: Record, offset: int) -> Entry | N
     )
 
 
-def _results(record: Record) -> list[CallResult]:
+def _results(record: Record) -> list[records.CallResult]:
     """Return the results in a `tool_result` record: what failed has an `error` in place of an `output`."""
     given = [part["functionResponse"] for part in _parts(record) if isinstance(part.get("functionResponse"), dict)]
     result = as_object(record.get("toolCallResult"))
@@ -157,7 +144,7 @@ def _results(record: Record) -> list[CallResult]:
     for one in given:
         response = as_object(one.get("response"))
         content = response.get("error", response.get("output"))
-        found.append(CallResult(as_string(one.get("id")), "error" in response, content, has_run))
+        found.append(records.CallResult(as_string(one.get("id")), "error" in response, content, has_run))
     return found
 
 

@@ -13,18 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ...text.format import counted
 from ..search.search import search
 from ..values import ITEM_BITS, NUMBERS, TOOL_ROLE, Conversation, Counts, Filter, Hits, StoredEntry
-from .connection import (
-    ANSWER_SECONDS,
-    CONNECT_SECONDS,
-    NOW,
-    PATIENCE_SECONDS,
-    WAIT_SECONDS,
-    TeamError,
-    UnreachableTeamError,
-    connect,
-    explained,
-    place_of,
-)
+from . import connection
 from .rows import (
     CONVERSATIONS,
     IS_SOUND,
@@ -54,19 +43,19 @@ class TeamStore:
         """Connect. `seconds` is how long a user waits for the server; each answer may then take WAIT_SECONDS. Raises
         TeamError if the database cannot be opened or holds no team's store."""
         self.url = url
-        wait = WAIT_SECONDS if seconds else 0
-        self.connection: TeamConnection = connect(url, seconds=seconds, statement_seconds=wait)
+        wait = connection.WAIT_SECONDS if seconds else 0
+        self.connection: TeamConnection = connection.connect(url, seconds=seconds, statement_seconds=wait)
         from psycopg import IsolationLevel
 
         try:
-            with explained(url, self.connection, seconds or CONNECT_SECONDS):
-                self.schema = check_member(self.connection, place_of(url))
+            with connection.explained(url, self.connection, seconds or connection.CONNECT_SECONDS):
+                self.schema = check_member(self.connection, connection.place_of(url))
                 [(self.member,)] = self.connection.execute("SELECT current_user::text")
         except BaseException:
             self.connection.close()
             raise
         # Within it, a server that does not answer in time raises TeamError, too.
-        self.asking = partial(explained, url, self.connection, wait or ANSWER_SECONDS)
+        self.asking = partial(connection.explained, url, self.connection, wait or connection.ANSWER_SECONDS)
         self._tables = TeamTables()
         self.connection.isolation_level = IsolationLevel.REPEATABLE_READ  # of a read transaction
         self.connection.read_only = True
@@ -77,7 +66,7 @@ class TeamStore:
         return self.schema.is_newer
 
     def answers(self) -> bool:
-        with suppress(TeamError), explained(self.url, self.connection, ALIVE_SECONDS):
+        with suppress(connection.TeamError), connection.explained(self.url, self.connection, ALIVE_SECONDS):
             self.connection.execute("SELECT 1")
             return True
         return False
@@ -155,7 +144,7 @@ class TeamPool:
         store = self._had(url)
         try:
             yield store
-        except UnreachableTeamError as error:
+        except connection.UnreachableTeamError as error:
             self._note(url, error)
             store.close()
             raise
@@ -178,19 +167,19 @@ class TeamPool:
         with self._lock:
             silent, until, why = self._silence
             if url == silent and (seconds := round(until - time.monotonic())) > 0:
-                raise UnreachableTeamError(f"{why}; it is asked again in {counted(seconds, 'second')}")
+                raise connection.UnreachableTeamError(f"{why}; it is asked again in {counted(seconds, 'second')}")
             while self._free:
                 store = self._free.pop()
                 if store.url == url and store.answers():
                     return store
                 store.close()
             try:
-                return TeamStore(url, seconds=PATIENCE_SECONDS)
-            except UnreachableTeamError as error:
+                return TeamStore(url, seconds=connection.PATIENCE_SECONDS)
+            except connection.UnreachableTeamError as error:
                 self._note(url, error)
                 raise
 
-    def _note(self, url: str, error: UnreachableTeamError) -> None:
+    def _note(self, url: str, error: connection.UnreachableTeamError) -> None:
         self._silence = (url, time.monotonic() + SILENCE_SECONDS, str(error))
 
 
@@ -200,7 +189,7 @@ LAST_ITEMS = 60
 TEXT_CHARACTERS = 2000
 _PROJECTS = (
     "WHERE s.project = ANY(%s) AND NOT (s.owner = current_user AND s.machine = %s) "
-    f"AND s.pushed_at > {NOW} - {LATELY_HOURS * 3_600_000}"
+    f"AND s.pushed_at > {connection.NOW} - {LATELY_HOURS * 3_600_000}"
 )
 
 
@@ -225,7 +214,7 @@ def recent_sessions(team: TeamPush, projects: Iterable[str]) -> list[RecentSessi
     )
     of_sessions = f"i.session = ANY(%s) AND i.number >= s.next_number::bigint - {LAST_ITEMS}"
     last = f"{ITEMS} WHERE {of_sessions} ORDER BY i.session, i.number"
-    with explained(team.url, team.connection):
+    with connection.explained(team.url, team.connection):
         cursor = team.connection.cursor(binary=True)
         sessions = cursor.execute(sql, (list(projects), team.machine)).fetchall()
         items: dict[int, list[StoredEntry]] = {}

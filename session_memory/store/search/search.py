@@ -17,6 +17,7 @@ from typing import NamedTuple
 from ...text.format import one_line, shorten
 from ...text.sanitize import all_for_prompt, beginning, plain
 from ..values import Filter, Hit, Hits
+from . import ranking
 from .dates import NamedTime, closeness, times_in
 from .index import ConversationRange, SearchIndex
 from .postings import (
@@ -32,17 +33,6 @@ from .postings import (
     scope_of,
 )
 from .query import LONGEST, Query, contains, literal_spans, occurrences, parse, relaxed
-from .ranking import (
-    AT_THE_TIME,
-    VERBATIM,
-    best_of,
-    conversation_scores,
-    conversations_of,
-    entry_score,
-    recency,
-    shares,
-    standing_together,
-)
 
 MOST_CONVERSATIONS = 50  # whose items are ranked: reading those of more changes nothing
 EACH = 3  # items of each that are read to rank them
@@ -105,7 +95,7 @@ class Candidates:
         self._read([item for one in sorted(items, key=attrgetter("order"), reverse=True) for item in items[one]])
         for best in items.values():
             best.sort(key=lambda item: (item in self._verbatim, self._scores[item]), reverse=True)
-        of_items = shares({one: self._scores[best[0]] for one, best in items.items()})
+        of_items = ranking.shares({one: self._scores[best[0]] for one, best in items.items()})
         totals = {one: scores[one.first_item] + share for one, share in of_items.items()}
         ranked = sorted(totals, key=lambda one: (totals[one], one.order), reverse=True)[: self._wanted.limit]
         chosen = [(one, items[one][0]) for one in ranked]
@@ -146,23 +136,23 @@ class Candidates:
         """Return the best conversations, by their first items, with the score that each adds to its best item."""
         found, table = self._found, self._index.table()
         starts, ends = table.starts, table.ends
-        scores = conversation_scores(table, found.postings, found.weights)
+        scores = ranking.conversation_scores(table, found.postings, found.weights)
         best = max(scores, default=0.0) or 1.0
         verbatim = {bisect_right(starts, item) - 1 for item in self._verbatim}
         for number in verbatim:
-            scores[number] += VERBATIM * best
+            scores[number] += ranking.VERBATIM * best
         if self._times:
-            at_the_time = AT_THE_TIME * best
+            at_the_time = ranking.AT_THE_TIME * best
             scores = [
                 score + at_the_time * closeness(end, self._times) if score else 0.0 for score, end in zip(scores, ends)
             ]
         if self._allowed is not None:
             every, scores = scores, [0.0] * len(scores)
-            for number in conversations_of(self._allowed, table):
+            for number in ranking.conversations_of(self._allowed, table):
                 scores[number] = every[number]
-        chosen = best_of(scores, ends, max(MOST_CONVERSATIONS, 2 * self._wanted.limit))
+        chosen = ranking.best_of(scores, ends, max(MOST_CONVERSATIONS, 2 * self._wanted.limit))
         latest = max([ends[number] for number in chosen], default=0)
-        return {starts[number]: scores[number] / best + recency(latest - ends[number]) for number in chosen}
+        return {starts[number]: scores[number] / best + ranking.recency(latest - ends[number]) for number in chosen}
 
     def _items_of(self, one: ConversationRange) -> list[int]:
         """Return the EACH items of a conversation that have the most telling parts, of those that may be shown."""
@@ -188,8 +178,8 @@ class Candidates:
                 occurrences(part, head.text, terms) if has(posting, item) else 0.0
                 for part, posting in zip(found.parts, found.postings)
             ]
-            score = entry_score(zip(found.weights, often), head.size / BYTES_A_TERM, found.average_terms)
-            score *= 1 + standing_together(neighbours, f" {' '.join(terms)} ")
+            score = ranking.entry_score(zip(found.weights, often), head.size / BYTES_A_TERM, found.average_terms)
+            score *= 1 + ranking.standing_together(neighbours, f" {' '.join(terms)} ")
             self._scores[item] = score * TOOL_SHARE if head.is_tool else score
 
     def _shown(self, chosen: list[tuple[int, int, float]]) -> Hits:

@@ -11,92 +11,82 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from typing import Any
 
 from ...errors import SessionMemoryError
+from ...system import sqlite
 from ...system.files import Closing, lock
-from ...system.sqlite import (
-    LOCK_WAIT_SECONDS,
-    CorruptDatabaseError,
-    Database,
-    ForeignDatabaseError,
-    OutdatedDatabaseError,
-    Patience,
-    explained,
-    fetch,
-    quarantine,
-)
 from .schema import MIGRATIONS, fault_of_file
 from .search_index import index_size
 
 REBUILT = "rebuilt from transcripts and, if these are gone, archives"
 _REASONS = {
-    CorruptDatabaseError.WHY: "was corrupt",
-    OutdatedDatabaseError.WHY: "was made by an earlier version",
-    ForeignDatabaseError.WHY: "was not ours",
+    sqlite.CorruptDatabaseError.WHY: "was corrupt",
+    sqlite.OutdatedDatabaseError.WHY: "was made by an earlier version",
+    sqlite.ForeignDatabaseError.WHY: "was not ours",
 }
 
 
-class StoreDatabase(Database):
+class StoreDatabase(sqlite.Database):
     """The store's database at `path`, made if it is missing, replaced if it is corrupt: `quarantined` is where the
     corrupt one is now, '' if there was none. Raises DatabaseError, OSError."""
 
-    def __init__(self, path: str, patience: Patience | None = None) -> None:
+    def __init__(self, path: str, patience: sqlite.Patience | None = None) -> None:
         self.quarantined = ""
         try:
             super().__init__(path, MIGRATIONS, patience)
-        except CorruptDatabaseError:
+        except sqlite.CorruptDatabaseError:
             self.quarantined = quarantine_if_corrupt(path)
             super().__init__(path, MIGRATIONS, patience)
 
     def explained(self) -> AbstractContextManager[None]:
         """Turn errors within the block into a DatabaseError."""
-        return explained(self.path)
+        return sqlite.explained(self.path)
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         with self.explained():
-            return fetch(self.connection, sql, values)
+            return sqlite.fetch(self.connection, sql, values)
 
 
 def quarantine_if_corrupt(path: str, *, is_certain: bool = False) -> str:
     """Move the store at `path` away if it is corrupt. With `is_certain`, it has failed again after a check that found
     nothing: the damage is in a page that the check does not read. Return its new path, '' if it stays."""
-    with Closing(lock(f"{path}.lock", LOCK_WAIT_SECONDS)):
+    with Closing(lock(f"{path}.lock", sqlite.LOCK_WAIT_SECONDS)):
         if not os.path.lexists(path):
             return ""
         try:
-            with closing(Database(path, MIGRATIONS)) as database:
+            with closing(sqlite.Database(path, MIGRATIONS)) as database:
                 if database.obstacle or not (is_certain or fault_of(database)):
                     return ""
-                why = CorruptDatabaseError.WHY
-        except CorruptDatabaseError as error:
+                why = sqlite.CorruptDatabaseError.WHY
+        except sqlite.CorruptDatabaseError as error:
             why = error.WHY
-        return quarantine(path, why)
+        return sqlite.quarantine(path, why)
 
 
-def fault_of(store: Database) -> str:
+def fault_of(store: sqlite.Database) -> str:
     """Return what is corrupt in an open store, '' if nothing is. Reads all of it."""
     try:
         fault = fault_of_file(store.connection, store.path, () if store.is_newer else MIGRATIONS)
         if fault or store.is_newer:
             return fault
-        with explained(store.path):
-            [(texts,)] = fetch(store.connection, "SELECT count(*) FROM memory_transcript_entries")
+        with sqlite.explained(store.path):
+            [(texts,)] = sqlite.fetch(store.connection, "SELECT count(*) FROM memory_transcript_entries")
             # For SQLite, an emptied index is whole.
             return "" if index_size(store.connection)[0] * 2 >= texts else "its search index lacks texts"
-    except CorruptDatabaseError as error:
+    except sqlite.CorruptDatabaseError as error:
         return str(error)
 
 
 @contextmanager
-def damage_recognised(store: Database) -> Iterator[None]:
+def damage_recognised(store: sqlite.Database) -> Iterator[None]:
     """Raise CorruptDatabaseError for any failure within the block if the store is corrupt, for example because it has a
     value of the wrong type or lacks a column."""
     try:
-        with explained(store.path):
+        with sqlite.explained(store.path):
             yield
     except (SessionMemoryError, OSError):
         raise
     except Exception as error:
         if fault := fault_of(store):
-            raise CorruptDatabaseError(f"{store.path}: {fault}") from error
+            raise sqlite.CorruptDatabaseError(f"{store.path}: {fault}") from error
         raise
 
 

@@ -10,14 +10,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
-from ...system.sqlite import (
-    CorruptDatabaseError,
-    DatabaseError,
-    LockedDatabaseError,
-    attach,
-    explained,
-    open_file,
-)
+from ...system import sqlite
 from ..values import ITEM_BITS, Conversation, Usage
 from .corruption import StoreDatabase
 from .queue_file import MIGRATIONS, UnreadableQueueError, create_queue, open_queue, path_of, unreadable
@@ -62,9 +55,9 @@ class QueueDatabase(StoreDatabase):
         import apsw
 
         try:
-            with explained(self.path):
+            with sqlite.explained(self.path):
                 yield
-        except (CorruptDatabaseError, apsw.Error, TypeError, ValueError) as error:
+        except (sqlite.CorruptDatabaseError, apsw.Error, TypeError, ValueError) as error:
             fault = damage(self.path)
             if fault:
                 raise fault from error
@@ -109,18 +102,18 @@ def drop_free_pages(database: str) -> None:
             queue.connection.execute(f"VACUUM {schema}")
             [(is_busy, *_)] = queue.connection.execute(f"PRAGMA {schema}.wal_checkpoint(truncate)")
             if is_busy:
-                raise LockedDatabaseError(f"{database}: another program reads what was deleted", "close it")
+                raise sqlite.LockedDatabaseError(f"{database}: another program reads what was deleted", "close it")
 
 
-def _attach_queue(connection: Connection, database: str) -> DatabaseError | None:
+def _attach_queue(connection: Connection, database: str) -> sqlite.DatabaseError | None:
     """Attach the queue, made if it is missing. If it can only be read, attach a copy in memory and return why."""
     path = path_of(database)
-    obstacle: DatabaseError | None
+    obstacle: sqlite.DatabaseError | None
     try:
         queue = open_queue(database)
     except UnreadableQueueError:
         raise
-    except DatabaseError as error:
+    except sqlite.DatabaseError as error:
         if os.path.lexists(path):
             raise
         content, obstacle = _empty(), error
@@ -128,12 +121,12 @@ def _attach_queue(connection: Connection, database: str) -> DatabaseError | None
         with closing(queue):
             obstacle = queue.obstacle
             content = queue.connection.serialize("main") if obstacle else b""
-    with explained(path):
+    with sqlite.explained(path):
         if obstacle:
             connection.execute("ATTACH ':memory:' AS queue")
             connection.deserialize("queue", content)
         else:
-            attach(connection, path, "queue")
+            sqlite.attach(connection, path, "queue")
     return obstacle
 
 
@@ -152,12 +145,12 @@ def damage(database: str) -> UnreadableQueueError | None:
     path = path_of(database)
     try:
         if os.path.lexists(path):
-            with explained(path), closing(open_file(path)) as connection:
+            with sqlite.explained(path), closing(sqlite.open_file(path)) as connection:
                 fault = fault_of_file(connection, path, MIGRATIONS)
                 return unreadable(path, fault) if fault else None
-    except CorruptDatabaseError as error:
+    except sqlite.CorruptDatabaseError as error:
         return unreadable(path, str(error))
-    except (DatabaseError, apsw.Error):
+    except (sqlite.DatabaseError, apsw.Error):
         pass  # it cannot be opened now
     return None
 
