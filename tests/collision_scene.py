@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bench.clones import Clone
+from bench.clones import Actor, Clone
 
 
 class Pair:
@@ -21,6 +21,32 @@ class Pair:
 
 def collisions(text: str) -> list[str]:
     return [line for line in text.split("\n") if line.startswith("! ")]
+
+
+def play(pair: Pair, steps: list[str]) -> None:
+    """Do what the steps say: `later 5`, in minutes; `shell touch x`, as a person does; else a session's name and what
+    it does: `main $ git stash`, `main read src/db.py`, or edit, write, refused (an edit that is), prompt. A file that
+    is not named is src/app.py; main writes 1, any other x."""
+    for step in steps:
+        who, _, what = step.partition(" ")
+        if who == "later":
+            pair.later(float(what))
+        elif who == "shell":
+            pair.clone.shell(what)
+        else:
+            verb, _, about = what.partition(" ")
+            session: Actor = getattr(pair, who)
+            path, text = about or "src/app.py", "1\n" if who == "main" else "x\n"
+            if verb == "$":
+                session.bash(about)
+            elif verb == "prompt":
+                session.prompt()
+            elif verb == "read":
+                session.read(path)
+            elif verb == "write":
+                session.write(path, text)
+            else:
+                session.edit(path, text, fails=verb == "refused")
 
 
 def edited_after_reading(pair: Pair) -> None:

@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
-from collision_scene import Pair, collisions, edited_after_reading
+from collision_scene import Pair, collisions, edited_after_reading, play
 from git_scene import git, repository
 from records import PiSession, stamp
 
@@ -32,169 +32,65 @@ def pair(clone: Clone) -> Pair:
     return Pair(clone)
 
 
-def refused(pair: Pair) -> None:
-    pair.main.read("src/app.py")
-    pair.discord.edit("src/app.py", "x\n", fails=True)
+# What happens, as `play` has it, of which main is told nothing.
+NOTHING = {
+    "refused": ["main read", "discord refused"],
+    "refused_to_the_one_who_asks": ["discord edit", "main refused"],
+    "read_again_since": ["main read", "discord edit", "main read"],
+    "read_before_this_one_edited_it": ["discord edit", "main read", "main edit"],
+    "read_after_this_one_edited_it_too": ["discord edit", "main edit", "main read"],
+    "read_before_many_edits": ["discord edit", "main read", *["main edit"] * 9],
+    "printed_by_a_command": ["discord edit", "main $ cd src && cat app.py | head -50", "main edit"],
+    "shown_as_a_difference": ["discord edit", "main $ git status && git diff", "main edit"],
+    "committed_before_this_one_edited_it": [
+        "discord edit", "discord $ git commit -qam one", "later 1", "main read", "main edit",
+    ],
+    "edited_by_a_session_that_ended": ["discord edit", "later 61", "main edit"],
+    "other_files": [
+        "main edit", "discord edit src/db.py",
+        "discord $ sed -i s/a/b/ Makefile; git add Makefile && git commit -qm one -- Makefile",
+    ],
+    "own_branch": ["main $ git switch -q -c fix/login", "discord $ git status"],
+    "there_and_back": ["main read", "discord $ git switch -q -c fix/login", "discord $ git switch -q main"],
+    "switched_by_a_script_of_its_own": ["main $ sh -c 'git switch -q -c \"$0\"' fix/login"],
+    "all_committed": [
+        "main edit", "main $ git commit -qam mine", "later 5", "discord $ git stash -u; git reset -q --hard; git clean -fd",
+    ],
+    "others_committed_their_own": [
+        "main edit", "discord edit src/db.py",
+        "discord $ git add src/db.py && git commit -qm theirs; git commit -q --amend --no-edit --date=now",
+        "shell git repack -q -a -d",
+    ],
+    "staged_by_itself": ["main edit", "main $ git add .", "discord $ git add -A"],
+    "stashed_and_given_back": ["main edit", "discord $ git stash -q && git status && git stash pop -q"],
+    "not_run": [
+        "main edit",
+        "discord $ false && echo x > src/app.py; grep -q port src/app.py && sed -i s/a/b/ src/app.py; true",
+        "later 1", "shell touch src/app.py", "later 1", "discord $ false && git reset -q --hard",
+    ],
+    "removed_and_made_again": ["main read", "discord $ mv src away && mv away src"],
+    "made_and_removed_by_itself": [
+        "main $ mkdir out && cp Makefile src/app.py out/ && rm -r out", "main $ cp gone.py copy.py",
+        "discord $ git stash -q -u; git clean -fdq",
+    ],
+    "older_content_committed": [
+        "shell echo old >> src/app.py; git add src/app.py", "main edit", "discord $ git commit -qm 'What was staged'",
+    ],
+    "only_looked": [
+        "main edit",
+        "discord $ git stash list; git diff; git add -n .; git clean -nd; git clean -f -n; grep x src/app.py > /dev/null",
+    ],
+    "written_back": ["main write", "discord edit", "discord $ echo 1 > src/app.py"],
+    "in_another_worktree": [
+        "main edit",
+        "discord $ git worktree add -q ../wt && cd ../wt && echo x > src/app.py && git stash -q && git switch -q -c b",
+    ],
+}  # fmt: skip
 
 
-def refused_to_the_one_who_asks(pair: Pair) -> None:
-    pair.discord.edit("src/app.py", "x\n")
-    pair.main.edit("src/app.py", "1\n", fails=True)
-
-
-def read_again_since(pair: Pair) -> None:
-    pair.main.read("src/app.py")
-    pair.discord.edit("src/app.py", "x\n")
-    pair.main.read("src/app.py")
-
-
-def committed_before_this_one_edited_it(pair: Pair) -> None:
-    pair.discord.edit("src/app.py", "x\n")
-    pair.discord.bash("git commit -qam one")
-    pair.later(1)
-    pair.main.read("src/app.py")
-    pair.main.edit("src/app.py", "1\n")
-
-
-def read_before_this_one_edited_it(pair: Pair) -> None:
-    pair.discord.edit("src/app.py", "x\n")
-    pair.main.read("src/app.py")
-    pair.main.edit("src/app.py", "1\n")
-
-
-def read_after_this_one_edited_it_too(pair: Pair) -> None:
-    pair.discord.edit("src/app.py", "x\n")
-    pair.main.edit("src/app.py", "1\n")
-    pair.main.read("src/app.py")
-
-
-def read_before_many_edits(pair: Pair) -> None:
-    pair.discord.edit("src/app.py", "x\n")
-    pair.main.read("src/app.py")
-    for _ in range(9):
-        pair.main.edit("src/app.py", "1\n")
-
-
-def printed_by_a_command(pair: Pair) -> None:
-    pair.discord.edit("src/app.py", "x\n")
-    pair.main.bash("cd src && cat app.py | head -50")
-    pair.main.edit("src/app.py", "1\n")
-
-
-def shown_as_a_difference(pair: Pair) -> None:
-    pair.discord.edit("src/app.py", "x\n")
-    pair.main.bash("git status && git diff")
-    pair.main.edit("src/app.py", "1\n")
-
-
-def edited_by_a_session_that_ended(pair: Pair) -> None:
-    pair.discord.edit("src/app.py", "x\n")
-    pair.later(61)
-    pair.main.edit("src/app.py", "1\n")
-
-
-def other_files(pair: Pair) -> None:
-    pair.main.edit("src/app.py", "1\n")
-    pair.discord.edit("src/db.py", "x\n")
-    pair.discord.bash("sed -i s/a/b/ Makefile; git add Makefile && git commit -qm one -- Makefile")
-
-
-def own_branch(pair: Pair) -> None:
-    pair.main.bash("git switch -q -c fix/login")
-    pair.discord.bash("git status")
-
-
-def there_and_back(pair: Pair) -> None:
-    pair.main.read("src/app.py")
-    pair.discord.bash("git switch -q -c fix/login")
-    pair.discord.bash("git switch -q main")
-
-
-def switched_by_a_script_of_its_own(pair: Pair) -> None:
-    pair.main.bash("sh -c 'git switch -q -c \"$0\"' fix/login")
-
-
-def all_committed(pair: Pair) -> None:
-    pair.main.edit("src/app.py", "1\n")
-    pair.main.bash("git commit -qam mine")
-    pair.later()
-    pair.discord.bash("git stash -u; git reset -q --hard; git clean -fd")
-
-
-def others_committed_their_own(pair: Pair) -> None:
-    pair.main.edit("src/app.py", "1\n")
-    pair.discord.edit("src/db.py", "x\n")
-    pair.discord.bash("git add src/db.py && git commit -qm theirs; git commit -q --amend --no-edit --date=now")
-    pair.clone.shell("git repack -q -a -d")
-
-
-def staged_by_itself(pair: Pair) -> None:
-    pair.main.edit("src/app.py", "1\n")
-    pair.main.bash("git add .")
-    pair.discord.bash("git add -A")
-
-
-def stashed_and_given_back(pair: Pair) -> None:
-    pair.main.edit("src/app.py", "1\n")
-    pair.discord.bash("git stash -q && git status && git stash pop -q")
-
-
-def not_run(pair: Pair) -> None:
-    pair.main.edit("src/app.py", "1\n")
-    pair.discord.bash("false && echo x > src/app.py; grep -q port src/app.py && sed -i s/a/b/ src/app.py; true")
-    pair.later(1)
-    pair.clone.shell("touch src/app.py")
-    pair.later(1)
-    pair.discord.bash("false && git reset -q --hard")
-
-
-def removed_and_made_again(pair: Pair) -> None:
-    pair.main.read("src/app.py")
-    pair.discord.bash("mv src away && mv away src")
-
-
-def made_and_removed_by_itself(pair: Pair) -> None:
-    pair.main.bash("mkdir out && cp Makefile src/app.py out/ && rm -r out")
-    pair.main.bash("cp gone.py copy.py")
-    pair.discord.bash("git stash -q -u; git clean -fdq")
-
-
-def older_content_committed(pair: Pair) -> None:
-    pair.clone.shell("echo old >> src/app.py; git add src/app.py")
-    pair.main.edit("src/app.py", "1\n")
-    pair.discord.bash("git commit -qm 'What was staged'")
-
-
-def only_looked(pair: Pair) -> None:
-    pair.main.edit("src/app.py", "1\n")
-    pair.discord.bash(
-        "git stash list; git diff; git add -n .; git clean -nd; git clean -f -n; grep x src/app.py > /dev/null"
-    )
-
-
-def written_back(pair: Pair) -> None:
-    pair.main.write("src/app.py", "mine\n")
-    pair.discord.edit("src/app.py", "x\n")
-    pair.discord.bash("echo mine > src/app.py")
-
-
-def in_another_worktree(pair: Pair) -> None:
-    pair.main.edit("src/app.py", "1\n")
-    pair.discord.bash(
-        "git worktree add -q ../wt && cd ../wt && echo x > src/app.py && git stash -q && git switch -q -c b"
-    )
-
-
-@pytest.mark.parametrize(
-    "happens",
-    [refused, read_again_since, read_before_this_one_edited_it, read_after_this_one_edited_it_too,
-     read_before_many_edits, printed_by_a_command, shown_as_a_difference, committed_before_this_one_edited_it, edited_by_a_session_that_ended, other_files, own_branch, there_and_back, switched_by_a_script_of_its_own, all_committed,
-     others_committed_their_own, staged_by_itself, stashed_and_given_back, not_run, removed_and_made_again,
-     made_and_removed_by_itself, older_content_committed, only_looked, written_back, in_another_worktree],
-    ids=lambda happens: happens.__name__,
-)  # fmt: skip
+@pytest.mark.parametrize("happens", NOTHING)
 def test_of_what_is_none_nothing_is_told(happens, pair):
-    happens(pair)
+    play(pair, NOTHING[happens])
     pair.later()
     assert collisions(pair.main.prompt()) == []
 
@@ -263,7 +159,7 @@ def test_an_edit_of_the_same_file_in_another_worktree_is_told_to_who_edited_it_t
 
 def test_an_edit_that_was_refused_is_no_edit_of_this_session_either(pair):
     pair.main.read("src/app.py")
-    refused_to_the_one_who_asks(pair)
+    play(pair, ["discord edit", "main refused"])
     assert collisions(pair.main.prompt()) == ['! src/app.py: edited just now by "discord", after you read it']
 
 
