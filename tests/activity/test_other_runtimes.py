@@ -38,16 +38,20 @@ def test_codex_hears_of_a_session_of_claude_code_by_its_runtime_and_only_once(pe
     assert person.prompt_in_codex(person.app) == ""
 
 
-def test_qwen_code_hears_of_the_others_and_they_of_it(person):
+@pytest.mark.parametrize(
+    ("name", "title"), [("qwen", "Qwen Code"), ("copilot", "Copilot CLI"), ("gemini", "Gemini CLI")]
+)
+def test_a_runtime_hears_of_the_others_and_they_of_it(person, name, title):
     person.claude_session(person.app, "tidy the docs")
     person.codex_session(person.app, "fix the flaky test")
-    person.qwen_session(person.app, "write the tests")
-    text = person.prompt_in_qwen(person.app)
+    getattr(person, f"{name}_session")(person.app, "write the tests")
+    own = [person.app, "copilot"] if name == "copilot" else [person.app]
+    text = getattr(person, f"prompt_in_{name}")(*own)
     assert '- "tidy the docs" (Claude Code, ' in text
     assert '- "fix the flaky test" (Codex, ' in text
     assert '- "write the tests" (' in text
-    assert person.prompt_in_qwen(person.app) == ""
-    assert '- "write the tests" (Qwen Code, ' in person.prompt_in_claude(person.app)
+    assert getattr(person, f"prompt_in_{name}")(*own) == ""
+    assert f'- "write the tests" ({title}, ' in person.prompt_in_claude(person.app)
 
 
 def test_qwen_code_is_told_nothing_where_no_prompt_was_typed(person):
@@ -57,28 +61,9 @@ def test_qwen_code_is_told_nothing_where_no_prompt_was_typed(person):
     assert "tidy the docs" in person.prompt_in_qwen(person.app)
 
 
-def test_copilot_hears_of_the_others_and_they_of_it(person):
-    person.claude_session(person.app, "tidy the docs")
-    person.codex_session(person.app, "fix the flaky test")
-    person.copilot_session(person.app, "write the tests")
-    text = person.prompt_in_copilot(person.app, "copilot")
-    assert '- "tidy the docs" (Claude Code, ' in text
-    assert '- "fix the flaky test" (Codex, ' in text
-    assert '- "write the tests" (' in text
-    assert person.prompt_in_copilot(person.app, "copilot") == ""
-    assert '- "write the tests" (Copilot CLI, ' in person.prompt_in_claude(person.app)
-
-
-def test_gemini_hears_of_the_others_and_they_of_it(person):
-    person.claude_session(person.app, "tidy the docs")
-    person.codex_session(person.app, "fix the flaky test")
+def test_what_is_added_to_a_chat_of_gemini_is_told_once(person):
     chat = person.gemini_session(person.app, "write the tests")
-    text = person.prompt_in_gemini(person.app)
-    assert '- "tidy the docs" (Claude Code, ' in text
-    assert '- "fix the flaky test" (Codex, ' in text
-    assert '- "write the tests" (' in text
-    assert person.prompt_in_gemini(person.app) == ""
-    assert '- "write the tests" (Gemini CLI, ' in person.prompt_in_claude(person.app)
+    assert "write the tests" in person.prompt_in_claude(person.app)
     person.gemini_chat(
         person.app, json.loads(chat.read_text().split("\n")[0])["sessionId"], *gemini_exchange("more", "ok")
     )

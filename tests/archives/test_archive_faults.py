@@ -27,6 +27,17 @@ def folder(tmp_path):
     return tmp_path / "conversations"
 
 
+def start_archive(transcript: Path, folder: str) -> int:
+    """The id of a process that archives."""
+    child = os.fork()
+    if child == 0:
+        try:
+            archive(transcript, folder)
+        finally:
+            os._exit(0)
+    return child
+
+
 class TestCrashes:
     @pytest.mark.timeout(1200)  # it waits for as long as an archive takes on this machine, 100 times
     def test_killed_at_any_moment_the_archive_is_the_old_or_the_new_whole(self, tmp_path, folder):
@@ -43,12 +54,7 @@ class TestCrashes:
         for number in range(100):
             before = path.read_bytes()
             append(transcript, user(f"round {number}", at=MONDAY + 100 + number))
-            child = os.fork()
-            if child == 0:
-                try:
-                    archive(transcript, folder)
-                finally:
-                    os._exit(0)
+            child = start_archive(transcript, folder)
             time.sleep(source.random() * longest)
             os.kill(child, signal.SIGKILL)
             os.waitpid(child, 0)
@@ -67,12 +73,7 @@ class TestCrashes:
 
     def _seconds_to_archive(self, transcript, folder):
         began = time.monotonic()
-        child = os.fork()
-        if child == 0:
-            try:
-                archive(transcript, folder)
-            finally:
-                os._exit(0)
+        child = start_archive(transcript, folder)
         os.waitpid(child, 0)
         return time.monotonic() - began
 

@@ -291,51 +291,38 @@ class TestFilesWrittenAnew:
             session.exchange(f"question {number}", f"answer {number}", at=time.time() - 90 + number)
         return session
 
-    def test_nothing_is_repeated_and_what_follows_is_told(self, machine, old):
-        old.write(machine.project_dir)
-        assert len(machine.told()) == 1
-        new = old.migrated()
-        new.id = old.id
-        new.write(machine.project_dir)
-        assert machine.told() == []
-        new.exchange("what now?", "That.")
-        new.write(machine.project_dir)
-        (line,) = machine.told()
-        assert line.endswith('(just now, 2 messages): "what now?"; last: "That."')
+    @pytest.fixture
+    def new(self, old):
+        session = old.migrated()
+        session.id = old.id
+        return session
 
-    def test_what_followed_before_the_next_look_is_told_alone(self, machine, old):
-        old.write(machine.project_dir)
-        machine.told()
-        new = old.migrated()
-        new.id = old.id
-        new.exchange("what now?", "That.")
-        new.write(machine.project_dir)
-        (line,) = machine.told()
-        assert line.endswith('(just now, 2 messages): "what now?"; last: "That."')
-
-    @pytest.mark.parametrize("written", [0, 1, 5, 10])
-    def test_a_look_while_the_file_is_being_written_changes_nothing(self, machine, old, written):
+    @pytest.mark.parametrize("written", [None, 0, 1, 5, 10])
+    def test_what_follows_is_told_and_a_look_before_that_repeats_nothing(self, machine, old, new, written):
+        """At the look, so many lines of the file that is written anew are there: all with None."""
         path = old.write(machine.project_dir)
-        machine.told()
-        new = old.migrated()
-        new.id = old.id
-        with path.open("r+b") as file:
-            file.truncate()
-            file.writelines(new.lines[:written])
+        assert len(machine.told()) == 1
+        path.write_bytes(b"".join(new.lines[:written]))
         assert machine.told() == []
+        self.is_told_of_what_follows(machine, new)
+
+    def test_what_followed_before_the_next_look_is_told_alone(self, machine, old, new):
+        old.write(machine.project_dir)
+        machine.told()
+        self.is_told_of_what_follows(machine, new)
+
+    def is_told_of_what_follows(self, machine, new):
         new.exchange("what now?", "That.")
         new.write(machine.project_dir)
         (line,) = machine.told()
         assert line.endswith('(just now, 2 messages): "what now?"; last: "That."')
 
-    def test_what_counted_as_seen_unread_is_not_told_then(self, machine, old):
+    def test_what_counted_as_seen_unread_is_not_told_then(self, machine, old, new):
         old.write(machine.project_dir)
         cursors = machine.root / ".session-memory" / "state" / "cursors" / f"{machine.own.id}.json"
         cursors.parent.mkdir(parents=True)
         cursors.write_text("{broken")
         assert machine.told() == []
-        new = old.migrated()
-        new.id = old.id
         new.write(machine.project_dir)
         assert machine.told() == []
 
