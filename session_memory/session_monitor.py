@@ -170,7 +170,6 @@ def resolve_agent_sdk_jsonl(sessions_dir: AnyPath, session_name: str, cwd: AnyPa
 
 
 def resolve_pi_jsonl(sessions_dir: AnyPath, session_name: str) -> Path | None:
-    """Return the transcript that pi would continue in `<sessions_dir>/<session_name>/`, the one written last; None if
-    none."""
+    """Return the transcript in `<sessions_dir>/<session_name>/` that pi would continue, the last; or None."""
     path = pi.RUNTIME.latest_transcript(os.fspath(sessions_dir), session_name)
     return Path(path) if path else None

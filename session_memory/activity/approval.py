@@ -76,8 +76,7 @@ class ObjectionSearch:
         self._active = [changed for changed in self._sessions if changed[1].st_mtime >= now - ACTIVE_SECONDS]
 
     def of_edit(self, path: str) -> Objection | None:
-        """Return the objection to an edit of the file at `path` (absolute). Raises OSError if the log cannot be
-        written."""
+        """Return the objection to an edit of the file at `path`. Raises OSError if the log cannot be written."""
         worktree = self._worktree(path.rpartition("/")[0]) if self._active else None
         return self._uncommitted(Reach((path,)), worktree, self._active) if worktree else None
 
@@ -212,8 +211,7 @@ def reason_of(objection: Objection, directory: str, now: float) -> str:
 
 
 def was_allowed(own: OwnSession, call_id: str) -> bool:
-    """Check if a call of the session or its sub-agents succeeded, as the end of a transcript shows: then the user has
-    allowed it."""
+    """Check if a call succeeded, as the end of a transcript shows: the user has allowed it."""
     records, wanted = own.runtime.records, call_id.encode()
     for path in (own.path, *own.sub_agents()):
         for line in read_end(path, RESULT_BYTES).split(b"\n"):

@@ -29,8 +29,7 @@ if TYPE_CHECKING:
 
 
 class Call:
-    """A planned edit of the file at `path` (absolute); `agent` is the sub-agent that makes it, '' for the session's
-    own."""
+    """A planned edit of the file at `path`; `agent` is the sub-agent that makes it, '' for the session's own."""
 
     def __init__(self, path: str, call_id: str = "", agent: str = "") -> None:
         self.path = path
@@ -207,8 +206,7 @@ class CallSearch:
         return list(found.values())
 
     def _own_state(self, paths: list[str]) -> CollisionState:
-        """Return what the agent did to the files before, and what was reported to it: of a sub-agent only its own
-        actions."""
+        """Return what the agent did to the files before, and what was reported to it: of a sub-agent its own."""
         from .actions import actions_of, sub_agent_actions
         from .collisions.evidence import Evidence
         from .collisions.working_set import CollisionState, WorkingSet, resolve_symlinks

@@ -108,8 +108,7 @@ class CallLog:
         return [line for line in lines if isinstance(line, dict)]
 
     def shorten(self, *, keep_index: bool = True) -> None:
-        """Keep the later half of the reports and, if asked for, as much of the index. To be called under the lock.
-        Raises OSError."""
+        """Keep the later half of the reports and, if asked, as much of the index. Needs the lock. Raises OSError."""
         assert self._descriptor is not None
         content = read_at(self._descriptor, 0, os.fstat(self._descriptor).st_size)
         kept: list[bytes] = []

@@ -115,8 +115,7 @@ def _changed(
 
 
 def _is_unchanged(cursor: Cursor, status: stat_result, session: Session) -> bool:
-    """Check if the cursor's file was read to its end, and `status` alone tells that nothing was written since, nor by
-    sub-agents."""
+    """Check if the cursor's file was read to its end, and by `status` nothing was written since, nor by sub-agents."""
     if session.sub_agent_bytes and session.sub_agent_bytes != cursor.get("sub_agents"):
         return False
     return "unread" not in cursor and (cursor.get("inode"), cursor.get("size"), cursor.get("mtime")) == stamp_of(status)

@@ -130,8 +130,7 @@ class Delivered:
 
 
 class DeliveryOutcome:
-    """The `cursors` in force after the last delivery. `is_open` says that its outcome is not known yet; `notes` are
-    lines for the log."""
+    """The `cursors` in force after the last delivery. `is_open`: its outcome is unknown; `notes` are for the log."""
 
     def __init__(self, cursors: Cursors, notes: list[str], *, is_open: bool = False) -> None:
         self.cursors = cursors

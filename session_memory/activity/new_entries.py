@@ -331,8 +331,7 @@ def _is_much(entries: list[Entry], read: int, most: int) -> bool:
 
 
 def _behind(entries: list[Entry], last_seen: Collection[int], seen: float) -> list[Entry]:
-    """Return the entries of a rewritten file behind the last of those in `last_seen`, else those that are not older
-    than `seen`."""
+    """Return the entries of a rewritten file behind the last in `last_seen`, else those not older than `seen`."""
     for index in range(len(entries) - 1, -1, -1):
         if _is_among(entries[index], last_seen):
             return entries[index + 1 :]

@@ -56,8 +56,7 @@ _SHORTEST_STEM = 3
 
 
 class PromptedSession:
-    """The session of a prompt: its state (see `state`), the directory that it was started in, and the person's home
-    directory; '' if unknown."""
+    """The session of a prompt: its state, its start directory and the person's home directory; '' if unknown."""
 
     def __init__(self, state: Cursors | None = None, directory: str = "", user_dir: str = "") -> None:
         self._state = state or {}
@@ -133,8 +132,7 @@ def made_of(descriptor: int) -> dict[str, Any]:
 
 
 def terms(text: str) -> Iterator[str]:
-    """Yield the words of `text` as the index has them: their stems in lower case; pairs of characters if a script has
-    no spaces."""
+    """Yield the index's words of `text`: their stems in lower case; of scripts without spaces pairs of characters."""
     for part in text.lower().split():
         for word in (part,) if part.isalnum() else "".join([c if c.isalnum() else " " for c in part]).split():
             if word.isascii():

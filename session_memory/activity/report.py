@@ -98,8 +98,7 @@ class SessionSummary:
 
 
 def summarize(entries: Iterable[Entry]) -> SessionSummary | None:
-    """Return the summary of `entries` in file order; None if there are none. An entry id counts once, an API message
-    too."""
+    """Return the summary of `entries` in file order; None if there are none. An id counts once."""
     summary = SessionSummary()
     ids: set[str] = set()
     messages: set[str] = set()
@@ -227,8 +226,7 @@ class Report:
 
 
 def says_something(text: str) -> bool:
-    """Check if an agent's text says something, unlike "Perfect!", "Now let me run the tests." and what leads to the
-    next call: "The tests:"."""
+    """Check if an agent's text says something, unlike "Perfect!", "Now let me run the tests." or "The tests:"."""
     rest = text.strip().casefold().replace("’", "'")
     if len(rest) > FILLER_CHARACTERS:
         return True
@@ -397,8 +395,7 @@ def _visible_request(new: NewEntries, gate: Gate) -> str:
 
 
 def count_visible(unread: Sequence[Session], cursors: Mapping[str, Cursor], settings: Settings, own: OwnSession) -> int:
-    """Return how many of the changed sessions beyond those in the update are not hidden. If that is unknown, a session
-    is not counted."""
+    """Count the changed sessions beyond those in the update that are not hidden, without unknown ones."""
     is_hidden = may_hide(settings, own.home)
     judged = [session for session in unread if is_hidden or session.is_elsewhere]
     found = []

@@ -147,8 +147,7 @@ class StateFile(KnownState):
 
 
 def forget_memories(path: str, key: str) -> None:
-    """Delete the note of injected memories: after a compaction the agent no longer has them. Raises LockedError,
-    OSError."""
+    """Delete the note of injected memories: a compaction drops them. Raises LockedError, OSError."""
     known = KnownState(path)
     if MEMORIES in known.of(key):
         file = StateFile(path)

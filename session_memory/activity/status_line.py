@@ -64,8 +64,7 @@ def _is_visible(session: Session, cursor: Cursor, own: OwnSession, privacy: Priv
 
 
 def status_line(cursor_file: str) -> str:
-    """Return the line for a session, '' for none. What was kept before rules changed, or something was forgotten, is
-    not shown."""
+    """Return the line for a session, '' for none. What was kept before rules or tombstones changed is not shown."""
     kept, now = _kept(_path(cursor_file)), time.time()
     if kept is None:
         return ""

@@ -239,8 +239,7 @@ def _end_of(path: str, most: int) -> str:
 
 
 def _counted_actions(report: Report, edited_file: str, tools: list[str]) -> list[str]:
-    """Return the actions in the seed's form from many words to few: with the name of the one edited file, without it,
-    without the reads."""
+    """Return the actions in the seed's form: with the one edited file, without it, without the reads."""
     summary, is_partial = report.summary, report.is_partial
     edited, named = "", ""
     if summary.edited_files:

@@ -63,14 +63,12 @@ def open_update(
 def waiting_text(
     own: OwnSession, observed: Observation, *, settings: Settings, now: float, limit: int, introduction: str = ""
 ) -> str:
-    """Return the text that `open_update` would deliver, '' for nothing; without a lock, nothing is written. Raises
-    OSError."""
+    """The text that `open_update` would deliver, '' for nothing; nothing is locked or written. Raises OSError."""
     return _make(own, KnownState(own.cursor_file), observed, settings, now, limit, introduction).text or ""
 
 
 def begin_here(own: OwnSession, observed: Observation, *, settings: Settings, now: float) -> None:
-    """Count everything up to now as reported to the session `own`, unless it had an update before. Raises what
-    `open_update` does."""
+    """Count everything up to now as reported to the session `own`, unless it had an update. Raises as `open_update`."""
     file = StateFile(own.cursor_file)
     try:
         if file.is_new(own.key):

@@ -102,8 +102,7 @@ def transcripts_below(paths: Iterable[str]) -> Iterator[str]:
 
 
 def repository_directories(path: str) -> tuple[str, ...]:
-    """Return the roots of all worktrees of the repository that the directory `path` is in; none if it is not a
-    directory or in no repository."""
+    """Return the roots of all worktrees of the repository that `path` is in; none if it is in none."""
     from ..system.git import find_worktree, worktrees_of
 
     path = os.path.expanduser(path)

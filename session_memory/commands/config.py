@@ -41,8 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Show the settings of a home, or sets one; 1 if something in them is not understood. Raises SessionMemoryError,
-    OSError."""
+    """Show the settings of a home, or set one; return 1 if one is invalid. Raises SessionMemoryError, OSError."""
     terminal = Terminal(os.environ, is_json=arguments.json)
     home, name = _home(arguments.home), current(arguments.key)
     if arguments.unset and (not name or arguments.value is not None):

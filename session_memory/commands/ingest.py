@@ -61,8 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _plan(arguments: argparse.Namespace) -> int:
-    """Print how many files would be ingested, and their bytes; without a store, or again, all. Raises
-    SessionMemoryError."""
+    """Print how many files would be ingested, and their bytes; all without a store. Raises SessionMemoryError."""
     location, terminal = find_location(arguments.home, os.environ), Terminal(os.environ, is_json=arguments.json)
     directories = directories_at(arguments.dir, location) if arguments.dir else location.watched
     every = [file_at(arguments.file, location)] if arguments.file else _files(directories)

@@ -211,8 +211,7 @@ def _show_one(opened: OpenStore, memory: IndexedMemory, options: str) -> None:
 
 
 def _forget_in_team(opened: OpenStore, memories: Mapping[str, Collection[str]]) -> None:
-    """Make the team forget memories, by group, if the home has joined one; if that fails, say when it will be done.
-    Raises ConfigError."""
+    """Make the team, if any, forget memories, by group; if that fails, say when it will. Raises ConfigError."""
     if not opened.location.home.settings().team.get("url"):
         return
     from ..upkeep.team import withdraw_forgotten
@@ -255,8 +254,7 @@ def _take_back(opened: OpenStore, arguments: argparse.Namespace) -> int:
 
 
 def _chosen(opened: OpenStore, index: Index, id: str, titled: Collection[IndexedMemory] = ()) -> IndexedMemory:
-    """Return the memory whose id is `id` or begins so, else the one of `titled` with these words in its title. Raises
-    UnknownMemoryError."""
+    """Return the memory whose id begins with `id`, else the one `titled` so. Raises UnknownMemoryError."""
     wanted = id.removeprefix("^").lower()
     found = index.beginning_with(wanted, opened.location.homes) if wanted else []
     found = found or [memory for memory in titled if has_words(memory.title, id)]

@@ -1,5 +1,4 @@
-"""The caller's store, opened for a command with arguments and a terminal; suggests the closest existing session or
-project for an unknown name."""
+"""Opens the caller's store for a command, and suggests the closest session or project for an unknown name."""
 
 from __future__ import annotations
 
@@ -135,8 +134,7 @@ def _shown(terminal: Terminal, location: StoreLocation, store: SqliteStore) -> A
 
 
 def check_names(opened: OpenStore, wanted: Filter) -> None:
-    """Raise SessionMemoryError if the project or session of a filter does not exist, and suggest similar ones. Call it
-    when nothing fits."""
+    """Raise SessionMemoryError, with similar names, if a filter's project or session does not exist."""
     store = opened.store
     if wanted.session and not store.conversations(Filter(wanted.homes, session=wanted.session, limit=1)):
         talks = store.conversations(Filter(wanted.homes, limit=NO_LIMIT))

@@ -1,5 +1,4 @@
-"""`session-memory patterns`: common failures and their fixes, files that change together, when and where agents
-work."""
+"""`session-memory patterns`: failures and their fixes, files that change together, when and where agents work."""
 
 from __future__ import annotations
 

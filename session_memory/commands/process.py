@@ -41,8 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Make memories of the conversations that wait for it; 1 if some have to wait for another run. Raises
-    SessionMemoryError."""
+    """Make memories of waiting conversations; 1 if some have to wait for another run. Raises SessionMemoryError."""
     if arguments.strategy and arguments.strategy not in (known := known_ids()):
         raise WrongCallError(f"unknown strategy {arguments.strategy!r}", f"choose one of {', '.join(known)}")
     return with_store(arguments, lambda opened: _process(opened, arguments), writes=True)

@@ -1,5 +1,4 @@
-"""Shows the progress of an import, or of any reading of many files: a bar on a terminal, an occasional line
-elsewhere."""
+"""Shows the progress of an import or other reading of many files: a bar on a terminal, an occasional line elsewhere."""
 
 from __future__ import annotations
 

@@ -42,8 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Search, without a store, as a plugin or a sandbox may have to do, in archives; 1 if nothing was found. Raises
-    SessionMemoryError."""
+    """Search, in archives if there is no store, as in a sandbox; 1 if nothing was found. Raises SessionMemoryError."""
     if not " ".join(arguments.query).strip():
         raise WrongCallError("there is nothing to look for", 'name some words: session-memory search "cherry blossom"')
     try:

@@ -46,8 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
 def known_sessions(
     arguments: argparse.Namespace, environ: Mapping[str, str], *, with_private: bool, most: int | None = None
 ) -> list[FoundSession]:
-    """Return the sessions that `--home` and `--all` ask for, the latest first, `most` of them. Raises
-    SessionMemoryError, OSError."""
+    """Return the `most` latest sessions that `--home` and `--all` ask for. Raises SessionMemoryError, OSError."""
     return find_sessions(
         arguments.home, arguments.all, environ, with_private=with_private, most=most, former_names=former_names
     )

@@ -1,5 +1,4 @@
-"""Ids that commands print, as other commands take them: a conversation's number, a memory's, a session's, or words of a
-title."""
+"""Ids as commands print and take them: a conversation's number, a memory's or session's id, words of a title."""
 
 from __future__ import annotations
 
@@ -51,8 +50,7 @@ def _session_behind(opened: OpenStore, word: str) -> str:
 
 
 def wanted_of(opened: OpenStore, arguments: argparse.Namespace) -> Filter:
-    """Return the filter that the arguments ask for, with the id of the session that `--session` means. Raises
-    AmbiguousSessionError."""
+    """Return the filter of the arguments, with the id that `--session` means. Raises AmbiguousSessionError."""
     wanted = filter_of(arguments, opened.location)
     if not wanted.session or opened.store.conversations(Filter(wanted.homes, session=wanted.session, limit=1)):
         return wanted
@@ -74,8 +72,7 @@ def memory_called(opened: OpenStore, word: str) -> IndexedMemory | None:
 
 
 def last_conversation(opened: OpenStore, word: str) -> Conversation | None:
-    """Return the last conversation of the only session that `word` means: its id, how that begins, words of its title.
-    Raises AmbiguousSessionError."""
+    """Return the last of the conversations that `sessions_called` returns. Raises AmbiguousSessionError."""
     found = sessions_called(opened, word, opened.location.homes)
     return found[0] if found else None
 

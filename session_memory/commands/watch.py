@@ -63,8 +63,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _understood(path: str | None) -> StoreLocation:
-    """Return the store by the current settings. Raises ConfigError if a change made them invalid: the earlier settings
-    stay in force."""
+    """Return the store by the current settings. Raises ConfigError for invalid ones: the earlier stay in force."""
     location = find_location(path, os.environ)
     faults = location.home.settings().faults
     if faults:

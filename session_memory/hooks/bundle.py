@@ -59,8 +59,7 @@ _C_MODULES = ("_json", "fcntl", "_sqlite3")
 
 
 def write_bundle(root: str) -> None:
-    """Make the bundle of the program in the directory `root`, for the interpreter that runs this. Raises OSError,
-    ValueError."""
+    """Make the bundle of the program in `root`, for this interpreter. Raises OSError, ValueError."""
     known: dict[str, _Source] = {}
     begun = {""}
     groups: list[BundledGroup] = []
@@ -81,8 +80,7 @@ def write_bundle(root: str) -> None:
 
 
 def has_usable_bundle(root: str) -> bool:
-    """Check if this interpreter would load all modules of the bundle of the program in the directory `root` from
-    there."""
+    """Check if this interpreter would load all modules of the bundle of the program in `root` from it."""
     try:
         with open(f"{root}/{FILE}", "rb", 0) as bundle:
             head = bundle.read(HEAD_BYTES)

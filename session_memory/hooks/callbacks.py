@@ -56,8 +56,7 @@ def answering(
 
 
 def offer_update(context: Context, handover: Handover) -> None:
-    """Offer what is new for the session, and the memories relevant to its prompt. Raises SessionMemoryError, OSError:
-    then no cursor moved."""
+    """Offer an update, and the memories relevant to the prompt. Raises SessionMemoryError, OSError."""
     with open_delivery(context, *observation(context, {})) as delivery:
         memories = memories_for(context, delivery)
         delivery.prepare(memories.ids if memories else ())

@@ -29,8 +29,7 @@ def is_typed(event: Event, runtime: Runtime) -> bool:
 
 
 def answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> None:
-    """Print what is new for the session, if anything, and then move its cursors. Raises SessionMemoryError, OSError:
-    then no cursor moved."""
+    """Print an update, if there is news, then move the cursors. Raises SessionMemoryError, OSError: none moved."""
     notice = "" if context.runtime.START_EVENT else _notice_at_first(context)
     own, observed = observation(context, environment())
     is_quiet = not notice and not _may_have_memories(context)
@@ -101,8 +100,7 @@ def memories_for(context: Context, delivery: Delivery, notice: str = "") -> Prom
 
 
 def own_session(context: Context, environ: Mapping[str, str]) -> OwnSession:
-    """Return the session of an event; its sub-agents are known once the other sessions were listed. Raises
-    EventError."""
+    """Return the session of an event; its sub-agents are known once the others were listed. Raises EventError."""
     event, runtime = context.event, context.runtime
     directory = context.directory if context.settings.collisions != OFF else ""
     file, home = context.cursor_file, context.home
@@ -115,8 +113,7 @@ def own_session(context: Context, environ: Mapping[str, str]) -> OwnSession:
 
 
 def start_listening(context: Context) -> None:
-    """Count what the other sessions did until now as reported, unless the session had an update before. Raises
-    SessionMemoryError, OSError."""
+    """Count what others did as reported, unless the session had an update. Raises SessionMemoryError, OSError."""
     from ..activity.updates import begin_here
 
     settings = context.settings

@@ -20,8 +20,7 @@ def is_answered(event: Event, runtime: Runtime) -> bool:
 
 
 def answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> None:
-    """Note where a fork begins, print the session's past, and for its user what is wrong in the settings. Raises
-    SessionMemoryError, OSError."""
+    """Note where a fork begins; print the session's past and faults of settings. Raises SessionMemoryError, OSError."""
     source = context.event["source"]
     if source == "fork":
         start_listening(context)

@@ -60,8 +60,7 @@ def start_upkeep(home: Home, mode: str) -> None:
 
 
 def start_judgement(home: Home, mode: str) -> None:
-    """Start only the search for conflicts with other branches, unless it was started a short time ago. Raises
-    OSError."""
+    """Start only the search for conflicts with other branches, unless it was just started. Raises OSError."""
     try:
         is_recent = abs(time.time() - os.stat(judgement_file(home)).st_mtime) < JUDGEMENT_SECONDS
     except OSError:

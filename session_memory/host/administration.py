@@ -1,5 +1,4 @@
-"""Administration of a host by a group's agent: its tasks; for main also the tasks of all groups, the groups and the
-chats."""
+"""Administration of a host by a group's agent: its tasks; for main all tasks, groups and chats."""
 
 from __future__ import annotations
 

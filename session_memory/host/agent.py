@@ -147,8 +147,7 @@ def start(
     layout: Layout, group: Group, config: HostSettings, backend: GroupBackend, name: str, resume: str | None,
     tell: Callable[[Event], None],
 ) -> Agent:  # fmt: skip
-    """Start the agent of a group in the session `resume` or in a new one. The group's other sessions see it as
-    `name`."""
+    """Start the agent of a group in the session `resume` or in a new one. Other sessions see it as `name`."""
     session_id = resume or str(uuid.uuid4())
     found = options(layout, group, config, backend, name)
     if resume:

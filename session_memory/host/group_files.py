@@ -43,8 +43,7 @@ def prepare_host(layout: Layout) -> list[str]:
 
 
 def prepare_group(group: Group) -> list[str]:
-    """Create the group's missing directories, CLAUDE.md and settings.json; return the files created. Raises OSError,
-    OutsideGroupError."""
+    """Create a group's missing directories and files; return those files. Raises OSError, OutsideGroupError."""
     group.make()
     forget_old_names(group, time.time())
     made = []

@@ -51,8 +51,7 @@ class Ledger(HostDatabase):
     def register(
         self, folder: str, jid: str, name: str, trigger_pattern: str, requires_trigger: bool
     ) -> RegisteredGroup:
-        """Assign a chat's messages to the group `folder`. Raises UnknownGroupError if either is taken,
-        WrongGroupError."""
+        """Assign a chat's messages to the group `folder`. Raises UnknownGroupError if one is taken, WrongGroupError."""
         registered = _checked(RegisteredGroup(jid, name, folder, trigger_pattern, requires_trigger))
         with self.transaction():
             for group in self.groups():
@@ -134,8 +133,7 @@ class Ledger(HostDatabase):
         return [prompt._replace(text=self._text_of(prompt)) for prompt in found]
 
     def next_prompt(self, folder: str) -> Prompt | None:
-        """Make a prompt of the messages in the group's inbox; return None if none needs an answer, or the group is
-        gone."""
+        """Make a prompt of the messages in the group's inbox; None if none needs an answer, or the group is gone."""
         with self.transaction():
             group = next((group for group in self.groups() if group.folder == folder), None)
             if group is None or not self._is_called(group):

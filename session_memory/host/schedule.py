@@ -42,8 +42,7 @@ class Schedule:
         self._now = now
 
     def add(self, group: str, jid: str, prompt: str, schedule_type: str, value: str, context_mode: str) -> Task:
-        """Add a task whose answers go to the chat `jid`. A request repeated because a crash lost its answer adds
-        nothing. Raises ScheduleError."""
+        """Add a task that answers in the chat `jid`; one repeated after a crash adds nothing. Raises ScheduleError."""
         now = self._now()
         wanted = _checked(
             Task(
@@ -140,8 +139,7 @@ class Schedule:
 
 
 def first_time(schedule_type: str, value: str, now: float) -> float:
-    """Return the first due time of a new task, in seconds since the epoch. Raises ScheduleError if it is past or
-    invalid."""
+    """Return the first due time of a new task, in seconds since the epoch. Raises ScheduleError."""
     due = next_time(schedule_type, value, now)
     if due is None or due < now:
         raise ScheduleError(f"{_shown(value)} is in the past", f"it is {datetime.fromtimestamp(now):%Y-%m-%dT%H:%M}")

@@ -67,8 +67,7 @@ class Prompt(NamedTuple):
 
 
 class ChatReply(NamedTuple):
-    """A message of an agent in a chat: `kind` is reply, task, notice or error; `answers` are the ids of the messages
-    that it answers."""
+    """A message of an agent in a chat: `kind` is reply, task, notice or error; `answers` the messages' ids."""
 
     id: int
     jid: str

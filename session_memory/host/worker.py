@@ -144,8 +144,7 @@ class Worker:
         return self._ledger.open_prompts(self.group.name, even_later=even_later)
 
     def _is_current(self) -> bool:
-        """Return whether the agent's session is still the one for the next message: tools may have cleared or switched
-        it."""
+        """Check if the agent's session is still the one for the next message: tools may switch it."""
         if self._agent is None:
             return False
         expected = self._agent.session_id if self._is_begun else self._pointer

@@ -113,8 +113,7 @@ def check_disabled(target: Target) -> list[Finding]:
 
 
 def check_firing(prompted: int, served: int, age_seconds: float) -> list[Finding]:
-    """Report a hook that ran in none (`served`) of the sessions that had prompts (`prompted`) since it was installed,
-    `age_seconds` ago."""
+    """Report a hook that served none of the sessions with prompts since its install, `age_seconds` ago."""
     if not prompted or served:
         return []
     which = "the session" if prompted == 1 else f"any of the {prompted} sessions"
@@ -127,8 +126,7 @@ def check_firing(prompted: int, served: int, age_seconds: float) -> list[Finding
 
 
 def _check_hooks(target: Target, paths: ProgramPaths, ledger: InstallLedger) -> tuple[list[Finding], list[Hook]]:
-    """Check that all our hooks are in the settings, or that a plugin or extension stands for them; return those that
-    are."""
+    """Check that all our hooks are in the settings, or a plugin or extension in their place; return those."""
     path, install = target.settings_file, target.runtime.install
     has_plugin = bool(install.plugins_named(target.settings_dir, NAME))
     if path is None:

@@ -47,8 +47,7 @@ class PastUpdate(NamedTuple):
 
 
 def sample_update(source: Path) -> PastUpdate | None:
-    """Return what Claude Code is told in a sample project, in which Codex has edited a file that it had read; None if
-    `source` has no sample."""
+    """Return what Claude Code is told in the sample project of `source`, if there is one."""
     with tempfile.TemporaryDirectory(prefix="session-memory-", ignore_cleanup_errors=True) as directory:
         home = Path(os.path.realpath(directory))
         return last_meeting({"HOME": str(home)}) if write_sample(source, home) else None

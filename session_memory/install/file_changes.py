@@ -144,8 +144,7 @@ def replace_directory(built: Path, at: Path) -> None:
 
 
 def remove_replaced(at: Path) -> None:
-    """Remove the directories that `at` led to before, unless a process still runs from one, and those that were built
-    but never put in place."""
+    """Remove directories that `at` led to and no process runs from, and those never put in place."""
     current = os.readlink(at) if at.is_symlink() else ""
     for path in at.parent.glob(f"{at.name}-*"):
         if path.name != current and not is_in_use(str(path)):

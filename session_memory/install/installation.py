@@ -1,5 +1,4 @@
-"""Install: every home is checked before anything is changed, one that cannot be changed is left out, and all that is
-changed can be undone."""
+"""Installs: checks every home first, leaves out those that cannot be changed; all changes can be undone."""
 
 from __future__ import annotations
 
@@ -167,8 +166,7 @@ def _targets(
 def _named(
     request: InstallRequest, ledger: InstallLedger, environ: Mapping[str, str], refused: list[SessionMemoryError]
 ) -> list[Target]:
-    """Return the homes that the user named; add to `refused` why a runtime is left out. Raises NoHomeError if none of
-    them is there."""
+    """Return the homes that were named; add to `refused` why others are not. Raises NoHomeError."""
     found = [templated_home(path, ledger, environ) or identify(path, environ) for path in request.homes]
     for one in request.runtimes:
         target = settings_of(one, environ)

@@ -75,8 +75,7 @@ def _runs_ours(text: str) -> bool:
 
 
 def _marks_of_trust(config: Path, hooks: Path, after: bytes | None) -> Iterator[Leftover]:
-    """Yield the marks of Codex that hooks of ours, which are gone then, are trusted. Those of hooks that stay are left
-    out."""
+    """Yield Codex's marks of trust in hooks of ours that are gone then."""
     try:
         declared = json.loads(after or b"{}").get("hooks", {})
     except (ValueError, AttributeError):

@@ -65,8 +65,7 @@ def with_hooks(content: bytes | None, path: str, wanted: list[Hook], is_ours: Is
 
 
 def without_hooks(content: bytes, path: str, is_ours: IsOurs) -> bytes:
-    """Return the settings without our hooks, nor the groups and events that held nothing else. Raises
-    SettingsFileError."""
+    """Return the settings without our hooks, nor groups and events that held nothing else. Raises SettingsFileError."""
     text, values = _checked(content, path)
     return edited(text, _renewed(values, [], is_ours)[0]).encode()
 
@@ -85,8 +84,7 @@ def with_rules(content: bytes, path: str, wanted: Sequence[str]) -> bytes:
 
 
 def without_rules(content: bytes, path: str, rules: Collection[str]) -> bytes:
-    """Return the settings without these permission rules, nor the list that held nothing else. Raises
-    SettingsFileError."""
+    """Return the settings without these permission rules, nor a list of nothing else. Raises SettingsFileError."""
     text, values = _checked(content, path)
     before = _rules(values)
     left = [rule for rule in before if rule not in rules]
@@ -215,8 +213,7 @@ def _decoded(content: bytes, path: str) -> tuple[str, dict[str, Any]]:
 
 
 def _checked(content: bytes, path: str) -> tuple[str, dict[str, Any]]:
-    """Return the text and its values, of which `hooks` have the shape that the runtime documents. Raises
-    SettingsFileError."""
+    """Return the text and its values, whose `hooks` have the documented shape. Raises SettingsFileError."""
     text, values = _decoded(content, path)
     hooks = values.get("hooks")
     _expect(text, path, hooks, ("hooks",), dict, "`hooks` should be an object")
@@ -233,8 +230,7 @@ def _checked(content: bytes, path: str) -> tuple[str, dict[str, Any]]:
 
 
 def _expect(text: str, path: str, value: Any, way: _Way, kind: type, message: str) -> None:
-    """Raise SettingsFileError if what stands at the end of `way` is of another kind; `null` for one of our keys counts
-    as none."""
+    """Raise SettingsFileError if the value at `way` is of another kind; `null` counts as none."""
     is_left_out = value is None and way in (("hooks",), ("permissions",), ("permissions", "allow"))
     if not isinstance(value, kind) and not is_left_out:
         raise SettingsFileError(path, StrictJsonError(message, text, position(text, way)))

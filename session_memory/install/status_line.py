@@ -67,8 +67,7 @@ def status_line_homes(
 
 
 def _extensions(home: Home, environ: Mapping[str, str]) -> list[Path]:
-    """Return the extensions that show the line of sessions that keep their state in `home`; for a package of ours the
-    settings that name it."""
+    """Return the extensions that show the line for `home`; for a package the settings that name it."""
     found = []
     for one in all_runtimes():
         target = settings_of(one, environ)

@@ -29,8 +29,7 @@ _BASE = "_base"
 
 @dataclass(frozen=True)
 class Template:
-    """A template beside its files: `start` is the command that talks to the agent; `extras` are what its agent needs of
-    install.environment.EXTRAS."""
+    """A template: `start` is the command that talks to the agent; `extras` are those it needs."""
 
     start: str
     extras: tuple[str, ...] = ()

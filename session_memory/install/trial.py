@@ -1,5 +1,4 @@
-"""Tries an installed hook as the runtime runs it, on a throw-away copy of what it would change: nothing counts as
-delivered."""
+"""Tries an installed hook as the runtime runs it, on a throw-away copy: nothing counts as delivered."""
 
 from __future__ import annotations
 

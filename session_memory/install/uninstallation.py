@@ -209,8 +209,7 @@ def _empty_record(target: Target) -> HomeRecord:
 
 
 def _purgeable(root: str, ledger: InstallLedger, environ: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Yield the files and directories with what is kept of a home's sessions, and its configuration, each with the
-    place that it lies in."""
+    """Yield what is kept of a home's sessions, and its configuration, each with the place it lies in."""
     is_templated = bool(ledger.homes[root].template)
     target = None if is_templated else known_home(root, ledger, environ)
     if not is_templated and (target is None or target.kind == "skills"):

@@ -18,8 +18,7 @@ DAY_SECONDS = 86_400.0
 
 
 class SessionFile:
-    """A file of a session: `path` is where it belongs below the runtime's directory, `source` where it lies now, and
-    `stamp` changes with it."""
+    """A file of a session: its `path` below the runtime's directory, `source` where it lies, its `stamp`."""
 
     def __init__(self, path: str, source: str) -> None:
         self.path = path
@@ -27,8 +26,7 @@ class SessionFile:
         self.stamp = path_stamp(source)
 
     def open(self, confined_to: str = "") -> int:
-        """Return a descriptor for reading; below `confined_to`, no symlink is followed. Raises OSError,
-        SessionMemoryError."""
+        """Return a descriptor; below `confined_to`, no symlink is followed. Raises OSError, SessionMemoryError."""
         return open_inside(confined_to, self.source) if confined_to else open_regular(self.source)
 
 
@@ -51,8 +49,7 @@ class Deletion(NamedTuple):
 
 
 class Backup:
-    """The sessions of `runtime`. By default a session has a transcript and those of its sub-agents beside it, and is
-    never deleted."""
+    """The sessions of `runtime`: by default a transcript and those of sub-agents beside it, never deleted."""
 
     REWRITES = False
     """Whether a session is read from what the runtime changes at any place, such as a database."""
@@ -93,8 +90,7 @@ class Backup:
         return Deletion(None)
 
     def last_used(self, path: str) -> float:
-        """Return the time that the runtime goes by when it deletes the transcript at `path`, in seconds since the
-        epoch. Raises OSError."""
+        """Return the time by which the runtime deletes a transcript, in seconds since 1970. Raises OSError."""
         return os.stat(path).st_mtime
 
     # How a session is put back

@@ -125,8 +125,7 @@ class Install:
         return []
 
     def wanted_hooks(self, declared: str, python: str, app: str) -> list[Hook]:
-        """Return the hooks for the settings that `declared` (the text of hooks.json) lists, to be run by `python` from
-        the directory `app`."""
+        """Return the hooks that `declared` (hooks.json) lists, run by `python` from the directory `app`."""
         return []
 
     def wanted_files(self, declared: str, python: str, app: str) -> dict[str, str]:

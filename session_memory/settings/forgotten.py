@@ -70,8 +70,7 @@ def add(database: str, tombstones: Iterable[Tombstone]) -> None:
 
 
 def forgotten_until(tombstones: Iterable[Tombstone], home: str, session_id: str, directory: str) -> int | None:
-    """Return up to which time, in milliseconds since the epoch, a session that was started in `directory` was
-    forgotten; None if it was not."""
+    """Return up to when a session started in `directory` was forgotten, in milliseconds; None for never."""
     own = [one for one in tombstones if one[0] == home]
     if not own:
         return None

@@ -219,8 +219,7 @@ def host_of(directory: str) -> str:
 
 
 def named_home(root: str, environ: Mapping[str, str], folder: str = "sessions") -> Home | None:
-    """Return the agent home `root`, which the person, a hook's command or the registry has named; None if no sessions
-    have names there."""
+    """Return the agent home `root`, named by the person, a hook or the registry; None without sessions."""
     for name in SEED_MEMORY_DIRS:
         sessions_dir = f"{root}/{name}/{folder}"
         if is_directory(sessions_dir):
@@ -245,8 +244,7 @@ def homes_above(start: str, environ: Mapping[str, str], stop: str, folder: str) 
 
 
 def settings_above(start: str, home: Home) -> bool:
-    """Return whether an agent home other than `home` has settings, or something forgotten, that count for what is
-    started in `start`."""
+    """Return whether another agent home than `home` has settings or tombstones that count in `start`."""
     directory = start.rstrip("/")
     while directory and directory not in (home.user_dir, home.root):
         place = f"{directory}/{MEMORY_DIR}"

@@ -157,8 +157,7 @@ class HeldGroup:
 
 
 class HeldHome(Home):
-    """A group's agent home for as long as it is held. `project_dir` holds its transcripts; its settings lie with the
-    host."""
+    """A group's agent home while it is held. `project_dir` holds its transcripts; the host its settings."""
 
     def __init__(self, home: Home, sessions_dir: str, state_dir: str, cursors_dir: str, project_dir: str) -> None:
         memory_dir = os.path.dirname(state_dir)

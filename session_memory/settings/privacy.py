@@ -79,8 +79,7 @@ class Privacy:
         return any(one.has_project_rules for one in self._for(start_directory))
 
     def forgotten_until(self, session_id: str, start_directory: str) -> int | None:
-        """Return up to when a session was forgotten, in milliseconds since the epoch, wherever it was; None if it was
-        not."""
+        """Return up to when a session was forgotten, in milliseconds, wherever it was; None for never."""
         files = self._forgotten_files(start_directory).items()
         times = [forgotten_until(self._forgotten_in(path), group, session_id, start_directory) for path, group in files]
         return max([time for time in times if time is not None], default=None)

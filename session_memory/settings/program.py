@@ -92,8 +92,7 @@ def shared_data_dir(environ: Mapping[str, str]) -> str:
 
 
 def stay_with_version() -> None:
-    """Keep the directories that this process imports from until it ends, whatever upgrades come: for one that runs
-    long."""
+    """Keep the directories that this process imports from until it ends, whatever upgrades come."""
     package = session_memory.__path__[0]
     packages = [path for path in sys.path if path.endswith("/site-packages") and "/env-" in path]
     for path in [os.path.dirname(package), *(path.rpartition("/lib/")[0] for path in packages)]:

@@ -48,8 +48,7 @@ def replacement(name: str) -> str:
 
 
 def current(name: str) -> str:
-    """Return the name of a key or of a rule's word today, with its sections: `store.watch_path` for
-    `memory.watchPath`."""
+    """Return today's name of a key or rule's word, with its sections: `store.watch_path` for `memory.watchPath`."""
     section, _, rest = name.partition(".")
     section = _FORMER_SECTIONS.get(section, section)
     if section in ("sessions", "projects") and rest:

@@ -89,8 +89,7 @@ def covers(pattern: str, directory: str) -> bool:
 
 
 class KnownDirectories:
-    """Directories by device and inode: one may have many spellings, by links, case and Unicode. Each is looked at
-    once."""
+    """Directories by device and inode: links, case and Unicode give one many spellings. Each is read once."""
 
     def __init__(self) -> None:
         self._identities: dict[str, tuple[int, int] | None] = {}

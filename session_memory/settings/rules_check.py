@@ -1,5 +1,4 @@
-"""Checks the rules in the sections `sessions` and `projects` of a file: an invalid one hides all that it could have
-meant."""
+"""Checks the rules for `sessions` and `projects` in a file: an invalid one hides all it could have meant."""
 
 from __future__ import annotations
 

@@ -103,8 +103,7 @@ def _yaml(path: str) -> Any:
 
 
 def _loader(yaml: Any) -> Any:
-    """A loader that refuses aliases, of which a few lines can stand for billions of values, and what is nested deeply,
-    where they stand."""
+    """A loader that refuses aliases, a few of which can mean billions of values, and deep nesting."""
 
     class Loader(yaml.SafeLoader):  # type: ignore[misc]
         depth = 0

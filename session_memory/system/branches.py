@@ -33,8 +33,7 @@ class GitUnavailableError(Exception):
 
 
 class Branches:
-    """The branches of repositories; each question is asked once. A repository at the person's home directory `user_dir`
-    or above is ignored."""
+    """The branches of repositories; each question is asked once. None at `user_dir`, the person's home, or above."""
 
     def __init__(self, user_dir: str = "") -> None:
         self._user_dir = user_dir
@@ -71,8 +70,7 @@ class Branches:
         return self._is_merged[key]
 
     def _worktree(self, directory: str) -> Worktree | None:
-        """Return the worktree of a directory; None if the directory is gone, since another worktree may contain its
-        path."""
+        """Return the worktree of a directory; None if it is gone: another may contain its path."""
         return find_worktree(directory, self._user_dir) if os.path.isdir(directory) else None
 
 

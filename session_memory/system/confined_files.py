@@ -63,8 +63,7 @@ def pinned(root: str, path: str, *, make: bool = False) -> Iterator[str]:
 
 
 def pinned_descriptor(descriptor: int, path: str) -> str:
-    """Return a path that leads to what `descriptor` has open; `path`, where it was found, if the system has none
-    such."""
+    """Return a path that leads to what `descriptor` has open; `path`, where it was found, if the system has none."""
     return f"{_DESCRIPTORS}/{descriptor}" if os.path.isdir(_DESCRIPTORS) else path
 
 

@@ -21,8 +21,7 @@ _SHARES = 2  # one part gets at most half of the remaining time, so that others 
 
 
 class DeadlineError(BaseException):
-    """A part of a hook, or all of it, took too long. A BaseException: `except Exception` in that part must not catch
-    it."""
+    """A hook or part of it took too long. A BaseException: `except Exception` must not catch it."""
 
 
 class Deadline:
@@ -57,8 +56,7 @@ class Deadline:
         self._set_limit(self._end + _FINISH_SECONDS)
 
     def end(self) -> None:
-        """End the clock when the hook has printed its output and written the log. A process that hangs in `end` still
-        exits."""
+        """End the clock once the hook has printed and logged. A process that hangs in `end` still exits."""
         self._limit = float("inf")
         if self._set_timer is not None:
             from _signal import SIGALRM, signal  # type: ignore[import-not-found,unused-ignore]
@@ -72,8 +70,7 @@ class Deadline:
         return self._is_past(min(self._limit, self._end))
 
     def attempt(self, name: str | Callable[[], str], ask: Callable[..., Answer], *arguments: object) -> Answer | None:
-        """Return what `ask` returns; None if it raises anything or takes too long. `name` names the question in the
-        log."""
+        """Return what `ask` returns; None if it raises or takes too long. `name` names the question in the log."""
         before, now = self._limit, monotonic() - self._waited
         end = min(before, self._end) if now < self._end else before
         try:

@@ -96,8 +96,7 @@ def irregular(database: str) -> str:
 
 
 def real_path(path: str) -> str:
-    """Return `os.path.realpath` of an absolute path. Importing that takes longer than all else that a prompt reads of
-    git."""
+    """Return `os.path.realpath` of an absolute path. Importing that takes longer than a prompt's reading of git."""
     if not path.startswith("/"):  # on Windows
         from os.path import realpath
 
@@ -266,8 +265,7 @@ def move_away(path: str) -> None:
 
 
 def open_own(path: str, flags: int) -> int:
-    """Open a file as `open_private` does, but first move away anything that is not a file, or belongs to another
-    user."""
+    """Open a file as `open_private` does, but move away what is no file or another user's."""
     try:
         return open_private(path, flags)
     except OSError as error:

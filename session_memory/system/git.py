@@ -112,8 +112,7 @@ def is_commit(head: str) -> bool:
 
 
 def head_moves(git_dir: str, since: float) -> list[HeadMove]:
-    """Return how HEAD moved since a time (seconds since the epoch), in order; nothing if the repository keeps no
-    log."""
+    """Return how HEAD moved since a time (seconds since the epoch), in order; nothing without a log."""
     moves = []
     for line in reversed(files.read_end(git_dir + "/logs/HEAD", LOG_BYTES).split(b"\n")):
         move = _head_move(line.decode("utf-8", "replace"))

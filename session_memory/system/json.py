@@ -24,8 +24,7 @@ _UNREADABLE = (ValueError, StopIteration, RecursionError, SystemError)
 
 
 class _Context:
-    """The attributes that the C scanner expects of a `json.JSONDecoder`; strict off, since real files hold raw control
-    characters."""
+    """The part of a `json.JSONDecoder` for the C scanner; not strict: real files hold control characters."""
 
     strict = False
     object_hook = None
@@ -110,8 +109,7 @@ def as_list(value: object) -> list[Any]:
 
 
 def as_string(value: object) -> str:
-    """Return a decoded value if it is a string, else ''. Half a surrogate pair, which no file, database or terminal
-    accepts, becomes U+FFFD."""
+    """Return a value if it is a string, else ''. Half a surrogate pair becomes U+FFFD."""
     if not isinstance(value, str):
         return ""
     if value.isascii() or value.isprintable():  # nearly all

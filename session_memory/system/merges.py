@@ -80,8 +80,7 @@ class Merges:
         return self._states[worktree.root]
 
     def conflicts(self, one: str, other: str) -> list[Conflict]:
-        """Return the files that do not merge, of two commits; none without a common ancestor. Raises
-        GitUnavailableError."""
+        """Return the files of two commits that do not merge, if they have an ancestor. Raises GitUnavailableError."""
         self._prepare(one)
         self._use_attributes(one)
         if not self._ask("merge-base", one, other, fine=(0, 1)).strip():
@@ -109,14 +108,12 @@ class Merges:
         return [os.fsdecode(name) for name in names.split(b"\0")[:-1]]
 
     def commits_since(self, commit: str, target: str, paths: list[str]) -> int:
-        """Return how many commits of `target` that `commit` does not have touch one of the files. Raises
-        GitUnavailableError."""
+        """Count the commits of `target`, not in `commit`, that touch one of the files. Raises GitUnavailableError."""
         told = self._ask("rev-list", "--count", "--no-merges", f"{commit}..{target}", "--", *paths)
         return int(told or 0)
 
     def _conflict(self, path: str, parts: dict[str, tuple[str, str]]) -> Conflict | None:
-        """Return the conflict in a file by its stages: 1 the common ancestor, 2 and 3 the sides; None for what is no
-        file."""
+        """Return the conflict in a file by its stages: 1 the ancestor, 2 and 3 the sides; None for what is no file."""
         if not all(mode.startswith(_FILE) for mode, _ in parts.values()):
             return None
         base, *sides = [parts.get(stage, ("", ""))[1] for stage in "123"]

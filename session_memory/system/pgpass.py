@@ -61,8 +61,7 @@ def _name_of(option: str) -> str:
 
 
 def keep_password(address: DatabaseAddress, environ: Mapping[str, str]) -> str:
-    """Put the password of an address into the file, in the place of an earlier one; return the file's path. Raises
-    OSError."""
+    """Put an address's password into the file, in place of an earlier one; return its path. Raises OSError."""
     path = password_file(environ)
     known = (address.host or "localhost", str(address.port), address.database or "*", address.user or "*")
     start = ":".join([_escaped(part) for part in known]) + ":"

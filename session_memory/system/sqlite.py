@@ -170,8 +170,7 @@ def connect(path: str, synchronous: str = "normal", patience: Patience | None = 
 
 
 def connect_migrated(path: str, migrations: Sequence[Migration], synchronous: str) -> Connection:
-    """Connect and migrate; if nothing can be written, return the database read-only. Raises as `connect` and `migrate`
-    do."""
+    """Connect and migrate; if nothing can be written, open it read-only. Raises as `connect` and `migrate` do."""
     import apsw
 
     try:
@@ -256,8 +255,7 @@ def migrate(connection: Connection, migrations: Sequence[Migration]) -> None:
 
 
 def give_back(connection: Connection) -> None:
-    """Shrink the file if much of it is unused. Do nothing on a full disk or if another process is writing: SQLite
-    reuses free pages."""
+    """Shrink the file if much is unused, unless the disk is full or another process writes."""
     import apsw
 
     free = connection.pragma("freelist_count")
@@ -370,8 +368,7 @@ def _without_links(path: str) -> str:
 
 
 def _choose_wal(connection: Connection, patience: Patience) -> None:
-    """Switch the database to WAL. SQLite does not wait if several processes do this at once, so this function
-    retries."""
+    """Switch the database to WAL. SQLite does not wait if several processes do this at once, so retry."""
     import apsw
 
     while True:

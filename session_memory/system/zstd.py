@@ -63,8 +63,7 @@ def compressed(content: bytes) -> bytes | None:
 
 
 def decompressed_bytes(content: bytes, most_bytes: int) -> bytes:
-    """Return what `compressed` compressed. Raises NoLibraryError; DamagedFileError if it is damaged or holds more than
-    `most_bytes`."""
+    """Return what `compressed` got. Raises NoLibraryError, DamagedFileError, also above `most_bytes`."""
     if not can_decompress():
         raise NoLibraryError("it is compressed, and nothing here can read that: session-memory install --with zstd")
     steps = (content[at : at + _STEP_BYTES] for at in range(0, len(content), _STEP_BYTES))

@@ -16,8 +16,7 @@ def one_line(text: str) -> str:
 
 
 def shorten(text: str, limit: int) -> str:
-    """Return `text` in at most `limit` characters, cut with an ellipsis after a whole word, at least a whole
-    grapheme."""
+    """Return `text` in at most `limit` characters, cut with an ellipsis after a word, at least a grapheme."""
     if len(text) <= limit:
         return text
     if limit < 2:

@@ -61,14 +61,12 @@ _HAS_ALIKE = re.compile(f"[{''.join(map(chr, _ALIKE))}]")
 
 
 def escape(text: str, speakers: Sequence[str] = ()) -> str:
-    """Return `text` as Markdown in which only emphasis, lists, tables, lower headings, code and web links have an
-    effect."""
+    """Return `text` as Markdown with only emphasis, lists, tables, lower headings, code and web links."""
     return escape_all([text], speakers)[0]
 
 
 def escape_all(texts: list[str], speakers: Sequence[str] = ()) -> list[str]:
-    """Escape each of `texts`. No line can be mistaken for the start of a message by one of `speakers` (names in bold
-    type)."""
+    """Escape each of `texts`. No line looks like the start of a message by one of `speakers` (names in bold)."""
     labels = _labels(tuple(speakers))
     parts = [_parts(text) for text in texts]
     is_table = ["|" in text and _TABLE.search(text) is not None for text in texts]
@@ -196,8 +194,7 @@ def _folded(text: str) -> str:
 
 
 def _escape_prose(texts: list[str], labels: _Labels, in_table: bool) -> list[str]:
-    """Escape inline markup first, then lines that are a first-level heading, a rule, a fence, or look like an archive's
-    own."""
+    """Escape inline markup first, then first-level headings, a rule, a fence, or like an archive's own."""
     joined = _SEPARATOR.join(texts)
     if joined.count("\0") != len(texts) - 1 and len(texts) > 1:
         return [_escape_prose([text], labels, in_table)[0] for text in texts]
@@ -225,8 +222,7 @@ def _follows_bold(text: str, places: list[int]) -> bool:
 
 
 def _escape_bold_before_names(text: str, names: re.Pattern[str]) -> str:
-    """Escape bold type that continues over a line's end and would make a name on the next line look like a
-    speaker's."""
+    """Escape bold type that continues over a line's end and would make a name on the next line a speaker's."""
     lines = text.split("\n")
     may_be_open = goes_on = False
     for number, line in enumerate(lines):

@@ -1,5 +1,4 @@
-"""Names and paths as text. Names of sessions, groups and files that this program creates are rejected if unsafe, never
-rewritten. Pure."""
+"""Names and paths as text. Unsafe names for what this program creates are rejected, never rewritten. Pure."""
 
 from __future__ import annotations
 

@@ -97,8 +97,7 @@ def plain(text: str) -> str:
 
 
 def _without_ansi(text: str) -> str:
-    """Return `text` without terminal control sequences (ECMA-48: CSI, OSC and the other strings, two-character
-    escapes)."""
+    """Return `text` without terminal control sequences (ECMA-48: CSI, OSC and other strings, short escapes)."""
     kept = []
     at = 0
     for escape in _places(text, "\x1b\x9b"):

@@ -1,5 +1,4 @@
-"""The family of a shell command line: what it does in a few words, as `npm run check` or `git commit`. Pure, and
-without `re`."""
+"""The family of a shell command line: as `npm run check` or `git commit`. Pure, and without `re`."""
 
 from __future__ import annotations
 

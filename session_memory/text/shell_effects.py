@@ -1,5 +1,4 @@
-"""Finds what a shell command line does to files and to git's worktrees. When unsure, it reports nothing. Pure, and
-without `re`."""
+"""Finds what a command line does to files and worktrees. When unsure, it reports nothing. Pure, and without `re`."""
 
 from __future__ import annotations
 

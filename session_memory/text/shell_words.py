@@ -1,5 +1,4 @@
-"""The words of a shell command line as the shell would make them, without `re`: it takes longer to import than a prompt
-has. Pure."""
+"""The words of a command line as the shell makes them, without `re`, which takes long to import. Pure."""
 
 from __future__ import annotations
 
@@ -9,8 +8,7 @@ _QUOTING = "'\"\\$`*?[{~#"  # ends a plain run of characters, together with what
 
 
 class Word:
-    """A word without its quotes, and as it was `typed`. `is_sure`: the program gets exactly this text, since the shell
-    expands nothing in it."""
+    """A word without its quotes, and as it was `typed`. `is_sure`: the shell expands nothing in it."""
 
     __slots__ = ("is_sure", "text", "typed")
 

@@ -15,8 +15,7 @@ _MOST_MINUTES = 100
 
 
 def epoch_seconds(text: object) -> float | None:
-    """Return the seconds since 1970 of `2026-02-21T03:39:07.123Z` (or `+01:00`, or no zone: UTC); None for other
-    text."""
+    """Seconds since 1970 of `2026-02-21T03:39:07.123Z` (or `+01:00`, or no zone: UTC); None for other text."""
     if not isinstance(text, str) or len(text) < 19 or text[10] not in "T ":
         return None
     try:

@@ -20,8 +20,7 @@ def normalised(line: str) -> str:
 
 
 def added_lines(before: str, after: str) -> list[str]:
-    """Return the normalised lines of `after` that `before` does not have, those of LEAST_CHARACTERS or more, each
-    once."""
+    """Return the normalised lines of `after` that `before` lacks, those of LEAST_CHARACTERS or more, each once."""
     new = dict.fromkeys(map(str.strip, after.split("\n")[:MOST_LINES]))
     if before:
         for line in map(str.strip, before.split("\n")):

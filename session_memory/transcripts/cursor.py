@@ -60,6 +60,5 @@ def _checksums(descriptor: int, offset: int) -> list[int]:
 
 
 def _checksum(content: bytes) -> int:
-    """Return the remainder of `content`, as a number, by a prime: detects changes as well as a CRC, without loading
-    zlib."""
+    """Return the remainder of `content`, as a number, by a prime: detects changes like a CRC, without zlib."""
     return int.from_bytes(content, "little") % LARGE_PRIME

@@ -1,5 +1,4 @@
-"""Extracts the removed and added texts of edits, as pairs, from a call's arguments, a patch, or a unified diff.
-Pure."""
+"""Finds the removed and added texts of edits, in pairs, from a call's arguments, a patch, or a unified diff. Pure."""
 
 from __future__ import annotations
 

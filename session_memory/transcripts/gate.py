@@ -271,8 +271,7 @@ def key_of(entry: Entry) -> object:
 
 
 def own_prompt(runtime: Runtime, path: str, gate: Gate) -> str:
-    """Return the request in the beginning of a transcript that says most and may be told; '' for none. Raises
-    OSError."""
+    """Return the request at a transcript's beginning that says most and may be told; '' for none. Raises OSError."""
     said = [entry for entry in _head_entries(runtime, path) if entry.role == "user" and is_request(entry.text)]
     return telling_request([entry.text for entry in said if not gate.rule_of(entry).is_private])
 

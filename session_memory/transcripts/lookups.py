@@ -70,8 +70,7 @@ def _runs_lookup(command: str) -> bool:
 
 
 def _is_ours(program: str, words: list[str]) -> bool:
-    """Check if a simple command is a lookup: our program, a shell or interpreter that runs it, or a reader of
-    archives."""
+    """Check if a command is a lookup: our program, a shell or interpreter that runs it, or a reader of archives."""
     if program in _SHELLS and len(words) == 3 and words[1].startswith("-") and words[1].endswith("c"):
         return _runs_lookup(words[2])
     if program.startswith(("python", "pypy")):

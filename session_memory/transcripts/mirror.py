@@ -86,8 +86,7 @@ class Exclusion:
 
 
 def copies_of(records: list[Any], is_excluded: bool) -> list[Any]:
-    """Return records as a mirror may hold them: without secrets, and without all that was said if their session
-    `is_excluded`."""
+    """Return records as a mirror holds them: without secrets, nor what was said if the session `is_excluded`."""
     from ..text.secrets import redact, spots  # not loaded by a prompt that has nothing to add
 
     def copied(record: Any) -> Any:
@@ -129,8 +128,7 @@ def _is_kept(value: str, key: str) -> bool:
 
 
 def _changed(value: Any, key: str, is_excluded: bool, redact: Callable[[str], str], depth: int = 0) -> Any:
-    """Return the same of a part of a record that lies under `key`; None for what lies deeper than anything that a
-    runtime writes."""
+    """Return the same of a part of a record under `key`; None for what lies deeper than runtimes write."""
     if isinstance(value, (dict, list)) and depth > _DEEPEST_VALUE:
         return None
     if isinstance(value, dict):

@@ -255,8 +255,7 @@ class SessionManager:
 
 
 def earlier_names(path: str, group: str) -> dict[str, list[str]]:
-    """Return the names of a group's earlier sessions by their ids, from the database at `path`; none if it cannot be
-    read."""
+    """Return a group's names of earlier sessions by ids, from the database at `path`, if it can be read."""
     import apsw
 
     found: dict[str, list[str]] = {}

@@ -128,8 +128,7 @@ class _Search:
         return {folder: name for folder, name in self.known_folders.get(runtime.name, ())} if is_same else {}
 
     def _worktree_name(self, directory: str) -> str | None:
-        """Return the name of the project's worktree that a directory is in, '' for that of `start`; None if it is not
-        in the project."""
+        """Return the project's worktree that a directory is in, '' for that of `start`; None outside."""
         own = self._own
         if own is None:
             return "" if directory == self._start else None
@@ -168,8 +167,7 @@ class _Search:
 
 
 def _directory_of(runtime: Runtime, path: str) -> str | list[str]:
-    """Return the directory that a session was started in, '' if unknown; for a sub-agent, a list with its session's
-    id."""
+    """Return a session's start directory, '' if unknown; for a sub-agent, a list with its session's id."""
     try:
         descriptor = open_regular(path)
     except OSError:

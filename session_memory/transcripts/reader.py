@@ -267,7 +267,6 @@ class TranscriptHead:
         self.title = reader.title
 
     def best_title(self, later: Title) -> Title:
-        """Return the session's title with its rank, given the best of the `later` ones: without any, that of its
-        request."""
+        """Return the session's title with its rank, given the best `later` one: without any, of its request."""
         title = self.title if self.title[0] > later[0] else later
         return title if title[1] else (FIRST_PROMPT_RANK, title_of(self.prompt))

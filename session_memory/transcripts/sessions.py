@@ -78,8 +78,7 @@ class FoundSession:
         return self.gate is None or self.gate.rule.quote
 
     def last_entries(self, count: int, *, counts_said: bool = False) -> tuple[list[Entry], int]:
-        """Return the last entries of which something may be told, and how many records were unreadable. Raises
-        OSError."""
+        """Return the last entries that may be told, and how many records were unreadable. Raises OSError."""
         return last_entries(self.runtime, self.session.path, count, self.gate, counts_said=counts_said)
 
     def message_count(self, most: int) -> int:
@@ -91,8 +90,7 @@ class FoundSession:
         return len({entry.message_id or entry.offset for entry in entries})
 
     def described(self) -> str:
-        """Return a line that tells it from others: when and in which project and runtime it was at work, its id and
-        name."""
+        """Return a line that tells it from others: when and where it was at work, its id and name."""
         when = local_time(self.modified)
         return f"{self.id}  {when}  {self.project}  {self.runtime.TITLE}  {for_people(self.name)}"
 
@@ -262,8 +260,7 @@ def _candidates(path: str | None, all_projects: bool, environ: Mapping[str, str]
 
 
 def _put_by(candidates: list[Candidate], former: Mapping[str, Mapping[str, Sequence[str]]]) -> list[Candidate]:
-    """Return the saved sessions of agents whose name no other session has since. Their transcripts are beside those of
-    the others."""
+    """Return saved sessions whose name no other has since. Their transcripts are beside the others'."""
     ids = {runtime.session_id_of(session.path) for session, runtime, _ in candidates}
     taken = {session.name for session, _, _ in candidates}
     folders = {os.path.dirname(session.path): (runtime, home) for session, runtime, home in candidates}
@@ -307,8 +304,7 @@ def _plain_homes(path: str | None, environ: Mapping[str, str]) -> list[tuple[Run
 def _in_plain_homes(
     plain: list[tuple[Runtime, Home]], start: str, scope: str, environ: Mapping[str, str]
 ) -> Iterator[Candidate]:
-    """Yield the sessions of all runtimes; if the environment names the caller's runtime, only of those that share its
-    memory."""
+    """Yield the sessions of all runtimes; if the environment names the caller's, of those that share its memory."""
     asking = [home.memory_dir for runtime, home in plain if environ.get(runtime.OWN_ID_VARIABLE)]
     for runtime, home in [(one, home) for one, home in plain if not asking or home.memory_dir in asking]:
         own_id = environ.get(runtime.OWN_ID_VARIABLE, "")

@@ -67,8 +67,7 @@ def team_sessions(team_dir: str, start_file: str) -> list[Session]:
 
 
 def note_start(start_file: str, start: str) -> None:
-    """Make upkeep ask the team about the project of sessions started in `start`, in time for the first one there.
-    Raises OSError."""
+    """Make upkeep ask the team about the project of `start`, in time for its first session. Raises OSError."""
     if "\n" not in start and not is_file(start_file):
         write_atomically(start_file, start_content("", "", start))
 

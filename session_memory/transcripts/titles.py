@@ -37,8 +37,7 @@ def says_enough(request: str) -> bool:
 
 
 def telling_request(requests: Iterable[str]) -> str:
-    """Return the first request that says enough, else the one that says most; '' if there are none. No more are read
-    than that takes."""
+    """Return the first request that says enough, else the one that says most; '' for none."""
     best = ""
     for request in requests:
         if says_enough(request):

@@ -37,8 +37,7 @@ class RuntimeDeletion(NamedTuple):
 
 
 class Kept(NamedTuple):
-    """The setting `keep` as `form`, and the content of the pack: sessions, those that the runtime has deleted, bytes on
-    the disk."""
+    """The setting `keep` as `form`, and the pack: sessions, those deleted by the runtime, bytes on the disk."""
 
     form: str
     sessions: int
@@ -47,8 +46,7 @@ class Kept(NamedTuple):
 
 
 def deletions(location: StoreLocation, directories: Iterable[str]) -> list[RuntimeDeletion]:
-    """Return the runtimes that delete sessions which the store watches; `directories` are those that sessions were
-    started in."""
+    """Return the runtimes that delete sessions which the store watches; `directories` are where they began."""
     found, now, known = [], time.time(), list(directories)
     for runtime, config_dir in dict.fromkeys(one.origin for one in location.watched if one.origin):
         deletion = runtime.backup.deletion(config_dir, known)

@@ -1,5 +1,4 @@
-"""Due archives: of conversations that ended without a hook to archive them, for example because a runtime was
-killed."""
+"""Due archives: of conversations that ended without a hook to archive them, as if a runtime was killed."""
 
 from __future__ import annotations
 
@@ -86,8 +85,7 @@ def write_due(
 
 
 class DueArchives:
-    """Due archives for a long-running caller: each call covers the time since the previous one, at most every
-    EVERY_SECONDS."""
+    """Due archives for a long-running caller: each call, at most every EVERY_SECONDS, covers the time since."""
 
     def __init__(self) -> None:
         self._until = time.time()
@@ -110,8 +108,7 @@ def _is_of_agent(conversation: Conversation, environ: Mapping[str, str]) -> bool
 
 
 def _is_archived(known: KnownArchives, directory: str, session_id: str, modified: float) -> bool:
-    """Return whether a session's archive is newer than its transcript, whose time `modified` is in seconds since the
-    epoch."""
+    """Return whether a session's archive is newer than its transcript, written at `modified` (seconds since 1970)."""
     if not os.path.isdir(directory):
         return False
     with private_folder_if_there(directory) as private:

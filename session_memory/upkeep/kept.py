@@ -186,8 +186,7 @@ class _Keeping:
     def _make_way(
         self, candidate: Candidate, known: KeptSession | None, before: dict[str, KeptFile], descriptor: int, path: str
     ) -> None:
-        """Drop what is kept of a session in another form; set it aside if the runtime's transcript no longer begins
-        with it."""
+        """Drop what is kept of a session in another form; set it aside if the transcript no longer begins so."""
         if known and known.form != self._form:
             self._pack.drop([known.id])
             return

@@ -79,8 +79,7 @@ def _remove(name: str, directory: int | None, until: float) -> None:
 
 
 def _remove_lock(name: str, directory: int | None) -> None:
-    """Delete a lock file that nobody holds, if what it is for is gone. Raises OSError. A process that waits for it
-    notices (see files.lock)."""
+    """Delete a lock file that nobody holds, if what it locks is gone; files.lock notices. Raises OSError."""
     with suppress(FileNotFoundError):
         os.stat(name.removesuffix(".lock"), dir_fd=directory, follow_symlinks=False)
         return

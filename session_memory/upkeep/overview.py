@@ -88,8 +88,7 @@ def in_queue(location: StoreLocation) -> Queued:
 
 
 def retry_lines(retries: list[Retry]) -> list[str]:
-    """Return a line for each strategy with conversations that wait for a retry: how many, when the next is due, and
-    why."""
+    """Return a line for each strategy with conversations to retry: how many, when the next is due, why."""
     lines = []
     for strategy, waiting in groupby(retries, key=lambda one: one.strategy):
         first, *others = waiting

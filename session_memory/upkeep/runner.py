@@ -70,8 +70,7 @@ def main(words: list[str]) -> None:
 
 
 def judge(path: str, environ: Mapping[str, str]) -> None:
-    """Find only the conflicts of the home at `path`, as a prompt asks for. Raises NoStoreError, LockedError,
-    OSError."""
+    """Find the conflicts of the home at `path`, as a prompt asks for. Raises NoStoreError, LockedError, OSError."""
     location = find_location(path, environ)
     with Closing(lock(judgement_file(location.home), 0)) as held:
         os.utime(held)

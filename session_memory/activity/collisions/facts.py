@@ -150,8 +150,7 @@ def _edit_fact(
 
 
 def _copy_fact(own: WorkingSet, mine: FileAction, session: str, action: FileAction, evidence: Evidence) -> Fact | None:
-    """Return that this session edited a file, and `session` the copy in another worktree, which is still as it left
-    it."""
+    """Return that this session edited a file, and `session` the copy in another worktree, still as it left it."""
     end, _ = evidence.end(session, action)
     modified = evidence.modified(action.copy)
     if end is None or not modified or own.last(mine.path, evidence, (EDIT,)) is None:

@@ -85,8 +85,7 @@ def taken_facts(
 def branch_facts(
     others: list[tuple[Report, NewEntries]], worktree: Worktree | None, reported: Mapping[str, float]
 ) -> list[Fact]:
-    """Return that sessions on other machines use tools on the branch checked out in `worktree`, each once. Default
-    branches do not count."""
+    """Return sessions on other machines at work on the branch of `worktree`, unless it is a default one."""
     head = head_of(worktree.git_dir) if worktree else ""
     if not head or head in USUAL_BRANCHES:
         return []
@@ -224,8 +223,7 @@ def _is_overwritten(
 def _who_moved(
     own: WorkingSet, move: HeadMove, others: dict[str, list[FileAction]], evidence: Evidence
 ) -> tuple[str | None, tuple[str, ...]]:
-    """Return the session that moved HEAD, with the words of its command: '' if this one did or may have, None if
-    unknown."""
+    """Return the session that moved HEAD and the words of its command: '' for this one or perhaps, None if unknown."""
     verbs = _MOVED_BY.get(move.verb, (move.verb,))
     fitting: list[tuple[int, float, str, FileAction]] = []
     for session, actions in [("", own.commands), *others.items()]:

@@ -1,5 +1,4 @@
-"""The terminal's channel. It writes messages to the inbox and reads replies from the database, so it works without a
-running host."""
+"""The terminal's channel: writes to the inbox and reads from the database, so it needs no running host."""
 
 from __future__ import annotations
 
@@ -19,8 +18,7 @@ def say(ledger: Ledger, group: str, text: str, sender: str = "") -> str:
 
 
 def wait_for_reply(ledger: Ledger, group: str, message_id: str, may_come: Callable[[], bool]) -> ChatReply | None:
-    """Wait for the reply to a message. Return None if the agent had nothing to say, or once `may_come` returns
-    False."""
+    """Wait for the reply to a message. None if the agent had nothing to say, or once `may_come` returns False."""
     jid = ledger.group(group).jid
     while True:
         is_answered, reply_id = ledger.reply_to(message_id, jid)

@@ -207,8 +207,7 @@ def _entry_of(kind: str, message: Record, record: Record, offset: int) -> Entry 
 
 
 def _of_attachment(attachment: Record, record: Record, offset: int, wanted: int) -> list[Event]:
-    """Return the prompt that a person typed while the agent was working, which has no user record, or what hooks gave
-    to the agent."""
+    """Return a prompt typed while the agent was working, which has no user record, or what hooks injected."""
     kind = attachment.get("type")
     found: list[Event] = []
     if kind == "queued_command":
@@ -230,8 +229,7 @@ def _of_attachment(attachment: Record, record: Record, offset: int, wanted: int)
 
 
 def _title(kind: str, record: Record) -> records.Title | None:
-    """Return the title in a record. A summary is of the conversation that ends with its leaf, and most stand in the
-    transcripts of others."""
+    """Return the title in a record. A summary is of the conversation that ends with its leaf, mostly another's."""
     rank, key = _TITLES[kind]
     text = as_string(record.get(key))
     if not text.strip():
@@ -288,8 +286,7 @@ def _entry(
 
 
 def _copied(record: Record, key: str) -> str:
-    """Return the id that a copied record, or its session, had: --fork-session keeps the record's, `fork_session` of the
-    SDK gives a new one."""
+    """Return the id that a copied record or its session had: the SDK's `fork_session` gives new ones."""
     return as_string(as_object(record.get("forkedFrom")).get(key))
 
 
@@ -316,8 +313,7 @@ def _says_not_run(content: object) -> bool:
 
 
 def _user_text(content: object) -> str:
-    """Return what the user wrote in `content`, a string or blocks; an image or document shows as `[image]`,
-    `[document]`."""
+    """Return what the user wrote in `content`, a string or blocks; images show as `[image]`, and so on."""
     if isinstance(content, str):
         return "" if content.lstrip().startswith(_WRAPPERS) else content.strip()
     parts = []

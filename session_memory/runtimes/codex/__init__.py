@@ -106,8 +106,7 @@ class Codex(CopiedSessions):
     def other_sessions(
         self, sessions_dir: str, config_dir: str, own_path: str, scope: str, folders: Folders = ()
     ) -> list[Session]:
-        """Return the sessions whose rollouts are among `folders`, and with the scope `all` the youngest of the others;
-        no copies."""
+        """Return the sessions in `folders`, and with the scope `all` the youngest others; no copies."""
         place = self.transcripts_dir(config_dir)
         plain = [(path, worktree) for path, worktree in folders if path.startswith(f"{place}/")]
         return super().other_sessions(sessions_dir, config_dir, own_path, scope, plain)

@@ -26,8 +26,7 @@ _WRAPPERS = (
 
 
 def wrapped(record: Record) -> Record:
-    """Return a record as later versions have it: until September 2025 a line was what the model saw and nothing
-    else."""
+    """Return a record as later versions have it: until September 2025 a line was only what the model saw."""
     return record if "payload" in record else {"type": "response_item", "payload": record}
 
 

@@ -124,8 +124,7 @@ def _copied_line(line: bytes, is_excluded: bool) -> bytes:
 
 
 def _compressed(sessions_dir: str) -> dict[str, str]:
-    """Return the compressed rollouts, of which none lies beside as it was, by their paths below the directory without
-    the last ending."""
+    """Return the compressed rollouts without an original beside them, by their paths without `.zst`."""
     found: dict[str, str] = {}
     folders = [""]
     for _ in ("year", "month", "day"):

@@ -218,8 +218,7 @@ class CodexRollout(records.Branch):
             self._without_turn = []
 
     def complete(self, entry: Entry) -> None:
-        """Add the directory, unless a command named its own; whether it was copied; and where its line has no time,
-        that of the beginning."""
+        """Add the directory, unless a command named its own; if it was copied; a missing time."""
         if entry.timestamp is None:
             entry.timestamp = self._began
         if not entry.cwd:
@@ -237,8 +236,7 @@ def _of_item(item: Record, payload: Record, record: Record, offset: int, wanted:
 
 
 def _of_model(payload: Record, record: Record, offset: int, wanted: int) -> list[Event]:
-    """Return the events in what the model saw. Of what has an `ordinal` a person saw the messages and calls: those are
-    read there."""
+    """Return the events in what the model saw. With an `ordinal`, messages and calls are read elsewhere."""
     kind, role = as_string(payload.get("type")), payload.get("role")
     is_read = "ordinal" not in record
     entry = _entry(kind, payload, record, offset) if is_read and wanted & (records.MESSAGES | records.TURNS) else None
@@ -278,8 +276,7 @@ def _entry(kind: str, payload: Record, record: Record, offset: int) -> Entry | N
 
 
 def _usage(payload: Record, record: Record) -> list[ModelUsage]:
-    """Return what the last answer took. What came from a cache is part of what was read, and a count may be told again
-    as it was."""
+    """Return what the last answer took. Cached tokens are part of those read; a count may be repeated."""
     from ...transcripts.usage import ModelUsage, amount
 
     info = payload.get("info")
@@ -320,8 +317,7 @@ def item_began(lines: Iterable[bytes]) -> float | None:
 
 
 def _parent_of(header: Record) -> str:
-    """Return the id of the session that a sub-agent belongs to; of one that another sub-agent started, in older
-    versions, that other's."""
+    """Return the id of a sub-agent's session; in older versions perhaps another sub-agent's."""
     root = as_string(header.get("session_id"))
     if root and root != header.get("id"):
         return root

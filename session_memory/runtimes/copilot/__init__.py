@@ -87,8 +87,7 @@ class Copilot(Runtime):
         return _scalar(values.get("name", "")) if values.get("user_named") == "true" else ""
 
     def is_own(self, event: Event, environ: Mapping[str, str]) -> bool:
-        """Tell whether Copilot started the hook, and not a runtime that was started in it, nor a sub-agent, in which
-        the same events come."""
+        """Tell whether Copilot started the hook, not a runtime in it, nor a sub-agent."""
         path = event.get("transcript_path", f"/{_EVENTS}")
         is_its = bool(environ.get(self.AGENT_VARIABLE)) and as_string(path).endswith(f"/{_EVENTS}")
         return is_its and not event.get("agent_id") and not event.get("parent_agent_id")
@@ -100,8 +99,7 @@ class Copilot(Runtime):
         return patch_uses(*called(event, _PATCHES)) if is_patch else found
 
     def context_output(self, text: str, event: str = "") -> dict[str, Any]:
-        """Return what tells the agent `text`: behind the prompt, behind the result of a call, or, for SessionStart,
-        before all that was said."""
+        """Return what tells the agent `text`: behind the prompt or result, at SessionStart before all."""
         return {"additionalContext": text}
 
 

@@ -118,8 +118,7 @@ def _may_say(line: bytes, with_calls: int) -> bool:
 
 
 class CopilotSession(records.Branch):
-    """A session. A fork begins with all that was said before it, as it was: what is older than the session itself was
-    copied."""
+    """A session. A fork begins with all that was said before it: what is older than the session."""
 
     def __init__(self, start: Record) -> None:
         data = start.get("data")
@@ -182,8 +181,7 @@ def _entry(kind: str, data: Record, record: Record, offset: int) -> Entry | None
 
 
 def _results(data: Record) -> list[records.CallResult]:
-    """Return the result of a call, for each file that it changed. A command that failed was run with success: its exit
-    code tells."""
+    """Return the result of a call, for each changed file. The exit code tells if a command failed."""
     exit_code = as_object(data.get("shellExecution")).get("exitCode")
     has_failed = data.get("success") is not True or exit_code not in (None, 0)
     text = as_object(data.get("error")).get("message")

@@ -238,8 +238,7 @@ class ChatAddition:
             yield {"$set": {"summary": named}}
 
     def _note_renamed(self, messages: list[Any]) -> None:
-        """Note which prompts stand in a list under new ids, as those do that were not compressed: by what was typed,
-        the last ones first."""
+        """Note prompts with new ids, those that were not compressed: by what was typed, last first."""
         self._mirrored = list(self._mirrored)
         known = [*[one for one in self._mirrored if one.get("type") == "user"], *self._prompts]
         for message in reversed(messages):
@@ -269,8 +268,7 @@ class ChatAddition:
 
 
 def _prompt(record: Record) -> Record:
-    """Return a message of the user as it was typed, with what hooks told, and without the files that Gemini read for
-    it."""
+    """Return a message of the user as it was typed, with what hooks told, without files that Gemini read for it."""
     content = record.get("content")
     parts = content if isinstance(content, list) else [{"text": content}]
     texts = [as_string(part.get("text")).strip() if isinstance(part, dict) else "" for part in parts]

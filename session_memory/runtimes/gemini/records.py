@@ -105,8 +105,7 @@ class GeminiRecords(records.Records):
 
 
 def _may_say(line: bytes, with_calls: int) -> bool:
-    """Return False for what Gemini notes of a chat as a whole, and for lists of what was said before; without calls
-    also for those."""
+    """Return False for notes on a whole chat and lists of what was said; without calls also for those."""
     if line[-3:].rstrip()[-1:] != b"}":  # perhaps torn: it is counted
         return True
     may_be_glued = is_glued(line, *_GLUED)
@@ -191,8 +190,7 @@ def _entry(record: Record, offset: int) -> Entry | None:
 
 
 def _results(record: Record) -> list[records.CallResult]:
-    """Return the results of calls, which stand beside them. A command that failed was run with success: its exit code
-    tells."""
+    """Return the results of calls, which stand beside them. The exit code tells if a command failed."""
     found = []
     for call in _calls(record):
         output = "\n".join(_outputs(call))

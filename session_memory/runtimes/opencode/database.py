@@ -72,8 +72,7 @@ class DatabaseReader:
         return not self._is_still or (not is_file(self._path + "-wal") and path_stamp(self._path) == self._stamp)
 
     def rows(self, table: str, column: str, value: str) -> Iterator[dict[str, Any]]:
-        """Yield the rows of a table with this value, whatever columns its version has; by time and id, if they have
-        times."""
+        """Yield the rows of a table with this value, in any version; by time, if they have times, and id."""
         order = " ORDER BY time_created, id" if table == "message" else " ORDER BY id"
         found = self._connection.execute(f"SELECT * FROM {table} WHERE {column} = ?{order}", (value,))
         names = [one[0] for one in found.description]

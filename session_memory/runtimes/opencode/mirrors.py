@@ -48,8 +48,7 @@ def bring_up_to_date(
 
 
 def take_files(database: str, storage: str, root: str, exclusion: Exclusion) -> None:
-    """Add what is new in the files of `storage`: of sessions from before there was a database, which it never had. As
-    above."""
+    """Add what is new in the files of `storage`: of sessions that the database never had. As above."""
     from .storage import FileReader, UnimportedSessions
 
     files = UnimportedSessions(storage, root)
@@ -68,8 +67,7 @@ def take_files(database: str, storage: str, root: str, exclusion: Exclusion) -> 
 
 
 class _Refresh:
-    """One time that mirrors are brought up to date. `going_on` are the sessions in which something is not final, or was
-    left for later."""
+    """An update of the mirrors. `going_on` are sessions that are not final, or left for later."""
 
     def __init__(self, database: DatabaseReader, root: str, exclusion: Exclusion, everything: bool) -> None:
         self._database = database
@@ -132,8 +130,7 @@ class _Refresh:
         return list(dict.fromkeys([*before.get("going_on", ()), *changed]))
 
     def _remove_deleted(self, storage: str) -> None:
-        """Remove the mirrors of sessions that were deleted in OpenCode; none where it has no session at all, as after
-        its database was lost."""
+        """Remove the mirrors of sessions deleted in OpenCode; none if its database was lost."""
         from .storage import UnimportedSessions
 
         ids = {session.id for session in self._database.sessions_since(0)}
@@ -250,8 +247,7 @@ class Addition:
         self.goes_on = self.goes_on or not ends_turn or bool(self._open)
 
     def _take_message(self, message: MessageRow, begin: str, until: str) -> None:
-        """Add the parts of a message that are final, between the ids `begin` and `until`, and, where it has ended,
-        what it says of itself."""
+        """Add the final parts of a message between `begin` and `until`; if it ended, also itself."""
         written = self._open.pop(message.id, [])
         rows = [(part_id, decoded(data)) for part_id, data in self._database.parts(message.id)]
         originals = self._original_parts(message, [part_id for part_id, _ in rows]) if message.is_copied else []
@@ -281,8 +277,7 @@ class Addition:
 
 
 def _first_gone(path: str, message_ids: set[str]) -> str:
-    """Return the first message in the mirror at `path` that counts there and is no more in the database; '' for
-    none."""
+    """Return the first message in the mirror at `path` that counts there and is not in the database; '' for none."""
     descriptor = os.open(path, os.O_RDONLY)
     found: set[str] = set()
     try:

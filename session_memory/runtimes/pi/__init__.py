@@ -69,8 +69,7 @@ class Pi(ProjectFolders):
     def other_sessions(
         self, sessions_dir: str, config_dir: str, own_path: str, scope: str, folders: Folders = ()
     ) -> list[Session]:
-        """Return the named sessions of an agent home, each with the file that was written last; else those of the
-        project or of `all`."""
+        """Return a home's named sessions, each with its last file; else those of the project or `all`."""
         if sessions_dir:
             names = self.session_names(sessions_dir)
             found = [
@@ -116,8 +115,7 @@ class Pi(ProjectFolders):
         return bool(event.get("transcript_path"))  # none under `--no-session`
 
     def start_dir(self, event: Event, environ: Mapping[str, str]) -> str:
-        """Return the directory of the session's file: that of a named session lies in its agent's home, wherever it
-        works."""
+        """Return the directory of the session's file: a named one lies in its agent's home."""
         return _session_dir(event) or as_string(event.get("cwd"))
 
     def project_start(self, event: Event, environ: Mapping[str, str]) -> str:

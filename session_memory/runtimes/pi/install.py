@@ -22,8 +22,7 @@ class PiInstall(Install):
         return [f"{self.runtime.config_dir(environ)}/{plugin}"]
 
     def plugins_named(self, settings_dir: str, plugin: str) -> list[str]:
-        """Return the packages of this name in settings.json: directories with it in their package.json, or those from
-        npm or git."""
+        """Return the packages of this name in settings.json: by their package.json, or from npm or git."""
         try:
             with open(f"{settings_dir}/settings.json", "rb") as file:
                 packages = json.loads(file.read())["packages"]

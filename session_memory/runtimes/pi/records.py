@@ -137,8 +137,7 @@ class PiBranch(records.Branch):
         return not self._is_removed.get(link[0], False)
 
     def _continues_in(self, line: bytes, first: tuple[str, str | None]) -> bool:
-        """Check if the branch goes on in a line behind whose first record, perhaps torn, others are glued; follow it
-        through them."""
+        """Check if the branch goes on in a line with glued records, the first perhaps torn; follow it."""
         if not is_glued(line, *_GLUED):
             return False
         with_ids = [record for record in objects_in(line) if isinstance(record.get("id"), str)]

@@ -51,8 +51,7 @@ def take_in(
 
 
 def forget_gone(store: SqliteStore, location: StoreLocation) -> None:
-    """Remove from the store what its runtime has deleted, and what was read from archives of it. Raises
-    DatabaseError."""
+    """Remove what its runtime has deleted, and what was read from archives of it. Raises DatabaseError."""
     for home in dict.fromkeys(directory.home for directory in location.watched):
         for key, state in store.file_states(home).items():
             if state.status == "gone" or state.source == SOURCE:

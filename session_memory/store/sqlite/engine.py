@@ -226,8 +226,7 @@ class SqliteStore(StoreDatabase):
         drop_free_pages(self.path)
 
     def all_conversations(self, homes: tuple[str, ...] | None, ids: Iterable[int] | None = None) -> list[Conversation]:
-        """Return all conversations of these groups, or those with these ids, excluded ones too: for a person who wants
-        to forget them."""
+        """Return conversations of these groups or ids, excluded ones too: for a person who forgets."""
         condition, values = where(Filter(homes=homes))
         if ids is not None:
             condition, values = f"{condition} AND c.id IN carray(?)", [*values, ids_of(ids)]

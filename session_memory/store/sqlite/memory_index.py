@@ -105,8 +105,7 @@ class IndexedMemory(NamedTuple):
 
 
 class PlacedMemory(NamedTuple):
-    """The page of a memory, and if rules hide it. `is_told`: a prompt may quote it. `version`: a checksum of what that
-    quotes or depends on."""
+    """The page of a memory, and if rules hide it. `is_told`: a prompt may quote it. `version`: a checksum."""
 
     id: str
     path: str

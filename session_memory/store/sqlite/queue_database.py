@@ -223,8 +223,7 @@ class TokenAccounts:
             )  # fmt: skip
 
     def settle(self, account: int, usage: Usage) -> None:
-        """Close an account. `usage` counts if no single calls were recorded. A call without a report stays counted as
-        estimated."""
+        """Close an account. `usage` counts if no call was recorded; unreported calls as estimated."""
         with self._database.transaction() as connection:
             settle(connection, account, usage)
 

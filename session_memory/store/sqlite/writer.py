@@ -1,5 +1,4 @@
-"""Writes a batch into the tables, within the caller's transaction: items, shared items of forks, index,
-conversations."""
+"""Writes a batch within the caller's transaction: items, shared items of forks, index, conversations."""
 
 from __future__ import annotations
 

@@ -201,8 +201,7 @@ def _find_tokens(found: Spots, shadow: bytes, runs: list[bytes]) -> None:
 
 
 def begins_word(shadow: bytes, at: int) -> bool:
-    """Check that no letter or digit stands before `at`, except one that may end an escape of JSON, a URL or a
-    terminal."""
+    """Check that no letter or digit stands before `at`, except the end of an escape of JSON, a URL or a terminal."""
     before = shadow[max(0, at - 3) : at]
     return not before[-1:].isalnum() or before[-1:] == b"m" or b"\\" in before or b"%" in before
 
@@ -267,8 +266,7 @@ def _find_places(found: Spots, text: str, small: bytes) -> dict[int, bool]:
 
 
 def root_marks(text: bytes) -> bytes:
-    """Return a 1 for each place where a root of keywords may stand: its first three characters each have the bit of its
-    group."""
+    """Return a 1 where a root of keywords may stand: its first three characters have the bit of its group."""
     first, second, third = [int.from_bytes(text.translate(column), "little") for column in TABLES.columns]
     return (first & second >> 8 & third >> 16).to_bytes(len(text), "little").translate(ANY_BIT)
 
@@ -317,8 +315,7 @@ def _look_behind_name(signs: dict[int, bool], text: str, small: bytes, at: int) 
 
 
 def may_be_secret(text: str, value: AssignedValue) -> bool:
-    """Check, before `re` is loaded for it, that a value is no mere word, where a secret, token or key is no mere
-    word."""
+    """Check, before `re` is loaded, that a value is no mere word where a secret, token or key is none."""
     is_sure = value.word == "password" or value.form == "env"
     return is_sure or not text[value.start : value.end].isalpha()
 

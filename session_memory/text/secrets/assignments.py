@@ -110,8 +110,7 @@ def flag_value(text: str, end: int) -> AssignedValue | None:
 
 
 def word_of(name: str) -> tuple[str, str]:
-    """Return the word that a name ends in, as the WORDS call it, '' for another one; and the word before it, '' for
-    none."""
+    """Return the word that a name ends in, as the WORDS call it, and the word before it; '' for none."""
     words = words_of(name)
     last = words[-1] if words else ""
     qualifier = words[-2] if len(words) > 1 else ""
@@ -121,8 +120,7 @@ def word_of(name: str) -> tuple[str, str]:
 
 
 def words_of(name: str) -> list[str]:
-    """Return the words of an identifier, which has no signs but `_.-`, in lower case, without digits at its end: of
-    `dbPassword_2` db, password."""
+    """Return the words of an identifier in lower case, without digits at its end: dbPassword_2: db, password."""
     words: list[str] = []
     word = ""
     name = name.rstrip(AFTER_WORDS)
@@ -257,8 +255,7 @@ def _end_of_line(text: str, start: int) -> int:
 
 
 def _line_before(text: str, name_start: int) -> tuple[int, bool]:
-    """Return where the line of a name begins, behind what a listing puts there, and whether nothing else is before
-    it."""
+    """Return where the line of a name begins, behind what listings put there, and whether nothing else is before it."""
     lowest = max(0, name_start - 80)
     escaped = text.rfind("\\n", lowest, name_start)
     start = max(text.rfind("\n", lowest, name_start) + 1, escaped + 2 if escaped >= 0 else 0, lowest)
@@ -290,8 +287,7 @@ def _rest_of_line(text: str, start: int, end: int, is_phrase: bool) -> tuple[int
 
 
 def _end_of_quoted(text: str, start: int, quote: str, backslashes: int) -> int:
-    """Return where the string ends that was begun with `quote` behind so many backslashes; -1 where the line ends
-    before."""
+    """Return where the string ends begun by `quote` behind so many backslashes; -1 where the line ends before."""
     at = start
     while (at := text.find(quote, at, start + VALUE_WITHIN)) >= 0:
         before = at
