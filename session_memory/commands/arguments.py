@@ -61,8 +61,7 @@ class OnlyForPeopleError(SessionMemoryError):
 
     def __init__(self, option: str) -> None:
         super().__init__(
-            f"{option}: only for people, not in the session of an agent",
-            "a person runs it in a terminal of their own",
+            f"{option}: only for people, not in the session of an agent", "a person runs it in a terminal of their own"
         )
 
 

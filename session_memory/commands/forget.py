@@ -211,8 +211,7 @@ def _chosen(opened: OpenStore, session: str, project: str, before: int | None, n
         names[key[0]].update((files[key].session_id, *rules.names(files[key].subject)))
     is_whole_project = bool(project) and before is None and not session
     copies = kept_of(
-        location,
-        lambda one: (one.home, one.session_id) in until or (is_whole_project and covers(project, one.cwd)),
+        location, lambda one: (one.home, one.session_id) in until or (is_whole_project and covers(project, one.cwd))
     )
     return Chosen(wanted, until, _memories(opened, until), archives, rewritten, transcripts, whole, names, copies)
 

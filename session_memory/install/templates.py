@@ -36,10 +36,7 @@ class Template:
 
 
 # By the name that the table of runtimes has for the one that the agent runs on.
-TEMPLATES = {
-    "agent-sdk": Template("./agent.py", ("sdk",)),
-    "pi": Template("./agent"),
-}
+TEMPLATES = {"agent-sdk": Template("./agent.py", ("sdk",)), "pi": Template("./agent")}
 # The files that make an agent this one and no other: copied once, then its user's.
 IDENTITY = ("AGENTS.md", "CLAUDE.md", f"{MEMORY_DIR}/config.yaml")
 

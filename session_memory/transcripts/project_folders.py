@@ -100,10 +100,7 @@ class _Search:
             self.looked_at = [f"{self._start}/.git"]
         else:
             is_link = own.git_dir != f"{own.root}/.git"
-            self.looked_at = [
-                f"{own.root}/.git" if is_link else f"{own.git_dir}/config",
-                f"{own.common_dir}/worktrees",
-            ]
+            self.looked_at = [f"{own.root}/.git" if is_link else f"{own.git_dir}/config", f"{own.common_dir}/worktrees"]
             roots = {own.root, *[one.root for one in worktrees_of(own.common_dir)]} - {""}
         return {runtime.name: self._folders_of(runtime, config_dir, roots) for runtime, config_dir in self._places}
 

@@ -30,11 +30,7 @@ class Evidence:
     session, '' for this session; `worktree` is this session's."""
 
     def __init__(
-        self,
-        runtimes: Mapping[str, Runtime],
-        paths: Mapping[str, str],
-        worktree: Worktree | None,
-        user_dir: str,
+        self, runtimes: Mapping[str, Runtime], paths: Mapping[str, str], worktree: Worktree | None, user_dir: str
     ) -> None:
         self._runtimes = runtimes
         self._paths = paths

@@ -42,14 +42,7 @@ def new_entry(
     role: str, text: str, tools: tuple[ToolUse, ...], record: Record, offset: int, entry_id: str
 ) -> Entry:  # fmt: skip
     """Return the entry of a record, written when that was."""
-    return Entry(
-        role,
-        text,
-        tools=tools,
-        timestamp=epoch_seconds(record.get("timestamp")),
-        id=entry_id,
-        offset=offset,
-    )
+    return Entry(role, text, tools=tools, timestamp=epoch_seconds(record.get("timestamp")), id=entry_id, offset=offset)
 
 
 def typed_text(content: object) -> str:

@@ -11,16 +11,7 @@ from __future__ import annotations
 
 from time import time_ns
 
-from ...system.files import (
-    Opened,
-    make_private_dir,
-    names_in,
-    os,
-    path_stamp,
-    path_text,
-    read_at,
-    read_whole,
-)
+from ...system.files import Opened, make_private_dir, names_in, os, path_stamp, path_text, read_at, read_whole
 from ...system.json import as_string, decode, objects_in
 from ...text.paths import is_name
 from ...text.secrets import redact

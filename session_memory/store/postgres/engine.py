@@ -14,16 +14,7 @@ from ...text.format import counted
 from ..search.search import search
 from ..values import ITEM_BITS, NUMBERS, TOOL_ROLE, Conversation, Counts, Filter, Hits, StoredEntry
 from . import connection
-from .rows import (
-    CONVERSATIONS,
-    IS_SOUND,
-    ITEMS,
-    conversation_of,
-    entry_of,
-    labels,
-    time_in,
-    where,
-)
+from .rows import CONVERSATIONS, IS_SOUND, ITEMS, conversation_of, entry_of, labels, time_in, where
 from .schema import check_member
 from .search_index import PostgresSearchIndex, TeamTables
 

@@ -20,17 +20,7 @@ from ..search.ranking import length_norms
 from ..search.terms import Terms
 from ..sqlite.search_index import local_terms
 from ..values import ITEM_BITS, NUMBERS, TOOL_ROLE, Conversation, Filter, StoredEntry, joined
-from .rows import (
-    CONVERSATIONS,
-    IS_SOUND,
-    ITEMS,
-    MOST_NUMBERS,
-    conversation_of,
-    entry_of,
-    size_in,
-    time_in,
-    where,
-)
+from .rows import CONVERSATIONS, IS_SOUND, ITEMS, MOST_NUMBERS, conversation_of, entry_of, size_in, time_in, where
 from .session_push import ID_BYTES, clipped, unpacked
 
 if TYPE_CHECKING:
