@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .collisions.facts import Fact
 
 MOST_LINES = 2
+TEAM = "team:"  # how the key of a session of another machine begins
 PATH_CHARACTERS = 60
 OLD_SECONDS = 24 * 3600  # what was kept before is not told
 
@@ -63,9 +64,9 @@ def of_files(own: OwnSession, paths: list[str], now: float) -> list[dict[str, An
 
 
 def of_copies(own: OwnSession, facts: list[Fact], ids: Mapping[str, str], now: float) -> list[Fact]:
-    """Return the edits of copies in other worktrees that a conflict tells of, or will: those that the merge has seen.
-    `ids` are those of the sessions by their keys. Raises OSError, ValueError."""
-    copies = [fact for fact in facts if fact.worktree]
+    """Return the edits of copies in other worktrees or on other machines that a conflict tells of, or will: those that
+    the merge has seen. `ids` are those of the sessions by their keys. Raises OSError, ValueError."""
+    copies = [fact for fact in facts if fact.worktree or fact.session.startswith(TEAM)]
     found = of_files(own, [fact.path for fact in copies], now)
     seen = {(one["file"], session): one["at"] for one in found for session in one["sessions"]}
     return [fact for fact in copies if fact.time <= seen.get((fact.path, ids.get(fact.session, "")), 0.0)]
@@ -141,6 +142,7 @@ def line_of(one: dict[str, Any], now: float) -> str:
     if not own or not other:
         return f"! {path}: changed {when} {by}, conflicts with your change"
     noun, verb = ("lines", "conflict") if "-" in other else ("line", "conflicts")
+    verb = verb if one.get("is_certain", True) else "may conflict"
     return f"! {path}: {noun} {other} changed {when} {by} {verb} with your {own}"
 
 

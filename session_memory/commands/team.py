@@ -195,7 +195,7 @@ def _push(arguments: argparse.Namespace, terminal: Terminal) -> int:
     def push(opened: OpenStore) -> int:
         refresh(opened)
         opened.store.redact_again(float("inf"))
-        done, memories = push_to_team(opened.store, opened.location, opened.note)
+        done, memories = push_to_team(opened.store, opened.location, os.environ, opened.note)
         pushed = f"{counted(done.sessions, 'session')} with {counted(done.items, 'entry', 'entries')}"
         taken_back = [
             counted(count, *words)

@@ -295,3 +295,32 @@ def key_of(text: str) -> int:
     """Return a 64-bit hash of an id, signed as SQLite's integers are."""
     digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "little", signed=True)
+
+
+LIVE_HOURS = 24  # that what a session changed counts
+
+
+class UnmergedFile(NamedTuple):
+    """A file at `path` in its project, by a session at the commit `head`: its objects where the branch left the default
+    branch and now, '' for none. A hunk is its first line and the one behind its last before, and its first and last
+    line after. `at` is in milliseconds since the epoch."""
+
+    path: str
+    head: str
+    base: str
+    blob: str
+    hunks: tuple[tuple[int, int, int, int], ...]
+    at: int
+
+
+class OthersFile(NamedTuple):
+    """A file that a session of another member or machine changed: its number in the team, `who` as in ann@laptop."""
+
+    session: int
+    who: str
+    project: str
+    session_id: str
+    runtime: str
+    title: str
+    branch: str
+    file: UnmergedFile

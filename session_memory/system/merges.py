@@ -15,7 +15,7 @@ import shutil
 import stat
 import subprocess
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from time import monotonic
 from typing import NamedTuple
@@ -36,6 +36,7 @@ _WHO = ("AUTHOR", "COMMITTER")
 
 
 Hunk = tuple[tuple[int, int], tuple[int, int]]  # the first and last line of each side
+Lines = tuple[int, int, int, int]  # of a hunk: the first and the one behind the last before; the first and last after
 
 
 class Conflict(NamedTuple):
@@ -107,6 +108,28 @@ class Merges:
         names = self._ask("diff-tree", "-r", "-z", "--name-only", base, commit) if base else b""
         return [os.fsdecode(name) for name in names.split(b"\0")[:-1]]
 
+    def base_of(self, commit: str, target: str) -> str:
+        """Return the common ancestor of two commits, '' without one. Raises GitUnavailableError."""
+        self._prepare(commit)
+        return self._ask("merge-base", commit, target, fine=(0, 1)).decode().strip()
+
+    def blob_at(self, commit: str, path: str) -> str:
+        """Return the object of a file in a commit; '' for no file, or an unknown commit. Raises GitUnavailableError."""
+        self._prepare(commit)
+        return self._ask("rev-parse", "-q", "--verify", f"{commit}:{path}", fine=(0, 1, 128)).decode().strip()
+
+    def changed_files(self, base: str, commit: str) -> list[tuple[str, str, str]]:
+        """Return the files that differ between two commits, with their objects, '' for none. Raises
+        GitUnavailableError."""
+        told = self._ask("diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--no-renames", base, commit).split(b"\0")
+        found = []
+        for fact, path in zip(told[:-1:2], told[1::2]):
+            before, after, *names, _ = fact.decode().lstrip(":").split(" ")
+            was, now = [name if name.strip("0") else "" for name in names]
+            if (before if was else after).startswith(_FILE):
+                found.append((os.fsdecode(path), was, now))
+        return found
+
     def commits_since(self, commit: str, target: str, paths: list[str]) -> int:
         """Count the commits of `target`, not in `commit`, that touch one of the files. Raises GitUnavailableError."""
         told = self._ask("rev-list", "--count", "--no-merges", f"{commit}..{target}", "--", *paths)
@@ -124,20 +147,10 @@ class Merges:
 
     def _clashing(self, base: str, sides: tuple[str, str]) -> tuple[Hunk, ...]:
         """Return the lines on both sides whose changes touch each other, the first MOST_HUNKS."""
-        own, other = [self._hunks(base, side) for side in sides]
-        found: list[Hunk] = []
-        first = 0
-        for start, end, *lines in own:
-            while first < len(other) and other[first][1] < start:
-                first += 1
-            for begin, _, *others in other[first:]:
-                if begin > end or len(found) == MOST_HUNKS:
-                    break
-                found.append(((lines[0], lines[1]), (others[0], others[1])))
-        return tuple(found)
+        return touching(self.hunks(base, sides[0]), self.hunks(base, sides[1]))
 
-    def _hunks(self, base: str, side: str) -> list[tuple[int, int, int, int]]:
-        """Return the hunks between two files: first and last line before, the last one exclusive, and after."""
+    def hunks(self, base: str, side: str) -> list[Lines]:
+        """Return the hunks between two files. Raises GitUnavailableError."""
         found = []
         options = ("--no-color", "--no-ext-diff", "--no-textconv", "--no-renames")
         for before, count, after, size in _HUNK.findall(self._ask("diff", "-U0", *options, base, side)):
@@ -254,3 +267,17 @@ class Merges:
             said = done.stderr.decode(errors="replace").strip()
             raise GitUnavailableError(f"git {arguments[0]}: {said or f'exit code {done.returncode}'}")
         return done.stdout if done.returncode in (0, 1) else b""
+
+
+def touching(own: Sequence[Lines], other: Sequence[Lines]) -> tuple[Hunk, ...]:
+    """Return the lines on both sides whose changes of the same file touch each other, the first MOST_HUNKS."""
+    found: list[Hunk] = []
+    first = 0
+    for start, end, *lines in own:
+        while first < len(other) and other[first][1] < start:
+            first += 1
+        for begin, _, *others in other[first:]:
+            if begin > end or len(found) == MOST_HUNKS:
+                break
+            found.append(((lines[0], lines[1]), (others[0], others[1])))
+    return tuple(found)

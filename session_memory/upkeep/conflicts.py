@@ -16,17 +16,21 @@ from ..activity.conflicts import keep
 from ..runtimes import all_runtimes
 from ..settings.homes import Home
 from ..settings.privacy import Privacy
+from ..store.values import OthersFile
 from ..system.branches import Branches, GitUnavailableError, default_branch
 from ..system.git import Worktree, find_worktree, head_of, is_commit
 from ..system.merges import Conflict, Merges
+from ..text.format import shorten
 from ..text.paths import resolved
 from ..text.sanitize import quotable
 from ..transcripts.sessions import FoundSession, UnknownSessionError, find_sessions
+from .team_conflicts import base_of, conflict_with, others_in
 
 LIVE_SECONDS = 24 * 3600.0
 MOST_SESSIONS = 40
 MOST_SIDES = 8  # of a repository, the latest
 SECONDS = 2.0  # for a repository
+NAME_CHARACTERS = 60  # of a session on another machine
 _ENTRIES = 60  # of a session, for its directory and its edits
 
 
@@ -54,8 +58,9 @@ class Side:
 
 class Clash(NamedTuple):
     """A file that would not merge, as one side sees it: its own side, the other, and the conflict from its view; or so
-    many `commits` of the default branch, which is then the `other_branch`, touch what the own side changed. `texts`
-    returns the lines of the file on both sides until the next clash is asked for. Raises GitUnavailableError."""
+    many `commits` of the default branch, which is then the `other_branch`, touch what the own side changed; or
+    the file that `team` changed on another machine. It is certain if a merge says so. `texts` returns the lines of the
+    file on both sides until the next clash is asked for. Raises GitUnavailableError."""
 
     own: Side
     other: Side | None
@@ -63,20 +68,30 @@ class Clash(NamedTuple):
     other_branch: str = ""
     commits: int = 0
     texts: Callable[[], tuple[list[str], list[str]]] = lambda: ([], [])
+    team: OthersFile | None = None
+    is_certain: bool = True
 
     def as_kept(self, now: float) -> dict[str, Any]:
         """Return it as `activity.conflicts` keeps it, judged since the time `now`; texts are sanitized."""
         own, other, conflict = self.own, self.other, self.conflict
         author = other.author_of(conflict.path) if other else None
         given = [author.name if author else "", author.runtime.TITLE if author else "", self.other_branch]
+        sessions = [one.id for one in other.sessions] if other else []
+        root = other.root if other else ""
         path, name, runtime, branch = quotable([conflict.path, *given])
         at = min(now, _changed_at(other, conflict.path, author.modified)) if other and author else int(now)
-        pair = (conflict.path, own.root, other.root if other else "", self.other_branch, conflict.objects[1])
+        if team := self.team:
+            title = next((one.TITLE for one in all_runtimes() if one.name == team.runtime), team.runtime)
+            path, name, runtime, branch = quotable(
+                [conflict.path, shorten(team.title, NAME_CHARACTERS), f"{title}, {team.who}", team.branch]
+            )
+            at, root, sessions = min(now, team.file.at / 1000), team.who, [team.session_id, f"{team.session}"]
+        pair = (conflict.path, own.root, root, self.other_branch, conflict.objects[1])
         return {
             "path": path, "file": f"{own.root}/{conflict.path}", "root": own.root, "lines": conflict.lines,
             "hunks": conflict.hunks, "deleted_by": conflict.deleted_by, "at": at,
             "name": f'"{name}"' if name else "", "runtime": runtime, "branch": branch, "commits": self.commits,
-            "sessions": [one.id for one in other.sessions] if other else [],
+            "is_certain": self.is_certain, "sessions": sessions,
             "key": _hashed(*pair, conflict.objects[0]), "pair": _hashed(*pair),
         }  # fmt: skip
 
@@ -134,6 +149,8 @@ def _clashes(sides: list[Side], merges: Merges, common_dir: str) -> Iterator[Cla
             for own, its, seen in ((one, other, conflict), (other, one, _turned(conflict))):
                 if own.worktree:
                     yield Clash(own, its, seen, its.branch, texts=partial(merges.texts, seen))
+    for side in judged:
+        yield from _with_others(side, commits[id(side)], merges)
     try:
         name, refs = default_branch(common_dir)
         targets = {ref: merges.commit_of(common_dir, ref) for ref in refs}
@@ -142,6 +159,20 @@ def _clashes(sides: list[Side], merges: Merges, common_dir: str) -> Iterator[Cla
     for side in judged:
         if side.worktree and side.branch != name:
             yield from _behind(side, commits[id(side)], name, targets, merges)
+
+
+def _with_others(side: Side, commit: str, merges: Merges) -> Iterator[Clash]:
+    """Yield what would not merge with what others changed on their machines."""
+    try:
+        others = others_in(side) if side.worktree else []
+        base = base_of(merges, side.common_dir, commit) if others else ""
+        for path, theirs in others:
+            conflict, is_certain = conflict_with(merges, commit, base, path, theirs.file) or (None, True)
+            if conflict:
+                texts = partial(merges.texts, conflict)
+                yield Clash(side, None, conflict, theirs.branch, texts=texts, team=theirs, is_certain=is_certain)
+    except (GitUnavailableError, OSError):
+        return
 
 
 def _behind(side: Side, commit: str, name: str, targets: Mapping[str, str], merges: Merges) -> Iterator[Clash]:

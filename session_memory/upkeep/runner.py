@@ -150,7 +150,7 @@ def _work(location: StoreLocation, environ: Mapping[str, str], run: UpkeepRun, r
     if not allowance.is_spent():
         _make_memories(location, run, allowance)
     if location.home.settings().team.get("url") and not allowance.is_spent():
-        _push_to_team(location, allowance, log)
+        _push_to_team(location, environ, allowance, log)
     if not allowance.is_spent() and location.home.settings().collisions != OFF:
         _find_conflicts(location, environ, log)
     run.is_cut_short = allowance.is_spent()
@@ -219,14 +219,14 @@ def _find_conflicts(location: StoreLocation, environ: Mapping[str, str], log: Ho
         log.write(EVENT, f"conflicts: {_said(error)}")
 
 
-def _push_to_team(location: StoreLocation, allowance: TimeBudget, log: HookLog) -> None:
+def _push_to_team(location: StoreLocation, environ: Mapping[str, str], allowance: TimeBudget, log: HookLog) -> None:
     """Push new content. On failure it waits; each problem is logged once."""
     from ..store.refresh import open_store
     from .team import note_problem, push_to_team
 
     store = open_store(location)
     try:
-        push_to_team(store, location, partial(log.write, EVENT), allowance.is_spent)
+        push_to_team(store, location, environ, partial(log.write, EVENT), allowance.is_spent)
     except SessionMemoryError as error:
         if note_problem(location.home, _said(error)):
             log.write(EVENT, f"team: {_said(error)}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import closing, suppress
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from .. import __version__
 from ..errors import SessionMemoryError
@@ -30,6 +30,9 @@ from ..system.json import sealed, unsealed
 from ..text.sanitize import for_people
 from ..text.timestamps import now_milliseconds
 from .team_memories import MemoryPushReport
+
+if TYPE_CHECKING:
+    from ..store.postgres.push import TeamPush
 
 NOBODY = SHARES[0]
 
@@ -86,13 +89,16 @@ def note_problem(home: Home, problem: str) -> bool:
 
 
 def push_to_team(
-    store: SqliteStore, location: StoreLocation, note: Note, is_spent: Callable[[], bool] = lambda: False
-) -> tuple[TeamPushReport, MemoryPushReport]:
+    store: SqliteStore, location: StoreLocation, environ: Mapping[str, str], note: Note,
+    is_spent: Callable[[], bool] = lambda: False,
+) -> tuple[TeamPushReport, MemoryPushReport]:  # fmt: skip
     """Push new sessions and memories to the home's team, and store others' recent activity in its projects on this
     machine. Calls `note` with warnings for the user. Raises SessionMemoryError, OSError."""
+    from ..store.postgres.changed_files import others_files
     from ..store.postgres.engine import recent_sessions
     from ..store.postgres.push import TeamPush
     from .team_activity import keep_activity, noted_starts
+    from .team_conflicts import keep_others
     from .team_memories import push_memories
 
     team = team_of(location.home)
@@ -108,10 +114,35 @@ def push_to_team(
         pushing.note_machine(__version__, pushed=report.is_complete)
         starts = sharing.starts(noted_starts(location.home))
         recent = recent_sessions(pushing, {project for project, _ in starts.values()})
+        roots = _push_changes(pushing, sharing, location, environ)
+        changed = others_files(pushing, set(roots.values()))
     own_ids = {file.session_id for file in stored_files(store)}
+    keep_others(location.home, changed, roots, own_ids)
     keep_activity(location.home, recent, starts, own_ids)
     note_heard(location.home, pushed=report.is_complete)
     return report, memories
+
+
+def _push_changes(
+    pushing: TeamPush, sharing: Sharing, location: StoreLocation, environ: Mapping[str, str]
+) -> dict[str, str]:
+    """Push the lines that live sessions changed, of files whose edits the team has already; return the projects of
+    their worktrees, by their local roots. Raises TeamError."""
+    from ..store.postgres.changed_files import push_changed_files, shared_edits
+    from .conflicts import live_sessions, sides_of
+    from .team_conflicts import changed_by_session
+
+    now = now_milliseconds() / 1000
+    sides = sides_of(live_sessions(location.home.root, environ, now), location.home.user_dir)
+    projects = {side.root: sharing.project(side.root) for side in sides if side.root}
+    live = {session.id for side in sides for session in side.sessions}
+    numbers = {one.session.session_id: one.id for one in pushing.pushed().values() if one.session.session_id in live}
+    edits = shared_edits(pushing, numbers.values()) if numbers else {}
+    changed = changed_by_session(
+        sides, lambda root: projects[root][1], lambda id: edits.get(numbers.get(id, 0), set()), now
+    )
+    push_changed_files(pushing, {numbers[id]: files for id, files in changed.items() if id in numbers})
+    return {root: project for project, root in projects.values() if project}
 
 
 def withdraw_forgotten(
@@ -147,8 +178,10 @@ def waiting_for_push(store: SqliteStore, location: StoreLocation) -> tuple[int, 
 def drop_state(home: Home) -> None:
     """Delete the state and others' activity of a team that the home has left. Raises OSError."""
     from .team_activity import drop_activity
+    from .team_conflicts import drop_others
 
     drop_activity(home)
+    drop_others(home)
     with suppress(FileNotFoundError):
         os.unlink(_state_file(home))
 
@@ -186,7 +219,7 @@ class Sharing:
     def shared_as(self, file: StoredFile, known: SharedSession | None) -> SharedAs | None:
         """Return the form in which a transcript is shared; None if it is not. `known` is the team's version: a project
         whose directory is gone keeps its name."""
-        judged = RuleSubject(file.id, file.home, file.session_id, file.title, file.cwd, file.file_path)
+        judged = RuleSubject(file.id, file.home, file.session_id, file.known_title, file.cwd, file.file_path)
         found = self._judged(judged, known)
         if found:
             found = found._replace(branch=self._branch(file, known))

@@ -7,7 +7,8 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from store_scene import EVERYTHING, START, Scene, put, said, state, tool
+from records import exchange
+from store_scene import EVERYTHING, MONDAY, START, Scene, StoreUser, put, said, state, tool
 
 from session_memory.archives.format import render_trailer
 from session_memory.archives.groups import open_sessions
@@ -177,3 +178,11 @@ def test_a_title_that_is_given_later_counts_from_then_on(scene: Scene) -> None:
     assert found(scene, "plum") == ["plum"]
     put(scene, before, before._replace(title="Diary", title_rank=3), said("pear", 1))
     assert found(scene, "plum") == []
+
+
+def test_a_session_without_a_title_is_excluded_by_its_first_words_as_sessions_shows_them(tmp_path: Path) -> None:
+    user = StoreUser(tmp_path)
+    user.session("plan", *exchange("Let people choose a time", "The harbour opens at nine.", at=MONDAY))
+    assert "opens at nine" in user.run("search", "harbour").stdout
+    user.config("sessions: {Let people*: {ignore: true}}\n")
+    assert "opens at nine" not in user.run("search", "harbour").stdout

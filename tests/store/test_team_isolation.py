@@ -11,6 +11,7 @@ from psycopg import errors
 from store_scene import Scene, put, said, state
 from team_scene import AS_IT_IS, Team, memory
 
+from session_memory.store.postgres.changed_files import push_changed_files
 from session_memory.store.postgres.connection import TeamError, connect
 from session_memory.store.postgres.engine import TeamStore
 from session_memory.store.postgres.memories import TeamMemories, push_memories
@@ -18,11 +19,12 @@ from session_memory.store.postgres.push import TeamPush
 from session_memory.store.postgres.schema import add_member, remove_member
 from session_memory.store.postgres.session_push import packed
 from session_memory.store.sqlite.memory_index import MemoryFilter
-from session_memory.store.values import Filter
+from session_memory.store.values import Filter, UnmergedFile
 
-TABLES = ("session", "segment", "item", "posting", "conversation")
+TABLES = ("session", "segment", "item", "posting", "conversation", "changed_file")
 MEMORY_TABLES = ("memory", "memory_posting")
-PARENT = {"item": "session", "conversation": "session", "posting": "segment"}
+PARENT = {"item": "session", "conversation": "session", "posting": "segment", "changed_file": "session"}
+CHANGED = UnmergedFile("cart", "a" * 40, "b" * 40, "c" * 40, ((1, 2, 1, 1),), 0)
 SESSION = "segment, machine, home, file_path, session_id, runtime, project, share, title, cwd, shape"
 # A session as it may be added, but for the column before it or the change to it.
 OWN_SESSION = "id, 'l', '', 'x', 'x', 'x', 'x', share, '', '', 1 FROM segment WHERE owner = 'ann' AND share = 'team'"
@@ -43,6 +45,7 @@ def shared(postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory) -
         )  # fmt: skip
         team.rows(MACHINE, user=member)
         with closing(TeamPush(team.url(member), "laptop")) as pushing:
+            push_changed_files(pushing, {one.id: [CHANGED] for one in pushing.pushed().values()})
             secret = memory(f"{member} decides on a secret zeppelin", "1", share="mine")
             push_memories(pushing, [secret, memory(f"{member} decides on a shared balloon", "2")], ())
     return team
@@ -148,6 +151,8 @@ def test_nothing_of_another_is_changed_or_deleted(shared, share):
     "statement",
     [
         "INSERT INTO item (session, number, role, message, byte_offset, text) VALUES (%(id)s, 7, 'user', 7, 0, 'x')",
+        "INSERT INTO changed_file VALUES (%(id)s, 'x', '', '', '', '', 0)",
+        "UPDATE changed_file SET session = %(id)s",
         "INSERT INTO item (session, number, role, message, byte_offset, text) VALUES (%(id)s, 0, 'user', 7, 0, 'x') "
         "ON CONFLICT (session, number) DO UPDATE SET text = excluded.text",
         "INSERT INTO posting VALUES ('zeppelin', %(segment)s, '')",

@@ -14,10 +14,18 @@ from psycopg.conninfo import make_conninfo
 from store_scene import Scene, put, said, state
 from team_scene import push
 
+from session_memory.store.postgres.changed_files import push_changed_files
 from session_memory.store.postgres.connection import TeamError, connect
 from session_memory.store.postgres.engine import TeamStore
 from session_memory.store.postgres.push import TeamPush
-from session_memory.store.postgres.schema import add_member, lets_everybody_in, members, migrate, remove_member
+from session_memory.store.postgres.schema import (
+    MIGRATIONS,
+    add_member,
+    lets_everybody_in,
+    members,
+    migrate,
+    remove_member,
+)
 from session_memory.store.values import Filter
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "team"
@@ -127,13 +135,24 @@ def test_a_database_of_version_1_becomes_one_as_it_is_made_now_with_what_was_sha
             TeamPush(of("ann", url), "laptop")
         team_in(fresh, "ann")
         with closing(connect(url)) as connection:
-            assert migrate(connection) == [2]
+            assert migrate(connection) == [2, 3]
             assert migrate(connection) == []
         for sql in CATALOG:
             assert sorted(map(str, rows(url, sql))) == sorted(map(str, rows(fresh, sql)))
         with closing(TeamStore(of("ann", url))) as store:
             found = store.search("zebra", Filter())
             assert sorted(hit.entry.text for hit in found) == ["a zebra", "zebra again"]
+
+
+def test_the_members_of_a_database_of_version_2_push_again_after_its_migration(database):
+    with database() as url:
+        with closing(connect(url)) as connection:
+            migrate(connection, MIGRATIONS[:1])
+            add_member(connection, "ann")
+            connection.execute("DROP TABLE changed_file")
+            assert migrate(connection) == [3]
+        with closing(TeamPush(of("ann", url), "laptop")) as pushing:
+            push_changed_files(pushing, {})
 
 
 def test_after_a_migration_nobody_may_do_more_than_before_and_who_never_joined_nothing(database):

@@ -82,7 +82,8 @@ def find(known: Known, entries: Others, paths: Sequence[str] | None = None) -> F
             asked = (known, planned, found, session, actions, session in active)
             if own.deadline.attempt(session, _add_edits, *asked) is None:
                 del found.actions[session]
-    if any([fact.worktree for fact in found.facts]) and conflicts_stamp(own):
+    is_copied = any([new.session.team_root for _, new in entries]) or any([fact.worktree for fact in found.facts])
+    if is_copied and conflicts_stamp(own):
         from ..conflicts import of_copies
 
         ids = {new.session.key: own.id_of(new.session) for _, new in entries}

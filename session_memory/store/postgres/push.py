@@ -146,8 +146,9 @@ class TeamPush:
         for segment, ids in sorted(by_segment.items()):
             with self._asking(), self.connection.transaction():
                 self.connection.execute("SELECT FROM segment WHERE id = %s FOR UPDATE", (segment,))
-                for table, column in (("item", "session"), ("conversation", "session"), ("session", "id")):
-                    self.connection.execute(f"DELETE FROM {table} WHERE {column} = ANY(%s)", (ids,))
+                for table in ("item", "conversation", "changed_file"):
+                    self.connection.execute(f"DELETE FROM {table} WHERE session = ANY(%s)", (ids,))
+                self.connection.execute("DELETE FROM session WHERE id = ANY(%s)", (ids,))
                 self._withdraw_postings(segment, ids)
 
     def _withdraw_postings(self, segment: int, sessions: list[int]) -> None:

@@ -17,6 +17,7 @@ _BELONGING = (  # tables whose rows belong to a row of these: their column, and 
     ("item", "session", "session", "id"),
     ("conversation", "session", "session", "id"),
     ("posting", "segment", "segment", "id"),
+    ("changed_file", "session", "session", "id"),
     ("memory_posting", "memory", "memory", "number"),
 )
 _LOCK = 0x5E551011  # of no meaning but that all who migrate take it
@@ -37,8 +38,13 @@ def separate_teams() -> str:
     return _read("from_1.sql", *_TABLES, "from_1_words.sql", _RIGHTS, "from_1_members.sql")
 
 
+def add_changed_files() -> str:
+    """Return the SQL from version 2 to 3, which has the table `changed_file`."""
+    return _read(*_TABLES, _RIGHTS, "from_2_members.sql")
+
+
 # From version 1 to 2, and so on. Each runs once, in one transaction with its record.
-MIGRATIONS: tuple[Callable[[], str], ...] = (separate_teams,)
+MIGRATIONS: tuple[Callable[[], str], ...] = (separate_teams, add_changed_files)
 
 
 def _read(*names: str) -> str:

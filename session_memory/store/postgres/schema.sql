@@ -96,3 +96,15 @@ CREATE TABLE IF NOT EXISTS conversation (
     text_bytes bigint NOT NULL,
     PRIMARY KEY (session, first_number)
 );
+
+-- What a live session changed and nobody has merged yet, by file: names of git's objects and lines, no text.
+CREATE TABLE IF NOT EXISTS changed_file (
+    session bigint NOT NULL,
+    path text NOT NULL,                     -- in the repository
+    head text NOT NULL,                     -- the commit that was checked out
+    base text NOT NULL,                     -- the file's blob where the branch left the default branch; '' for none
+    blob text NOT NULL,                     -- its blob now, committed or not; '' if it was deleted
+    hunks text NOT NULL,                    -- JSON, for each: the first line and the one behind the last before; after: both
+    at bigint NOT NULL,
+    PRIMARY KEY (session, path)
+);

@@ -13,7 +13,9 @@ from ...settings.compiled import stamp
 from ...settings.rules import stricter
 from ...system.json import decode, encode
 from ...system.sqlite import fetch
-from ..values import ITEM_BITS, RuleSubject, items_of_file
+from ...transcripts.gate import SECRET_CHARACTERS, for_title
+from ...transcripts.titles import title_of
+from ..values import ITEM_BITS, NUMBERS, RuleSubject, items_of_file
 
 if TYPE_CHECKING:
     from apsw import Connection
@@ -31,6 +33,10 @@ _TEMPORARY = """
     DELETE FROM temp.memory_excluded_files;
     DELETE FROM temp.memory_excluded_items;
 """
+SAID = f"""(
+    SELECT substr(content, 1, {SECRET_CHARACTERS}) FROM memory_transcript_entries
+    WHERE id BETWEEN f.id << {ITEM_BITS} AND f.id << {ITEM_BITS} | {NUMBERS} AND role = 'user' ORDER BY id LIMIT 1
+)"""  # the first words in a transcript `f`
 GIVEN_TITLE = 3  # the rank of a title that a person gave; others quote the session
 # Conditions on `memory_conversations AS c` and `memory_file_states AS f`, if anything is excluded.
 LISTED = """
@@ -258,14 +264,22 @@ def _originals(connection: Connection, file_id: int) -> list[int]:
 
 
 def _files(connection: Connection, ids: Sequence[int] | None = None, session_id: str = "") -> list[RuleSubject]:
-    sql = "SELECT id, home, session_id, title, cwd, file_path FROM memory_file_states"
+    sql = f"SELECT id, home, session_id, title, {SAID}, cwd, file_path FROM memory_file_states AS f"
     if session_id:
-        return [RuleSubject._make(row) for row in fetch(connection, f"{sql} WHERE session_id = ?", (session_id,))]
-    if ids is None:
-        return [RuleSubject._make(row) for row in fetch(connection, sql)]
+        rows = list(fetch(connection, f"{sql} WHERE session_id = ?", (session_id,)))
+    elif ids is None:
+        rows = list(fetch(connection, sql))
+    else:
+        rows = [row for id in dict.fromkeys(ids) for row in fetch(connection, f"{sql} WHERE id = ?", (id,))]
     return [
-        RuleSubject._make(row) for id in dict.fromkeys(ids) for row in fetch(connection, f"{sql} WHERE id = ?", (id,))
+        RuleSubject(id, home, session, title or title_by(said), cwd, path)
+        for id, home, session, title, said, cwd, path in rows
     ]
+
+
+def title_by(said: str | None) -> str:
+    """Return the title of a session without one, by its first words, as `sessions` shows it and rules name it."""
+    return for_title(title_of(said)) if said else ""
 
 
 def _any_in(connection: Connection, schema: str, tables: Sequence[str] = _TABLES) -> bool:

@@ -8,13 +8,13 @@ from typing import NamedTuple
 
 from ..values import ITEM_BITS, NUMBERS, StoredEntry, StoredSpan
 from .engine import SqliteStore
-from .exclusions import GIVEN_TITLE
+from .exclusions import GIVEN_TITLE, SAID, title_by
 
 
 class StoredFile(NamedTuple):
-    """A transcript in the store, as values.FileState has it; `given_title` is a title that a person gave it. The next
-    item gets `next_number`; `ranges` are the first and last numbers of existing items, and `hidden` those that rules
-    exclude: all, if `is_excluded`."""
+    """A transcript in the store, as values.FileState has it; `given_title` is a title that a person gave it,
+    `known_title` the one by which rules may name it. The next item gets `next_number`; `ranges` are the first and last
+    numbers of existing items, and `hidden` those that rules exclude: all, if `is_excluded`."""
 
     id: int
     home: str
@@ -23,6 +23,7 @@ class StoredFile(NamedTuple):
     runtime: str
     title: str
     given_title: str
+    known_title: str
     cwd: str
     first_at: int | None
     last_at: int | None
@@ -49,9 +50,9 @@ def store_id(store: SqliteStore) -> int:
 def stored_files(store: SqliteStore) -> list[StoredFile]:
     """Return all transcripts, in the order in which they were first stored. Raises DatabaseError."""
     sql = f"""
-        SELECT id, home, file_path, session_id, source, title, iif(title_rank >= {GIVEN_TITLE}, title, ''), cwd,
-            first_entry_timestamp, last_entry_timestamp, next_ordinal
-        FROM memory_file_states ORDER BY id
+        SELECT id, home, file_path, session_id, source, title, iif(title_rank >= {GIVEN_TITLE}, title, ''), {SAID},
+            cwd, first_entry_timestamp, last_entry_timestamp, next_ordinal
+        FROM memory_file_states AS f ORDER BY id
     """
     spans = "SELECT first_item, last_item FROM memory_conversations ORDER BY first_item"
     excluded = store.excluded_files()
@@ -64,10 +65,12 @@ def stored_files(store: SqliteStore) -> list[StoredFile]:
         of_file = ranges[first >> ITEM_BITS]
         start = of_file.pop()[0] if of_file and of_file[-1][1] + 1 == first & NUMBERS else first & NUMBERS
         of_file.append((start, last & NUMBERS))
-    return [
-        StoredFile._make((*row, tuple(ranges[row[0]]), frozenset(hidden[row[0]]), row[0] in excluded))
-        for row in store.rows(sql)
-    ]
+    found = []
+    for *of, title, given, said, cwd, first, last, number in store.rows(sql):
+        id = of[0]
+        own = tuple(ranges[id]), frozenset(hidden[id]), id in excluded
+        found.append(StoredFile._make((*of, title, given, title or title_by(said), cwd, first, last, number, *own)))
+    return found
 
 
 def common_items(store: SqliteStore) -> list[tuple[int, int]]:

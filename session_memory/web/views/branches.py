@@ -35,7 +35,7 @@ def judged(request: PageRequest) -> dict[str, Any]:
         shown["branches"].append(_branch(side))
     seen = set()
     for clash in request.while_wanted(find_conflicts(sides)):
-        pair = (clash.conflict.path, *sorted((id(clash.own), id(clash.other))))
+        pair = (clash.conflict.path, *sorted((id(clash.own), id(clash.other))), clash.team and clash.team.session)
         if pair not in seen:
             seen.add(pair)
             found[clash.own.common_dir]["files"].append(_file(clash))
@@ -61,6 +61,7 @@ def _label(side: Side | None) -> str:
 def _file(clash: Clash) -> dict[str, Any]:
     """Return a file that would not merge; of each hunk both sides, as pairs of the first line and the text."""
     conflict, own, other = clash.conflict, _label(clash.own), _label(clash.other) or for_people(clash.other_branch)
+    other = f"{other or _DETACHED} ({for_people(clash.team.who)})" if clash.team else other
     if clash.commits:
         said = f"{other} got {counted(clash.commits, 'commit')} that {own} does not have"
     elif conflict.deleted_by is not None:
