@@ -19,7 +19,7 @@ CALL_HOOK = ROOT / "hooks" / "pre_tool_use.py"
 
 # Every prompt pays for these, about a hundredth of a bare interpreter each. One more needs a good reason.
 EVERY_PROMPT = {
-    "__future__", "_json",
+    "__future__", "_json", "entry",
     "session_memory", "session_memory.activity", "session_memory.hooks", "session_memory.settings", "session_memory.system",
     "session_memory.text", "session_memory.transcripts", "session_memory.activity.changes", "session_memory.transcripts.entries",
     "session_memory.errors", "session_memory.system.json", "session_memory.system.deadline", "session_memory.system.files", "session_memory.settings.homes",

@@ -12,7 +12,8 @@ import pytest
 from install_machine import PYTHON, REPOSITORY
 
 PROGRAMS = [REPOSITORY / "install.py", *sorted((REPOSITORY / "scripts").glob("*.py"))]
-HOOKS = sorted(path for path in (REPOSITORY / "hooks").glob("*.py") if path.name != "old_python.py")
+IMPORTED = [REPOSITORY / "hooks/entry.py", REPOSITORY / "hooks/old_python.py"]
+HOOKS = sorted({*(REPOSITORY / "hooks").glob("*.py")} - {*IMPORTED})
 SINCE_PYTHON_3 = (ast.JoinedStr, ast.AnnAssign, ast.NamedExpr, ast.Nonlocal, ast.AsyncFunctionDef, ast.Match)
 _AS_OLD = "import runpy, sys; sys.version_info = (3, 9, 2); sys.argv[:] = sys.argv[1:]; runpy.run_path(sys.argv[0], run_name='__main__')"
 
@@ -38,13 +39,13 @@ def run(python: list[str], path: Path, home: Path) -> subprocess.CompletedProces
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("path", [*PROGRAMS, *HOOKS, REPOSITORY / "hooks/old_python.py"], ids=ids)
+@pytest.mark.parametrize("path", [*PROGRAMS, *HOOKS, *IMPORTED], ids=ids)
 def test_what_a_runtime_or_a_person_starts_can_be_read_by_any_python_from_2_7_on(path: Path) -> None:
     for node in ast.walk(ast.parse(path.read_text(), feature_version=(3, 4))):
         assert not isinstance(node, SINCE_PYTHON_3), f"line {getattr(node, 'lineno', '?')}"
         if isinstance(node, ast.FunctionDef):
             arguments = node.args
-            assert [node.returns, *arguments.kwonlyargs, *(one.annotation for one in arguments.args)] == [None]
+            assert {node.returns, *arguments.kwonlyargs, *(one.annotation for one in arguments.args)} == {None}
 
 
 @pytest.mark.parametrize("python", OLD_PYTHONS, ids=ids)

@@ -1,0 +1,34 @@
+"""The beginning of the hooks that somebody waits for. If an install made a bundle (session_memory/hooks/bundle.py), all
+modules come from that one file."""
+
+import gc
+import sys
+
+
+def run(name):  # type: (str) -> None
+    """Run a function of session_memory.hooks.main. A broken installation stands in the way of nothing: nothing is
+    printed then, and `session-memory doctor` says what is wrong."""
+    root = sys.path.pop(0)[: -len("/hooks")]
+    sys.path.append(root)
+    if sys.version_info < (3, 10):
+        sys.path.insert(0, root + "/hooks")
+        import old_python
+
+        old_python.end()
+    gc.disable()  # the process is over before cycles could matter
+    try:
+        from _frozen_importlib_external import MAGIC_NUMBER
+        from marshal import loads
+
+        bundle = open(root + "/prompt.bundle", "rb", 0)  # noqa: SIM115  open to the end: imports read it
+        head = bundle.read(16384)
+        if head.startswith(MAGIC_NUMBER):
+            finder, modules = loads(head[len(MAGIC_NUMBER) :])
+            names = {"modules": modules}
+            exec(finder, names)
+            names["use"](bundle, root, modules)
+    except Exception:
+        pass
+    from session_memory.hooks import main
+
+    getattr(main, name)()
