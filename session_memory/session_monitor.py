@@ -48,13 +48,9 @@ class EntryList(list[Entry]):
 
 
 def get_session_updates(
-    *,
-    current_session: str,
-    sessions_dir: AnyPath,
-    cursor_file: AnyPath,
-    jsonl_resolver: Callable[[str], AnyPath | None],
-    format: str,
-) -> str | None:
+    *, current_session: str, sessions_dir: AnyPath, cursor_file: AnyPath,
+    jsonl_resolver: Callable[[str], AnyPath | None], format: str,
+) -> str | None:  # fmt: skip
     """Return what the other sessions named in `sessions_dir` did since `current_session` last asked, or None.
 
     The text begins with `[Session Activity]` and has at most 500 characters; nothing is reported twice.

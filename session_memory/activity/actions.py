@@ -88,13 +88,9 @@ def actions_elsewhere(entries: Iterable[Entry], root: str) -> list[FileAction]:
 
 
 def sub_agent_actions(
-    transcripts: Iterable[str],
-    runtime: Runtime,
-    offsets: dict[str, int],
-    oldest: float,
-    is_wanted: Callable[[str], bool] = always,
-    gate: Gate | None = None,
-) -> list[FileAction]:
+    transcripts: Iterable[str], runtime: Runtime, offsets: dict[str, int], oldest: float,
+    is_wanted: Callable[[str], bool] = always, gate: Gate | None = None,
+) -> list[FileAction]:  # fmt: skip
     """Return the actions of the sub-agents with these `transcripts` that their session's `gate` lets through, behind
     `offsets`, which advance; at first sight those since the time `oldest`. `is_wanted` is as in `actions_of`."""
     found: list[FileAction] = []

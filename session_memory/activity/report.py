@@ -340,15 +340,11 @@ def report_of(new: NewEntries, rules: OwnRules | Privacy, session_id: str, now: 
     if summary is None:
         return None
     report = Report(
-        session.name,
-        summary,
-        last_active=summary.last_timestamp or now,
+        session.name, summary, last_active=summary.last_timestamp or now,
         place=_place(session, entries[-1].cwd if entries else new.cursor["start"]) if may_show else ("", ""),
         title=title if not session.name and (may_show or rank >= USER_RANK) else "",
-        is_request=rank <= FIRST_PROMPT_RANK,
-        with_text=may_show,
-        is_partial=new.is_partial,
-    )
+        is_request=rank <= FIRST_PROMPT_RANK, with_text=may_show, is_partial=new.is_partial,
+    )  # fmt: skip
     report.entries, report.may_quote, report.gate = done, may_quote, gate
     report.since = (until or 0) / 1000
     report.runtime = session.runtime.TITLE if session.runtime else ""

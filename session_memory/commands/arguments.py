@@ -80,14 +80,9 @@ def filter_of(arguments: argparse.Namespace, location: StoreLocation) -> Filter:
         project, _ = project_of(directories[0], team_of(location.home).projects, location.home.user_dir)
         directories = (project,)
     return Filter(
-        homes=location.homes,
-        project="" if directories else arguments.project,
-        directories=directories,
-        session=arguments.session,
-        since=arguments.since,
-        until=arguments.until,
-        limit=arguments.limit,
-    )
+        homes=location.homes, project="" if directories else arguments.project, directories=directories,
+        session=arguments.session, since=arguments.since, until=arguments.until, limit=arguments.limit,
+    )  # fmt: skip
 
 
 def transcripts_below(paths: Iterable[str]) -> Iterator[str]:

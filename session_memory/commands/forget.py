@@ -56,12 +56,9 @@ class Chosen(NamedTuple):
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "session",
-        metavar="SESSION",
-        nargs="?",
-        default="",
+        "session", metavar="SESSION", nargs="?", default="",
         help="its id, or how that begins, or the name of an agent's session",
-    )
+    )  # fmt: skip
     parser.add_argument(
         "--project", metavar="P", default="", help="all that were started in this directory, or below it"
     )

@@ -80,14 +80,10 @@ def with_store(arguments: argparse.Namespace, work: Callable[[OpenStore], int], 
             note(terminal.short(text))
 
     return store_refresh.use_store(
-        location,
-        lambda store, is_rebuilt: work(OpenStore(store, location, terminal, is_rebuilt, note_once, patience)),
-        note_once,
-        partial(_shown, terminal, location),
-        workers=os.cpu_count() or 1,
-        patience=patience,
+        location, lambda store, is_rebuilt: work(OpenStore(store, location, terminal, is_rebuilt, note_once, patience)),
+        note_once, partial(_shown, terminal, location), workers=os.cpu_count() or 1, patience=patience,
         overrides=VisibilityOverrides(location.own_sessions, with_private),
-    )
+    )  # fmt: skip
 
 
 def _with_team(location: StoreLocation, terminal: Terminal, work: Callable[[OpenStore], int]) -> int:

@@ -56,12 +56,9 @@ def archive_when_written(context: Context) -> None:
     settle(context.home.conversations_dir, privacy)
     name = context.session if context.home.sessions_dir else ""
     archive_session(
-        ArchiveSource(context.session_id, context.own_path, context.runtime, name=name),
-        context.home.conversations_dir,
-        context.settings,
-        time.time(),
-        privacy=privacy,
-    )
+        ArchiveSource(context.session_id, context.own_path, context.runtime, name=name), context.home.conversations_dir,
+        context.settings, time.time(), privacy=privacy,
+    )  # fmt: skip
 
 
 def wait_until_quiet(path: str) -> None:

@@ -38,33 +38,10 @@ class Context:
     were read already. `sub_agents` are those in the project's index, once `other_sessions` has read it. Parts that may
     be odd or slow run under the `deadline`."""
 
-    __slots__ = (
-        "config_dir",
-        "deadline",
-        "directory",
-        "event",
-        "home",
-        "named",
-        "own_path",
-        "runtime",
-        "session",
-        "session_id",
-        "settings",
-        "sub_agents",
-    )
-
     def __init__(
-        self,
-        event: Event,
-        home: Home,
-        session: str,
-        own_path: str,
-        runtime: Runtime,
-        *,
-        session_id: str,
-        config_dir: str = "",
-        directory: str = "",
-    ) -> None:
+        self, event: Event, home: Home, session: str, own_path: str, runtime: Runtime, *, session_id: str,
+        config_dir: str = "", directory: str = "",
+    ) -> None:  # fmt: skip
         """Raises ConfigError if the home's settings cannot be used."""
         self.event = event
         self.home = home

@@ -56,15 +56,10 @@ def text_at(one: FoundSession, now: float, environ: Mapping[str, str]) -> str:
 def _context_of(one: FoundSession, environ: Mapping[str, str]) -> Context:
     runtime, path = one.runtime, one.session.path
     return Context(
-        {"session_id": one.id, "transcript_path": path},
-        one.home,
-        one.session.key,
-        path,
-        runtime,
-        session_id=one.id,
+        {"session_id": one.id, "transcript_path": path}, one.home, one.session.key, path, runtime, session_id=one.id,
         config_dir=runtime.config_dir(environ) if one.home.sessions_dir else one.home.root,
         directory=describe(runtime, path).start,
-    )
+    )  # fmt: skip
 
 
 def state_in_group(group: Group, session_id: str) -> DeliveryState | None:

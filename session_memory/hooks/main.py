@@ -112,13 +112,9 @@ def _answer_prompt(runtime_name: str = _FIRST) -> None:
 
 
 def _run(
-    is_answered: Callable[[Event, Runtime], bool],
-    answer: Callable[[Context], object],
-    runtime_name: str = _FIRST,
-    *,
-    with_upkeep: bool = False,
-    is_waited_for: bool = False,
-) -> None:
+    is_answered: Callable[[Event, Runtime], bool], answer: Callable[[Context], object], runtime_name: str = _FIRST, *,
+    with_upkeep: bool = False, is_waited_for: bool = False,
+) -> None:  # fmt: skip
     """Read an event, answer it if `is_answered` says so, and end the process; `with_upkeep` start that of the store
     first. An agent that `is_waited_for` gets what is ready at the deadline. The event is one of the runtime
     `runtime_name`, unless it names another itself, or shows that another one sent it: several take the plugins of

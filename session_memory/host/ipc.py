@@ -44,15 +44,9 @@ _COLUMNS = ("id", "group_folder", "session_id", "name", "created_at", "archived_
 
 
 def write_snapshots(
-    layout: Layout,
-    group: str,
-    sessions: SessionManager,
-    tasks: Rows = (),
-    groups: Rows = (),
-    *,
-    has_graph: bool = False,
-    has_team: bool = False,
-) -> None:
+    layout: Layout, group: str, sessions: SessionManager, tasks: Rows = (), groups: Rows = (), *,
+    has_graph: bool = False, has_team: bool = False,
+) -> None:  # fmt: skip
     """Write the snapshots of a group: its history, and its own of `tasks` and `groups`. `tasks` have a `group_folder`,
     `groups` a `folder`, '' for a chat without one. Main gets all of them, and the history of all groups given.
     `has_graph` allows the group to search a knowledge graph, `has_team` a team. Raises OSError, OutsideGroupError."""

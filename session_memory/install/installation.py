@@ -71,12 +71,9 @@ class InstallRequest(NamedTuple):
 
 
 def install(
-    request: InstallRequest,
-    paths: ProgramPaths,
-    environ: Mapping[str, str],
-    terminal: Terminal,
+    request: InstallRequest, paths: ProgramPaths, environ: Mapping[str, str], terminal: Terminal,
     allow: Callable[[list[HomePlan]], bool],
-) -> Installed:
+) -> Installed:  # fmt: skip
     """Install, into a sample home if there is no other. A home whose settings are not in order is left out; if all are,
     nothing is changed. `allow` gets what would be done, and returns whether agents may also look things up without
     asking. Raises SessionMemoryError, OSError."""

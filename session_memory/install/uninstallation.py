@@ -48,14 +48,9 @@ class Uninstalled:
 
 
 def uninstall(
-    homes: list[str],
-    paths: ProgramPaths,
-    environ: Mapping[str, str],
-    *,
-    dry_run: bool,
-    purge: bool,
+    homes: list[str], paths: ProgramPaths, environ: Mapping[str, str], *, dry_run: bool, purge: bool,
     confirm: Callable[[list[str]], None],
-) -> Uninstalled:
+) -> Uninstalled:  # fmt: skip
     """Uninstalls from `homes`; without any, from all, and removes the program. `purge` also deletes what was kept of
     their sessions, and the configuration, but not the named sessions, which are the host's; `confirm` is given these
     paths before, and raises what keeps it from being done. Nothing is changed before the settings of every home are
@@ -74,14 +69,9 @@ def uninstall(
 
 
 def _foreseen(
-    homes: list[str],
-    ledger: InstallLedger,
-    paths: ProgramPaths,
-    environ: Mapping[str, str],
-    *,
-    dry_run: bool,
+    homes: list[str], ledger: InstallLedger, paths: ProgramPaths, environ: Mapping[str, str], *, dry_run: bool,
     purge: bool,
-) -> Uninstalled:
+) -> Uninstalled:  # fmt: skip
     """Return what an uninstall would do. A home that moved, or that `ledger` did not know, stands in it afterwards."""
     records = _records(homes, ledger, environ)
     is_ours = home_changes.ours(ledger)

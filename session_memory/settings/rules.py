@@ -17,8 +17,6 @@ class Rule:
     of one with `isolate_memories` are kept apart from the rest. `share` is one of SHARES, '' if no rule says who of a
     team may read it."""
 
-    __slots__ = ("ignore", "isolate_memories", "quote", "share")
-
     def __init__(
         self, ignore: bool = False, quote: bool = True, isolate_memories: bool = False, share: str = ""
     ) -> None:

@@ -29,8 +29,6 @@ class Deadline:
     `failed` names each part that raised or was late, `late` those that took too long. Without `start` there is no
     deadline, as in a thread, a command or a test."""
 
-    __slots__ = ("_armed", "_end", "_limit", "_set_timer", "_waited", "_waited_before", "failed", "late", "notes")
-
     def __init__(self) -> None:
         self.notes: list[str] = []
         self.failed: list[str] = []

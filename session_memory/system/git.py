@@ -17,8 +17,6 @@ class Worktree:
     """A worktree: its `root` ('' for a bare repository), its own `git_dir`, the `common_dir` that it shares with the
     repository's other worktrees, and the `name` that git gave it (the main one: that of its directory)."""
 
-    __slots__ = ("common_dir", "git_dir", "name", "root")
-
     def __init__(self, root: str, git_dir: str, common_dir: str) -> None:
         self.root = root
         self.git_dir = git_dir
@@ -29,8 +27,6 @@ class Worktree:
 class HeadMove:
     """A line of the log of HEAD: the commits before and after, the time in seconds since the epoch, and git's message,
     as `checkout: moving from main to fix/x`."""
-
-    __slots__ = ("after", "before", "message", "time")
 
     def __init__(self, before: str, after: str, time: int, message: str) -> None:
         self.before = before

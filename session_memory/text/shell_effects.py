@@ -36,8 +36,6 @@ class ShellEffect:
     MOVED if a file was moved there (which keeps its modification time), else none. `is_doubtful`: the command runs only
     if another one succeeds or fails."""
 
-    __slots__ = ("is_doubtful", "kind", "path", "typed", "words")
-
     def __init__(self, kind: str, path: str, words: tuple[str, ...] = ()) -> None:
         self.kind = kind
         self.path = path

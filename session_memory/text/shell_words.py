@@ -10,8 +10,6 @@ _QUOTING = "'\"\\$`*?[{~#"  # ends a plain run of characters, together with what
 class Word:
     """A word without its quotes, and as it was `typed`. `is_sure`: the shell expands nothing in it."""
 
-    __slots__ = ("is_sure", "text", "typed")
-
     def __init__(self, text: str, is_sure: bool, typed: str = "") -> None:
         self.text = text
         self.is_sure = is_sure
@@ -20,8 +18,6 @@ class Word:
 
 class SimpleCommand:
     """One command: its words, the files that its output goes to, and the operator before it ('' for the first one)."""
-
-    __slots__ = ("before", "outputs", "words")
 
     def __init__(self, before: str) -> None:
         self.before = before

@@ -94,19 +94,9 @@ class Entry(Value):
     __slots__ = ("cwd", "id", "is_copy", "message_id", "offset", "origin", "role", "text", "timestamp", "tools")
 
     def __init__(
-        self,
-        role: str,
-        text: str,
-        *,
-        tools: tuple[ToolUse, ...] = (),
-        timestamp: float | None = None,
-        id: str = "",
-        message_id: str = "",
-        offset: int = 0,
-        cwd: str = "",
-        is_copy: bool = False,
-        origin: str = "",
-    ) -> None:
+        self, role: str, text: str, *, tools: tuple[ToolUse, ...] = (), timestamp: float | None = None, id: str = "",
+        message_id: str = "", offset: int = 0, cwd: str = "", is_copy: bool = False, origin: str = "",
+    ) -> None:  # fmt: skip
         self.role = role
         self.text = text
         self.tools = tools

@@ -86,8 +86,6 @@ class Gate:
     """Decides what may be shown of one session. `rule` is the one for all of it; up to `until`, in milliseconds since
     the epoch, it was forgotten (None if it was not)."""
 
-    __slots__ = ("_copied", "_directories", "_family", "_rules", "_session_id", "_start", "rule", "until")
-
     def __init__(
         self, rules: Rules, session_id: str, start: str, names: Iterable[str] = (), family: Family | None = None,
         copied: Mapping[object, Rule] | None = None,

@@ -72,12 +72,9 @@ class SessionManager:
     connection has changed the database. Safe for several threads."""
 
     def __init__(
-        self,
-        path: str | os.PathLike[str],
-        group_of: Callable[[str], SessionGroup],
-        archive: Callable[[str, str, str], str | None],
-        now: Callable[[], float] = time.time,
-    ) -> None:
+        self, path: str | os.PathLike[str], group_of: Callable[[str], SessionGroup],
+        archive: Callable[[str, str, str], str | None], now: Callable[[], float] = time.time,
+    ) -> None:  # fmt: skip
         self._group_of = group_of
         self._archive = archive
         self._now = now

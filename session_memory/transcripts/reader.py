@@ -36,8 +36,6 @@ USER_RANK = 3  # the rank of a title that the user gave; other titles summarize 
 class TitleOwner:
     """A transcript as the owner of titles: it may also contain those of sessions that it continues."""
 
-    __slots__ = ("_descriptor", "_found", "_searched", "_session_id")
-
     def __init__(self, session_id: str, descriptor: int, searched: int = OWNER_BYTES) -> None:
         """`session_id` is the one that its file is called after; `searched` bytes are looked through for a record."""
         self._session_id = session_id
@@ -63,14 +61,9 @@ class TranscriptReader:
     behind the last line read forward, `record` the last record."""
 
     def __init__(
-        self,
-        runtime: Runtime,
-        first_line: bytes,
-        decode: Callable[[bytes], tuple[list[Any], int]] = decode_line,
-        *,
-        owner: TitleOwner | None = None,
-        of_sub_agents: bool = False,
-    ) -> None:
+        self, runtime: Runtime, first_line: bytes, decode: Callable[[bytes], tuple[list[Any], int]] = decode_line, *,
+        owner: TitleOwner | None = None, of_sub_agents: bool = False,
+    ) -> None:  # fmt: skip
         """`first_line` is that of the transcript; `decode` gives the values in a line, and how many were unreadable.
         Without an `owner`, titles count that say nothing of theirs. With `of_sub_agents` what counts is what they did,
         and nothing else; it is read forward."""
@@ -120,13 +113,9 @@ class TranscriptReader:
             yield from self.backward(reversed(lines))
 
     def forward(
-        self,
-        lines: Iterable[Line],
-        *,
-        with_tools: bool = True,
-        with_results: bool = False,
+        self, lines: Iterable[Line], *, with_tools: bool = True, with_results: bool = False,
         left_out: Collection[int] = (),
-    ) -> Iterator[Entry | CallResult | Compaction]:
+    ) -> Iterator[Entry | CallResult | Compaction]:  # fmt: skip
         """Yield what `lines` hold, in their order: entries, compactions and, if asked for, the results of calls.
         Without tools the entries are those with text, and lines that show that they hold none are not decoded. The
         entries and results in lines at the offsets `left_out` are left out, records that are glued to one lie at the
@@ -228,8 +217,6 @@ def first_directory(runtime: Runtime, descriptor: int) -> str:
 class TranscriptHead:
     """The first lines of a transcript: the id of its first entry, the first time, the first directory and the request
     that says most ('' or None if missing), a title with its rank, and if a compaction precedes all entries."""
-
-    __slots__ = ("begins_compacted", "cwd", "first_id", "first_time", "prompt", "title")
 
     def __init__(self, runtime: Runtime, descriptor: int, owner: TitleOwner | None = None) -> None:
         """Read HEAD_BYTES of a transcript, or, if they hold no prompt, at most FURTHER_BYTES. Raises OSError."""

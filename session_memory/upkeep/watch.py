@@ -73,14 +73,9 @@ class Watcher:
     poll; `stop` ends the watcher within a moment, whatever it is doing."""
 
     def __init__(
-        self,
-        find_location: Callable[[], StoreLocation],
-        open_store: Callable[[StoreLocation], SqliteStore],
-        stop: Event,
-        say: Callable[[str], None],
-        tell: Callable[[IngestReport], None],
-        steps: Sequence[Step] = (),
-    ) -> None:
+        self, find_location: Callable[[], StoreLocation], open_store: Callable[[StoreLocation], SqliteStore],
+        stop: Event, say: Callable[[str], None], tell: Callable[[IngestReport], None], steps: Sequence[Step] = (),
+    ) -> None:  # fmt: skip
         self._find_location = find_location
         self._open_store = open_store
         self._stop = stop

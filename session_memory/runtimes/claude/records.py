@@ -257,32 +257,22 @@ def _usage(message: Record, record: Record) -> ModelUsage | None:
         return None
     for_an_hour = amount(found.get("cache_creation"), "ephemeral_1h_input_tokens")
     return ModelUsage(
-        as_string(message.get("id")),
-        model,
-        input=amount(found, "input_tokens"),
-        output=amount(found, "output_tokens"),
+        as_string(message.get("id")), model, input=amount(found, "input_tokens"), output=amount(found, "output_tokens"),
         cached=amount(found, "cache_read_input_tokens"),
-        written=max(0, amount(found, "cache_creation_input_tokens") - for_an_hour),
-        written_for_an_hour=for_an_hour,
+        written=max(0, amount(found, "cache_creation_input_tokens") - for_an_hour), written_for_an_hour=for_an_hour,
         is_copy="forkedFrom" in record,
-    )
+    )  # fmt: skip
 
 
 def _entry(
     role: str, text: str, tools: tuple[ToolUse, ...], record: Record, offset: int, message_id: object = None
 ) -> Entry:
     return Entry(
-        role,
-        text,
-        tools=tools,
-        timestamp=epoch_seconds(record.get("timestamp")),
-        id=_copied(record, "messageUuid") or as_string(record.get("uuid")),
-        message_id=as_string(message_id),
-        offset=offset,
-        cwd=as_string(record.get("cwd")),
-        is_copy="forkedFrom" in record,
+        role, text, tools=tools, timestamp=epoch_seconds(record.get("timestamp")),
+        id=_copied(record, "messageUuid") or as_string(record.get("uuid")), message_id=as_string(message_id),
+        offset=offset, cwd=as_string(record.get("cwd")), is_copy="forkedFrom" in record,
         origin=_copied(record, "sessionId") or as_string(record.get("sessionId")),
-    )
+    )  # fmt: skip
 
 
 def _copied(record: Record, key: str) -> str:

@@ -171,13 +171,9 @@ def _entry(kind: str, data: Record, record: Record, offset: int) -> Entry | None
     if not text and not tools:
         return None
     return Entry(
-        role,
-        text,
-        tools=tools,
-        timestamp=epoch_seconds(record.get("timestamp")),
-        id=as_string(record.get("id")),
+        role, text, tools=tools, timestamp=epoch_seconds(record.get("timestamp")), id=as_string(record.get("id")),
         offset=offset,
-    )
+    )  # fmt: skip
 
 
 def _results(data: Record) -> list[records.CallResult]:
@@ -202,12 +198,9 @@ def _usage(data: Record) -> ModelUsage:
     cached, written = amount(took, "cacheReadTokens"), amount(took, "cacheWriteTokens")
     return ModelUsage(
         f"{account.get('sourceSessionId')} {account.get('sequence')} {account.get('usageId')}",
-        as_string(took.get("model")),
-        input=max(0, amount(took, "inputTokens") - cached - written),
-        output=amount(took, "outputTokens"),
-        cached=cached,
-        written=written,
-    )
+        as_string(took.get("model")), input=max(0, amount(took, "inputTokens") - cached - written),
+        output=amount(took, "outputTokens"), cached=cached, written=written,
+    )  # fmt: skip
 
 
 def _typed(data: Record) -> str:

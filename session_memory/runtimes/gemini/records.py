@@ -180,13 +180,9 @@ def _entry(record: Record, offset: int) -> Entry | None:
     if not text and not tools:
         return None
     return Entry(
-        "user" if kind == "user" else "assistant",
-        text,
-        tools=tools,
-        timestamp=epoch_seconds(record.get("timestamp")),
-        id=record_id,
-        offset=offset,
-    )
+        "user" if kind == "user" else "assistant", text, tools=tools, timestamp=epoch_seconds(record.get("timestamp")),
+        id=record_id, offset=offset,
+    )  # fmt: skip
 
 
 def _results(record: Record) -> list[records.CallResult]:
@@ -214,12 +210,9 @@ def _usage(record: Record) -> ModelUsage:
     tokens = record["tokens"]
     cached = amount(tokens, "cached")
     return ModelUsage(
-        as_string(record.get("id")),
-        as_string(record.get("model")),
-        input=max(0, amount(tokens, "input") - cached),
-        output=amount(tokens, "output") + amount(tokens, "thoughts"),
-        cached=cached,
-    )
+        as_string(record.get("id")), as_string(record.get("model")), input=max(0, amount(tokens, "input") - cached),
+        output=amount(tokens, "output") + amount(tokens, "thoughts"), cached=cached,
+    )  # fmt: skip
 
 
 def summary_in(record: Record) -> str | None:

@@ -112,16 +112,10 @@ class OpenCodeRecords(records.Records):
             return None
         part_id, message_id = _copied(record)
         return Entry(
-            role,
-            text,
-            tools=tools,
-            timestamp=self.time(record),
-            id=part_id or as_string(record.get("id")),
-            message_id=message_id or as_string(record.get("message")),
-            offset=offset,
-            cwd=as_string(record.get("cwd")),
+            role, text, tools=tools, timestamp=self.time(record), id=part_id or as_string(record.get("id")),
+            message_id=message_id or as_string(record.get("message")), offset=offset, cwd=as_string(record.get("cwd")),
             is_copy="copied" in record,
-        )
+        )  # fmt: skip
 
     def thinking(self, record: Record) -> str:
         data = as_object(record.get("data"))
@@ -226,14 +220,10 @@ def _usage(data: Record, record: Record) -> ModelUsage:
     tokens = as_object(data.get("tokens"))
     cache = tokens.get("cache")
     return ModelUsage(
-        _copied(record)[1] or as_string(record.get("id")),
-        as_string(data.get("modelID")),
-        input=amount(tokens, "input"),
-        output=amount(tokens, "output") + amount(tokens, "reasoning"),
-        cached=amount(cache, "read"),
-        written=amount(cache, "write"),
-        is_copy="copied" in record,
-    )
+        _copied(record)[1] or as_string(record.get("id")), as_string(data.get("modelID")),
+        input=amount(tokens, "input"), output=amount(tokens, "output") + amount(tokens, "reasoning"),
+        cached=amount(cache, "read"), written=amount(cache, "write"), is_copy="copied" in record,
+    )  # fmt: skip
 
 
 def _uses(data: Record) -> tuple[ToolUse, ...]:

@@ -196,13 +196,9 @@ def _of_message(message: Record, record: Record, offset: int, wanted: int) -> li
 
 def _entry(role: str, text: str, tools: tuple[ToolUse, ...], record: Record, offset: int) -> Entry:
     return Entry(
-        role,
-        text,
-        tools=tools,
-        timestamp=epoch_seconds(record.get("timestamp")),
-        id=as_string(record.get("id")),
+        role, text, tools=tools, timestamp=epoch_seconds(record.get("timestamp")), id=as_string(record.get("id")),
         offset=offset,
-    )
+    )  # fmt: skip
 
 
 def _without_injected(message: Record) -> object:

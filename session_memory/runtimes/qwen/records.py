@@ -123,16 +123,11 @@ def _entry(kind: str, record: Record, payload: Record, offset: int) -> Entry | N
     if not text and not tools:
         return None
     return Entry(
-        kind,
-        text,
-        tools=tools,
-        timestamp=epoch_seconds(record.get("timestamp")),
-        id=_copied(record, "messageUuid") or as_string(record.get("uuid")),
-        offset=offset,
-        cwd=as_string(record.get("cwd")),
-        is_copy="forkedFrom" in record,
+        kind, text, tools=tools, timestamp=epoch_seconds(record.get("timestamp")),
+        id=_copied(record, "messageUuid") or as_string(record.get("uuid")), offset=offset,
+        cwd=as_string(record.get("cwd")), is_copy="forkedFrom" in record,
         origin=_copied(record, "sessionId") or as_string(record.get("sessionId")),
-    )
+    )  # fmt: skip
 
 
 def _results(record: Record) -> list[records.CallResult]:

@@ -237,20 +237,13 @@ def advanced(state: FileState, extract: Extract, descriptor: int, status: os.sta
     is_better = extract.title[0] >= max(state.title_rank, 0)  # of two titles of one rank the later one
     rank, title = extract.title if is_better else (state.title_rank, state.title)
     return state._replace(
-        status="idle",
-        file_size=extract.size,
-        last_modified=cursor["mtime"] if extract.size == status.st_size else 0,
-        inode=status.st_ino,
-        offset=extract.reached,
-        head=cursor["head"],
-        tail=cursor["tail"],
+        status="idle", file_size=extract.size, last_modified=cursor["mtime"] if extract.size == status.st_size else 0,
+        inode=status.st_ino, offset=extract.reached, head=cursor["head"], tail=cursor["tail"],
         unreadable=state.unreadable + extract.unreadable,
         first_entry_timestamp=state.first_entry_timestamp or min(times, default=None),
-        last_entry_timestamp=max(times, default=state.last_entry_timestamp),
-        cwd=state.cwd or extract.cwd,
-        title=title,
+        last_entry_timestamp=max(times, default=state.last_entry_timestamp), cwd=state.cwd or extract.cwd, title=title,
         title_rank=rank,
-    )
+    )  # fmt: skip
 
 
 ERROR_CHARACTERS = 300  # of the returned line

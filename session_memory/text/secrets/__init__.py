@@ -62,8 +62,6 @@ FLAG_ENDS = ("=", " ", "\t", "\\")
 class Secret:
     """A secret is `text[start:end]`; `kind` says what it is in a few words, as in `[redacted: kind]`."""
 
-    __slots__ = ("end", "kind", "start")
-
     def __init__(self, kind: str, start: int, end: int) -> None:
         self.kind = kind
         self.start = start
@@ -82,8 +80,6 @@ class Secret:
 class Spots:
     """Places for the second look: numbers of rules with the places of their keywords; values of names like PASSWORD;
     (start, end) of long runs that may be the value of a name of a rule."""
-
-    __slots__ = ("named", "rules", "values")
 
     def __init__(self) -> None:
         self.rules: list[tuple[int, int]] = []

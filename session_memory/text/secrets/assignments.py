@@ -43,8 +43,6 @@ class AssignedValue:
     `form`: `env` for NAME=value, `line` where the value is the rest of its line, `tight` for name=value, `flag` for
     --name value, else ''. `quote` is the quotation mark that the value stands in, else ''."""
 
-    __slots__ = ("end", "form", "qualifier", "quote", "start", "word")
-
     def __init__(self, word: str, qualifier: str, form: str, quote: str, start: int, end: int) -> None:
         self.word = word
         self.qualifier = qualifier

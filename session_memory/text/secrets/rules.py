@@ -30,8 +30,6 @@ SIGNS_AS_TABS = bytes([code if code in WORD_CHARACTERS + b" " else 9 for code in
 class SecretRule:
     """One row of rules.tsv; `number` is its place among them."""
 
-    __slots__ = ("before", "form", "gate", "judge", "keywords", "kind", "near", "number", "pattern")
-
     def __init__(self, number: int) -> None:
         form, kind, keywords, pattern, *options = ROWS[number].decode().split("\t")
         named = dict([option.split("=", 1) for option in options])
