@@ -45,6 +45,9 @@ class FakeBackend:
         self._fail()
         return self._sessions
 
+    def session_behind(self, word: str) -> None:
+        self._fail()
+
     def search(self, query: str, limit: int, limits: SearchLimits = EVERYWHERE) -> list[SearchResult]:
         self._fail()
         return []

@@ -177,6 +177,8 @@ def add_task_arguments(action: Callable[..., argparse.ArgumentParser]) -> None:
     for name, text in (("pause", "pause a task"), ("unpause", "have a task go on"), ("drop", "take a task away")):
         found = action(name, text)
         found.add_argument("task", metavar="TASK", help="its id, as `tasks` shows it")
+        if name == "drop":
+            found.add_argument("--dry-run", action="store_true", help="say what would be deleted, and change nothing")
 
 
 def tasks(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> None:
@@ -214,6 +216,11 @@ def schedule(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) 
 def change_task(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> None:
     planned = Ledger(layout.database).schedule
     if arguments.action == "drop":
+        if arguments.dry_run:
+            found = planned.task(arguments.task)
+            terminal.line(f"Would be deleted: {found.id}, {_when(found)}: {short(found.prompt)}")
+            terminal.result({"dry_run": True, "task": found._asdict()})
+            return
         planned.remove(arguments.task)
         terminal.line(f"{arguments.task} is gone")
         terminal.result({"task": None})

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from ..store.sqlite.memory_index import IndexedMemory
     from ..store.values import Conversation
 
-MEMORY_CHARACTERS = 4  # of the id of a memory are enough; a shorter word is no id
 CANDIDATES = 12
 TITLE_CHARACTERS = 60
 
@@ -42,11 +41,9 @@ def session_behind(word: str, arguments: argparse.Namespace) -> str:
 
 
 def _session_behind(opened: OpenStore, word: str) -> str:
-    if word.isdecimal():
-        conversation = opened.store.conversation(min(int(word[:12]), NO_LIMIT**2), opened.location.homes)
-        return conversation.session_id if conversation else ""
-    memory = memory_called(opened, word)
-    return memory.origins[-1][1] if memory and memory.origins else ""
+    from ..memories.session_ids import session_behind
+
+    return session_behind(opened.store, opened.location, opened.note, opened.patience, word)
 
 
 def wanted_of(opened: OpenStore, arguments: argparse.Namespace) -> Filter:
@@ -61,14 +58,9 @@ def wanted_of(opened: OpenStore, arguments: argparse.Namespace) -> Filter:
 
 def memory_called(opened: OpenStore, word: str) -> IndexedMemory | None:
     """Return the only memory whose id begins with `word`; None if there is none, or another than one."""
-    id = word.removeprefix("^").lower()
-    if len(id) < MEMORY_CHARACTERS or not id.isalnum() or opened.is_team:
-        return None
-    from ..memories.library import open_index
+    from ..memories.session_ids import memory_called
 
-    with open_index(opened.location, opened.note, opened.patience) as index:
-        found = index.beginning_with(id, opened.location.homes)
-    return found[0] if len({memory.id for memory in found}) == 1 else None
+    return None if opened.is_team else memory_called(opened.location, opened.note, opened.patience, word)
 
 
 def last_conversation(opened: OpenStore, word: str) -> Conversation | None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import SessionMemoryError
 from ..store.postgres.engine import TeamPool
-from .store_search import errors_in_store, location_with_store, note, search_store, why_in_store
+from .store_search import errors_in_store, location_with_store, note, search_store, session_in_store, why_in_store
 from .team_search import is_joined, search_team, team_entries
 from .values import EVERYWHERE, RefusedError, SearchResults
 
@@ -65,6 +65,19 @@ class Backend(ABC):
     @abstractmethod
     def entries(self, session: ListedSession, count: int) -> tuple[list[Entry], int]:
         """Return the last `count` entries of a session in file order, and the number of unreadable records."""
+
+    def session_behind(self, word: str) -> ListedSession | None:
+        """Return the session of the conversation with this number, or that a memory with this id was made from; None if
+        it is not among the agent's sessions."""
+        id = self._id_behind(word)
+        return next((one for one in self.sessions() if id and one.session_id == id), None)
+
+    def _id_behind(self, word: str) -> str:
+        try:
+            location = location_with_store(self._searched_path, self._environ)
+            return session_in_store(location, word, self._own_session()) if location else ""
+        except (ImportError, SessionMemoryError):  # apsw is not installed; the database is locked or corrupt
+            return ""
 
     @abstractmethod
     def clear(self, name: str) -> str:

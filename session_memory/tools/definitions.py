@@ -9,7 +9,7 @@ import time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..system.files import read_whole
-from ..text.format import ELLIPSIS
+from ..text.format import ELLIPSIS, has_words
 from ..text.sanitize import for_prompt
 from ..text.timestamps import EXAMPLES, milliseconds_at
 from . import results
@@ -61,35 +61,46 @@ class Tool(NamedTuple):
 
 
 def chosen(listed: list[ListedSession], wanted: str) -> ListedSession:
-    """Return the session called `wanted`: by id, else by name, else the only one whose name or id begins so.
+    """Return the session called `wanted`, as `_called` finds it. Raises RefusedError."""
+    found = _called(listed, wanted)
+    if found is None:
+        hint = f"there are: {results.candidates(listed)}" if listed else "there are no sessions yet"
+        raise RefusedError(f"no session is called {wanted!r}", hint)
+    return found
 
-    Considers only the listed ones. Raises RefusedError.
-    """
+
+def _called(listed: list[ListedSession], wanted: str) -> ListedSession | None:
+    """Return the session called `wanted`: by id, else by name, else the only one whose name or id begins so, else the
+    only one with these words in its name. None if no listed one is; raises RefusedError if several are."""
     plain = wanted.strip().removesuffix(ELLIPSIS).casefold()
     for fits in (
         lambda one: plain in (one.id.casefold(), one.session_id.casefold()),
         lambda one: plain == results.name_of(one).casefold(),
         lambda one: results.name_of(one).casefold().startswith(plain) or one.session_id.startswith(plain),
+        lambda one: has_words(results.name_of(one), plain),
     ):
         found = [one for one in listed if fits(one)] if plain else []
         if len(found) == 1:
             return found[0]
         if found:
             problem = f"several sessions are called {wanted!r}"
-            raise RefusedError(problem, f"ask again with the id of one of these: {results.candidates(found)}")
-    hint = f"there are: {results.candidates(listed)}" if listed else "there are no sessions yet"
-    raise RefusedError(f"no session is called {wanted!r}", hint)
+            raise RefusedError(
+                problem, f"ask again with the id of one of these: {results.candidates(found, with_age=True)}"
+            )
+    return None
 
 
 def chosen_here(backend: Backend, name: str) -> ListedSession:
-    """Return the local session of that name; updates name those of a team as `ann@laptop`. Raises RefusedError."""
-    try:
-        return chosen(backend.sessions(), name)
-    except RefusedError as error:
-        if not backend.has_team or "@" not in name:
-            raise
+    """Return the local session of that name, else the one behind the id of a conversation or memory; updates name those
+    of a team as `ann@laptop`. Raises RefusedError."""
+    listed = backend.sessions()
+    found = _called(listed, name) or backend.session_behind(name.strip())
+    if found:
+        return found
+    if backend.has_team and "@" in name:
         hint = "it may be on another machine: search_team finds what was said there, with an id for read_session"
-        raise RefusedError(str(error), hint) from None
+        raise RefusedError(f"no session is called {name!r}", hint)
+    return chosen(listed, name)
 
 
 def list_sessions(backend: Backend, arguments: Arguments) -> str:

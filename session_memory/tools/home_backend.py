@@ -14,11 +14,12 @@ from ..archives.former_names import former_names
 from ..archives.privacy import is_private_path, settle
 from ..archives.writer import ArchiveSource, archive_session
 from ..runtimes.detection import running_session
+from ..settings.homes import ENV_HOME
 from ..settings.privacy import Privacy
 from ..system.files import is_file, write_atomically
 from ..system.json import encode
 from ..text.format import one_line
-from ..transcripts.sessions import UnknownSessionError, find_sessions
+from ..transcripts.sessions import AmbiguousSessionError, UnknownSessionError, choose, find_sessions
 from .archive_search import search_archives
 from .backend import Backend
 from .values import ListedSession, RefusedError
@@ -52,11 +53,24 @@ class HomeBackend(Backend):
             found = []
         self._found = {one.id: one for one in found}
         own = own_runtime.name if own_runtime else found[0].runtime.name if found else ""
-        other = {one.id: one.runtime.name for one in found if one.runtime.name != own}
-        return [
-            ListedSession(one.id, one.name, one.id, one.modified, one.id == own_id, runtime=other.get(one.id, ""))
-            for one in found
-        ]
+        return [_listed(one, own_id, own) for one in found]
+
+    def session_behind(self, word: str) -> ListedSession | None:
+        """Return that session in any project, as `session-memory read` finds it. Raises RefusedError if there are
+        several."""
+        own_runtime, own_id = running_session(self._environ, os.getppid())
+        try:
+            id = self._id_behind(word)
+            is_agent_s = bool(self._environ.get(ENV_HOME)) or any(one.home.sessions_dir for one in self._found.values())
+            is_all = self._path is None and not is_agent_s  # an agent with a home of its own sees that
+            every = find_sessions(self._path, is_all, self._environ, own_id=own_id, former_names=former_names)
+            found = choose(every, id or word)
+        except AmbiguousSessionError as error:
+            raise RefusedError(str(error), error.hint) from None
+        except UnknownSessionError:
+            return None
+        self._found[found.id] = found
+        return _listed(found, own_id, own_runtime.name if own_runtime else "")
 
     def entries(self, session: ListedSession, count: int) -> tuple[list[Entry], int]:
         return self._found[session.id].last_entries(count)
@@ -116,6 +130,11 @@ class HomeBackend(Backend):
         homes = {one.home.conversations_dir: one.home for one in self._found.values()}
         privacy = Privacy(self._environ, *homes.values())
         return search_archives({directory: (directory, privacy) for directory in homes}, query, limit, limits)
+
+
+def _listed(one: FoundSession, own_id: str, own_runtime: str) -> ListedSession:
+    runtime = "" if one.runtime.name == own_runtime else one.runtime.name
+    return ListedSession(one.id, one.name, one.id, one.modified, one.id == own_id, runtime=runtime)
 
 
 def _pointer(own: FoundSession) -> str:

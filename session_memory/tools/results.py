@@ -180,10 +180,12 @@ def problem(message: str, hint: str = "") -> str:
     return for_prompt(f"{message}. {hint[:1].upper()}{hint[1:]}".strip() if hint else message)
 
 
-def candidates(listed: list[ListedSession]) -> str:
+def candidates(listed: list[ListedSession], *, with_age: bool = False) -> str:
     """Return some sessions to choose from."""
     more = f"; and {len(listed) - CANDIDATES} more (list_sessions)" if len(listed) > CANDIDATES else ""
-    return "; ".join([_label(one) for one in listed[:CANDIDATES]]) + more
+    now = time.time()
+    shown = [_listed(one, now).removeprefix("- ") if with_age else _label(one) for one in listed[:CANDIDATES]]
+    return "; ".join(shown) + more
 
 
 def name_of(one: ListedSession) -> str:

@@ -97,6 +97,15 @@ def errors_in_store(location: StoreLocation, text: str, own_session: str) -> lis
         return matching_errors(query, conversation_steps(store, wanted, failing=query.similarity))
 
 
+def session_in_store(location: StoreLocation, word: str, own_session: str) -> str:
+    """Return the id of the session behind the id of a conversation or memory; '' if there is none. Raises
+    SessionMemoryError, ImportError."""
+    from ..memories.session_ids import session_behind
+
+    with _question(location, own_session) as (store, patience, _):
+        return session_behind(store, location, note, patience, word)
+
+
 def why_in_store(location: StoreLocation, what: str, own_session: str, environ: Mapping[str, str]) -> str:
     """Return why a line or commit of the current directory's repository is so, as `session-memory why` does. Raises
     SessionMemoryError, ImportError."""

@@ -120,7 +120,7 @@ def find_sessions(
     statuses = [(status_at(one[0].path, follow_symlinks=False), one) for one in candidates]
     latest = [(status, one) for status, one in statuses if status and is_regular(status) and status.st_mtime >= since]
     latest.sort(key=lambda pair: -pair[0].st_mtime)
-    families = _Families(environ, names, with_private=with_private)
+    families = _Families(environ, names, former_names, with_private=with_private)
     found: list[FoundSession] = []
     for at in range(0, len(latest), most or len(latest) or 1):
         if most is None or len(found) < most:
@@ -154,9 +154,14 @@ def _shown(
 class _Families:
     """The transcripts among which sessions may be forks of each other, by folder, for each home's rules."""
 
-    def __init__(self, environ: Mapping[str, str], names: Mapping[str, Sequence[str]], *, with_private: bool) -> None:
+    def __init__(
+        self, environ: Mapping[str, str], names: dict[str, tuple[str, ...]],
+        former_names: Callable[[Home], Mapping[str, Sequence[str]]] | None, *, with_private: bool,
+    ) -> None:  # fmt: skip
         self._environ = environ
         self._names = names
+        self._former_names = former_names
+        self._known_at: dict[str, dict[str, list[str]]] = {}
         self._with_private = with_private
         self._rules: dict[str, Privacy] = {}
         self._families: dict[tuple[str, str, str], Family] = {}
@@ -180,8 +185,26 @@ class _Families:
             described = describe(runtime, session.path, privacy)
         except Exception:  # whatever it is, is told where the session is asked for
             return Described() if privacy.is_open(home.root) else None
+        if not session.name and privacy.has_rules(described.start):
+            for agent in privacy.agent_homes(described.start):
+                known = self._names_at(agent).get(_id_of(session, runtime), ())
+                self._names[session.path] = (*self._names[session.path], *known)
         self.of(session, runtime, home).note(session.path, described)
         return described
+
+    def _names_at(self, agent: Home) -> dict[str, list[str]]:
+        """Return the names that sessions have and had in an agent home, by id."""
+        if agent.sessions_dir not in self._known_at:
+            former = self._former_names(agent) if self._former_names else {}
+            found = {id: list(names) for id, names in former.items()}
+            for runtime in all_runtimes():
+                if agent.sessions_dir.endswith(f"/{runtime.SESSIONS_FOLDER}"):
+                    for one in runtime.named_sessions(
+                        agent.sessions_dir, runtime.config_dir(self._environ), agent.root
+                    ):
+                        found.setdefault(_id_of(one, runtime), []).append(one.name)
+            self._known_at[agent.sessions_dir] = found
+        return self._known_at[agent.sessions_dir]
 
     def _privacy(self, home: Home) -> Privacy:
         if home.config_file not in self._rules:
@@ -256,7 +279,8 @@ def _candidates(path: str | None, all_projects: bool, environ: Mapping[str, str]
         candidates = list(_in_plain_homes(plain, start, scope, environ))
         if candidates:
             break
-    return iter(candidates)
+    by_path = {one[0].path: one for one in named}  # with the rules of their home
+    return iter([by_path.get(one[0].path, one) for one in candidates])
 
 
 def _put_by(candidates: list[Candidate], former: Mapping[str, Mapping[str, Sequence[str]]]) -> list[Candidate]:

@@ -272,6 +272,7 @@ class TestCommands:
         )  # fmt: skip
         assert json.loads(machine.command("pause", task["id"], "--json").stdout)["task"]["status"] == "paused"
         assert task["id"] in machine.command("tasks").stdout
+        assert "Would be deleted: " + task["id"] in machine.command("drop", task["id"], "--dry-run").stdout
         assert machine.command("drop", task["id"]).returncode == 0
         assert json.loads(machine.command("tasks", "--json").stdout) == {"tasks": []}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from records import exchange, user
+from store_scene import StoreUser
 from tools_scene import FakeBackend, Home, some_sessions
 
 from session_memory.errors import LockedError, SessionMemoryError
+from session_memory.runtimes.claude import encode_cwd
 from session_memory.text.timestamps import milliseconds_at
 from session_memory.tools import TOOLS, HomeBackend, ToolResult, call
 from session_memory.tools.definitions import tools_of_group
@@ -115,7 +118,7 @@ class TestChoosing:
     def test_a_session_goes_by_its_id_and_its_name(self, wanted: str) -> None:
         assert FakeBackend(*some_sessions(9)).ask("read_session", name=wanted).text.endswith("User\nsaid in id-7")
 
-    @pytest.mark.parametrize("wanted", ["7", "number", "../7", "/etc/passwd", "ıd-7", "id-7\x00", "x" * 200, "​", "…"])
+    @pytest.mark.parametrize("wanted", ["7", "numbers", "../7", "/etc/passwd", "ıd-7", "id-7\x00", "x" * 200, "​", "…"])
     def test_what_is_no_name_is_answered_with_names_that_there_are(self, wanted: str) -> None:
         told = FakeBackend(*some_sessions(3)).ask("read_session", name=wanted)
         assert told.is_error
@@ -127,7 +130,7 @@ class TestChoosing:
         )
         told = FakeBackend(*some_sessions(20)).ask("read_session", name="session")
         assert told.text.startswith("several sessions are called 'session'. Ask again with the id of one of these: ")
-        assert told.text.endswith('"session number 11" (id id-11); and 8 more (list_sessions)')
+        assert re.search(r'"session number 11" \(id id-11\), \d+d ago; and 8 more \(list_sessions\)$', told.text)
 
 
 class TestSwitching:
@@ -212,3 +215,29 @@ class TestFaults:
 
     def test_no_error_is_longer_than_any_result(self) -> None:
         assert len(FakeBackend(fails=SessionMemoryError("x" * 100_000)).ask("list_sessions").text) <= RESULT_CHARACTERS
+
+
+def test_read_session_takes_what_any_command_prints_of_a_session_of_any_project(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    person = StoreUser(tmp_path)
+    (work := tmp_path / "work").mkdir()
+    for name, text in (("1111-trip", "plan the kyoto trip"), ("2222-trip", "plan the osaka trip")):
+        told = exchange(text, f"Here is what to do in {text[9:14]}.", at=time.time() - 60, cwd=str(work))
+        person.session(name, *told, project=encode_cwd(str(work)))
+    person.run("ingest")
+    (elsewhere := tmp_path / "elsewhere").mkdir()
+    person.session(
+        "3333-tax", *exchange("count the taxes", "Done.", cwd=str(elsewhere)), project=encode_cwd(str(elsewhere))
+    )
+    monkeypatch.chdir(elsewhere)
+    backend = HomeBackend(None, person.environment)
+
+    def read(name: str) -> str:
+        return call(backend, "read_session", {"name": name}).text
+
+    number = {one["title"]: one["id"] for one in person.result("conversations")["conversations"]}
+    for name in ("1111-trip", "1111", "kyoto", str(number["plan the kyoto trip"])):
+        assert "Here is what to do in kyoto." in read(name), name
+    assert re.search(r"could be any of 2.*2222-trip .*work.*1111-trip .*work", read("trip"), re.S)
+    assert "no session is called 'lisbon'" in read("lisbon")

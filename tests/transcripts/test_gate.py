@@ -13,7 +13,8 @@ import pytest
 from hooks_scene import ROOT
 from hooks_scene import run as run_hook
 from hooks_scene import told as told_at
-from records import append, assistant, new_id, user, write
+from own_process import plain_environment, run_here
+from records import NamedHome, append, assistant, exchange, new_id, user, write
 from share import some
 from store_scene import StoreUser
 
@@ -397,3 +398,15 @@ def test_the_last_entries_are_read_without_a_gate_only_where_nothing_of_them_is_
         if any(isinstance(one, ast.Constant) for one in gates) and path.parent.name != "testing":
             without.add(str(path.relative_to(ROOT / "session_memory")))
     assert without == {"install/checks.py", "install/trial.py"}  # times and directories, for doctor
+
+
+def test_what_an_agent_home_excludes_by_its_name_is_not_read_among_all_projects(tmp_path: Path) -> None:
+    home = NamedHome(tmp_path / "agent")
+    for name in ("main", "mail"):
+        home.session(name, *exchange(f"words of {name}", "hi", cwd=str(home.root)))
+    (home.root / ".session-memory/config.yaml").write_text("sessions: {mail: {ignore: true}}\n")
+    person = {**plain_environment(tmp_path), "CLAUDE_CONFIG_DIR": str(home.root / ".claude")}
+    for environ in (person, {**person, "SESSION_MEMORY_HOME": str(home.root)}):
+        for words in (["sessions", "--all"], ["read", "--all", home.session_id("mail")], ["read", "words of mail"]):
+            done = run_here(words, environ, tmp_path)
+            assert "mail" not in done.stdout, words
