@@ -5,15 +5,17 @@ nothing else is looked for in a record."""
 
 from __future__ import annotations
 
+from ..system.json import as_list, as_string
 from ..text.timestamps import epoch_seconds
-from ..transcripts.entries import Entry, Value
+from ..transcripts.entries import Entry, Value, tool_use
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
     from typing import Any, TypeAlias
 
     from ..transcripts.edits import Edit, Hunk
+    from ..transcripts.entries import ToolUse
     from ..transcripts.usage import ModelUsage
 
     Record = dict[str, Any]
@@ -209,3 +211,24 @@ def turn_of(entry: Entry | None) -> list[Event]:
     if entry.role == "user":
         return [PromptId(entry.id)]
     return [Reply(entry.message_id or entry.id, entry.text, not entry.tools)]
+
+
+def said_and_called(
+    content: object, calls: tuple[str, ...], key: str, kinds: Mapping[str, str], preferred: tuple[str, ...]
+) -> tuple[str, tuple[ToolUse, ...]]:
+    """Return the text and the calls in a message, a string or blocks. Blocks of the types `calls` have their arguments
+    at `key`; `kinds` has the kind of a tool by its name, `preferred` the arguments that tell most."""
+    if isinstance(content, str):
+        return content.strip(), ()
+    parts: list[str] = []
+    tools: list[ToolUse] = []
+    for block in as_list(content):
+        kind = block.get("type") if isinstance(block, dict) else None
+        if kind == "text" and isinstance(block.get("text"), str):
+            parts.append(block["text"].strip())
+        elif kind == "image":
+            parts.append("[image]")
+        elif kind in calls:
+            name = as_string(block.get("name")) or "tool"
+            tools += tool_use(name, block.get(key), preferred, kinds.get(name, "other"), as_string(block.get("id")))
+    return "\n\n".join([part for part in parts if part]), tuple(tools)

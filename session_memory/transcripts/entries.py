@@ -62,15 +62,15 @@ def primary_argument(arguments: object, preferred: tuple[str, ...]) -> str:
     return next((value for value in arguments.values() if isinstance(value, str) and value), "")
 
 
-def tool_use(name: str, arguments: object, preferred: tuple[str, ...], kind: str, call_id: str) -> ToolUse | None:
-    """Return the use of a tool; None for a lookup in our own memory, which is no content (see lookups.py)."""
+def tool_use(name: str, arguments: object, preferred: tuple[str, ...], kind: str, call_id: str) -> tuple[ToolUse, ...]:
+    """Return the use of a tool; none for a lookup in our own memory, which is no content (see lookups.py)."""
     argument = primary_argument(arguments, preferred)
     if "session" in argument or "session" in name or "recall" in argument or "conversations/" in argument:
         from .lookups import is_lookup
 
         if is_lookup(name, kind, argument):
-            return None
-    return ToolUse(name, argument, kind, call_id)
+            return ()
+    return (ToolUse(name, argument, kind, call_id),)
 
 
 def called(event: Mapping[str, Any], tools: Mapping[str, tuple[str, str]]) -> tuple[ToolUse, ...]:

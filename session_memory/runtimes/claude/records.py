@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ...system.json import as_list, as_object, as_string, holds_object, is_glued
 from ...text.timestamps import epoch_seconds
-from ...transcripts.entries import Entry, ToolUse, tool_use
+from ...transcripts.entries import Entry, ToolUse
 from .. import records
 from . import RUNTIME
 
@@ -200,7 +200,9 @@ def _entry_of(kind: str, message: Record, record: Record, offset: int) -> Entry 
         return _entry("user", text, (), record, offset) if text else None
     if record.get("isApiErrorMessage") or message.get("model") == "<synthetic>":
         return None
-    text, tools = _assistant_content(message.get("content"))
+    text, tools = records.said_and_called(
+        message.get("content"), ("tool_use", "server_tool_use", "mcp_tool_use"), "input", _KINDS, _ARGUMENTS
+    )
     if not text and not tools:
         return None
     return _entry("assistant", text, tools, record, offset, message_id=message.get("id"))
@@ -315,21 +317,3 @@ def _user_text(content: object) -> str:
         elif kind in ("image", "document"):
             parts.append(f"[{kind}]")
     return "\n\n".join([part for part in parts if part])
-
-
-def _assistant_content(content: object) -> tuple[str, tuple[ToolUse, ...]]:
-    if isinstance(content, str):
-        return content.strip(), ()
-    parts: list[str] = []
-    tools: list[ToolUse] = []
-    for block in as_list(content):
-        kind = block.get("type") if isinstance(block, dict) else None
-        if kind == "text" and isinstance(block.get("text"), str):
-            parts.append(block["text"].strip())
-        elif kind in ("tool_use", "server_tool_use", "mcp_tool_use"):
-            name = as_string(block.get("name")) or "tool"
-            of_kind, call_id = _KINDS.get(name, "other"), as_string(block.get("id"))
-            use = tool_use(name, block.get("input"), _ARGUMENTS, of_kind, call_id)
-            if use is not None:
-                tools.append(use)
-    return "\n\n".join([part for part in parts if part]), tuple(tools)

@@ -126,5 +126,4 @@ def calls_in(payload: Record) -> tuple[ToolUse, ...]:
         arguments = {"command": line}
     if name == "write_stdin":
         return ()
-    use = tool_use(name, arguments, ARGUMENTS, "command" if name in _SHELLS else "other", call_id)
-    return (use,) if use is not None else ()
+    return tool_use(name, arguments, ARGUMENTS, "command" if name in _SHELLS else "other", call_id)

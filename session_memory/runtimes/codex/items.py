@@ -38,30 +38,26 @@ def entry_of_item(item: Record, payload: Record, record: Record, offset: int) ->
 def _uses(item: Record) -> tuple[ToolUse, ...]:
     """Return what an item did: a command or a file that it read, the files of a patch, or the call of another tool."""
     kind, call_id = item.get("type"), as_string(item.get("id"))
-    uses: list[ToolUse | None] = []
     if kind == "CommandExecution":
-        command = item.get("command")
         parsed = as_list(item.get("parsed_cmd"))
         only = as_object(parsed[0]) if len(parsed) == 1 else {}
         path = as_string(only.get("path"))
         if only.get("type") == "read" and path:
             directory = as_string(item.get("cwd")).removeprefix("file://")
-            uses = [tool_use("read", {"path": resolved(path, directory) or path}, ARGUMENTS, "read", call_id)]
-        else:
-            uses = [tool_use("exec_command", {"command": shell_line(command)}, ARGUMENTS, "command", call_id)]
-    elif kind == "FileChange":
-        uses = [
-            tool_use("apply_patch", {"path": path}, ARGUMENTS, "edit", change_id(item, number))
-            for number, path in enumerate(changes_of(item))
-        ]
-    elif kind == "McpToolCall":
+            return tool_use("read", {"path": resolved(path, directory) or path}, ARGUMENTS, "read", call_id)
+        return tool_use("exec_command", {"command": shell_line(item.get("command"))}, ARGUMENTS, "command", call_id)
+    if kind == "FileChange":
+        changes = enumerate(changes_of(item))
+        each = [tool_use("apply_patch", {"path": path}, ARGUMENTS, "edit", change_id(item, at)) for at, path in changes]
+        return tuple([use for uses in each for use in uses])
+    if kind == "McpToolCall":
         name = f"mcp__{as_string(item.get('server'))}__{as_string(item.get('tool'))}"
-        uses = [tool_use(name, item.get("arguments"), ARGUMENTS, "other", call_id)]
-    elif kind == "CollabAgentToolCall":
-        uses = [tool_use(as_string(item.get("tool")) or "agent", item, ("prompt",), "other", call_id)]
-    elif kind == "WebSearch":
-        uses = [tool_use("web_search", {"query": item.get("query")}, ARGUMENTS, "other", call_id)]
-    return tuple([use for use in uses if use is not None])
+        return tool_use(name, item.get("arguments"), ARGUMENTS, "other", call_id)
+    if kind == "CollabAgentToolCall":
+        return tool_use(as_string(item.get("tool")) or "agent", item, ("prompt",), "other", call_id)
+    return (
+        tool_use("web_search", {"query": item.get("query")}, ARGUMENTS, "other", call_id) if kind == "WebSearch" else ()
+    )
 
 
 def results_of_item(item: Record) -> list[CallResult]:

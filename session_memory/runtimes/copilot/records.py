@@ -215,17 +215,17 @@ def _typed(data: Record) -> str:
 
 def _uses(requests: object) -> tuple[ToolUse, ...]:
     """Return the calls that an answer asks for; of a patch an edit for each file."""
-    uses: list[ToolUse | None] = []
+    uses: list[ToolUse] = []
     for request in _requests(requests):
         name, call_id = as_string(request.get("name")) or "tool", as_string(request.get("toolCallId"))
         arguments = _given(request)
         if name == "apply_patch":
             uses += patch_uses(ToolUse(name, _patch_in(arguments), "edit", call_id))
         elif name == "str_replace_editor" and isinstance(arguments, dict) and arguments.get("command") == "view":
-            uses.append(tool_use(name, arguments, _ARGUMENTS, "read", call_id))
+            uses += tool_use(name, arguments, _ARGUMENTS, "read", call_id)
         else:
-            uses.append(tool_use(name, arguments, _ARGUMENTS, _KINDS.get(name, "other"), call_id))
-    return tuple([use for use in uses if use is not None])
+            uses += tool_use(name, arguments, _ARGUMENTS, _KINDS.get(name, "other"), call_id)
+    return tuple(uses)
 
 
 def _requests(requests: object) -> list[Record]:

@@ -264,12 +264,10 @@ def _without_context(text: str) -> str:
 
 
 def _uses(record: Record) -> tuple[ToolUse, ...]:
-    uses = []
+    uses: list[ToolUse] = []
     for call in _calls(record):
         name = as_string(call.get("name")) or "tool"
-        use = tool_use(name, call.get("args"), _ARGUMENTS, _KINDS.get(name, "other"), as_string(call.get("id")))
-        if use is not None:
-            uses.append(use)
+        uses += tool_use(name, call.get("args"), _ARGUMENTS, _KINDS.get(name, "other"), as_string(call.get("id")))
     return tuple(uses)
 
 

@@ -233,8 +233,7 @@ def _uses(data: Record) -> tuple[ToolUse, ...]:
     if name in ("apply_patch", "patch") and isinstance(given, dict):
         patch = as_string(given.get("patchText")) or as_string(given.get("input"))
         return patch_uses(ToolUse(name, patch, "edit", call_id))
-    use = tool_use(name, given, _ARGUMENTS, _KINDS.get(name, "other"), call_id) if name else None
-    return (use,) if use is not None else ()
+    return tool_use(name, given, _ARGUMENTS, _KINDS.get(name, "other"), call_id) if name else ()
 
 
 def _copied(record: Record) -> tuple[str, str]:

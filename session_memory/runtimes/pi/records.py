@@ -177,11 +177,12 @@ def _of_message(message: Record, record: Record, offset: int, wanted: int) -> li
             return found
         call = tool_use("bash", message, ("command",), "command", record_id)
         if wanted & records.MESSAGES and call:
-            found.append(_entry("user", "", (call,), record, offset))
+            found.append(_entry("user", "", call, record, offset))
         if wanted & records.RESULTS:
             found.append(records.CallResult(record_id, message.get("exitCode") != 0, message.get("output")))
     elif role == "user" or role == "assistant":
-        text, tools = _content(message.get("content")) if wanted & (records.MESSAGES | records.TURNS) else ("", ())
+        content = message.get("content") if wanted & (records.MESSAGES | records.TURNS) else ""
+        text, tools = records.said_and_called(content, ("toolCall",), "arguments", _KINDS, _ARGUMENTS)
         if role == "user":
             text, tools = _as_typed(text), ()
         if wanted & records.MESSAGES and (text or tools) and (role == "user" or message.get("stopReason") != "error"):
@@ -263,23 +264,3 @@ def _as_typed(text: str) -> str:
         typed.append(sign + text[begin : text.find('"', begin)])
         text = text[end + len(tag) :].lstrip()
     return " ".join([*typed, text]).strip()
-
-
-def _content(content: object) -> tuple[str, tuple[ToolUse, ...]]:
-    if isinstance(content, str):
-        return content.strip(), ()
-    parts: list[str] = []
-    tools: list[ToolUse] = []
-    for block in as_list(content):
-        kind = block.get("type") if isinstance(block, dict) else None
-        if kind == "text" and isinstance(block.get("text"), str):
-            parts.append(block["text"].strip())
-        elif kind == "image":
-            parts.append("[image]")
-        elif kind == "toolCall" and isinstance(block.get("name"), str):
-            name = as_string(block["name"])
-            of_kind, call_id = _KINDS.get(name, "other"), as_string(block.get("id"))
-            use = tool_use(name, block.get("arguments"), _ARGUMENTS, of_kind, call_id)
-            if use is not None:
-                tools.append(use)
-    return "\n\n".join([part for part in parts if part]), tuple(tools)

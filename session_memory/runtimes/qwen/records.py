@@ -183,8 +183,5 @@ def _content(parts: list[Record]) -> tuple[str, tuple[ToolUse, ...]]:
             texts.append("[image]")
         elif isinstance(call, dict):
             name = as_string(call.get("name")) or "tool"
-            of_kind, call_id = _KINDS.get(name, "other"), as_string(call.get("id"))
-            use = tool_use(name, call.get("args"), _ARGUMENTS, of_kind, call_id)
-            if use is not None:
-                tools.append(use)
+            tools += tool_use(name, call.get("args"), _ARGUMENTS, _KINDS.get(name, "other"), as_string(call.get("id")))
     return "\n\n".join([text for text in texts if text]), tuple(tools)
