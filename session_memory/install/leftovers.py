@@ -7,7 +7,6 @@ import json
 import os
 import re
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from .. import NAME
@@ -17,7 +16,6 @@ from .home_changes import HomePlan
 
 _MCP_KEYS = ("mcpServers", "mcp")
 _MCP_TABLE = re.compile(r"^\[mcp_servers\.([^\]\n]+)\]((?:\n(?!\[).*)*)", re.MULTILINE)
-_TRUST_TABLE = re.compile(r"""^\[hooks\.state\.("(?:[^"\\]|\\.)*"|'[^']*')\]""", re.MULTILINE)
 
 
 class Leftover(NamedTuple):
@@ -34,8 +32,8 @@ def leftovers(plans: list[HomePlan], environ: Mapping[str, str], *, is_whole: bo
         runtime = next((one for one in all_runtimes() if one.name == plan.runtime), None)
         for path in runtime.install.mcp_files(plan.root) if runtime else ():
             found += _servers(os.path.normpath(path))
-        if plan.settings and plan.settings.path.name == "hooks.json":
-            found += _marks_of_trust(Path(plan.root, "config.toml"), plan.settings.path, plan.settings.after)
+        if runtime and plan.settings:
+            found += [Leftover(*one) for one in runtime.install.left_behind(plan.root, plan.settings.after)]
     if is_whole:
         for host in registered_hosts(environ):
             groups = f"{host}/groups"
@@ -72,37 +70,6 @@ def _named_servers(value: Any) -> Iterator[str]:
 
 def _runs_ours(text: str) -> bool:
     return NAME in text and re.search(r"""["'\s]mcp["'\s]|mcp_server\.py""", text) is not None
-
-
-def _marks_of_trust(config: Path, hooks: Path, after: bytes | None) -> Iterator[Leftover]:
-    """Yield Codex's marks of trust in hooks of ours that are gone then."""
-    try:
-        declared = json.loads(after or b"{}").get("hooks", {})
-    except (ValueError, AttributeError):
-        declared = {}
-    staying = {
-        _place(event, at, number)
-        for event, groups in declared.items()
-        for at, group in enumerate(groups)
-        for number in range(len(group.get("hooks", ())))
-    }
-    keys = [match[1].strip("\"'") for match in _TRUST_TABLE.finditer(_text(str(config)))]
-    real = os.path.realpath(hooks)
-    gone = [
-        key
-        for key in keys
-        for file, _, place in [key.partition("hooks.json:")]
-        if os.path.realpath(f"{file}hooks.json") == real and place not in staying
-    ]
-    if gone:
-        number = f"{len(gone)} mark{'' if len(gone) == 1 else 's'} of trust for hooks that are gone, in {config}"
-        yield Leftover(number, f'delete the tables [hooks.state."{hooks}:..."], which Codex wrote')
-
-
-def _place(event: str, group: int, number: int) -> str:
-    """Return what Codex calls the place of a hook: `user_prompt_submit:0:0`."""
-    name = re.sub("(?<!^)([A-Z])", r"_\1", event).lower()
-    return f"{name}:{group}:{number}"
 
 
 def _text(path: str) -> str:

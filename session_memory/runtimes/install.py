@@ -137,6 +137,11 @@ class Install:
         """Return the events whose hooks in SETTINGS_FILE the runtime does not run until its user trusts them."""
         return []
 
+    def left_behind(self, settings_dir: str, after: bytes | None) -> list[tuple[str, str]]:
+        """Return what the runtime keeps of hooks that SETTINGS_FILE, with the content `after`, has no more, each with
+        how to remove it."""
+        return []
+
     def prompt_event(self, session_id: str, transcript_path: str, cwd: str, prompt: str) -> dict[str, Any]:
         """Return the event that a prompt hook reads from its stdin."""
         return {

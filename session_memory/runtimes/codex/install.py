@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Iterator
 from typing import Any
 from uuid import uuid4
 
 from ..install import Hook, SettingsHooks
 
 _CONFIG_FILE = "config.toml"
+_CAPITAL = re.compile(r"(?<!^)(?=[A-Z])")
 _TOOLS = {"Bash": "Bash", "Edit|MultiEdit|Write|NotebookEdit": "apply_patch"}  # by the matcher for Claude Code's
 # What config.toml holds of a hook, after its user was asked about it, under file, event and position.
 _STATE = re.compile(r"""^\[hooks\.state\.("(?:[^"\\]|\\.)*"|'[^']*')\]([^\[]*)""", re.MULTILINE)
@@ -43,26 +45,26 @@ class CodexInstall(SettingsHooks):
     def untrusted_hooks(self, settings_dir: str) -> list[str]:
         """Return the events of those hooks in hooks.json that config.toml does not say to be trusted. Whether one was
         changed since is not told: Codex compares a checksum of its own."""
+        trusted = {place for place, body in self._marks(settings_dir) if "trusted_hash" in body and not _is_off(body)}
+        declared = _places(_text(f"{settings_dir}/{self.SETTINGS_FILE}"))
+        return [event for place, event in declared.items() if place not in trusted]
+
+    def left_behind(self, settings_dir: str, after: bytes | None) -> list[tuple[str, str]]:
+        staying = _places((after or b"").decode("utf-8", "replace"))
+        gone = [place for place, _ in self._marks(settings_dir) if place not in staying]
+        number = f"{len(gone)} mark{'' if len(gone) == 1 else 's'} of trust for hooks that are gone"
+        how = f'delete the tables [hooks.state."{settings_dir}/{self.SETTINGS_FILE}:..."], which Codex wrote'
+        return [(f"{number}, in {settings_dir}/{_CONFIG_FILE}", how)] if gone else []
+
+    def _marks(self, settings_dir: str) -> Iterator[tuple[str, str]]:
+        """Yield the place of each hook in hooks.json that config.toml knows, and what it says of it."""
         path = os.path.realpath(f"{settings_dir}/{self.SETTINGS_FILE}")
-        trusted = set()
         for match in _STATE.finditer(_text(f"{settings_dir}/{_CONFIG_FILE}")):
             quoted, body = match.groups()
             key = json.loads(quoted) if quoted[0] == '"' else quoted[1:-1]
             file, _, place = key.partition(f"{self.SETTINGS_FILE}:")
-            is_on = "trusted_hash" in body and not _is_off(body)
-            if is_on and os.path.realpath(f"{file}{self.SETTINGS_FILE}") == path:
-                trusted.add(place)
-        try:
-            declared = json.loads(_text(path))["hooks"]
-            return [
-                event
-                for event, groups in declared.items()
-                for group_at, group in enumerate(groups)
-                for at in range(len(group["hooks"]))
-                if f"{_key(event)}:{group_at}:{at}" not in trusted
-            ]
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
-            return []
+            if os.path.realpath(f"{file}{self.SETTINGS_FILE}") == path:
+                yield place, body
 
     def prompt_event(self, session_id: str, transcript_path: str, cwd: str, prompt: str) -> dict[str, Any]:
         event = super().prompt_event(session_id, transcript_path, cwd, prompt)
@@ -73,9 +75,18 @@ def _is_off(body: str) -> bool:
     return re.search(r"^enabled\s*=\s*false", body, re.MULTILINE) is not None
 
 
-def _key(event: str) -> str:
-    """Return what config.toml calls an event: `user_prompt_submit`."""
-    return re.sub(r"(?<!^)([A-Z])", r"_\1", event).lower()
+def _places(text: str) -> dict[str, str]:
+    """Return the events of the hooks in the text of hooks.json by their places, as `user_prompt_submit:0:0`."""
+    try:
+        declared = json.loads(text)["hooks"].items()
+        return {
+            f"{_CAPITAL.sub('_', event).lower()}:{group_at}:{at}": event
+            for event, groups in declared
+            for group_at, group in enumerate(groups)
+            for at in range(len(group["hooks"]))
+        }
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return {}
 
 
 def _text(path: str) -> str:
