@@ -21,7 +21,7 @@ from .cases import CASES, Case, Stage
 from .command import run
 from .report import Row, as_json, as_table, rows_of
 from .scenes import install
-from .scratch import scratch_directory
+from .scratch import remove_tree, scratch_directory
 from .sources import copied, generated
 from .stopwatch import Command, CommandError, Stopwatch
 
@@ -66,7 +66,7 @@ def _measure(
         setup = case.set_up(stage)
         rows += rows_of(case, *stopwatch.compare(setup.command, setup.reference, runs, setup.before, setup.check))
         if not is_kept:
-            shutil.rmtree(stage.root)
+            remove_tree(stage.root)  # which a search for conflicts may still write to
     for title, command in _for_scale(root).items():
         bare = Command([sys.executable, "-I", "-c", "pass"], command.environment)
         own, reference = stopwatch.compare(command, bare, RUNS_FOR_SCALE)
