@@ -60,7 +60,7 @@ def press(page: ServedPage, action: str, id: str, token: str | None = None) -> A
 def test_each_is_shown_with_its_quotation_its_origin_and_the_path_of_its_page(user: StoreUser) -> None:
     with ServedPage(user) as page:
         text = page.view("/memories").text
-        assert titles(page.view("/memories")) == ["The bakery opens at five", "Sessions are kept in Redis"]
+        assert titles(page.view("/memories")) == ["Sessions are kept in Redis", "The bakery opens at five"]
         assert "then Redis it is" in text
         assert "<b>only</b>" not in text
         assert re.search(rf'href="{page.root}/session/s1\?at=2"', text)
@@ -90,7 +90,7 @@ def test_one_that_is_forgotten_is_gone_from_its_page_and_can_be_taken_back(user:
         assert not decisions.exists() or "Redis" not in decisions.read_text()
         assert "1 memory forgotten within a day" in page.view("/memories").text
         assert press(page, "take-back", "abcdefghij").status == 303
-        assert titles(page.view("/memories")) == ["The bakery opens at five", "Sessions are kept in Redis"]
+        assert titles(page.view("/memories")) == ["Sessions are kept in Redis", "The bakery opens at five"]
         assert "Redis" in decisions.read_text()
 
 

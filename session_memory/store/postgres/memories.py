@@ -39,7 +39,8 @@ _MEMORIES = f"""
         ), 0)
     FROM memory AS m
 """
-_LATEST = f"ORDER BY {time_in('m.at')} DESC NULLS LAST, m.number DESC"
+_RANK = "CASE WHEN m.kind IN ('decision', 'preference') THEN 0 WHEN m.kind = 'episode' THEN 2 ELSE 1 END"
+_LATEST = f"ORDER BY {_RANK}, {time_in('m.at')} DESC NULLS LAST, m.number DESC"
 _LENGTH = "greatest(m.term_count, 1)"
 _OFTEN = 1000  # at most, in a memory
 

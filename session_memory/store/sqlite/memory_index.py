@@ -205,11 +205,12 @@ class MemoryIndex(StoreDatabase):
             return self._exclusions.settings()
 
     def memories(self, wanted: MemoryFilter) -> list[IndexedMemory]:
-        """Return the memories that fit, the latest first."""
+        """Return the memories that fit: decisions and preferences first, episodes last, of each the latest first."""
         condition, values = self._where(wanted)
         sql = (
             f"SELECT {_COLUMNS} FROM memories AS i WHERE {condition} "
-            "ORDER BY i.at IS NULL DESC, i.at DESC, i.number DESC LIMIT ?"
+            "ORDER BY CASE WHEN i.kind IN ('decision', 'preference') THEN 0 WHEN i.kind = 'episode' THEN 2 ELSE 1 END, "
+            "i.at IS NULL DESC, i.at DESC, i.number DESC LIMIT ?"
         )
         return self._shown(sql, values, wanted)
 

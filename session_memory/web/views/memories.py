@@ -29,7 +29,7 @@ TITLE_CHARACTERS = 120
 
 
 def values(request: PageRequest) -> dict[str, Any]:
-    """Return `memories`, the latest first, or those that match `q` best; their number by kind; `notes` on problems with
+    """Return `memories`, episodes last, or those that match `q` best; their number by kind; `notes` on problems with
     updating the index; the `problem` with an unreachable team; `forgotten`, which can be restored. Evidence against
     them is only included with `doubts`, since that starts git."""
     query, kind, project = request.one("q").strip(), request.one("kind"), request.one("project")
@@ -57,7 +57,7 @@ def values(request: PageRequest) -> dict[str, Any]:
         "kinds": [
             (Choice(one, one, one == kind), kinds[one]) for one in (*KINDS, EPISODE) if kinds[one] or one == kind
         ],
-        "all_kinds": sum(kinds.values()),
+        "all_kinds": sum(kinds.values()) - kinds[EPISODE],
         "projects": chosen_of([("", "All projects"), *((one, one) for one in projects)], project),
         "asked": asked,
         "is_limited": bool(query or kind or project),

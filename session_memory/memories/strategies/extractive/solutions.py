@@ -17,6 +17,7 @@ from .statements import is_taken_back
 
 MOST_TOOL_USES = 80  # a success after more calls has little to do with the failure
 MOST_FILES = 6  # a larger change does not say what helped
+LEAST_TRIES = 2  # runs with the same error: a slip is not worth keeping
 COMMAND_CHARACTERS = 100
 ERROR_CHARACTERS = 160
 PROBLEM_CHARACTERS = 70  # in the title
@@ -30,6 +31,7 @@ _ONLY_COUNTS = pattern("only_counts")
 _SETS_UP = pattern("sets_up", 0)
 _REFUSED, _EXPLAINS, _ANNOUNCES = map(pattern, ("refused", "explains", "announces_work"))
 _GIT = re.compile(r"git (?!commit)")
+_TEST_FILE = re.compile(r"(?:^|/)(?:tests?|__tests__|spec)/|(?:^|/)test_[^/]*$|[._-](?:test|spec)s?\.\w+$")
 _BYPASSES = re.compile(r"--no-verify|--force|--skip\S*|--ignore\S*|--allow\S*|(?:^|\s)-f\b|--hard")
 
 
@@ -145,8 +147,8 @@ class _OpenRun:
         """Return the solution; None if it is unclear, or if it was a slip fixed at once."""
         if not says_something(self.tool.error) or len(self.edits) > MOST_FILES or _GIT.match(family(passed.text)):
             return None
-        if self.edits and self.tries == 1 and self._edited_before.issuperset(self.edits):
-            return None
+        if self.tries < LEAST_TRIES or any(map(_TEST_FILE.search, (*self._edited_before, *self.edits))):
+            return None  # a slip; red and green of a test of its own
         steps = () if self.edits else tuple(self.steps)[-2:]
         more = _flags(passed.text) - _flags(self.tool.text)
         if not self.edits and not steps and (not more or any(_BYPASSES.search(flag) for flag in more)):

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from ....store.values import StoredEntry
-from ....text.format import one_line
 from ...format import REJECTED
 from .phrases import WORDS, examples, pattern
 from .sentences import LONGEST, is_whole, sentences_of, typed_paragraphs
@@ -15,20 +14,14 @@ from .sentences import LONGEST, is_whole, sentences_of, typed_paragraphs
 PREFERENCE, DECISION, FACT = "preference", "decision", "fact"
 ANSWERS = 3  # of the assistant, which a user may quote
 FEWEST_WORDS = 3
-LAST_SENTENCES = 6  # of an answer, searched for a proposal
-FEWEST_OPTIONS = 2
 
 _QUOTED = re.compile(r"[\"“„«][^\"”“»]*[\"”“»]|(?<!\w)'[^']{3,}'(?!\w)|(?<!\w)‘[^’]{3,}’")
 _WORD = re.compile(r"[\w@/.-]{3,}")
 _INSTEAD = re.compile(r"\b(?:instead of|rather than|because|since)\b|, not")
-_LEAD, _TAG, _SOFTENED = pattern("lead"), pattern("tag"), pattern("softened")
+_LEAD, _TAG = pattern("lead"), pattern("tag")
 _QUESTION, _HYPOTHETICAL, _REPORTED = pattern("question"), pattern("hypothetical"), pattern("reported")
 _SARCASM, _PAST = pattern("sarcasm"), pattern("past")
-_NOT_YET, _AGREES, _PROPOSES, _ADVISES = map(pattern, ("not_yet", "agrees", "proposes", "advises"))
-_POINTS_BACK, _TASK_ONLY = pattern("points_back"), pattern("task_only")
-_OPTION, _TASK_OPTION, _CHOOSES = pattern("option"), pattern("task_option"), pattern("chooses")
-_INTRODUCED, _LASTING = pattern("introduced"), pattern("lasts")
-_STATED, _OWN, _PARTICULAR = pattern("stated"), pattern("own"), pattern("particular", 0)
+_NOT_YET, _INTRODUCED, _LASTING = pattern("not_yet"), pattern("introduced"), pattern("lasts")
 _PASSING, _WANTS = pattern("passing"), pattern("wants")
 _TRIED, _GIVES_UP, _TOO_BAD, _FAILS = map(pattern, ("tried", "gives_up", "too_bad", "fails"))
 _REASON, _CONTINUES = pattern("rejection_reason"), pattern("continues")
@@ -66,8 +59,7 @@ def statements(entries: Iterable[StoredEntry]) -> list[Statement]:
             fresh = len(found)
             decided = [one.title for one in found if one.kind == DECISION]
             said = [one for sentences in paragraphs for one in _of_paragraph(entry, sentences, decided)]
-            taken_up = _taken_up(entry, one_line(" ".join(every)), answers[-1]) if answers and not said else []
-            found = _with(found, [*said, *taken_up])
+            found = _with(found, said)
     return found
 
 
@@ -78,15 +70,14 @@ def kind_of(sentence: str) -> tuple[str, str]:
         return "", ""
     if any(one.search(sentence) for one in _FOREIGN_PREFERENCES):
         return PREFERENCE, _title(sentence)
-    bare = _SOFTENED.sub("", bare)
     if _HYPOTHETICAL.search(bare):
         return "", ""
     if any(one.search(bare) for one in _PREFERENCES):
         return PREFERENCE, _title(sentence)
     if _is_decision(bare):
         return DECISION, _title(sentence)
-    stated = _stated_fact(sentence, bare)
-    return (FACT, _capitalised(stated)) if stated else ("", "")
+    told = None if _PASSING.search(bare) or _WANTS.search(bare) else _INTRODUCED.match(sentence)
+    return (FACT, _capitalised(told["what"])) if told and _LASTING.search(told["what"]) else ("", "")
 
 
 def takes_back(rejected: str, statement: str) -> bool:
@@ -135,16 +126,6 @@ def _rejections(entry: StoredEntry, sentences: Sequence[str]) -> Iterable[Statem
             yield Statement(REJECTED, _title(quote), quote, entry)
 
 
-def _taken_up(entry: StoredEntry, said: str, answer: str) -> list[Statement]:
-    """Return the decision that a user makes by agreeing to a proposal of the assistant or choosing one of its
-    options."""
-    taken = _chosen_option(said, answer) or _agreed_proposal(said, _sentences(answer))
-    if taken is None:
-        return []
-    what, words = map(one_line, taken)
-    return [Statement(DECISION, _capitalised(what), f"{words}\n{said}", entry)]
-
-
 def _sentences(text: str) -> list[str]:
     return [sentence for paragraph in typed_paragraphs(text) for sentence in sentences_of(paragraph)]
 
@@ -178,40 +159,6 @@ def _capitalised(text: str) -> str:
 def _is_decision(bare: str) -> bool:
     """Return whether a sentence that a user typed, without its quotations, decides something."""
     return any(one.search(bare) for one in _DECISIONS) and not _NOT_YET.search(bare)
-
-
-def _chosen_option(said: str, answer: str) -> tuple[str, str] | None:
-    """Return the option of `answer` that `said` chooses by its mark, and its line; None if none."""
-    chosen = _CHOOSES.match(said)
-    lines = [line for line in answer.split("\n") if not line.lstrip().startswith("|")] if chosen else []
-    options = [found for line in lines if (found := _OPTION.match(line))]
-    named = [one for one in options if chosen and one["mark"].casefold() == chosen["mark"].casefold()]
-    if len(named) != 1 or len(options) < FEWEST_OPTIONS:
-        return None
-    what = re.sub(r"\*\*|__", "", named[0]["what"])
-    return None if _TASK_OPTION.match(what) else (what, named[0][0])
-
-
-def _agreed_proposal(said: str, sentences: Sequence[str]) -> tuple[str, str] | None:
-    """Return the proposal in the last of an answer's `sentences`, and its sentence, if `said` agrees; else None."""
-    if not _AGREES.match(said):
-        return None
-    for sentence in reversed(sentences[-LAST_SENTENCES:]):
-        proposed = _PROPOSES.match(sentence) or _ADVISES.match(sentence)
-        if proposed and not _TASK_ONLY.search(sentence) and not _POINTS_BACK.match(proposed["what"]):
-            return proposed["what"].rstrip("?! "), sentence
-    return None
-
-
-def _stated_fact(sentence: str, bare: str) -> str:
-    """Return the fact in a sentence that a user typed; '' for none. `bare` is the sentence without its quotations."""
-    if _PASSING.search(bare) or _WANTS.search(bare):
-        return ""
-    introduced = _INTRODUCED.match(sentence)
-    if introduced and _LASTING.search(introduced["what"]):
-        return introduced["what"]
-    stated = _OWN.match(sentence) or _STATED.match(sentence)
-    return stated["what"] if stated and _PARTICULAR.search(stated["what"]) else ""
 
 
 def is_taken_back(sentence: str) -> bool:
