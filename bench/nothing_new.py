@@ -47,7 +47,7 @@ def _write_transcripts(home: Path, files: int) -> None:
 
 def _measure(home: Path, files: int, runs: int) -> list[Row]:
     def told(stdout: bytes) -> None:
-        assert stdout == f"Nothing new in {files} files.\n".encode(), stdout
+        assert stdout == f"Nothing new in {files:,} files.\n".encode(), stdout
 
     def found(stdout: bytes) -> None:
         assert b"session-memory show" in stdout, stdout

@@ -6,7 +6,6 @@ import os
 from collections.abc import Callable, Mapping
 from functools import partial
 
-from ..archives.former_names import archived_names
 from ..runtimes import Runtime, all_runtimes
 from ..settings.homes import Home
 from ..settings.host_layout import Layout
@@ -82,6 +81,8 @@ class ReadRules:
         return found
 
     def _archived_in(self, home: Home) -> dict[str, list[str]]:
+        from ..archives.former_names import archived_names  # only if there are rules: a search does not wait for it
+
         self.places.add(home.conversations_dir)
         return archived_names(home.conversations_dir)
 

@@ -3,8 +3,8 @@ committed. Starts git: not for a prompt.
 
 Git works in a directory of its own, with settings and attributes of its own, that only borrows the repository's
 objects. So nothing is written to the repository (git may renew the time of an object that it has already), no lock is
-taken, and no driver, filter, hook or remote that the repository names is used. Needs git 2.38 or newer (`git merge-tree
---write-tree`)."""
+taken, and no driver, filter, hook or remote that the repository names is used. Before git 2.38, which has `git
+merge-tree --write-tree`, `git merge-file` merges file by file, and renames are not followed."""
 
 from __future__ import annotations
 
@@ -32,6 +32,7 @@ _SHA256 = "[extensions]\n\tobjectformat = sha256\n"
 _HUNK = re.compile(rb"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@", re.M)
 _OWN_DRIVERS = ("unspecified", "set", "unset", "text", "union", "binary")
 _FILE = "100"  # how the mode of a file begins
+_NO_SUCH_OPTION = 129  # the exit code of a git that does not know an option
 _WHO = ("AUTHOR", "COMMITTER")
 
 
@@ -84,10 +85,11 @@ class Merges:
         """Return the files of two commits that do not merge, if they have an ancestor. Raises GitUnavailableError."""
         self._prepare(one)
         self._use_attributes(one)
-        if not self._ask("merge-base", one, other, fine=(0, 1)).strip():
+        base = self._ask("merge-base", one, other, fine=(0, 1)).decode().strip()
+        if not base:
             return []
-        told = self._ask("merge-tree", "--write-tree", "-z", "--no-messages", one, other, fine=(0, 1))
-        stages: dict[str, dict[str, tuple[str, str]]] = {}
+        told = self._ask("merge-tree", "--write-tree", "-z", "--no-messages", one, other, fine=(0, 1, _NO_SUCH_OPTION))
+        stages: dict[str, dict[str, tuple[str, str]]] = {} if told else self._stages(base, one, other)
         for line in told.split(b"\0")[1:]:
             facts, _, path = os.fsdecode(line).partition("\t")
             if path:
@@ -96,6 +98,23 @@ class Merges:
         merging = self._merged_by_git(list(stages))
         found = [self._conflict(path, parts) for path, parts in stages.items() if path in merging]
         return [conflict for conflict in found if conflict is not None]
+
+    def _stages(self, base: str, one: str, other: str) -> dict[str, dict[str, tuple[str, str]]]:
+        """Return the stages of the files that do not merge, as `git merge-tree` tells them."""
+        own, its = [{path: names for path, *names in self.changed_files(base, side)} for side in (one, other)]
+        found = {}
+        for path in sorted(own.keys() & its.keys()):
+            names = [*own[path], its[path][1]]
+            if names[1] != names[2] and not (all(names[1:]) and self._merges(*names)):
+                found[path] = {number: (_FILE, name) for number, name in zip("123", names) if name}
+        return found
+
+    def _merges(self, base: str, one: str, other: str) -> bool:
+        """Check if the changes of two sides of a file merge."""
+        places = [str(self._directory / f"merged-{number}") for number in "213"]
+        for place, name in zip(places, (one, base, other)):
+            Path(place).write_bytes(self._ask("cat-file", "blob", name) if name else b"")
+        return self._run("merge-file", "-p", "-q", *places).returncode == 0
 
     def texts(self, conflict: Conflict) -> tuple[list[str], list[str]]:
         """Return the lines of the file on both sides. Raises GitUnavailableError."""
@@ -249,6 +268,15 @@ class Merges:
         self, *arguments: str, given: bytes = b"", fine: tuple[int, ...] = (0,), extra: Mapping[str, str] | None = None
     ) -> bytes:
         """Return the output of git; '' for an exit code that is `fine` and above 1. Raises GitUnavailableError."""
+        done = self._run(*arguments, given=given, extra=extra)
+        if done.returncode not in fine:
+            said = done.stderr.decode(errors="replace").strip()
+            raise GitUnavailableError(f"git {arguments[0]}: {said or f'exit code {done.returncode}'}")
+        return done.stdout if done.returncode in (0, 1) else b""
+
+    def _run(
+        self, *arguments: str, given: bytes = b"", extra: Mapping[str, str] | None = None
+    ) -> subprocess.CompletedProcess[bytes]:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
         environment |= {
             **QUIET, "GIT_DIR": str(self._directory), "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": os.devnull,
@@ -257,16 +285,12 @@ class Merges:
         }  # fmt: skip
         command = ["git", "--no-pager", "--no-replace-objects", "--literal-pathspecs", *arguments]
         try:
-            done = subprocess.run(
+            return subprocess.run(
                 command, input=given, env=environment, cwd=self._directory, capture_output=True,
                 timeout=max(0.01, self._end - monotonic()),
             )  # fmt: skip
         except (OSError, subprocess.TimeoutExpired) as error:
             raise GitUnavailableError(f"git {arguments[0]}: {error}") from error
-        if done.returncode not in fine:
-            said = done.stderr.decode(errors="replace").strip()
-            raise GitUnavailableError(f"git {arguments[0]}: {said or f'exit code {done.returncode}'}")
-        return done.stdout if done.returncode in (0, 1) else b""
 
 
 def touching(own: Sequence[Lines], other: Sequence[Lines]) -> tuple[Hunk, ...]:

@@ -6,6 +6,8 @@ import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
+from typing import Any
 
 import pytest
 
@@ -60,6 +62,15 @@ class Pair:
 
     def places(self) -> list[tuple[str, tuple[tuple[int, int], tuple[int, int]], int | None]]:
         return [(one.path, one.lines, one.deleted_by) for one in self.conflicts()]
+
+
+class OlderGit(Merges):
+    """As before git 2.38, whose `merge-tree` takes only three trees."""
+
+    def _run(self, *arguments: str, **options: Any) -> subprocess.CompletedProcess[bytes]:
+        if arguments[0] == "merge-tree":
+            return subprocess.CompletedProcess(arguments, 129, b"", b"usage: git merge-tree")
+        return super()._run(*arguments, **options)
 
 
 def listing(root: Path) -> dict[str, tuple[int, int]]:
@@ -365,3 +376,26 @@ def test_of_very_many_hunks_the_first_are_kept(pair: Pair, tmp_path: Path) -> No
     [found] = many.conflicts()
     assert len(found.hunks) == MOST_HUNKS
     assert found.hunks[1] == ((8, 8), (8, 8))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_git_before_2_38_finds_the_same_conflicts_but_for_renames(tmp_path: Path, seed: int) -> None:
+    chance = Random(seed)
+    pair = Pair(tmp_path, **{f"file{number}": CART for number in range(6)})
+    for root in (pair.main, pair.fix):
+        for path in sorted(root.glob("file*")):
+            lines = CART.splitlines(keepends=True)
+            for _ in range(chance.randrange(4)):
+                at = chance.randrange(40)
+                lines[at : at + chance.randrange(3)] = [f"{chance.randrange(3)} {at}\n"] * chance.randrange(3)
+            path.write_text("".join(lines)) if chance.random() < 0.9 else path.unlink()
+        (root / "new").write_text(f"{chance.randrange(2)}\n")
+        git(root, "add", "-A")
+        git(root, "commit", "-q", "-m", "change")
+    commits = [git(root, "rev-parse", "HEAD") for root in (pair.main, pair.fix)]
+    found = []
+    for number, kind in enumerate((Merges, OlderGit)):
+        (trial := tmp_path / f"trial{number}").mkdir()
+        found.append(kind(str(pair.main / ".git"), trial, 20).conflicts(*commits))
+    assert found[0] == found[1]
+    assert found[0]
