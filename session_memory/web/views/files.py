@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from typing import Any, NamedTuple
 
 from ...store.sqlite.tool_uses import conversation_steps
@@ -64,12 +65,12 @@ def values(request: PageRequest) -> dict[str, Any]:
                 by[key] = by[key]._replace(numbers=[step.number, *by[key].numbers], at=at)
             else:  # of an earlier conversation of the session
                 by[key].numbers.append(step.number)
-    files = [_shown(path, list(by.values()), request.active) for path, by in edits.items()]
-    files.sort(key=lambda one: -one.at)
+    latest = sorted(edits, key=lambda path: -max(one.at for one in edits[path].values()))
+    held = Counter(path for one in request.active for path in {path for path, _, _ in one.hands})
     return {
-        "files": files[:SHOWN],
-        "count": len(files),
-        "shared": sum(one.is_shared for one in files),
+        "files": [_shown(path, list(edits[path].values()), request.active) for path in latest[:SHOWN]],
+        "count": len(edits),
+        "shared": sum(held[path] > 1 for path in edits),
         "times": times,
         "projects": chosen.projects,
         "edits": EDITS,
