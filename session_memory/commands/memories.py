@@ -139,7 +139,8 @@ def show_hit(opened: OpenStore, memory: IndexedMemory, options: str) -> None:
     if text := memory.text or (memory.quote and f'"{memory.quote}"'):
         terminal.line(f"  {brief(text, TEXT_CHARACTERS)}")
     for origin in memory.origins[-1:]:
-        said = f"  from session {origin[1]}, {time_text(origin[0])}{_command(origin, options)}"
+        whence = f"from session {origin[1]}" if origin[2] else "noted by you"
+        said = f"  {whence}, {time_text(origin[0])}{_command(origin, options)}"
         terminal.line(terminal.paint("dim", said))
 
 

@@ -14,12 +14,13 @@ from ..store.sqlite.memory_index import IndexedMemory, MemoryIndex, Origin
 from ..store.values import ENTRY_ROLES, Conversation, Filter, StoredEntry
 from ..text.format import one_line
 from ..text.sanitize import for_storage
+from ..text.timestamps import now_milliseconds
 from .folders import folder_of, is_untrusted
 from .format import new_memory
 from .library import Library, library_of, open_index
 from .strategy import KnownMemory, Memory, MemoryResult, Strategy, StrategyContext
 
-BY_AGENT = "agent"  # the strategy in the origin of a memory that an agent wrote
+BY_AGENT, BY_PERSON = "agent", "person"  # the strategy in the origin of a memory that one of these wrote
 MOST_CONVERSATIONS = 200  # of one session, the latest first, searched for a quotation
 
 
@@ -131,6 +132,27 @@ def remember(location: StoreLocation, session: str, kind: str, text: str, quote:
         store.close()
     if not kept:
         raise AgentMemoryError("nothing was remembered: it was forgotten before", "only the user can undo that")
+    return kept[0]
+
+
+def note_by_person(
+    location: StoreLocation, kind: str, text: str, file: str, directory: str, note: Note
+) -> IndexedMemory:
+    """Store what a person says in so many words, about a `file` of the project at `directory` ('' for none). Return it,
+    or the existing memory that says the same. Raises AgentMemoryError if it was forgotten; DatabaseError, LockedError,
+    OSError."""
+    origin = Origin(now_milliseconds(), BY_PERSON, 0, BY_PERSON, directory=directory)
+    project = directory.rstrip("/").rpartition("/")[2]
+    made = new_memory(kind, text, f"In `{file}`." if file else "", project, "", origin, is_untrusted=False)
+    with open_index(location, note) as index:
+        library = library_of(location, index, "")
+        ids = library.keep([(made, ())])
+        library.refresh()
+        kept = [one for id in ids for one in index.beginning_with(id, ("",))]
+    if not kept:
+        raise AgentMemoryError(
+            "nothing was remembered: it was forgotten before", "session-memory memories forget --undo"
+        )
     return kept[0]
 
 

@@ -10,6 +10,7 @@ from ..memories import forgotten
 from ..memories.doubts import with_doubts
 from ..memories.folders import folder_of, groups_of
 from ..memories.library import open_index
+from ..memories.writer import BY_PERSON
 from ..settings.rules import SHARES
 from ..store.location import StoreLocation
 from ..store.postgres import memories as team_memories
@@ -71,6 +72,8 @@ def _shared(
 def _shared_as(memory: IndexedMemory, shared_as: AsWhat) -> SharedAs | None:
     """Return the form in which a memory is shared: in the project of its latest source session, as strictly as the
     strictest of its sources. A person's own memory has no source and is not shared."""
+    if any(origin[3] == BY_PERSON for origin in memory.origins):
+        return None
     found = [shared_as(memory.home, origin[1], origin[5]) for origin in sorted(memory.origins, key=_time)]
     shared = [one for one in found if one]
     if not found or len(shared) < len(found):

@@ -140,3 +140,12 @@ def test_who_is_removed_with_all_that_they_shared_leaves_no_memories(machine, te
         assert team.rows("SELECT number FROM memory UNION ALL SELECT memory FROM memory_posting") == []
     finally:
         admin.run("team", "init", team.typed_url(), "--member", "ann")
+
+
+def test_what_a_person_notes_is_not_pushed(machine, team):
+    ann = machine("laptop")
+    ann.joins(team, "ann", SHARED)
+    ann.says("plan", "plan the harbour")
+    assert ann.run("remember", "We moor at the north pier", cwd=ann.clone).returncode == 0
+    assert ann.run("team", "push").returncode == 0
+    assert shared(team) == []

@@ -12,8 +12,10 @@ from functools import partial
 from pathlib import Path
 
 import pytest
+from git_scene import repository
 from memories_scene import EXPIRY, FEBRUARY, MemoryDirectory, conversation, fact
 from records import NamedHome
+from store_scene import StoreUser
 
 from session_memory.commands import memories as memories_command
 from session_memory.errors import WrongCallError
@@ -275,3 +277,20 @@ class TestRules:
             (home / ".session-memory/config.yaml").write_text(f"sessions:\n  web: {{untrusted: {flag}}}\n")
         assert memory_folders.is_untrusted(location, conversation(home="web"))
         assert not memory_folders.is_untrusted(location, conversation(home="work"))
+
+
+def test_a_person_notes_something_about_a_file_and_an_agent_cannot(tmp_path: Path) -> None:
+    person = StoreUser(tmp_path)
+    shop = repository(tmp_path / "shop", src__dates="x\n")
+    words = ("remember", "We use luxon for dates, not dayjs", "--kind", "decision", "--file", "dates")
+    noted = person.result(*words, cwd=shop / "src")["memory"]
+    assert (noted["kind"], noted["subject"], noted["text"]) == ("decision", "shop", "In `src/dates`.")
+    assert person.result(*words, cwd=shop / "src")["memory"]["id"] == noted["id"]
+    found = person.run("memories", "search", "luxon").stdout
+    assert "We use luxon for dates, not dayjs" in found
+    assert "noted by you, " in found
+    assert "luxon" in (tmp_path / ".session-memory/memories/decisions.md").read_text()
+    assert person.run(*words, CLAUDECODE="1").returncode == 1
+    person.run("memories", "forget", noted["id"])
+    refused = person.run(*words, cwd=shop / "src")
+    assert (refused.returncode, "memories forget --undo" in refused.stderr) == (1, True)
