@@ -2,7 +2,8 @@
 
 A repository with a branch `entire/checkpoints/v1` has the transcripts of its sessions, and its commits name their
 checkpoint: so the sessions of a commit are known. The person who runs this fetches the repositories; nothing of them is
-in this project. The store gets the transcripts alone, and never sees the labels.
+in this project. The store gets the transcripts alone, and never sees the labels. Older checkpoints put the day before a
+session's id; it does not count, since a session that goes on the next day has two such ids.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from .recall.checkpoints import Checkpoints
 from .scratch import scratch_directory
 
 TRAILER = re.compile(r"^Entire-Checkpoint: ([0-9a-f]{12})$", re.M)
+DAY = re.compile(r"^\d{4}-\d\d-\d\d-")
 SAMPLE = 100  # lines of which the reason is looked at
 RANKS = (1, 5, 10)
 
@@ -59,7 +61,7 @@ def measure(path: Path, root: Path, most: int, seed: int) -> None:
     reasons = Reasons(store, repository, known_key(store.path))
     every = commits_of(path)
     labelled = [
-        Labelled(repository.commit(name), frozenset(sessions.get(checkpoint, ())) & known)
+        Labelled(repository.commit(name), _plain(sessions.get(checkpoint, set()) & known))
         for name, checkpoint in every
         if checkpoint
     ]
@@ -68,7 +70,7 @@ def measure(path: Path, root: Path, most: int, seed: int) -> None:
     for one in labelled:
         attribution = reasons.of_added(one.commit)
         lines += len(attribution.lines)
-        ids = [item.session_id if item else "" for item in attribution.items]
+        ids = [DAY.sub("", item.session_id) if item else "" for item in attribution.items]
         found += sum(map(bool, ids))
         ok = sum(session in one.sessions for session in ids if session)
         right += ok
@@ -112,7 +114,7 @@ def ranks(store: SqliteStore, reasons: Reasons, labelled: list[Labelled]) -> Non
     for name, way in ways.items():
         hits = Counter[int]()
         for one in labelled:
-            order = list(dict.fromkeys(way(one.commit)))
+            order = list(dict.fromkeys([DAY.sub("", session) for session in way(one.commit)]))
             place = next((at for at, session in enumerate(order) if session in one.sessions), 1000)
             hits.update(rank for rank in RANKS if place < rank)
         shares = " / ".join(f"{hits[rank] / max(1, len(labelled)):.3f}" for rank in RANKS)
@@ -148,6 +150,10 @@ def _stands(store: SqliteStore, asked: Asked) -> bool:
         )
     )
     return all(" ".join(part.split()).rstrip("…") in texts for part in (asked.words, asked.proposal) if part)
+
+
+def _plain(sessions: set[str]) -> frozenset[str]:
+    return frozenset(DAY.sub("", one) for one in sessions)
 
 
 def commits_of(path: Path) -> list[tuple[str, str]]:

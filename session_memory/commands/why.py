@@ -9,6 +9,7 @@ import uuid
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from .. import NAME, __version__
 from ..errors import SessionMemoryError, WrongCallError
 from ..patterns.why import Reason, Reasons
 from ..patterns.why_text import HINT, find_reasons, told
@@ -38,7 +39,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("target", metavar="FILE[:LINE[-LINE]]|COMMIT", nargs="?", default="", help=HINT)
     parser.add_argument("--staged", action="store_true", help="what is staged")
     parser.add_argument("--all", action="store_true", help=f"all reasons, not only {MOST_REASONS}")
-    parser.add_argument("--format", choices=("text", "agent-trace"), default="text", help="agent-trace: version 0.1.0")
+    parser.add_argument("--format", choices=("text", "agent-trace"), default="text", help="agent-trace: version 0.1")
     parser.add_argument("--notes", action="store_true", help=f"write a note to refs/notes/{NOTES_REF}, after a preview")
     parser.add_argument("--with-prompts", action="store_true", help="with --notes: the words of the request too")
     parser.add_argument("--yes", action="store_true", help="with --notes: do not ask")
@@ -106,7 +107,8 @@ def _asked_as_json(asked: Asked | None) -> dict[str, Any] | None:
 
 
 def agent_trace(reasons: Sequence[Reason], revision: str) -> dict[str, Any]:
-    """Return a record of Agent Trace 0.1.0 (agent-trace.dev): the lines of each file by conversation."""
+    """Return a record of Agent Trace 0.1 (agent-trace.dev): the lines of each file by conversation; without a revision
+    if one of them is not committed."""
     files: dict[str, dict[str, list[dict[str, int]]]] = {}
     for one in reasons:
         if one.asked and one.path:
@@ -114,9 +116,9 @@ def agent_trace(reasons: Sequence[Reason], revision: str) -> dict[str, Any]:
             ranges = files.setdefault(one.path, {}).setdefault(address, [])
             ranges.append({"start_line": one.first, "end_line": one.last})
     return {
-        "version": "0.1.0", "id": str(uuid.uuid4()), "timestamp": iso_time(now_milliseconds() / 1000),
-        **({"vcs": {"type": "git", "revision": revision}} if revision else {}),
-        "tool": {"name": "session-memory"},
+        "version": "0.1", "id": str(uuid.uuid4()), "timestamp": iso_time(now_milliseconds() / 1000),
+        **({"vcs": {"type": "git", "revision": revision}} if revision and all(one.commit for one in reasons) else {}),
+        "tool": {"name": NAME, "version": __version__},
         "files": [
             {
                 "path": path,

@@ -21,15 +21,14 @@ def normalised(line: str) -> str:
 
 def added_lines(before: str, after: str) -> list[str]:
     """Return the normalised lines of `after` that `before` lacks, those of LEAST_CHARACTERS or more, each once."""
+    gone = set(map(str.strip, before.split("\n"))) if before else set()
     new = dict.fromkeys(map(str.strip, after.split("\n")[:MOST_LINES]))
-    if before:
-        for line in map(str.strip, before.split("\n")):
-            new.pop(line, None)
-    found = [line for line in new if LEAST_CHARACTERS <= len(line) <= MOST_LINE_CHARACTERS]
-    if not any("  " in line or "\t" in line for line in found):  # of most edits
+    found = [line for line in new if LEAST_CHARACTERS <= len(line) <= MOST_LINE_CHARACTERS and line not in gone]
+    text = "\n".join(found)
+    if "  " not in text and "\t" not in text:  # of most edits
         return found
-    gone = {normalised(line) for line in before.split("\n")} if before else set()
-    spaced = dict.fromkeys(map(normalised, found))
+    gone.update([normalised(line) for line in gone if "  " in line or "\t" in line])
+    spaced = dict.fromkeys([normalised(line) if "  " in line or "\t" in line else line for line in found])
     return [line for line in spaced if line not in gone and len(line) >= LEAST_CHARACTERS]
 
 
