@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 # Each is a module of `commands`, or in `install.command`. It offers SUMMARY (its purpose in a few words),
 # add_arguments(parser), and run(arguments), which returns the exit code.
 GROUPS = {
-    "Every day": ("page", "search", "sessions", "read", "show", "deliveries", "conflicts", "why"),
+    "Every day": ("page", "search", "sessions", "read", "show", "deliveries", "conflicts", "why", "handoff"),
     "Look back": ("conversations", "memories", "remember", "patterns", "errors", "costs"),
     "Check and set": ("doctor", "config", "install", "uninstall", "completion"),
     "Keep and delete": ("process", "archive", "export", "forget", "restore", "ingest", "watch"),

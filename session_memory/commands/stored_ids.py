@@ -64,8 +64,12 @@ def memory_called(opened: OpenStore, word: str) -> IndexedMemory | None:
 
 
 def last_conversation(opened: OpenStore, word: str) -> Conversation | None:
-    """Return the last of the conversations that `sessions_called` returns. Raises AmbiguousSessionError."""
-    found = sessions_called(opened, word, opened.location.homes)
+    """Return the last conversation of the session that `word` means, which may also be the number of a conversation or
+    the id of a memory. Raises AmbiguousSessionError."""
+    homes = opened.location.homes
+    found = sessions_called(opened, word, homes)
+    if not found and (session := _session_behind(opened, word)):
+        found = sessions_called(opened, session, homes)
     return found[0] if found else None
 
 

@@ -111,10 +111,11 @@ def agent_trace(reasons: Sequence[Reason], revision: str) -> dict[str, Any]:
     if one of them is not committed."""
     files: dict[str, dict[str, list[dict[str, int]]]] = {}
     for one in reasons:
-        if one.asked and one.path:
-            address = f"urn:session-memory:{one.asked.runtime}:{one.asked.session_id}"
-            ranges = files.setdefault(one.path, {}).setdefault(address, [])
-            ranges.append({"start_line": one.first, "end_line": one.last})
+        for path, first, last in one.ranges or ((one.path, one.first, one.last),):
+            if one.asked and path:
+                address = f"urn:session-memory:{one.asked.runtime}:{one.asked.session_id}"
+                ranges = files.setdefault(path, {}).setdefault(address, [])
+                ranges.append({"start_line": first, "end_line": last})
     return {
         "version": "0.1", "id": str(uuid.uuid4()), "timestamp": iso_time(now_milliseconds() / 1000),
         **({"vcs": {"type": "git", "revision": revision}} if revision and all(one.commit for one in reasons) else {}),

@@ -71,8 +71,9 @@ class Attribution(NamedTuple):
 
 
 class Reason(NamedTuple):
-    """The reason for a range of lines, or a commit. `asked` is None if unknown; `mover` is the later session that moved
-    the lines; `guess` the nearest conversation by time; `refused` says why nothing is attributed."""
+    """The reason for a range of lines, or of a commit for `ranges` (path, first and last line). `asked` is None if
+    unknown; `mover` is the later session that moved the lines; `guess` the nearest conversation by time; `refused` says
+    why nothing is attributed."""
 
     path: str
     first: int
@@ -83,6 +84,7 @@ class Reason(NamedTuple):
     mover: Asked | None = None
     guess: Conversation | None = None
     refused: str = ""
+    ranges: tuple[tuple[str, int, int], ...] = ()
 
 
 def bot_reason(commit: Commit) -> str:
@@ -237,7 +239,8 @@ class Reasons:
             asked = self.asked(next(item for _, item in own if item.item == most))
             if asked:
                 line = next(line for line, item in own if item.item == most)
-                found.append(Reason(line.path, line.number, line.number, commit, asked, lines))
+                ranges = _ranges([line for line, _ in own])
+                found.append(Reason(line.path, line.number, line.number, commit, asked, lines, ranges=ranges))
         return found
 
 
@@ -254,6 +257,16 @@ def distance(conversation: Conversation, at: int) -> int:
     """Return how far a conversation is from a time, in milliseconds: 0 within it."""
     first, last = conversation.first_message_at or 0, conversation.last_message_at or 0
     return max(first - at, at - last, 0)
+
+
+def _ranges(lines: Sequence[CodeLine]) -> tuple[tuple[str, int, int], ...]:
+    found: list[tuple[str, int, int]] = []
+    for line in sorted(lines, key=lambda one: (one.path, one.number)):
+        if found and found[-1][0] == line.path and found[-1][2] + 1 == line.number:
+            found[-1] = (line.path, found[-1][1], line.number)
+        else:
+            found.append((line.path, line.number, line.number))
+    return tuple(found)
 
 
 def _joins(before: CodeLine, line: CodeLine, items: dict[int, WrittenLine | None]) -> bool:

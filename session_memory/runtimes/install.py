@@ -105,6 +105,9 @@ class Install:
     RESUME: str
     """What a user types in a terminal to go on with an earlier session: a format with `id`."""
 
+    START = ""
+    """What a user types in a terminal to begin a session with a prompt: a format with `prompt`."""
+
     def __init__(self, runtime: Runtime) -> None:
         self.runtime = runtime
 

@@ -102,6 +102,19 @@ class Repository:
             found.append(CodeLine(path, number, now[number - 1], commit, written_in))
         return found
 
+    def committed_lines(self, path: str) -> list[str]:
+        """Return the lines of a file in HEAD, as `worktree_lines` returns those of the worktree."""
+        return _lines(self._ask("cat-file", "blob", f"HEAD:{path}", fine=True))
+
+    def is_unmerged(self, path: str) -> bool:
+        """Check if the index has both sides of a merge."""
+        return bool(self._ask("ls-files", "-u", "--", f":(top,literal){path}"))
+
+    def last_commit(self, path: str) -> Commit | None:
+        """Return the last commit that changed a file."""
+        id = self._ask("rev-list", "-1", "HEAD", "--", f":(top,literal){path}", fine=True).strip()
+        return self.commit(id) if id else None
+
     def note(self, id: str, ref: str, text: str) -> None:
         """Write a note for a commit below refs/notes, in place of an earlier one."""
         self._ask("notes", f"--ref={ref}", "add", "-f", "-F", "-", id, given=text)
@@ -132,7 +145,11 @@ def worktree_lines(path: str) -> list[str]:
         text = read_whole(path, MOST_BYTES).decode("utf-8", "replace")
     except OSError as error:
         raise GitUnavailableError(f"{path}: {error.strerror or error}") from error
-    return text.removesuffix("\n").split("\n")
+    return _lines(text)
+
+
+def _lines(text: str) -> list[str]:
+    return text.replace("\r\n", "\n").removesuffix("\n").split("\n")
 
 
 def _places_before(then: Sequence[str], now: Sequence[str]) -> dict[int, int]:

@@ -80,6 +80,7 @@ show 7 --around x
 team join nowhere
 team join postgresql://ann@127.0.0.1/team --as 'a b'
 deliveries --last x
+handoff
 remember
 restore --to
 uninstall --runtime emacs
@@ -88,6 +89,7 @@ why
 """
 NOT_THERE = """
 archive zebra
+handoff zebra
 conversations --project zebra
 errors zebra
 export zebra
@@ -169,7 +171,7 @@ def test_what_is_not_there_is_1_and_said(
 CALLS = {
     "archive --all": 0, "completion bash": 0, "config": 0, "conflicts --all": 0, "conversations": 0, "costs --json": 0,
     "deliveries": 0, "doctor status": 0, "errors ECONN": 1, "export --all": 0, "filter --all": 0, "forget zebra": 1,
-    "graph search trip": 1, "host init NEW": 0, "ingest": 0, "install --dry-run": 0, "mcp": 0, "memories": 0,
+    "graph search trip": 1, "handoff trip": 0, "host init NEW": 0, "ingest": 0, "install --dry-run": 0, "mcp": 0, "memories": 0,
     "new AGENT --template pi --dry-run": 0, "page --export trip": 0, "patterns": 0, "process": 0, "read trip": 0,
     "remember hello": 0, "restore": 0, "search trip": 0, "sessions --home .": 0, "show 1": 0, "team status": 1, "uninstall --dry-run": 0,
     "watch --once": 0, "why --staged": 1,

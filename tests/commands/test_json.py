@@ -29,6 +29,7 @@ WORDS: dict[str, list[str]] = {
     "graph": ["search", "cherry"],
     "archive": ["--all"],
     "why": ["IN_GIT"],
+    "handoff": ["1"],
     "remember": ["We use luxon for dates"],
     "team init": ["ADMIN"],
     "team join": ["MEMBER"],

@@ -10,56 +10,15 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from git_scene import git, repository
-from records import assistant, user
-from store_scene import StoreUser
+from git_scene import git
+from records import user
+from repository_scene import LINE, OTHER, REQUEST, Work
 
 from session_memory.errors import SessionMemoryError
 from session_memory.patterns.quotations import decisions, is_go_ahead, proposal_in
 from session_memory.patterns.why import Asked, Reason, bot_reason
 from session_memory.patterns.why_text import told_to_agent
 from session_memory.system.commits import Commit
-
-LINE = "total = price * (1 + tax_rate)"
-OTHER = "shipping = weight * rate_per_kilogram"
-REQUEST = "the cart has to add the tax to the price, as the invoice does"
-BEGAN = time.time() - 5 * 3600  # the commits are made now
-
-
-class Work:
-    """A repository and the user whose sessions wrote it."""
-
-    def __init__(self, path: Path) -> None:
-        self.user = StoreUser(path / "home")
-        self.root = repository(path / "repo", **{"cart.py": "price = 1\n"})
-        self._calls = 0
-
-    def said(self, text: str, session: str, role: str = "user", minute: int = 0) -> dict[str, object]:
-        make = user if role == "user" else assistant
-        return make(text, sessionId=session, cwd=str(self.root), at=BEGAN + 60 * minute)
-
-    def edit(self, session: str, after: str, path: str = "cart.py", minute: int = 1) -> dict[str, object]:
-        given = {"file_path": f"{self.root}/{path}", "old_string": "price = 1", "new_string": after}
-        return assistant(("Edit", given), sessionId=session, cwd=str(self.root), at=BEGAN + 60 * minute)
-
-    def session(self, name: str, *records: dict[str, object]) -> None:
-        self.user.session(name, *records)
-
-    def write(self, text: str, path: str = "cart.py") -> None:
-        (self.root / path).write_text(text)
-
-    def commit(self, subject: str = "Add the tax", *options: str) -> str:
-        git(self.root, "add", "-A")
-        git(self.root, "commit", "-q", "-m", subject, *options)
-        return git(self.root, "rev-parse", "HEAD")
-
-    def why(self, *words: str, code: int = 0) -> str:
-        done = self.user.run("why", *words, cwd=self.root)
-        assert done.returncode == code, done.stdout + done.stderr
-        return done.stdout
-
-    def reasons(self, *words: str, code: int = 0) -> list[dict]:
-        return self.user.result("why", *words, code=code, cwd=self.root)["reasons"]
 
 
 @pytest.fixture
@@ -192,6 +151,17 @@ def test_the_trace_has_the_lines_of_each_file_by_session(work):
     work.write(f"price = 1\n{LINE}\n{OTHER}\n")
     done = work.user.run("why", "cart.py", "--format", "agent-trace", cwd=work.root)
     assert "vcs" not in json.loads(done.stdout)
+
+
+def test_the_trace_of_a_commit_has_all_its_lines_in_ranges(work):
+    more = "discount = price * customer.rate\nreceipt = total - discount"
+    work.session("b", work.said("add a discount to the cart, before the receipt", "b"), work.edit("b", more))
+    work.write(f"{LINE}\n\n\n{more}\n")
+    commit = work.commit()
+    done = work.user.run("why", commit, "--format", "agent-trace", cwd=work.root)
+    [file] = json.loads(done.stdout)["files"]
+    assert sorted([[*part.values()] for one in file["conversations"] for part in one["ranges"]]) == [[1, 1], [4, 5]]
+    assert len(file["conversations"]) == 2
 
 
 def test_the_trace_has_what_the_published_schema_requires_and_nothing_else(work):

@@ -8,12 +8,12 @@ import stat
 from pathlib import Path
 
 import pytest
-from records import user
+from records import append, user
 from store_scene import Scene
 
 from session_memory.store import postgres
 from session_memory.store.sqlite.written_lines import key_path, known_key, writers
-from session_memory.store.values import Batch, NewTool, key_of
+from session_memory.store.values import ITEM_BITS, Batch, NewTool, key_of
 from session_memory.text.written_lines import added_lines, here_documents, line_hashes
 
 LINE = "total = price * (1 + tax_rate)"
@@ -106,6 +106,23 @@ def test_lines_of_an_excluded_session_are_not_found(scene):
     [file_id] = [file_id for (file_id,) in scene.store.rows("SELECT id FROM memory_file_states")]
     scene.store.connection.execute("INSERT INTO memory_excluded_files VALUES (?, 0)", (file_id,))
     assert found(scene) == []
+
+
+def test_an_excluded_session_keeps_no_line_until_no_rule_excludes_it(scene):
+    path = scene.write("a", edit())
+    scene.write("b", edit("c2", after=f"{LINE}  # of b"))
+    scene.ingest()
+    [[file_id]] = scene.store.rows("SELECT id FROM memory_file_states WHERE session_id = 'a'")
+    scene.store.connection.execute("INSERT INTO memory_excluded_files VALUES (?, 0)", (file_id,))
+    scene.store.add_missing_lines(10)
+    append(path, edit("c3", after=f"{LINE}  # later"))
+    scene.ingest()
+    scene.store.add_missing_lines(10)
+    [[_, item]] = scene.store.rows("SELECT * FROM memory_written_lines")
+    assert item >> ITEM_BITS != file_id
+    scene.store.connection.execute("DELETE FROM memory_excluded_files")
+    scene.store.add_missing_lines(10)
+    assert found(scene) == found(scene, f"{LINE} # later") == ["/srv/agent/cart.py"]
 
 
 def test_an_edit_that_failed_wrote_nothing(scene):

@@ -32,6 +32,7 @@ class ClaudeCodeInstall(SettingsHooks):
     # run behind it or in it; words and quotes are compared as they stand.
     COMMAND_RULE, READ_RULE, TOOL_RULE = "Bash({command}:*)", "Read(/{directory}/**)", "mcp__{server}__{tool}"
     RESUME = "claude --resume {id}"
+    START = "claude {prompt}"
 
     def plugin_data_dirs(self, environ: Mapping[str, str], plugin: str) -> list[str]:
         """Return the directories for the data of the plugin, one a marketplace that it came from."""

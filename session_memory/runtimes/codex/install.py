@@ -29,6 +29,7 @@ class CodexInstall(SettingsHooks):
         "Codex runs the hooks once you have trusted them: start `codex`, which asks, and take `Trust all and continue`."
     )
     CLEAR, RESUME = "/new", "codex resume {id}"
+    START = "codex {prompt}"
 
     def plugins_named(self, settings_dir: str, plugin: str) -> list[str]:
         """Return the plugins of this name, as `plugin@marketplace`, that config.toml has and does not switch off."""

@@ -17,6 +17,7 @@ class CopilotInstall(Install):
     COMMAND = "copilot"
     STATUS_LINE, STATUS_LINE_ENTRY = ("statusLine",), {"type": "command"}
     RESUME = "copilot --resume={id}"
+    START = "copilot -i {prompt}"
 
     def plugins_named(self, settings_dir: str, plugin: str) -> list[str]:
         return enabled_plugins(f"{settings_dir}/settings.json", plugin)

@@ -20,6 +20,7 @@ class GeminiInstall(SettingsHooks):
     MCP_FILES = ("settings.json",)
     COMMAND = "gemini"
     RENAME, RESUME = "/chat save {name}", "gemini --resume {id}"
+    START = "gemini -i {prompt}"
 
     def adapted(self, hook: Hook) -> Hook | None:
         if hook.event not in _EVENTS:

@@ -16,6 +16,7 @@ class OpenCodeInstall(Install):
     MCP_FILES = ("opencode.json", "opencode.jsonc")
     COMMAND = "opencode"
     CLEAR, RESUME = "/new", "opencode --session {id}"
+    START = "opencode --prompt {prompt}"
 
     def settings_dir(self, environ: Mapping[str, str]) -> str:
         """Return `$XDG_CONFIG_HOME/opencode`, else `~/.config/opencode`."""

@@ -16,6 +16,7 @@ class PiInstall(Install):
     HOME_FOLDER = ".pi"
     SHOWS_STATUS = True
     RENAME, CLEAR, RESUME = "/name {name}", "/new", "pi --session {id}"
+    START = "pi {prompt}"
 
     def plugin_data_dirs(self, environ: Mapping[str, str], plugin: str) -> list[str]:
         """Return a directory of ours in Pi's own, which has none for the data of a package."""

@@ -18,6 +18,7 @@ class QwenCodeInstall(SettingsHooks):
     COMMAND = "qwen"
     STATUS_LINE = ("ui", "statusLine")
     RESUME = "qwen --resume {id}"
+    START = "qwen -i {prompt}"
 
     def settings_dir(self, environ: Mapping[str, str]) -> str:
         """Return `~/.qwen`: `$QWEN_RUNTIME_DIR` moves the chats alone."""

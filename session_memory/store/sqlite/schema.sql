@@ -101,7 +101,7 @@ CREATE TABLE memory_written_lines (
     PRIMARY KEY (line, item)
 ) WITHOUT ROWID;
 
--- Files that were ingested without their lines: upkeep adds these.
+-- Files without their lines: ingested by an earlier version (upkeep adds these), or excluded by rules.
 CREATE TABLE memory_files_without_lines (
     file_id INTEGER PRIMARY KEY
 );

@@ -13,6 +13,7 @@ from ..values import ITEM_BITS, NUMBERS, Batch, FileState, NewEntry, items_of_fi
 from .conversations import TimedItem, add_items
 from .rows import STATE_COLUMNS, ids_of
 from .written_lines import insert as insert_lines
+from .written_lines import is_without_lines
 from .written_lines import remove as remove_lines
 
 if TYPE_CHECKING:
@@ -188,7 +189,8 @@ class _Rows:
             "INSERT INTO memory_tool_uses VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", self.tools
         )
         connection.executemany("INSERT INTO memory_item_keys VALUES (?, ?)", sorted(self.keys))
-        insert_lines(connection, self.lines)
+        if self.lines and not is_without_lines(connection, self._file_id):
+            insert_lines(connection, self.lines)
         connection.executemany("INSERT INTO memory_shared_items VALUES (?, ?)", self.shared)
         connection.executemany("INSERT OR REPLACE INTO memory_foreign_items VALUES (?, ?)", self.foreign)
         connection.executemany("INSERT INTO memory_search (rowid, text) VALUES (?, ?)", self.indexed)

@@ -27,6 +27,9 @@ if TYPE_CHECKING:
 KEY_FILE = "lines.key"  # in the directory of the store
 KEY_BYTES = 32
 MOST_ITEMS = 64  # with one line: more say nothing of who wrote it
+_EXCLUDED = (
+    f"SELECT file_id FROM memory_excluded_files UNION SELECT item >> {ITEM_BITS} AS file_id FROM memory_excluded_items"
+)
 _TO_READ = "INSERT OR IGNORE INTO memory_files_without_lines SELECT id FROM memory_file_states WHERE next_ordinal > 0"
 
 
@@ -89,6 +92,11 @@ def writers(store: SqliteStore, hashes: Iterable[int], homes: tuple[str, ...] | 
     return found
 
 
+def is_without_lines(connection: Connection, file_id: int) -> bool:
+    """Check if a file is noted as without lines: what is new in it is hashed with the rest."""
+    return bool(fetch(connection, "SELECT 1 FROM memory_files_without_lines WHERE file_id = ?", (file_id,)))
+
+
 def insert(connection: Connection, lines: Sequence[tuple[int, int]]) -> None:
     """Write lines, as (hash, item), within the caller's transaction."""
     connection.executemany("INSERT OR IGNORE INTO memory_written_lines VALUES (?, ?)", sorted(lines))
@@ -104,15 +112,19 @@ def remove(connection: Connection, first: int, last: int, new_ids: dict[int, int
 
 
 def add_missing(store: SqliteStore, seconds: float) -> None:
-    """Hash the lines of files that an earlier version ingested, for so many seconds; the next call continues. A file
-    that is gone has none. Raises DatabaseError."""
-    if not store.rows("SELECT 1 FROM memory_files_without_lines LIMIT 1"):
+    """Hash the lines of files that have none, since an earlier version ingested them or rules excluded them, for so
+    many seconds; the next call continues. A file that is gone has none. Raises DatabaseError."""
+    is_excluding = store.is_excluding()
+    if is_excluding:
+        _remove_excluded(store)
+    waiting = f"WHERE w.file_id NOT IN ({_EXCLUDED})" if is_excluding else ""
+    if not store.rows(f"SELECT 1 FROM memory_files_without_lines AS w {waiting} LIMIT 1"):
         return
     key = key_for(store)
     deadline = time.monotonic() + seconds
     sql = (
         "SELECT f.id, f.home, f.root || '/' || f.file_path, f.session_id, f.last_processed_offset "
-        "FROM memory_files_without_lines AS w LEFT JOIN memory_file_states AS f ON f.id = w.file_id "
+        f"FROM memory_files_without_lines AS w LEFT JOIN memory_file_states AS f ON f.id = w.file_id {waiting} "
         "ORDER BY f.last_entry_timestamp DESC"
     )
     for file_id, home, path, session_id, end in store.rows(sql):
@@ -126,6 +138,17 @@ def add_missing(store: SqliteStore, seconds: float) -> None:
                 connection.execute(
                     "DELETE FROM memory_files_without_lines WHERE file_id NOT IN (SELECT id FROM memory_file_states)"
                 )
+
+
+def _remove_excluded(store: SqliteStore) -> None:
+    """Remove the lines of files of which rules exclude a part. These are noted as without lines, so that a file has
+    them again once no rule excludes it."""
+    ids = [file_id for (file_id,) in store.rows(f"{_EXCLUDED} EXCEPT SELECT file_id FROM memory_files_without_lines")]
+    if not ids:
+        return
+    with store.transaction() as connection:
+        connection.execute(f"DELETE FROM memory_written_lines WHERE item >> {ITEM_BITS} IN carray(?)", (ids_of(ids),))
+        connection.executemany("INSERT OR IGNORE INTO memory_files_without_lines VALUES (?)", [(one,) for one in ids])
 
 
 def _entries_of(path: str, home: str, session_id: str, end: int, key: bytes) -> list[NewEntry]:

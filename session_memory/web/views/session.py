@@ -229,14 +229,16 @@ def _conversation(request: PageRequest) -> Conversation:
 
 
 def _commands(request: PageRequest, latest: Conversation) -> dict[str, str]:
-    """Return the command that resumes the session in a terminal, if its runtime has it, else the one that restores it
-    from what is kept; '' for none."""
+    """Return the command that hands the session over, and the one that resumes it in a terminal, if its runtime has it,
+    else the one that restores it from what is kept; '' for none."""
     runtime = next((one for one in all_runtimes() if one.name == latest.runtime), None)
+    handoff = f"session-memory handoff {shlex.quote(latest.session_id)}"
     if runtime is None or not runtime.install.RESUME or latest.home:
-        return {"resume": "", "restore": ""}
+        return {"resume": "", "restore": "", "handoff": handoff}
     state = request.store.file_states("").get(latest.source_file)
     if state is not None and state.status != "gone" and os.path.exists(f"{state.root}/{state.file_path}"):
-        return {"resume": runtime.backup.resume_command(latest.session_id, latest.cwd), "restore": ""}
+        command = runtime.backup.resume_command(latest.session_id, latest.cwd)
+        return {"resume": command, "restore": "", "handoff": handoff}
     kept = kept_of(request.location, lambda one: one.session_id == latest.session_id and not one.is_earlier)
     command = f"session-memory restore {shlex.quote(latest.session_id)}"
-    return {"resume": "", "restore": command if kept else ""}
+    return {"resume": "", "restore": command if kept else "", "handoff": handoff}

@@ -1,0 +1,103 @@
+"""`python -m bench.handoff REPOSITORY...`: does the page of `handoff` name what the successor of a session does first.
+
+A repository with a branch `entire/checkpoints/v1` has the transcripts of its sessions. A session is the successor of
+another if its first request names the other's transcript, as Claude Code does with a plan that it carries into a new
+session, or else if it is a plan whose first line the other has, within a day before. Counted are the first files that
+the successor opens, and the first commands that it runs, which the page of the other names: a file by its path in the
+repository, a command by its program and first word. Baseline: the ten files that the other used last. The state of
+files against git is not judged, since a clone has only today's.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import mean
+
+from session_memory.patterns.handoff import handed_over, page
+from session_memory.store.ingest.ingestion import Ingestion
+from session_memory.store.ingest.sources import SourceDirectory
+from session_memory.store.sqlite.engine import SqliteStore
+from session_memory.store.values import Conversation, Filter, StoredEntry
+from session_memory.transcripts.titles import is_plan, title_of
+
+from .command import run
+from .recall.checkpoints import Checkpoints
+from .scratch import scratch_directory
+
+FIRST_FILES = 10
+FIRST_COMMANDS = 5
+RECENT_FILES = 10
+DAY = 24 * 3600_000
+LEAST_HEADING = 12  # characters of a plan's first line
+NAMED = re.compile(r"/([0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12})\.jsonl")
+_NO_PROGRAM = re.compile(r"^(?:cd\s+\S+\s*&&\s*|\w+=\S+\s+)+")
+
+
+def main(*repositories: Path) -> None:
+    for path in repositories:
+        with scratch_directory() as root:
+            measure(path, root)
+
+
+def measure(path: Path, root: Path) -> None:
+    """Print the figures of one repository."""
+    Checkpoints(path).write_transcripts(root / "projects" / "-repository")
+    store = SqliteStore(str(root / "store" / "memory.db"))
+    Ingestion(store, workers=os.cpu_count() or 1).scan(SourceDirectory(str(root / "projects")))
+    sessions: dict[str, list[Conversation]] = {}
+    for one in store.conversations(Filter(limit=10**6)):
+        sessions.setdefault(one.session_id[-36:], []).insert(0, one)
+    items = {name: [item for one in ones for item in store.entries(one.id)] for name, ones in sessions.items()}
+    pairs = [(before, name) for name in items if (before := _predecessor(name, items))]
+    files: list[float] = []
+    recent: list[float] = []
+    commands: list[float] = []
+    for before, after in dict.fromkeys(pairs):
+        last = sessions[before][-1]
+        text = page(handed_over(last, items[before], {}, ""), "session-memory")
+        opened = _files(items[after], last.cwd)[:FIRST_FILES]
+        used = _files(items[before][::-1], last.cwd)[:RECENT_FILES]
+        ran = list(dict.fromkeys(_program(one.text) for one in items[after] if one.kind == "command"))[:FIRST_COMMANDS]
+        if opened:
+            files.append(mean(one in text for one in opened))
+            recent.append(mean(one in used for one in opened))
+        if ran:
+            commands.append(mean(one in text for one in ran))
+    print(f"{path.parent.name}: {len(sessions)} sessions, {len(set(pairs))} pairs of a session and its successor")
+    rows = (("files, named by the page", files), ("files, the ten used last", recent), ("commands, named", commands))
+    for label, shares in rows:
+        print(f"  {label}: {mean(shares) if shares else 0:.3f} of the first ones of {len(shares)} successors")
+    store.close()
+
+
+def _predecessor(name: str, items: dict[str, list[StoredEntry]]) -> str:
+    """Return the session that handed its plan to this one; '' for none."""
+    request = next((one for one in items[name] if one.role == "user"), None)
+    if request is None or request.timestamp is None:
+        return ""
+    named = [found[1] for found in NAMED.finditer(request.text) if found[1] in items and found[1] != name]
+    if named or not is_plan(request.text):
+        return named[-1] if named else ""
+    heading, began = title_of(request.text), request.timestamp
+    found = []
+    for other, said in items.items():
+        before = [one for one in said if one.timestamp is not None and began - DAY <= one.timestamp < began]
+        if other != name and len(heading) >= LEAST_HEADING and any(heading in one.text for one in before):
+            found.append((before[-1].timestamp or 0, other))
+    return max(found, default=(0, ""))[1]
+
+
+def _files(items: Sequence[StoredEntry], cwd: str) -> list[str]:
+    found = [one.text for one in items if one.kind in ("read", "edit") and one.text and "\n" not in one.text]
+    return list(dict.fromkeys(one.removeprefix(f"{cwd}/") for one in found))
+
+
+def _program(command: str) -> str:
+    return " ".join(_NO_PROGRAM.sub("", command.strip()).split()[:2])
+
+
+if __name__ == "__main__":
+    run(main)

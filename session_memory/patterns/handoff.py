@@ -1,0 +1,237 @@
+"""The page that hands a session over to another session, agent or machine: what was asked and decided, where its files
+stand, what failed, and what comes next. Without a model: what somebody said stands there verbatim."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..system.branches import GitUnavailableError
+from ..system.commits import Repository, worktree_lines
+from ..system.git import Worktree, find_worktree, head_of, is_commit
+from ..text.format import one_line, shorten
+from ..text.sanitize import for_prompt
+from ..text.shell_commands import is_looking
+from ..text.timestamps import local_time
+from ..transcripts.titles import is_request
+from .failures import failures
+from .quotations import decisions, is_go_ahead, proposal_in
+
+if TYPE_CHECKING:
+    from ..store.values import Conversation, StoredEntry
+
+PAGE_CHARACTERS = 6000
+FIRST_CHARACTERS = 1200
+LAST_CHARACTERS = 700
+PART_CHARACTERS = 400
+FILES_CHARACTERS = 1300
+MOST_FILES = 24
+MOST_READ = 8
+MOST_COMMANDS = 4
+COMMAND_CHARACTERS = 120
+MOST_ANSWERS = 12  # the last ones, in which the next step is looked for
+CONFLICTING, CHANGED, COMMITTED, GONE, UNKNOWN = "conflicting", "not committed", "committed", "gone", "edited"
+_NEXT = re.compile(
+    r"\b(?:next steps?|what(?:'s| is) (?:left|next)|remaining|still (?:to do|missing|open|need)|to-?do|left to do|"
+    r"follow-?ups?|not (?:yet )?(?:done|implemented|started))\b|^\W*next\b",
+    re.I | re.M,
+)
+
+
+class HandedFile(NamedTuple):
+    """A file that the session edited, relative to its directory if it is in it, and its state against git: one of the
+    words above. `told` is what git says of it: a commit, or with whom it conflicts."""
+
+    path: str
+    state: str
+    told: str = ""
+
+
+class Handoff(NamedTuple):
+    """A session as its successor has to know it. The texts are verbatim, '' if there is none; `agreed` is what a bare
+    go-ahead as last request agreed to, `failed` the last failing command and its error."""
+
+    session_id: str
+    runtime: str
+    title: str
+    directory: str
+    branch: str
+    first_at: int | None
+    last_at: int | None
+    first_request: str
+    last_request: str
+    agreed: str
+    decided: tuple[str, ...]
+    files: tuple[HandedFile, ...]
+    read: tuple[str, ...]
+    commands: tuple[str, ...]
+    failed: tuple[str, str]
+    question: str
+    next_step: str
+    conversation: int
+
+
+def handed_over(
+    conversation: Conversation, items: Sequence[StoredEntry], conflicts: Mapping[str, str], user_dir: str
+) -> Handoff:
+    """Return what `items` of a session say, of which `conversation` is the last. `conflicts` has the files that would
+    not merge, by path, each with whom."""
+    requests = [one for one in items if one.role == "user" and is_request(one.text)]
+    answers = [one for one in items if one.role == "assistant" and one.text]
+    first = requests[0] if requests else None
+    said = [one for one in items if one.role == "user" and one.text]
+    last = said[-1] if said and said[-1] is not first else None
+    agreed = ""
+    if last and is_go_ahead(last.text):
+        before = [one for one in answers if one.id < last.id]
+        agreed = proposal_in(before[-1].text) if before else ""
+    by_person = decisions(["", *(one.text for one in requests[1:])])
+    by_agent = decisions(["", *(one.text for one in reversed(answers))])
+    ended_with = answers[-1].text if answers and (not said or answers[-1].id > said[-1].id) else ""
+    question = proposal_in(ended_with)
+    tools = [one for one in items if one.role == "tool" and one.text]
+    worktree = find_worktree(conversation.cwd, user_dir) if conversation.cwd else None
+    edited = _paths(tools, "edit", conversation.cwd)
+    open_failures = [one.tool for one in failures(items) if one.fixed is None and one.tool.kind == "command"]
+    failed = max(open_failures, key=lambda one: one.id, default=None)
+    branch = head_of(worktree.git_dir) if worktree else ""
+    since = min((one.timestamp for one in items if one.timestamp is not None), default=0)
+    return Handoff(
+        conversation.session_id, conversation.runtime, conversation.title, conversation.cwd,
+        "" if is_commit(branch) else branch,
+        since or None, conversation.last_message_at,
+        first.text if first else "", last.text if last else "", agreed, (*by_person, *by_agent),
+        tuple(_states(edited, worktree, conflicts, conversation.cwd, since)),
+        tuple(one for one in _paths(tools, "read", conversation.cwd) if one not in edited)[:MOST_READ],
+        tuple(_commands(tools)), (failed.text, failed.error) if failed else ("", ""),
+        question if question.rstrip("*_ ").endswith("?") else "", _next_step(answers), conversation.id,
+    )  # fmt: skip
+
+
+def page(handoff: Handoff, called_as: str) -> str:
+    """Return the page, as Markdown of at most PAGE_CHARACTERS."""
+    blocks = list(_blocks(handoff, called_as))
+    return shorten("\n\n".join(blocks), PAGE_CHARACTERS - 1) + "\n"
+
+
+def _blocks(handoff: Handoff, called_as: str) -> Iterator[str]:
+    title = one_line(for_prompt(handoff.title)) or "a session without a title"
+    yield f"# Handoff: {shorten(title, 100)}"
+    branch = f", branch {for_prompt(handoff.branch)}" if handoff.branch else ""
+    when = " to ".join(local_time(at / 1000) for at in (handoff.first_at, handoff.last_at) if at)
+    yield f"{handoff.runtime} session {handoff.session_id}, {when}, in {for_prompt(handoff.directory) or '-'}{branch}."
+    yield "## Task\n\n" + "\n\n".join(
+        f"{label}:\n{_quoted(text, most)}"
+        for label, text, most in (
+            ("First asked", handoff.first_request, FIRST_CHARACTERS),
+            ("Last asked", handoff.last_request, LAST_CHARACTERS),
+            ("Which agreed to", handoff.agreed, PART_CHARACTERS),
+        )
+        if text
+    )
+    if handoff.decided:
+        yield "## Decided and rejected\n\n" + "\n".join(f"- “{for_prompt(one)}”" for one in handoff.decided)
+    if handoff.files or handoff.read:
+        yield f"## Files\n\n{_listed(handoff)}"
+    if handoff.commands:
+        yield "## Commands that worked\n\n" + "\n".join(f"- `{_inline(one)}`" for one in handoff.commands)
+    command, error = handoff.failed
+    if command:
+        yield f"## The last failure\n\n`{_inline(command)}`\n{_quoted(error, PART_CHARACTERS)}"
+    if handoff.question:
+        yield f"## The open question\n\n{_quoted(handoff.question, PART_CHARACTERS)}"
+    if handoff.next_step:
+        yield f"## The next step, as last stated\n\n{_quoted(handoff.next_step, PART_CHARACTERS)}"
+    yield f"More: `{called_as} show {handoff.conversation}`; why a line is so: `{called_as} why FILE:LINE`."
+
+
+def _listed(handoff: Handoff) -> str:
+    lines: list[str] = []
+    for state in (CONFLICTING, CHANGED, COMMITTED, GONE, UNKNOWN):
+        lines += [
+            f"- {for_prompt(one.path)}: {one.state}{f' ({for_prompt(one.told)})' if one.told else ''}"
+            for one in handoff.files
+            if one.state == state
+        ]
+    lines += [f"- {for_prompt(path)}: read" for path in handoff.read]
+    shown: list[str] = []
+    length = 0
+    for line in lines:
+        length += len(line) + 1
+        if length > FILES_CHARACTERS:
+            return "\n".join([*shown, f"- and {len(lines) - len(shown)} more"])
+        shown.append(line)
+    return "\n".join(shown)
+
+
+def _quoted(text: str, most: int) -> str:
+    lines = [line.rstrip() for line in for_prompt(text).strip().splitlines()]
+    kept = [line for place, line in enumerate(lines) if line or (place and lines[place - 1])]
+    return "\n".join(f"> {line}".rstrip() for line in shorten("\n".join(kept), most).split("\n"))
+
+
+def _inline(command: str) -> str:
+    return shorten(one_line(for_prompt(command)).replace("`", "'"), COMMAND_CHARACTERS)
+
+
+def _paths(tools: Iterable[StoredEntry], kind: str, cwd: str) -> list[str]:
+    """Return the files of the calls that did not fail, the last first; relative to `cwd` if they are below it."""
+    found = [
+        os.path.normpath(os.path.join(one.cwd or cwd, one.text))
+        for one in tools
+        if one.kind == kind and one.outcome != "error" and "\n" not in one.text
+    ]
+    return [path.removeprefix(f"{cwd}/") if cwd else path for path in dict.fromkeys(reversed(found))]
+
+
+def _commands(tools: Sequence[StoredEntry]) -> list[str]:
+    """Return the last commands that succeeded and do more than look, the last first."""
+    ran = [one.text for one in reversed(tools) if one.kind == "command" and one.outcome == "ok"]
+    return [one for one in dict.fromkeys(ran) if not is_looking(one) and "\n" not in one][:MOST_COMMANDS]
+
+
+def _next_step(answers: Sequence[StoredEntry]) -> str:
+    """Return the last paragraph that names what is left, with the list behind it; else the last paragraph of all."""
+    for one in reversed(answers[-MOST_ANSWERS:]):
+        paragraphs = [part.strip() for part in re.split(r"\n\s*\n", one.text) if part.strip()]
+        for place in range(len(paragraphs) - 1, -1, -1):
+            if _NEXT.search(paragraphs[place]):
+                return "\n".join(paragraphs[place : place + 2])
+    return proposal_in(answers[-1].text) if answers else ""
+
+
+def _states(
+    paths: Sequence[str], worktree: Worktree | None, conflicts: Mapping[str, str], cwd: str, since: int
+) -> Iterator[HandedFile]:
+    """Yield each file with its state, the first MOST_FILES as git knows it. We read the worktree, so that git runs no
+    filter for it."""
+    repository = Repository(worktree.git_dir, worktree.root) if worktree and worktree.root else None
+    for place, path in enumerate(paths):
+        whole = os.path.realpath(os.path.join(cwd, path))
+        inside = os.path.relpath(whole, repository.root) if repository else ""
+        found = HandedFile(path, UNKNOWN if os.path.lexists(whole) else GONE)
+        if found.state == UNKNOWN and repository and not inside.startswith("..") and place < MOST_FILES:
+            found = _state(path, inside, repository, since)
+        if whole in conflicts and found.state != CONFLICTING:
+            found = HandedFile(path, CONFLICTING, conflicts[whole])
+        yield found
+
+
+def _state(path: str, inside: str, repository: Repository, since: int) -> HandedFile:
+    try:
+        if repository.is_unmerged(inside):
+            return HandedFile(path, CONFLICTING, "a merge is not finished")
+        if worktree_lines(os.path.join(repository.root, inside)) != repository.committed_lines(inside):
+            return HandedFile(path, CHANGED)
+        commit = repository.last_commit(inside)
+    except GitUnavailableError:
+        return HandedFile(path, UNKNOWN)
+    is_own = commit is not None and commit.at >= since
+    return HandedFile(path, COMMITTED, f"{commit.id[:8]} {commit.subject}" if commit and is_own else "")
+
+
+def as_json(handoff: Handoff) -> dict[str, Any]:
+    """Return the values for a program."""
+    return {**handoff._asdict(), "files": [one._asdict() for one in handoff.files]}
