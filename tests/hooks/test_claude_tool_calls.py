@@ -69,7 +69,8 @@ def told(claude: Claude) -> list[tuple[str, str]]:
 def test_who_refuses_to_edit_a_file_that_changed_is_told_who_changed_it_as_soon_as_it_has_read_it_again(
     claude: Claude, app: Path
 ) -> None:
-    after = [edit(app, "1", "3"), read(app), edit(app, "2", "3")]
+    written = call("Bash", command="sleep 0.5", description="Wait until the transcript has the read")
+    after = [edit(app, "1", "3"), read(app), written, edit(app, "2", "3")]
     with in_the_middle_of_a_turn(claude, [read(app)], after):
         works(claude, "change the port", read(app), edit(app, "1", "2"))
     assert app.read_text() == "port = 3\n"
