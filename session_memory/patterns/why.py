@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..system.commits import UNCOMMITTED, CodeLine, Commit, Repository
 from ..text.format import one_line, shorten
-from ..text.written_lines import LEAST_CHARACTERS, line_hashes, normalised
+from ..text.written_lines import LEAST_CHARACTERS, line_hashes, line_in, normalised
 from ..transcripts.titles import is_request
 from .quotations import decisions, is_go_ahead, proposal_in
 
@@ -152,16 +152,11 @@ class Reasons:
         """Return the items that wrote these lines of one commit: of a file of that name, else if the line is long and
         rare; of the session that wrote most of them, and the last one before the commit."""
         commits = {line.commit: self._repository.commit(line.commit) for line in lines if line.commit != UNCOMMITTED}
-        hashes = line_hashes([normalised(line.text) for line in lines], self._key) if self._key else []
-        is_long = [len(normalised(line.text)) >= LEAST_CHARACTERS for line in lines]
-        by_hash: dict[int, list[WrittenLine]] = {}
-        for one in self._store.line_writers([one for one, counts in zip(hashes, is_long) if counts], self._homes):
-            by_hash.setdefault(one.hash, []).append(one)
         candidates: list[list[tuple[bool, WrittenLine]]] = []
         votes: Counter[int] = Counter()
-        for line, hashed in zip(lines, hashes):
+        for line, written in zip(lines, self._writers(lines) if self._key else []):
             commit = commits.get(line.commit)
-            found = _fitting(line, by_hash.get(hashed, []), commit) if not commit or not bot_reason(commit) else []
+            found = _fitting(line, written, commit) if not commit or not bot_reason(commit) else []
             candidates.append(found)
             for is_named, file_id in {(is_named, one.file_id) for is_named, one in found}:
                 votes[file_id] += 3 if is_named else 1
@@ -171,6 +166,21 @@ class Reasons:
 
         items = [best(found) if found else None for found in candidates] or [None] * len(lines)
         return Attribution(list(lines), items)
+
+    def _writers(self, lines: Sequence[CodeLine]) -> Iterator[list[WrittenLine]]:
+        """Yield the items that wrote each line. The call that started a sub-agent names no file: if the sub-agent wrote
+        the line into a file of that name, the name is the argument."""
+        texts = [normalised(line.text) for line in lines]
+        names = [_names(line) if len(text) >= LEAST_CHARACTERS else [] for line, text in zip(lines, texts)]
+        named = [[text, *(line_in(name, text) for name in some)] for text, some in zip(texts, names)]
+        hashes = iter(line_hashes([text for some in named for text in some], self._key))
+        hashed = [[next(hashes) for _ in some] for some in named]
+        by_hash: dict[int, list[WrittenLine]] = {}
+        for one in self._store.line_writers([one for some, n in zip(hashed, names) for one in some if n], self._homes):
+            by_hash.setdefault(one.hash, []).append(one)
+        for [first, *others], some in zip(hashed, names):
+            of_agents = [one._replace(argument=n) for h, n in zip(others, some) for one in by_hash.get(h, ())]
+            yield [*by_hash.get(first, ()), *of_agents]
 
     def sessions_of(self, commit: Commit, by_date: Sequence[str], by_words: Sequence[str]) -> list[str]:
         """Return the sessions of a commit, the likeliest first: those that wrote its lines, then those that its date
@@ -275,14 +285,17 @@ def _joins(before: CodeLine, line: CodeLine, items: dict[int, WrittenLine | None
     return before.commit == line.commit and (other is None or one is None or one.file_id == other.file_id)
 
 
+def _names(line: CodeLine) -> list[str]:
+    return sorted({path.rpartition("/")[2] for path in (line.path, line.written_in)} - {""})
+
+
 def _fitting(line: CodeLine, found: list[WrittenLine], commit: Commit | None) -> list[tuple[bool, WrittenLine]]:
     """Return the items that can have written a line, each with whether it names the line's file."""
     until = commit.at + SLACK if commit else None
     early = [one for one in found if until is None or one.at is None or one.at <= until]
-    names = {(path or "").rpartition("/")[2] for path in (line.path, line.written_in)} - {""}
     age = {one: commit.authored_at - one.at if commit and one.at is not None else 0 for one in early}
     early = [one for one in early if age[one] <= MOST_AGE]
-    named = [one for one in early if any(name in one.argument for name in names)]
+    named = [one for one in early if any(name in one.argument for name in _names(line))]
     early = [one for one in early if -SLACK <= age[one] <= MOST_AGE_ELSEWHERE]
     if named:
         return [(True, one) for one in named]

@@ -40,6 +40,11 @@ def here_documents(command: str) -> list[str]:
     return [_added_by(body) if _IS_PATCH.search(body) else body for body in bodies]
 
 
+def line_in(name: str, line: str) -> str:
+    """Return what is hashed for a line in a file of that name, if no call names the file."""
+    return f"{name}\0{line}"
+
+
 def _added_by(patch: str) -> str:
     lines = patch.split("\n")
     return "\n".join(line[1:] for line in lines if line.startswith("+") and not line.startswith("+++ "))

@@ -11,8 +11,8 @@ from urllib.parse import urlsplit
 
 import pytest
 from git_scene import git
-from records import user
-from repository_scene import LINE, OTHER, REQUEST, Work
+from records import assistant, user, write
+from repository_scene import BEGAN, LINE, OTHER, REQUEST, Work
 
 from session_memory.errors import SessionMemoryError
 from session_memory.patterns.quotations import decisions, is_go_ahead, proposal_in
@@ -68,6 +68,19 @@ def test_a_moved_block_names_its_author_and_the_mover(work):
     work.commit("Move the tax")
     [reason] = work.reasons("tax.py")
     assert (reason["asked"]["session"], reason["mover"]["session"]) == ("a", "b")
+
+
+def test_a_short_line_of_a_sub_agent_is_its_sessions_in_a_file_of_that_name(work):
+    wrote = {**work.edit("a", "rate = tax() / 2", minute=2), "isSidechain": True}
+    write(work.user.projects / "-srv-agent" / "a" / "subagents" / "agent-1.jsonl", wrote)
+    started = assistant(("Agent", {"description": "Write the rate"}), sessionId="a", cwd=str(work.root), at=BEGAN + 30)
+    work.session("a", work.said(REQUEST, "a"), started)
+    work.write("rate = tax() / 2\n")
+    work.write("rate = tax() / 2\n", "other.py")
+    work.user.run("ingest")
+    [reason] = work.reasons("cart.py:1")
+    assert (reason["asked"]["session"], reason["asked"]["words"]) == ("a", REQUEST)
+    work.reasons("other.py:1", code=1)
 
 
 def test_an_unknown_line_says_so_and_marks_the_guess_by_time(work):

@@ -8,13 +8,13 @@ import stat
 from pathlib import Path
 
 import pytest
-from records import append, user
+from records import append, user, write
 from store_scene import Scene
 
 from session_memory.store import postgres
 from session_memory.store.sqlite.written_lines import key_path, known_key, writers
 from session_memory.store.values import ITEM_BITS, Batch, NewTool, key_of
-from session_memory.text.written_lines import added_lines, here_documents, line_hashes
+from session_memory.text.written_lines import added_lines, here_documents, line_hashes, line_in
 
 LINE = "total = price * (1 + tax_rate)"
 
@@ -152,6 +152,90 @@ def test_a_lost_key_is_replaced_and_the_lines_are_read_again(scene):
     scene.store.add_missing_lines(10)
     assert known_key(str(scene.database)) not in (b"", before)
     assert found(scene) == ["/srv/agent/cart.py"]
+
+
+def of_sub_agent(record: dict[str, object], at: str = "2026-05-28T20:27:00.000Z") -> dict[str, object]:
+    return {**record, "isSidechain": True, "agentId": "1", "timestamp": at}
+
+
+def sub_agent(scene: Scene, *records: dict[str, object], session: str = "a") -> Path:
+    """A session whose call starts a sub-agent, with the sub-agent's transcript."""
+    started = wrote("Agent", "c0", description="Write the tax", prompt="write it")
+    scene.write("a", user("compute the tax", session="a"), started)
+    path = scene.root / "-srv-agent" / session / "subagents" / "agent-1.jsonl"
+    return write(path, *map(of_sub_agent, records))
+
+
+def ingest(scene: Scene) -> None:
+    scene.ingest()
+    scene.store.add_missing_lines(10)
+
+
+def test_lines_of_a_sub_agent_are_those_of_the_call_that_started_it(scene):
+    sub_agent(scene, user("write it", session="a"), edit())
+    ingest(scene)
+    [one] = writers(scene.store, line_hashes([LINE], known_key(str(scene.database))))
+    assert (one.session_id, one.argument) == ("a", "Write the tax")
+    assert found(scene, line_in("cart.py", LINE)) == ["Write the tax"]
+    assert found(scene, line_in("pay.py", LINE)) == []
+
+
+def test_what_a_sub_agent_writes_later_is_read_as_soon_as_its_session_goes_on(scene):
+    path = sub_agent(scene, edit())
+    ingest(scene)
+    append(path, of_sub_agent(edit("c2", after=f"{LINE}  # later")))
+    scene.append("a", user("go on", session="a"))
+    ingest(scene)
+    assert found(scene, f"{LINE} # later") == ["Write the tax"]
+    assert scene.store.rows("SELECT * FROM memory_unread_sub_agents") == []
+
+
+def test_an_edit_of_a_sub_agent_that_failed_wrote_nothing(scene):
+    failed = {"type": "tool_result", "tool_use_id": "c1", "is_error": True, "content": "String to replace not found"}
+    sub_agent(scene, edit(), user([failed], session="a"))
+    ingest(scene)
+    assert found(scene) == []
+
+
+def test_sub_agents_of_an_excluded_session_leave_no_line_until_no_rule_excludes_it(scene):
+    sub_agent(scene, edit())
+    ingest(scene)
+    scene.store.connection.execute("INSERT INTO memory_excluded_files SELECT id, 0 FROM memory_file_states")
+    scene.append("a", user("go on", session="a"))
+    ingest(scene)
+    assert scene.store.rows("SELECT * FROM memory_written_lines") == []
+    scene.store.connection.execute("DELETE FROM memory_excluded_files")
+    scene.store.add_missing_lines(10)
+    assert found(scene) == ["Write the tax"]
+
+
+def test_a_transcript_outside_the_root_is_read_for_no_sub_agent(scene, tmp_path):
+    path = sub_agent(scene, edit())
+    path.parent.rename(tmp_path / "elsewhere")
+    path.parent.symlink_to(tmp_path / "elsewhere")
+    ingest(scene)
+    assert found(scene) == []
+
+
+def test_a_sub_agent_with_a_rollout_of_its_own_is_found_by_the_session_that_it_names(scene):
+    def rollout(session: str, **header: object) -> list[dict[str, object]]:
+        meta = {"type": "session_meta", "payload": {"id": session, "cwd": "/srv/agent", **header}}
+        patch = f"*** Begin Patch\n*** Add File: cart.py\n+{LINE}  # {session}\n*** End Patch"
+        call = {
+            "type": "custom_tool_call",
+            "call_id": "c1",
+            "name": "apply_patch",
+            "input": patch,
+            "status": "completed",
+        }
+        answer = {"type": "response_item", "payload": call}
+        return [{"timestamp": f"2026-05-28T20:2{n}:00.000Z", **one} for n, one in enumerate((meta, answer))]
+
+    scene.write("main", *rollout("main"))
+    scene.write("helper", *rollout("helper", session_id="main", thread_source="subagent"))
+    ingest(scene)
+    [one] = writers(scene.store, line_hashes([f"{LINE} # helper"], known_key(str(scene.database))))
+    assert (one.session_id, one.argument) == ("main", "cart.py")
 
 
 def test_a_team_gets_no_line():

@@ -90,8 +90,8 @@ class Extractor:
             if isinstance(one, Entry):
                 called.update([(tool.call_id, len(found)) for tool in one.tools])
                 for tool in one.tools if self._line_key else ():
-                    if hashes := self._lines(tool, reader.record):
-                        written[len(found), tool.call_id] = hashes
+                    if lines_of_call := written_by(self._runtime, tool, reader.record):
+                        written[len(found), tool.call_id] = tuple(line_hashes(lines_of_call, self._line_key))
                 found.append(one)
             elif isinstance(one, CallResult):
                 result = outcome(one.has_failed, one.content)
@@ -121,16 +121,6 @@ class Extractor:
 
     def _reader(self) -> TranscriptReader:
         return TranscriptReader(self._runtime, self._first_line, decode_line, owner=self._owner)
-
-    def _lines(self, tool: ToolUse, record: dict[str, Any]) -> tuple[int, ...]:
-        """Return the hashes of the lines that a call writes into files."""
-        if tool.kind == "edit":
-            lines = [one for edit in self._runtime.records.edits(record, tool.call_id) for one in added_lines(*edit)]
-        elif tool.kind == "command":
-            lines = [one for text in here_documents(tool.argument) for one in added_lines("", text)]
-        else:
-            return ()
-        return tuple(line_hashes(dict.fromkeys(lines), self._line_key)) if lines else ()
 
     def _new_entries(
         self, found: list[Entry], ended: dict[tuple[int, str], ToolOutcome],
@@ -174,6 +164,17 @@ class Extractor:
         if name not in self._names:
             self._names[name] = for_people(name)
         return self._names[name]
+
+
+def written_by(runtime: Runtime, tool: ToolUse, record: dict[str, Any]) -> list[str]:
+    """Return the normalised lines that a call in a record writes into files, each once."""
+    if tool.kind == "edit":
+        edits = runtime.records.edits(record, tool.call_id)
+    elif tool.kind == "command":
+        edits = [("", text) for text in here_documents(tool.argument)]
+    else:
+        return []
+    return list(dict.fromkeys([line for edit in edits for line in added_lines(*edit)]))
 
 
 def _tool_key(entry_key: int, number: int) -> int:

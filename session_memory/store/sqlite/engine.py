@@ -205,11 +205,14 @@ class SqliteStore(StoreDatabase):
         )
 
     def add_missing_lines(self, seconds: float) -> None:
-        """Hash the lines that were ingested before `why` was there, for so many seconds; the next call continues.
+        """Hash the lines of files that have none and those of sub-agents, for so many seconds; the next call continues.
         Raises DatabaseError."""
+        from .sub_agent_lines import add_sub_agent_lines
         from .written_lines import add_missing
 
-        add_missing(self, seconds)
+        deadline = time.monotonic() + seconds
+        add_missing(self, deadline)
+        add_sub_agent_lines(self, deadline)
 
     def redacted_share(self) -> float:
         """Return how much of the store was redacted by the current rules, from 0 to 1."""

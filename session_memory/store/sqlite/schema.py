@@ -84,6 +84,13 @@ def add_written_lines(connection: Connection) -> None:
         connection.execute("INSERT INTO memory_files_without_lines SELECT id FROM memory_file_states")
 
 
+def add_unread_sub_agents(connection: Connection) -> None:
+    """Add the table of sub-agents to be read to stores that were made without it, with all files."""
+    if not fetch(connection, "SELECT 1 FROM sqlite_schema WHERE name = 'memory_unread_sub_agents'"):
+        connection.execute(_table("memory_unread_sub_agents"))
+        connection.execute("INSERT INTO memory_unread_sub_agents SELECT id, 0 FROM memory_file_states")
+
+
 # Each runs once, in one transaction with its record.
 MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     create_store,
@@ -92,6 +99,7 @@ MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     add_foreign_items,
     move_queue,
     add_written_lines,
+    add_unread_sub_agents,
 )
 
 

@@ -106,6 +106,12 @@ CREATE TABLE memory_files_without_lines (
     file_id INTEGER PRIMARY KEY
 );
 
+-- Files whose sub-agents may have written lines since a time (Unix milliseconds): upkeep reads the sub-agents' transcripts.
+CREATE TABLE memory_unread_sub_agents (
+    file_id INTEGER PRIMARY KEY,
+    since INTEGER NOT NULL
+);
+
 -- A fork begins with a copy of its original: the items of the fork, each with its original.
 CREATE TABLE memory_shared_items (
     id INTEGER PRIMARY KEY,

@@ -36,6 +36,8 @@ def write(connection: Connection, batch: Batch, gap: int) -> FileState:
     ordinal = (first & NUMBERS) + len(rows.items)
     state = batch.after._replace(id=file_id, next_ordinal=ordinal)
     _write_state(connection, state)
+    sql = "INSERT OR IGNORE INTO memory_unread_sub_agents VALUES (?, ?)"
+    connection.execute(sql, (file_id, before.last_modified if before else 0))
     return state
 
 
@@ -59,6 +61,7 @@ def remove(connection: Connection, file_id: int) -> None:
     connection.execute("DELETE FROM memory_excluded_items WHERE because = ?", (file_id,))
     connection.execute("DELETE FROM memory_excluded_files WHERE file_id = ?", (file_id,))
     connection.execute("DELETE FROM memory_files_without_lines WHERE file_id = ?", (file_id,))
+    connection.execute("DELETE FROM memory_unread_sub_agents WHERE file_id = ?", (file_id,))
     connection.execute("DELETE FROM memory_file_states WHERE id = ?", (file_id,))
 
 

@@ -27,10 +27,11 @@ if TYPE_CHECKING:
 KEY_FILE = "lines.key"  # in the directory of the store
 KEY_BYTES = 32
 MOST_ITEMS = 64  # with one line: more say nothing of who wrote it
-_EXCLUDED = (
+EXCLUDED = (
     f"SELECT file_id FROM memory_excluded_files UNION SELECT item >> {ITEM_BITS} AS file_id FROM memory_excluded_items"
 )
 _TO_READ = "INSERT OR IGNORE INTO memory_files_without_lines SELECT id FROM memory_file_states WHERE next_ordinal > 0"
+_SUB_AGENTS = "INSERT OR REPLACE INTO memory_unread_sub_agents SELECT id, 0 FROM memory_file_states"
 
 
 class WrittenLine(NamedTuple):
@@ -59,6 +60,7 @@ def key_for(store: SqliteStore) -> bytes:
     with store.transaction() as connection:
         connection.execute("DELETE FROM memory_written_lines")
         connection.execute(_TO_READ)
+        connection.execute(_SUB_AGENTS)
         known = known_key(store.path)  # another process may have been quicker
         if not known:
             known = secrets.token_bytes(KEY_BYTES)
@@ -111,17 +113,16 @@ def remove(connection: Connection, first: int, last: int, new_ids: dict[int, int
     insert(connection, [(line, new_ids[item]) for line, item in rows if item in new_ids])
 
 
-def add_missing(store: SqliteStore, seconds: float) -> None:
-    """Hash the lines of files that have none, since an earlier version ingested them or rules excluded them, for so
-    many seconds; the next call continues. A file that is gone has none. Raises DatabaseError."""
+def add_missing(store: SqliteStore, deadline: float) -> None:
+    """Hash the lines of files that have none, since an earlier version ingested them or rules excluded them; the next
+    call continues after the deadline. A file that is gone has none. Raises DatabaseError."""
     is_excluding = store.is_excluding()
     if is_excluding:
         _remove_excluded(store)
-    waiting = f"WHERE w.file_id NOT IN ({_EXCLUDED})" if is_excluding else ""
+    waiting = f"WHERE w.file_id NOT IN ({EXCLUDED})" if is_excluding else ""
     if not store.rows(f"SELECT 1 FROM memory_files_without_lines AS w {waiting} LIMIT 1"):
         return
     key = key_for(store)
-    deadline = time.monotonic() + seconds
     sql = (
         "SELECT f.id, f.home, f.root || '/' || f.file_path, f.session_id, f.last_processed_offset "
         f"FROM memory_files_without_lines AS w LEFT JOIN memory_file_states AS f ON f.id = w.file_id {waiting} "
@@ -134,6 +135,8 @@ def add_missing(store: SqliteStore, seconds: float) -> None:
         with store.transaction() as connection:
             insert(connection, _lines_of(connection, file_id, entries))
             connection.execute("DELETE FROM memory_files_without_lines WHERE file_id IS ?", (file_id,))
+            # Transcripts of sub-agents that are ingested for themselves have no items of their own.
+            connection.execute(f"{_SUB_AGENTS} WHERE id = ? OR next_ordinal = 0", (file_id,))
             if not file_id:  # forgotten meanwhile
                 connection.execute(
                     "DELETE FROM memory_files_without_lines WHERE file_id NOT IN (SELECT id FROM memory_file_states)"
@@ -143,7 +146,7 @@ def add_missing(store: SqliteStore, seconds: float) -> None:
 def _remove_excluded(store: SqliteStore) -> None:
     """Remove the lines of files of which rules exclude a part. These are noted as without lines, so that a file has
     them again once no rule excludes it."""
-    ids = [file_id for (file_id,) in store.rows(f"{_EXCLUDED} EXCEPT SELECT file_id FROM memory_files_without_lines")]
+    ids = [file_id for (file_id,) in store.rows(f"{EXCLUDED} EXCEPT SELECT file_id FROM memory_files_without_lines")]
     if not ids:
         return
     with store.transaction() as connection:
