@@ -236,7 +236,7 @@ class Reasons:
         later = next((one for line in run if (one := movers[line.number])), None)
         mover = self.asked(later) if later and item and later.file_id != item.file_id else None
         refused = bot_reason(commit) if commit else ""
-        guess = self.guessed(commit.at) if commit and not asked and not refused else None
+        guess = None if asked or refused else self.guessed(commit.at if commit else self._repository.changed_at(path))
         return Reason(path, run[0].number, run[-1].number, commit, asked, len(written), mover, guess, refused)
 
     def _by_session(self, attribution: Attribution, commit: Commit | None) -> list[Reason]:

@@ -92,7 +92,7 @@ class Repository:
         none has): moved and re-indented lines with that of their origin, as `git blame -w -M -C` has it."""
         now = worktree_lines(os.path.join(self.root, path))
         last = min(last, len(now))
-        then = self._ask("cat-file", "blob", f"HEAD:{path}", fine=True).split("\n")
+        then = self.committed_lines(path)
         places = _places_before(then, now)
         known = [places[number] for number in range(first, last + 1) if number in places]
         blamed = self._blamed(path, min(known), max(known)) if known else {}
@@ -103,8 +103,15 @@ class Repository:
         return found
 
     def committed_lines(self, path: str) -> list[str]:
-        """Return the lines of a file in HEAD, as `worktree_lines` returns those of the worktree."""
+        """Return the lines of a file in HEAD, as `worktree_lines` those of the worktree; [] if it is not there."""
         return _lines(self._ask("cat-file", "blob", f"HEAD:{path}", fine=True))
+
+    def changed_at(self, path: str) -> int:
+        """Return when a file of the worktree was written last, in milliseconds; 0 if it is gone."""
+        try:
+            return os.stat(os.path.join(self.root, path)).st_mtime_ns // 1_000_000
+        except OSError:
+            return 0
 
     def is_unmerged(self, path: str) -> bool:
         """Check if the index has both sides of a merge."""
@@ -149,7 +156,7 @@ def worktree_lines(path: str) -> list[str]:
 
 
 def _lines(text: str) -> list[str]:
-    return text.replace("\r\n", "\n").removesuffix("\n").split("\n")
+    return text.replace("\r\n", "\n").removesuffix("\n").split("\n") if text else []
 
 
 def _places_before(then: Sequence[str], now: Sequence[str]) -> dict[int, int]:

@@ -70,13 +70,23 @@ def _lines(old: list[str], new: list[str], before: int, after: int) -> Iterable[
             yield from (DiffLine("add", new[j], None, after + j) for j in range(j1, j2))
 
 
-def hunk_lines(diff: Diff) -> list[int]:
-    """Return the number of the first added line of each hunk; nothing if the file's lines are unknown."""
-    found: list[int] = []
-    is_open = True
-    for line in diff.lines if diff.is_placed else ():
-        is_open = is_open or line.kind == "at"
-        if is_open and line.kind == "add" and line.after is not None:
-            found.append(line.after)
-            is_open = False
-    return found
+class AddedLines(NamedTuple):
+    """The lines that a hunk adds; `number` is that of the first one in the file, 0 if unknown."""
+
+    number: int
+    texts: tuple[str, ...]
+
+
+def hunks_of(diff: Diff) -> list[AddedLines]:
+    """Return what each hunk adds, of those that add lines."""
+    found: list[list[DiffLine]] = [[]]
+    for line in diff.lines:
+        if line.kind == "at":
+            found.append([])
+        elif line.kind == "add":
+            found[-1].append(line)
+    return [
+        AddedLines((hunk[0].after or 0) if diff.is_placed else 0, tuple(line.text for line in hunk))
+        for hunk in found
+        if hunk
+    ]

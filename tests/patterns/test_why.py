@@ -43,6 +43,14 @@ def test_a_line_that_is_not_committed_is_found_too(work):
     assert f"cart.py:2 (not committed)\n  asked: “{REQUEST}”" in work.why("cart.py:2")
 
 
+@pytest.mark.parametrize("before", ["", "\n", "price = 2\n"])
+def test_a_blank_line_that_is_new_is_not_taken_for_the_end_of_the_committed_file(work, before):
+    work.write(before)
+    work.commit("Begin")
+    work.write(f"import tax\n\n{LINE}\n")
+    assert [one["asked"] and one["asked"]["words"] for one in work.reasons("cart.py")][-1] == REQUEST
+
+
 def test_a_reindented_line_and_a_renamed_file_are_followed(work):
     work.write(f"price = 1\n{LINE}\n" + "".join(f"filler_number_{n} = {n}\n" for n in range(30)))
     first = work.commit()
@@ -68,6 +76,7 @@ def test_a_moved_block_names_its_author_and_the_mover(work):
     work.commit("Move the tax")
     [reason] = work.reasons("tax.py")
     assert (reason["asked"]["session"], reason["mover"]["session"]) == ("a", "b")
+    assert re.search(r"session a .*\n.*\n  moved or written again by claude-code session b, ", work.why("tax.py"))
 
 
 def test_a_short_line_of_a_sub_agent_is_its_sessions_in_a_file_of_that_name(work):
@@ -87,11 +96,24 @@ def test_an_unknown_line_says_so_and_marks_the_guess_by_time(work):
     work.write(f"price = 1\n{OTHER}\n")
     work.commit("Add shipping")
     now = time.time()
-    work.session("c", user("look at the shipping costs again", sessionId="c", cwd=str(work.root), at=now))
-    said = work.why("cart.py:2", code=1)
-    assert "Unknown: no session that the store has wrote this." in said
-    assert "git blame: " in said
-    assert "A guess, by time alone: claude-code session c" in said
+    for name, ago in (("c", 0), ("d", 3600)):
+        said = user("look at the shipping costs again", sessionId=name, cwd=str(work.root), at=now - ago)
+        work.session(name, said)
+    told = work.why("cart.py:2", code=1)
+    assert "Unknown: no session that the store has wrote this." in told
+    assert re.search(r"git blame: \S.*, 20\d\d-", told)
+    assert "A guess, by time alone: claude-code session c" in told
+    [reason] = work.reasons("cart.py:2", code=1)
+    assert (reason["asked"], reason["guess_by_time"]["session"]) == (None, "c")
+
+
+def test_an_unknown_line_that_is_not_committed_has_a_guess_by_the_time_of_its_file(work):
+    work.write(f"price = 1\n{OTHER}\n")
+    said = work.said("look at the shipping costs again", "c", minute=300)
+    work.session("c", said)
+    told = work.why("cart.py:2", code=1)
+    assert "(not committed)\n  Unknown: " in told
+    assert "A guess, by time alone: claude-code session c" in told
 
 
 def test_a_bare_go_ahead_quotes_the_proposal_it_agreed_to(work):

@@ -22,7 +22,7 @@ from ...upkeep.costs import KnownAnswers, expenses, sums_of
 from ...upkeep.kept import kept_of
 from ..active_sessions import active_since
 from ..dialogue import DialoguePart, call_detail, chunks_of, items_of, transcript_of
-from ..diffs import hunk_lines
+from ..diffs import hunks_of
 from ..labels import project_of, quoted, shown_runtime
 from ..notes import AnnotatedSession
 from ..page_request import NotFoundError, PageRequest
@@ -191,7 +191,7 @@ def call(request: PageRequest) -> dict[str, Any]:
     """Return the tool call with the number `item` of the conversation `of`."""
     conversation, item = shown_call(request)
     detail = call_detail(request.location, conversation, item)
-    hunks = hunk_lines(detail.diff) if detail.diff and item.kind == "edit" else []
+    hunks = hunks_of(detail.diff) if detail.diff and item.kind == "edit" else []
     return {
         "call": detail, "kind": item.kind, "path": for_people(item.text), "hunks": hunks,
         "session_id": conversation.session_id, "of": conversation.id, "item": item.number,

@@ -11,6 +11,9 @@ from ...system.branches import GitUnavailableError
 from ...system.commits import Repository, worktree_lines
 from ...system.git import find_worktree
 from ...text.sanitize import all_for_people, for_people
+from ...text.written_lines import normalised
+from ..dialogue import CallDetail, call_detail
+from ..diffs import hunks_of
 from ..page_request import NotFoundError, PageRequest
 from .session import shown_call
 
@@ -19,8 +22,8 @@ SHOWN_CHARACTERS = 400  # of a line
 
 
 def of_file(request: PageRequest) -> dict[str, Any]:
-    """Return the `runs` of lines of the file that an edit of the session names, each with its `reason`, and the
-    `line` that was asked for. No other file is read."""
+    """Return the `runs` of lines of the file that an edit of the session names, each with its reason, and which numbers
+    the lines that its hunk `hunk` added have now: `asked`, with a 0 if there are none. No other file is read."""
     conversation, item = shown_call(request)
     path = os.path.join(conversation.cwd, item.text)
     worktree = find_worktree(os.path.dirname(path), request.location.home.user_dir)
@@ -37,7 +40,16 @@ def of_file(request: PageRequest) -> dict[str, Any]:
     except GitUnavailableError as error:
         raise NotFoundError("git cannot tell who wrote this file", "run session-memory why FILE") from error
     runs = [_run(one, lines) for one in found]
-    return {"path": for_people(inside), "runs": runs, "line": request.number("line", 0, SHOWN_LINES)}
+    hunk = request.number("hunk", 0, SHOWN_LINES)
+    asked = _added_by(call_detail(request.location, conversation, item), hunk, lines) if hunk else []
+    return {"path": for_people(inside), "runs": runs, "asked": asked or [0], "is_gone": bool(hunk) and not asked}
+
+
+def _added_by(call: CallDetail, hunk: int, lines: list[str]) -> list[int]:
+    """Return the numbers of the lines that one hunk of an edit added: those of its text, wherever they stand now."""
+    hunks = hunks_of(call.diff) if call.diff else []
+    texts = {normalised(text[:SHOWN_CHARACTERS]) for text in hunks[hunk - 1].texts} - {""} if hunk <= len(hunks) else {}
+    return [number for number, line in enumerate(lines, 1) if normalised(line) in texts]
 
 
 def _run(reason: Reason, lines: list[str]) -> dict[str, Any]:
@@ -48,5 +60,8 @@ def _run(reason: Reason, lines: list[str]) -> dict[str, Any]:
         "subject": for_people(reason.commit.subject) if reason.commit else "", "refused": reason.refused,
         "session": asked.session_id if asked else "", "words": for_people(asked.words) if asked else "",
         "proposal": for_people(asked.proposal) if asked else "", "runtime": asked.runtime if asked else "",
+        "decided": all_for_people(list(asked.decided)) if asked else [], "number": asked.number if asked else 0,
+        "mover": reason.mover.session_id if reason.mover else "",
+        "guess": reason.guess.session_id if reason.guess else "",
         "at": asked.at / 1000 if asked and asked.at else None,
     }  # fmt: skip
