@@ -8,7 +8,7 @@ import shlex
 import time
 
 from ..errors import SessionMemoryError
-from ..patterns.handoff import as_json, handed_over, page
+from ..patterns.handoff import handed_over, page
 from ..runtimes import all_runtimes
 from ..settings.homes import user_dir
 from ..store.values import Conversation, Filter
@@ -16,6 +16,7 @@ from ..system.terminal import called_as
 from ..upkeep.conflicts import find_conflicts, live_sessions, sides_of
 from .arguments import NO_LIMIT, add_common
 from .opened_store import OpenStore, on_store, refresh
+from .output import fields
 from .stored_ids import last_conversation
 
 SUMMARY = "write a page with which another session or agent continues this one"
@@ -44,7 +45,8 @@ def run(opened: OpenStore, arguments: argparse.Namespace) -> int:
     found = handed_over(last, items, _conflicts(last, arguments.home), user_dir(os.environ))
     text = page(found, called_as())
     command = _command(arguments.to, last) if arguments.to else ""
-    opened.terminal.result({**as_json(found), "page": text, "command": command})
+    files = [one._asdict() for one in found.files]
+    opened.terminal.result({**fields(found), "files": files, "page": text, "command": command})
     opened.terminal.line(command or text.rstrip("\n"))
     return 0
 

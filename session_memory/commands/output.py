@@ -10,7 +10,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NamedTuple
 
-_TIMES = ("at", "first_message_at", "last_at", "last_message_at", "timestamp")
+_TIMES = ("at", "first_at", "first_message_at", "last_at", "last_message_at", "timestamp")
 
 
 def moment(milliseconds: int | None) -> str:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from ..system.branches import GitUnavailableError
 from ..system.commits import Repository, worktree_lines
@@ -230,8 +230,3 @@ def _state(path: str, inside: str, repository: Repository, since: int) -> Handed
         return HandedFile(path, UNKNOWN)
     is_own = commit is not None and commit.at >= since
     return HandedFile(path, COMMITTED, f"{commit.id[:8]} {commit.subject}" if commit and is_own else "")
-
-
-def as_json(handoff: Handoff) -> dict[str, Any]:
-    """Return the values for a program."""
-    return {**handoff._asdict(), "files": [one._asdict() for one in handoff.files]}
