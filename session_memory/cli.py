@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 # add_arguments(parser), and run(arguments), which returns the exit code.
 GROUPS = {
     "Every day": ("page", "search", "sessions", "read", "show", "deliveries", "conflicts", "why", "handoff"),
-    "Look back": ("conversations", "memories", "remember", "patterns", "errors", "costs"),
+    "Look back": ("conversations", "memories", "remember", "patterns", "errors", "costs", "proof"),
     "Check and set": ("doctor", "config", "install", "uninstall", "completion"),
     "Keep and delete": ("process", "archive", "export", "forget", "restore", "ingest", "watch"),
     "For agents and models": ("mcp", "new", "filter", "graph"),

@@ -217,7 +217,7 @@ def _is_whole(last: Cursor) -> bool:
     )
 
 
-def _judged(search: _Search, last: Cursor, own: OwnSession) -> str:
+def _judged(search: DeliverySearch, last: Cursor, own: OwnSession) -> str:
     """Return the outcome of the last delivery by what the transcript shows of it; '' if it is not known yet."""
     outcome = search.outcome
     if not search.is_over and own.prompt_id and own.prompt_id == last.get("prompt"):
@@ -229,9 +229,9 @@ def _judged(search: _Search, last: Cursor, own: OwnSession) -> str:
     return UNSHOWN if is_unshown else outcome
 
 
-class _Search:
-    """Search of the lines behind the former end of the transcript: the `outcome` so far, and the `text` if found.
-    `is_cut` says that there are more lines."""
+class DeliverySearch:
+    """Search of the lines behind the former end of the transcript for the text with a checksum: the `outcome` so far,
+    and the `text` if found. `is_cut` says that there are more lines."""
 
     def __init__(self, checksum: int, runtime: Runtime) -> None:
         self.outcome = LOST
@@ -294,17 +294,17 @@ class _Search:
         self.outcome, self.is_over = outcome, True
 
 
-def _searched(last: Cursor, own: OwnSession) -> _Search:
+def _searched(last: Cursor, own: OwnSession) -> DeliverySearch:
     """Return the outcome of the last delivery by the transcript of then: after a fork the session continues in another.
     An unreadable transcript counts as none."""
-    search = _Search(last["text"], own.runtime)
+    search = DeliverySearch(last["text"], own.runtime)
     path = f"{own.path.rpartition('/')[0]}/{last['file']}"
     if not is_file(path) or own.deadline.attempt(path, _look_through, path, last["offset"], search) is None:
         search.outcome = NO_TRANSCRIPT
     return search
 
 
-def _look_through(path: str, offset: int, search: _Search) -> bool:
+def _look_through(path: str, offset: int, search: DeliverySearch) -> bool:
     """Search the lines of a transcript from `offset` on, within MOST_BYTES. Raises OSError."""
     with Opened(path) as descriptor:
         size = os.fstat(descriptor).st_size

@@ -13,6 +13,8 @@ from ..system.terminal import Terminal
 from ..text.format import counted, enumerated
 from ..text.sanitize import for_prompt
 from ..upkeep.costs import BY, CostSum, SessionFiles, expenses, of_memories, sums_of
+from ..upkeep.proof.told import told_tokens
+from ..upkeep.proof.words import share_of
 from .arguments import add_common
 from .opened_store import OpenStore, check_names, on_store, refresh
 from .output import brief
@@ -61,6 +63,7 @@ def _show(opened: OpenStore, arguments: argparse.Namespace) -> int:
     with shown_of(opened.terminal, lambda: (len(files), size)) as advance:
         found = (one for one in expenses(files, prices, advance) if sessions.shows(one))
         total, [rows] = sums_of(found, arguments.by)
+    told = told_tokens(sessions.shown, wanted.since, wanted.until) if rows else 0
     is_of_all = wanted.homes is None and not (wanted.project or wanted.directories or wanted.session)
     memories = []
     try:
@@ -76,11 +79,17 @@ def _show(opened: OpenStore, arguments: argparse.Namespace) -> int:
             ],
             "more": len(rows) > wanted.limit,
             "total": _as_json(total),
+            "told_tokens": told,
             "missing_transcripts": sessions.missing,
             "memories": [{"model": one.name, **_as_json(one)} for one in memories],
         }
     )
     _print(opened, arguments.by, rows, total, wanted.limit)
+    if told:
+        share = share_of(told, total.input + total.output + total.cached + total.written)
+        opened.terminal.line(
+            f"Updates told: {counted(told, 'token')}, {share} of these; session-memory proof says what came of them."
+        )
     if memories:
         opened.terminal.heading("Spent on memories, by model")
         _table(opened, [_cells(one, brief(one.name, NAME_CHARACTERS) or _NO_NAME) for one in memories], "MODEL")

@@ -90,6 +90,11 @@ class SessionFiles:
         since = self._filter.since
         return [one for one in self.files if since is None or one[0].modified >= since]
 
+    @property
+    def shown(self) -> list[SourceFile]:
+        """Return the recent files of the queried sessions alone."""
+        return [file for file, _ in self.recent if (file.directory.home, file.key) in self._shown]
+
     def shows(self, expense: Expense) -> bool:
         """Return whether an answer is of the queried sessions and time."""
         if (expense.session.home, expense.session.source_file) not in self._shown:

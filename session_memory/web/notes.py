@@ -8,16 +8,15 @@ from dataclasses import dataclass
 from heapq import merge
 from itertools import islice
 
-from ..activity.prompt_memories import INTRODUCTION as REMEMBERED
 from ..errors import SessionMemoryError
 from ..runtimes import Runtime, all_runtimes
 from ..runtimes.records import INJECTED, Injected
 from ..store.location import StoreLocation
 from ..store.sqlite.engine import SqliteStore
 from ..store.values import TOOL_ROLE, Conversation, StoredEntry
-from ..transcripts.entries import INTRODUCTION
 from ..transcripts.lines import first_line, lines_forward
 from ..transcripts.reader import TranscriptReader
+from ..upkeep.proof.told import told_in
 from .dialogue import NOTE_ID, THOUGHT, TOLD, Block, DialoguePart, blocks_of, items_of, transcript_of
 
 MOST_BYTES = 16 * 1024 * 1024  # of a transcript, searched for one chunk
@@ -78,13 +77,6 @@ class AnnotatedSession:
                 for text in told_in(event) if isinstance(event, Injected) else ():
                     shown = _WITHHELD if at is None or at < self.hidden_at else text
                     yield StoredEntry(NOTE_ID, TOLD, shown, time, "", offset)
-
-
-def told_in(event: Injected) -> list[str]:
-    """Return our texts among those that hooks gave to the agent, without the line that begins them all."""
-    parts = [part for text in event.texts for part in text.split("\n\n")]
-    found = [part.partition(INTRODUCTION)[2] for part in parts if INTRODUCTION in part]
-    return [*found, *[part for part in parts if part.startswith(REMEMBERED)]]
 
 
 def _may_hold(runtime: Runtime, line: bytes) -> bool:

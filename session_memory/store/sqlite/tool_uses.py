@@ -12,7 +12,7 @@ from .exclusions import HIDDEN_MESSAGES, item_shown, unless_private
 from .rows import CONVERSATIONS, conversation_columns, conversation_of, ids_of, listed
 
 _STEPS = """
-    SELECT id, 'tool', argument, timestamp, '', byte_offset, message, name, kind,
+    SELECT id, 'tool', argument, timestamp, coalesce(cwd, ''), byte_offset, message, name, kind,
         coalesce(outcome, ''), coalesce(error, ''), result_size, result_lines
     FROM memory_tool_uses WHERE id BETWEEN ?1 AND ?2 {shown}
     UNION ALL SELECT id, 'user', '', timestamp, '', byte_offset, message, '', '', '', '', NULL, NULL

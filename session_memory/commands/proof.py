@@ -1,0 +1,68 @@
+"""`session-memory proof`: what was told, what came of it, and the same moments without a report."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from ..text.format import counted
+from ..upkeep.costs import SessionFiles
+from ..upkeep.proof import Proof, prove
+from ..upkeep.proof.chart import svg_of
+from ..upkeep.proof.words import HEEDED, as_json, compared_lines, rows_of, sum_lines, told_lines
+from .arguments import NO_LIMIT, add_common, filter_of
+from .opened_store import OpenStore, check_names, on_store, refresh
+from .progress import shown_of
+
+SUMMARY = "show what agents were told, what came of it, and the same moments without a report"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    project = "only the repository of the path P (such as .), or directories whose path contains P"
+    parser.add_argument("--project", metavar="P", default="", help=project)
+    parser.add_argument("--svg", metavar="FILE", help="write the comparison as a picture, too")
+    parser.set_defaults(session="", since=None, until=None, limit=NO_LIMIT)
+    add_common(parser)
+
+
+@on_store
+def run(opened: OpenStore, arguments: argparse.Namespace) -> int:
+    refresh(opened)
+    wanted = filter_of(arguments, opened.location)
+    files = SessionFiles(opened.location.watched, opened.store, wanted).files
+    with shown_of(opened.terminal, lambda: (len(files), sum(file.size for file, _ in files))) as advance:
+        proof = prove(opened.location, opened.store, wanted, advance)
+    if not proof.sessions:
+        check_names(opened, wanted)
+    opened.terminal.result(as_json(proof))
+    _show(opened, proof)
+    if arguments.svg:
+        Path(arguments.svg).write_text(svg_of(proof), encoding="utf-8")
+    return 0
+
+
+def _show(opened: OpenStore, proof: Proof) -> None:
+    terminal = opened.terminal
+    gone = f", {proof.missing:,} without a transcript" if proof.missing else ""
+    terminal.line(f"{counted(proof.sessions, 'session')}{gone}.")
+    _section(opened, "Told, and came true", told_lines(proof))
+    terminal.heading(HEEDED)
+    rows = rows_of(proof)
+    width = max(len(row.label) for row in rows)
+    for row in rows:
+        alone = f"; {row.left_alone:,} more left the file alone" if row.left_alone else ""
+        interval = f" ({row.interval})" if row.interval else ""
+        terminal.line(f"  {row.label.ljust(width)}  {row.heeded}{interval}{alone}")
+        if row.verdict:
+            terminal.paragraph(row.verdict, indent=" " * (width + 4))
+    for line in compared_lines(proof):
+        terminal.paragraph(line, indent="  ")
+    sums = sum_lines(proof)
+    if sums:
+        _section(opened, "Sums", sums)
+
+
+def _section(opened: OpenStore, title: str, lines: list[str]) -> None:
+    opened.terminal.heading(title)
+    for line in lines:
+        opened.terminal.paragraph(line, indent="  ")

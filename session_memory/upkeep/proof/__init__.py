@@ -1,0 +1,228 @@
+"""Proof of use: what sessions were told, what came of it, and the same moments without a report.
+
+All of it is counted from the store and the transcripts of the sessions that the store shows, so rules apply. A session
+counts as told if its transcript shows the text; without a transcript, its moments are not compared."""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from ...store.location import StoreLocation
+from ...store.sqlite.tool_uses import conversation_steps
+from ...store.values import Conversation, Filter, StoredEntry
+from ...system.git import find_worktree
+from ...text.timestamps import local_time
+from ..costs import EVERY, Expense, SessionFiles, expenses
+from .comparison import Difference, Tally, difference, tally_of
+from .moments import EDIT, LONGEST, PROMPT, READ, Edits, Moment, Step, moments_of, steps_of
+from .told import CHARACTERS_PER_TOKEN, CONFLICT, FILE, ReadFile, ToldText, TranscriptNotes, notes_of, without_copies
+
+if TYPE_CHECKING:
+    from ...store.sqlite.engine import SqliteStore
+
+TOLD, BEFORE, SILENT, WITHHELD = "told", "before", "silent", "withheld"
+ARMS = {
+    TOLD: "told",
+    BEFORE: "before the first update",
+    SILENT: "in sessions that got no update",
+    WITHHELD: "held back by the coin",
+}
+_LEFT_OUT = "left out"
+_AT_ONCE = 60_000  # milliseconds: what the first update's own prompt may stand before it
+Session = tuple[str, str]  # the group and the key of its transcript
+
+
+@dataclass
+class ToldSum:
+    """Counts of what was told: texts, those that `arrived`, their characters, `!` lines by kind; how many of the lines
+    about files name an edit that is known, in how many both sessions edited the file; how often a merge conflicted in
+    the file of a line about that. `runtimes` are those whose transcripts show it."""
+
+    texts: int = 0
+    arrived: int = 0
+    characters: int = 0
+    lines: Counter[str] = field(default_factory=Counter)
+    seen: int = 0
+    both: int = 0
+    conflicted: int = 0
+    runtimes: set[str] = field(default_factory=set)
+
+    @property
+    def tokens(self) -> int:
+        return self.characters // CHARACTERS_PER_TOKEN
+
+
+@dataclass
+class Sums:
+    """Tokens: those that sessions read and wrote, those of what was told, and of that with every answer behind it,
+    which reads it again (less after a compaction). Of what was `read` of files, in tokens, `identical` is what another
+    session had got before, word for word."""
+
+    tokens: int = 0
+    told: int = 0
+    told_again: int = 0
+    read: int = 0
+    identical: int = 0
+
+
+@dataclass
+class Proof:
+    """The result. `installed_at` is when the first update was told, in milliseconds since the epoch; `arms` are the
+    moments by kind, without those after which the session did nothing more with the file, which `left_alone` counts;
+    `left_out` counts moments that were not told for another reason, `missing` the sessions without a transcript,
+    `hooks_a_day` the prompts and edits since the first update on a day with any."""
+
+    sessions: int = 0
+    missing: int = 0
+    installed_at: int | None = None
+    told: ToldSum = field(default_factory=ToldSum)
+    arms: dict[str, Tally] = field(default_factory=dict)
+    left_alone: Counter[str] = field(default_factory=Counter)
+    left_out: int = 0
+    hooks_a_day: float = 0.0
+    sums: Sums = field(default_factory=Sums)
+
+    def difference(self, arm: str) -> Difference | None:
+        """Return how much more often a told session looked first than those of another arm; None for too few."""
+        return difference(self.arms[TOLD], self.arms[arm])
+
+
+def prove(location: StoreLocation, store: SqliteStore, wanted: Filter, advance: Callable[[str, int], None]) -> Proof:
+    """Return the proof of the sessions that fit. Calls `advance` with each transcript and its size. Raises
+    DatabaseError."""
+    talks: dict[Session, Conversation] = {}
+    items: dict[Session, list[StoredEntry]] = {}
+    for talk, steps in conversation_steps(store, wanted._replace(limit=EVERY)):
+        key = talk.home, talk.source_file
+        talks.setdefault(key, talk)
+        items.setdefault(key, []).extend(steps)
+    every = {key: steps_of(sorted(found), talks[key].cwd) for key, found in items.items()}
+    files = SessionFiles(location.watched, store, wanted)
+    reads = {key: {one.offset for one in found if one.kind == READ} for key, found in items.items()}
+    notes = dict(_notes(files, reads, advance))
+    found = Proof(len(talks), len(talks) - len(notes))
+    edits = Edits((_name(key), steps) for key, steps in every.items())
+    found.installed_at = min((one.at for note in notes.values() for one in note.told if one.at), default=None)
+    _add_told(found.told, notes, talks, edits, is_excluding=store.is_excluding())
+    _add_arms(found, every, notes, edits)
+    found.hooks_a_day = _hooks_a_day(every.values(), found.installed_at)
+    found.sums = _sums(expenses(files.files, {}, lambda *_: None), files, notes)
+    return found
+
+
+def _name(key: Session) -> str:
+    return f"{key[0]}:{key[1]}"
+
+
+def _notes(
+    files: SessionFiles, reads: Mapping[Session, set[int]], advance: Callable[[str, int], None]
+) -> Iterator[tuple[Session, TranscriptNotes]]:
+    """Yield the notes on each transcript, what a fork copied only once."""
+
+    known: set[tuple[str, int | None]] = set()
+    for file, _ in files.files:
+        key = file.directory.home, file.key
+        one = notes_of(file, reads[key]) if key in reads else None
+        advance(file.path, file.size)
+        if one is not None:
+            yield key, one._replace(told=without_copies(one.told, known))
+
+
+def _add_told(
+    told: ToldSum, notes: Mapping[Session, TranscriptNotes], talks: Mapping[Session, Conversation], edits: Edits, *,
+    is_excluding: bool,
+) -> None:  # fmt: skip
+    """Count what was told. If rules hide anything, only lines about the edits of sessions that they show count."""
+    merges = [(at, name, _project(talks[key].cwd)) for key, one in notes.items() for at, name in one.merges]
+    for key, note in notes.items():
+        for text in note.told:
+            told.texts += 1
+            told.characters += len(text.text)
+            told.arrived += text.has_arrived
+            told.runtimes.add(note.runtime.TITLE)
+            for line in text.lines if text.has_arrived else ():
+                paths = [path for name in line.files for path in _edited(edits, _name(key), name, text)]
+                if is_excluding and not (line.kind == FILE and paths):
+                    continue
+                told.lines[line.kind] += 1
+                if line.kind == FILE and paths:
+                    told.seen += 1
+                    told.both += any(edits.are_by(path, _name(key)) for path in paths)
+                elif line.kind == CONFLICT:
+                    where = _project(talks[key].cwd)
+                    told.conflicted += any(
+                        at > (text.at or 0) and name in line.files and place == where for at, name, place in merges
+                    )
+
+
+def _edited(edits: Edits, session: str, name: str, text: ToldText) -> list[str]:
+    """Return the paths of that name that another session had edited before it was told."""
+    at = text.at or 0
+    return [path for path in edits.named(session, name) if edits.by_another(path, session, at - LONGEST, at)]
+
+
+@lru_cache(maxsize=500)
+def _project(directory: str) -> str:
+    """Return what tells the repository of a directory from others."""
+    found = find_worktree(directory, os.path.expanduser("~")) if directory else None
+    return found.common_dir if found else directory
+
+
+def _add_arms(
+    found: Proof, every: Mapping[Session, list[Step]], notes: Mapping[Session, TranscriptNotes], edits: Edits
+) -> None:
+    cases: dict[str, list[tuple[str, bool]]] = {arm: [] for arm in ARMS}
+    for key, steps in every.items():
+        note = notes.get(key)
+        for moment in moments_of(_name(key), steps, edits):
+            arm = _arm_of(moment, note.told, found.installed_at) if note else _LEFT_OUT
+            if arm == _LEFT_OUT:
+                found.left_out += 1
+            elif moment.has_looked is None:
+                found.left_alone[arm] += 1
+            else:
+                cases[arm].append((moment.session, moment.has_looked))
+    found.arms = {arm: tally_of(one) for arm, one in cases.items()}
+
+
+def _arm_of(moment: Moment, told: list[ToldText], installed_at: int | None) -> str:
+    if any(moment.is_told_by(one) for one in told):
+        return TOLD
+    if installed_at is None or moment.at < installed_at - _AT_ONCE:
+        return BEFORE
+    return _LEFT_OUT if told else SILENT
+
+
+def _hooks_a_day(every: Iterable[list[Step]], since: int | None) -> float:
+    days = Counter(
+        local_time(step.at / 1000)[:10]
+        for steps in every
+        for step in steps
+        if step.kind in (PROMPT, EDIT) and since is not None and step.at >= since
+    )
+    return sum(days.values()) / len(days) if days else 0.0
+
+
+def _sums(found: Iterator[Expense], files: SessionFiles, notes: Mapping[Session, TranscriptNotes]) -> Sums:
+    sums = Sums()
+    told = {key: [(one.at or 0, len(one.text)) for one in note.told] for key, note in notes.items()}
+    sums.told = sum(size for one in told.values() for _, size in one) // CHARACTERS_PER_TOKEN
+    again = 0
+    for one in filter(files.shows, found):
+        sums.tokens += one.usage.tokens
+        before = told.get((one.session.home, one.session.source_file), ())
+        again += sum(size for at, size in before if one.at is not None and at <= one.at)
+    sums.told_again = again // CHARACTERS_PER_TOKEN
+    first: dict[tuple[str, bytes], Session] = {}
+    reads: list[tuple[Session, ReadFile]] = [(key, one) for key, note in notes.items() for one in note.reads]
+    for key, read in sorted(reads, key=lambda pair: pair[1].at):
+        sums.read += read.characters
+        if first.setdefault((read.path, read.content), key) != key:
+            sums.identical += read.characters
+    sums.read, sums.identical = sums.read // CHARACTERS_PER_TOKEN, sums.identical // CHARACTERS_PER_TOKEN
+    return sums

@@ -1,0 +1,104 @@
+"""Comparison of two shares: a difference, its interval, and a permutation test. Pure.
+
+What one session does at several moments is alike, so sessions are shuffled, not moments, and the interval is as wide as
+their agreement demands: Wilson's for each share, with the number of moments divided by the design effect, combined by
+Newcombe's method."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import sqrt
+from random import Random
+from typing import NamedTuple
+
+FEW = 30  # cases on a side: with fewer, it is too early to say
+SHUFFLES = 2000
+SEED = 36
+_Z = 1.959964  # of 95 %
+
+
+class Tally(NamedTuple):
+    """Counts by cluster (a session): (looked first, moments)."""
+
+    clusters: tuple[tuple[int, int], ...]
+
+    @property
+    def heeded(self) -> int:
+        return sum(one for one, _ in self.clusters)
+
+    @property
+    def cases(self) -> int:
+        return sum(cases for _, cases in self.clusters)
+
+    @property
+    def share(self) -> float:
+        return self.heeded / self.cases if self.cases else 0.0
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The share's interval of 95 %."""
+        return _wilson(self.share, self.cases / _design_effect(self)) if self.cases else (0.0, 1.0)
+
+
+class Difference(NamedTuple):
+    """The difference of two shares, its interval of 95 %, and how often shuffled labels differ as much."""
+
+    value: float
+    low: float
+    high: float
+    p: float
+
+
+def tally_of(cases: Iterable[tuple[str, bool]]) -> Tally:
+    """Return a side from its cases, each with its cluster."""
+    found: dict[str, tuple[int, int]] = {}
+    for cluster, has_looked in cases:
+        heeded, number = found.get(cluster, (0, 0))
+        found[cluster] = heeded + has_looked, number + 1
+    return Tally(tuple(found.values()))
+
+
+def difference(one: Tally, other: Tally) -> Difference | None:
+    """Return by how much the share of `one` is larger; None if a side has fewer than FEW cases."""
+    if min(one.cases, other.cases) < FEW:
+        return None
+    return Difference(one.share - other.share, *interval(one, other), permuted(one, other))
+
+
+def interval(one: Tally, other: Tally) -> tuple[float, float]:
+    """Return the interval of 95 % of the difference."""
+    (low, high), (other_low, other_high) = one.interval, other.interval
+    value = one.share - other.share
+    down = sqrt((one.share - low) ** 2 + (other_high - other.share) ** 2)
+    up = sqrt((high - one.share) ** 2 + (other.share - other_low) ** 2)
+    return value - down, value + up
+
+
+def permuted(one: Tally, other: Tally, shuffles: int = SHUFFLES, seed: int = SEED) -> float:
+    """Return the share of shuffles of the clusters' labels that differ at least as much, two-sided."""
+    clusters = [*one.clusters, *other.clusters]
+    size, random = len(one.clusters), Random(seed)
+    heeded, cases = one.heeded + other.heeded, one.cases + other.cases
+    observed = abs(one.share - other.share) - 1e-12
+    as_large = 0
+    for _ in range(shuffles):
+        drawn = random.sample(clusters, size)
+        a, n = sum(first for first, _ in drawn), sum(second for _, second in drawn)
+        as_large += abs(a / n - (heeded - a) / (cases - n)) >= observed
+    return (1 + as_large) / (1 + shuffles)
+
+
+def _design_effect(side: Tally) -> float:
+    """Return how many times the variance of a share is that of independent cases, at least 1."""
+    number, share = len(side.clusters), side.share
+    plain = share * (1 - share) / side.cases
+    if number < 2 or not plain:
+        return 1.0
+    spread = sum((heeded - share * cases) ** 2 for heeded, cases in side.clusters)
+    return max(1.0, number / (number - 1) * spread / side.cases**2 / plain)
+
+
+def _wilson(share: float, number: float) -> tuple[float, float]:
+    middle = (share + _Z**2 / (2 * number)) / (1 + _Z**2 / number)
+    half = _Z / (1 + _Z**2 / number) * sqrt(share * (1 - share) / number + _Z**2 / (4 * number**2))
+    return max(0.0, middle - half), min(1.0, middle + half)

@@ -1,0 +1,165 @@
+"""The proof in words, for the command and the page: counts and comparisons, and no claim about what did not happen."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from ...text.format import counted, enumerated
+from ...text.timestamps import iso_time, local_time
+from . import ARMS, TOLD, Proof
+from .comparison import FEW, Difference, Tally
+from .told import CONFLICT, FILE, KINDS
+
+HEEDED = "Read the file again, or its diff, before the next edit"
+TOO_FEW = f"too few to say: fewer than {FEW} moments on a side"
+HOOK_MILLISECONDS = 11  # of a prompt or an edit with nothing new: docs/measured/performance.md
+
+
+class Row(NamedTuple):
+    """The moments of one arm: its name, label and counts, how many more of them `left_alone` the file, and the
+    comparison with those that were told."""
+
+    arm: str
+    label: str
+    side: Tally
+    left_alone: int
+    verdict: str
+
+    @property
+    def heeded(self) -> str:
+        return f"{self.side.heeded} of {self.side.cases}"
+
+    @property
+    def interval(self) -> str:
+        low, high = self.side.interval
+        return f"{low:.0%} to {high:.0%}" if self.side.cases else ""
+
+
+def rows_of(proof: Proof) -> list[Row]:
+    """Return the arms that have moments; the one that was told always."""
+    return [
+        Row(arm, label, proof.arms[arm], proof.left_alone[arm], _verdict(proof, arm))
+        for arm, label in ARMS.items()
+        if arm == TOLD or proof.arms[arm].cases or proof.left_alone[arm]
+    ]
+
+
+def told_lines(proof: Proof) -> list[str]:
+    """Return what was told, and what came true of it."""
+    told = proof.told
+    if not told.texts:
+        return ["No transcript here shows an update: see session-memory doctor."]
+    since, shown = local_time((proof.installed_at or 0) / 1000), enumerated(sorted(told.runtimes))
+    lines = [
+        f"{counted(told.texts, 'update')}, about {told.tokens:,} tokens, since {since}. {told.arrived:,} arrived: the "
+        f"transcript shows the text, and the conversation went on from it ({shown})."
+    ]
+    number = sum(told.lines.values())
+    kinds = [f"{told.lines[kind]:,} about {words}" for kind, words in KINDS.items() if told.lines[kind]]
+    lines.append(f"{counted(number, 'line')} with `!` arrived{': ' + enumerated(kinds) if kinds else ''}.")
+    if told.lines[FILE]:
+        lines.append(
+            f"Of {counted(told.lines[FILE], 'line')} about files, {told.seen:,} name an edit that another transcript "
+            f"here shows; in {told.both:,} both sessions edited the file."
+        )
+    if told.lines[CONFLICT]:
+        lines.append(
+            f"Of {counted(told.lines[CONFLICT], 'line')} about changes that would not merge, in {told.conflicted:,} a "
+            "later merge in a session conflicted in that file."
+        )
+    return lines
+
+
+def compared_lines(proof: Proof) -> list[str]:
+    """Return how the arms came about, and what is not in them."""
+    lines = []
+    if proof.left_out:
+        lines.append(
+            f"{counted(proof.left_out, 'moment')} more are not compared: the transcript is gone, or the session got "
+            "updates of which none named the file."
+        )
+    if len(rows_of(proof)) > 1:
+        lines.append(
+            "No lot chose the sessions, unless the coin held lines back: their time and work differ too. Claude Code "
+            "refuses to edit a file that changed since it was read; such an attempt counts as an edit."
+        )
+    return lines
+
+
+def sum_lines(proof: Proof) -> list[str]:
+    """Return what it costs, and what it might have saved at most."""
+    sums, lines = proof.sums, []
+    if sums.tokens and sums.told:
+        lines.append(
+            f"Told: {sums.told:,} tokens, {share_of(sums.told, sums.tokens)} of the {sums.tokens:,} that these "
+            f"sessions read and wrote; read again with each answer behind them, at most "
+            f"{share_of(sums.told_again, sums.tokens)}."
+        )
+    if sums.read:
+        lines.append(
+            f"Read twice: {share_of(sums.identical, sums.read)} of about {sums.read:,} tokens of files had been read "
+            "by another session before, word for word. That is an upper bound, which nobody has saved."
+        )
+    if proof.hooks_a_day:
+        seconds = proof.hooks_a_day * HOOK_MILLISECONDS / 1000
+        lines.append(
+            f"Hooks: about {seconds:.1f} s a day, an estimate: {proof.hooks_a_day:,.0f} prompts and edits a day, at "
+            f"{HOOK_MILLISECONDS} ms each. Nothing records the time itself."
+        )
+    return lines
+
+
+def as_json(proof: Proof) -> dict[str, Any]:
+    """Return the proof as plain values."""
+    told, sums = proof.told, proof.sums
+    return {
+        "sessions": proof.sessions,
+        "missing_transcripts": proof.missing,
+        "first_update_at": iso_time(proof.installed_at / 1000) if proof.installed_at else None,
+        "told": {
+            "updates": told.texts, "arrived": told.arrived, "tokens": told.tokens, "runtimes": sorted(told.runtimes),
+            "lines": {kind: told.lines[kind] for kind in KINDS}, "edits_seen": told.seen, "both_edited": told.both,
+            "merges_conflicted": told.conflicted,
+        },
+        "heeded": [
+            {
+                "arm": row.arm, "heeded": row.side.heeded, "moments": row.side.cases,
+                "sessions": len(row.side.clusters), "interval": [round(one, 4) for one in row.side.interval],
+                "left_alone": row.left_alone, "difference": _difference(proof, row.arm),
+            }
+            for row in rows_of(proof)
+        ],
+        "not_compared": proof.left_out,
+        "sums": {
+            "tokens": sums.tokens, "told_tokens": sums.told, "told_tokens_read_again_at_most": sums.told_again,
+            "read_tokens": sums.read, "identical_read_tokens": sums.identical,
+            "hooks_a_day": round(proof.hooks_a_day, 1),
+        },
+    }  # fmt: skip
+
+
+def _difference(proof: Proof, arm: str) -> dict[str, float] | None:
+    found = proof.difference(arm) if arm != TOLD else None
+    return {name: round(value, 4) for name, value in found._asdict().items()} if found else None
+
+
+def _verdict(proof: Proof, arm: str) -> str:
+    if arm == TOLD:
+        return "" if proof.arms[TOLD].cases >= FEW else TOO_FEW
+    found = proof.difference(arm)
+    return _words(found) if found else TOO_FEW
+
+
+def _words(found: Difference) -> str:
+    more = "more" if found.value >= 0 else "fewer"
+    low, high = sorted((found.low, found.high))
+    return (
+        f"told: {abs(found.value) * 100:.0f} points {more} ({low * 100:+.0f} to {high * 100:+.0f}); shuffled labels "
+        f"differ as much in {found.p:.2%}"
+    )
+
+
+def share_of(part: int, whole: int) -> str:
+    """Return a share in percent; `under 0.1%` for less."""
+    share = part / whole if whole else 0.0
+    return f"{share:.1%}" if share >= 0.001 or not part else "under 0.1%"
