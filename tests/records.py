@@ -201,6 +201,12 @@ def gemini_message(
     return {"id": new_id(), "timestamp": when, "type": kind, "content": content, **shown, **fields}
 
 
+def atif_exchange(question: str, answer: str, *, at: float | None = None) -> list[dict[str, Any]]:
+    """The steps of a trajectory for a question and its answer."""
+    said = (("user", question), ("agent", answer))
+    return [{"source": source, "timestamp": stamp(at or time.time()), "message": text} for source, text in said]
+
+
 def gemini_exchange(question: str, answer: str, *, at: float | None = None) -> list[dict[str, Any]]:
     return [gemini_message("user", question, at=at), gemini_message("gemini", answer, at=at)]
 

@@ -35,6 +35,7 @@ READ, EDIT, SHELL = "read", "edit", "command"
 WAYS = (EDIT, SHELL)
 # The tools of each runtime, and the key of what is given to it; Codex has one tool for scripts.
 TOOLS = {
+    "atif": {READ: ("read_file", "path"), EDIT: ("edit_file", "path"), SHELL: ("bash", "command")},
     "claude-code": {READ: ("Read", "file_path"), EDIT: ("Edit", "file_path"), SHELL: ("Bash", "command")},
     "copilot": {READ: ("view", "path"), EDIT: ("edit", "path"), SHELL: ("bash", "command")},
     "gemini": {
@@ -202,6 +203,17 @@ class Person:
 
     def gemini_session(self, directory: Path, question: str) -> Path:
         return self.gemini_chat(directory, new_id(), *gemini_exchange(question, "Done.", at=time.time() - 60))
+
+    def trajectory(self, directory: Path, *steps: dict[str, Any], name: str = "") -> Path:
+        """Write a trajectory anew, as its agent does when it grows."""
+        name = name or new_id()
+        path = self.root / ".atif" / name / "trajectory.json"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        agent = {"name": "own-agent", "version": "1", "model_name": "big-1", "extra": {"cwd": str(directory)}}
+        numbered = [{"step_id": number, **step} for number, step in enumerate(steps, 1)]
+        document = {"schema_version": "ATIF-v1.7", "session_id": name, "agent": agent, "steps": numbered}
+        path.write_text(json.dumps(document, indent=1))
+        return path
 
     def prompt_in_gemini(self, directory: Path) -> str:
         chat = self.gemini_chat(directory, self.ids["gemini"])

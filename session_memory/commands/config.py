@@ -78,7 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
         return _show_one(name, values, rules, terminal) or bool(wrong)
     found = notices(home)
     _show_all(home, values, rules, terminal)
-    deliveries = {runtime.name: kind_of_delivery(runtime) for runtime in all_runtimes()}
+    deliveries = {runtime.name: kind_of_delivery(runtime) for runtime in all_runtimes() if runtime.PROMPT_EVENT}
     for kind in dict.fromkeys(deliveries.values()):
         names = enumerated(name for name, its_kind in deliveries.items() if its_kind == kind)
         terminal.line(terminal.paint("dim", f"Delivery of updates in {names}: {kind}."))

@@ -26,7 +26,7 @@ CONFLICT_SECONDS = 2.0
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     named = "its id or how that begins, its title or words of it"
     parser.add_argument("session", metavar="SESSION", help=named)
-    runtimes = [one.name for one in all_runtimes()]
+    runtimes = [one.name for one in all_runtimes() if one.install.START]
     command = "print the command that starts this runtime with the page"
     parser.add_argument("--to", metavar="RUNTIME", choices=runtimes, help=f"{command}: {', '.join(runtimes)}")
     add_common(parser, private=True)

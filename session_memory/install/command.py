@@ -150,7 +150,7 @@ def _add_purge(parser: argparse.ArgumentParser) -> None:
 
 def _add_home(parser: argparse.ArgumentParser, what_for: str, verb: str) -> None:
     parser.add_argument("--home", metavar="PATH", action="append", default=[], help=f"the home to {what_for}")
-    names = ", ".join(one.name for one in all_runtimes())
+    names = ", ".join(one.name for one in all_runtimes() if one.PROMPT_EVENT)
     parser.add_argument(
         "--runtime", metavar="NAME", action="append", default=[], type=_runtime,
         help=f"a runtime to {verb}: its user's own settings of {names}",
@@ -166,8 +166,8 @@ def _add_output(parser: argparse.ArgumentParser) -> None:
 def _runtime(name: str) -> Runtime:
     """The runtime of that name. Raises ArgumentTypeError."""
     found = runtime_called(name)
-    if found is None:
-        names = ", ".join(one.name for one in all_runtimes())
+    if found is None or not found.PROMPT_EVENT:
+        names = ", ".join(one.name for one in all_runtimes() if one.PROMPT_EVENT)
         raise argparse.ArgumentTypeError(f"there is no runtime {name!r}: it is one of {names}")
     return found
 

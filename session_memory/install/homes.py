@@ -158,7 +158,10 @@ def known_home(path: str, ledger: InstallLedger, environ: Mapping[str, str]) -> 
 
 
 def is_here(one: Runtime, environ: Mapping[str, str]) -> bool:
-    """Check if a runtime is on this machine: its user has settings of it, or can start it."""
+    """Check if a runtime is on this machine: its user has settings of it, or can start it. One without hooks takes
+    nothing."""
+    if not one.PROMPT_EVENT:
+        return False
     command = one.install.COMMAND
     is_found = bool(command and shutil.which(command, path=environ.get("PATH", "")))
     return is_found or os.path.isdir(one.install.settings_dir(environ))

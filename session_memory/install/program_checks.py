@@ -42,7 +42,7 @@ def check_program(paths: ProgramPaths, environ: Mapping[str, str]) -> list[Findi
     except LedgerError as error:
         findings.append(Finding(WRONG, "ledger", f"{error}", error.hint))
     titles: dict[str, list[str]] = {}
-    for runtime in all_runtimes():
+    for runtime in [one for one in all_runtimes() if one.PROMPT_EVENT]:
         titles.setdefault(kind_of_delivery(runtime), []).append(runtime.TITLE)
     deliveries = [Finding(OK, "delivery", f"{enumerated(names)}: {kind}") for kind, names in titles.items()]
     return [*findings, _check_link(paths, environ), *deliveries]

@@ -22,12 +22,13 @@ _TABLE = {
     "copilot": ("copilot", ".copilot", "COPILOT_HOME"),
     "opencode": ("opencode", ".local/share/opencode", "XDG_DATA_HOME"),
     "gemini": ("gemini", ".gemini", "GEMINI_CLI_HOME"),
+    "atif": ("atif", ".atif", "ATIF_DIR"),
 }
 
 
 def runtime(format: str) -> Runtime:
     """Return the runtime of a transcript format: `agent-sdk` (Claude Code and claude-agent-sdk), `pi`, `codex`, `qwen`,
-    `copilot`, `opencode`, `gemini`. Raises ValueError."""
+    `copilot`, `opencode`, `gemini`, `atif`. Raises ValueError."""
     try:
         folder = _TABLE[format][0]
     except KeyError:

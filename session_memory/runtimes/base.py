@@ -68,7 +68,7 @@ class Runtime:
     """The variable in which a hook finds the directory that the session was started in; '' if only its event tells."""
 
     PROMPT_EVENT = "UserPromptSubmit"
-    """The event of a prompt."""
+    """The event of a prompt; '' if it starts no hooks."""
 
     START_EVENT = "SessionStart"
     """The event that a session starts with; '' if none is answered."""

@@ -85,6 +85,7 @@ class TestSessions:
             ]
 
     def test_an_event_says_in_which_directory_the_session_was_started(self, fixture: Fixture, tmp_path: Path) -> None:
+        skip_without_hooks(fixture.runtime)
         event = {**fixture.event(fixture.laid_out(tmp_path)), "cwd": "/srv/app"}
         assert fixture.runtime.project_start(event, {}) == "/srv/app"
 
@@ -103,7 +104,18 @@ class TestSessions:
         assert runtime.config_dir(moved) == fixture.own.get("moved_dir", "/srv/runtime")
 
 
+def skip_without_hooks(runtime: Runtime) -> None:
+    """Skip a check of hooks for a runtime that starts none."""
+    if not runtime.PROMPT_EVENT:
+        assert not runtime.is_own({"session_id": "one", "transcript_path": "/x/one.jsonl"}, {})
+        pytest.skip("it starts no hooks: it is told nothing, others are told of it")
+
+
 class TestHooks:
+    @pytest.fixture(autouse=True)
+    def _has_hooks(self, fixture: Fixture) -> None:
+        skip_without_hooks(fixture.runtime)
+
     def test_an_event_tells_whose_session_it_is_and_where_its_transcript_lies(
         self, fixture: Fixture, tmp_path: Path
     ) -> None:
@@ -178,6 +190,7 @@ class TestInstall:
     def test_what_an_install_puts_there_runs_our_entries_with_the_interpreter_that_it_found(
         self, fixture: Fixture
     ) -> None:
+        skip_without_hooks(fixture.runtime)
         install = fixture.runtime.install
         declared = Path(source_dir(), "hooks", "hooks.json").read_text()
         hooks = install.wanted_hooks(declared, "/env/python", "/app")

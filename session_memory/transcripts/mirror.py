@@ -290,6 +290,12 @@ def read_state(root: str) -> dict[str, Any]:
     return state if isinstance(state, dict) else {}
 
 
+def has_changed(root: str) -> bool:
+    """Check if a file or directory that the mirrors below `root` were made of is not as it was, or none was seen."""
+    watched = read_state(root).get("watched", [])
+    return not watched or any([files.path_stamp(path) != stamp for path, stamp in watched])
+
+
 def keep_state(root: str, state: dict[str, Any]) -> None:
     """Keep `state` with the mirrors; write nothing if it is the same: the page watches this directory, and each write
     would make it refresh the mirrors again. Raises OSError."""

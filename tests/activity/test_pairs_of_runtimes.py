@@ -16,6 +16,7 @@ from records import (
     PiSession,
     append,
     assistant,
+    atif_exchange,
     codex_exchange,
     codex_item,
     codex_line,
@@ -48,6 +49,7 @@ from session_memory.system.deadline import Deadline
 # command that writes at once. Of Codex the latest end: the item, by which the call is known, has no other time. Claude
 # Code was not measured: its records come in the same order.
 STAMPS = {
+    "atif": {EDIT: (-1, 1), SHELL: (-1, 1)},
     "claude-code": {EDIT: (-5, 2), SHELL: (-5, 2)},
     "codex": {EDIT: (-29, 8), SHELL: (-35, 25)},
     "copilot": {EDIT: (0, 2), SHELL: (-18, 3)},
@@ -274,8 +276,26 @@ class Qwen(Session):
         append(self.path, said, {**qwen_record("tool_result", "", cwd=self.cwd, at=ended), **result})
 
 
+class Atif(Session):
+    """An agent of its own, which writes its trajectory anew with every step."""
+
+    def begin(self, question: str, at: float) -> None:
+        self.steps = atif_exchange(question, "Yes.", at=at)
+        self.write()
+
+    def write(self) -> None:
+        self.person.trajectory(self.person.app, *self.steps, name=self.id)
+
+    def calls(self, kind: str, given: str, began: float, ended: float) -> None:
+        name, arguments, id = self.used(kind, given)
+        call = {"tool_call_id": id, "function_name": name, "arguments": arguments}
+        step = {"source": "agent", "timestamp": stamp(began), "message": "", "tool_calls": [call]}
+        self.steps.append({**step, "observation": {"results": [{"source_call_id": id, "content": "ok"}]}})
+        self.write()
+
+
 SESSIONS = {
-    "claude-code": Claude, "codex": Codex, "copilot": Copilot, "gemini": Gemini, "opencode": OpenCode, "pi": Pi,
+    "atif": Atif, "claude-code": Claude, "codex": Codex, "copilot": Copilot, "gemini": Gemini, "opencode": OpenCode, "pi": Pi,
     "qwen-code": Qwen,
 }  # fmt: skip
 
@@ -285,7 +305,7 @@ def session(person: Person, runtime: Runtime, question: str, at: float) -> Sessi
     return SESSIONS[runtime.name](person, runtime, question, at)
 
 
-@pytest.mark.parametrize("runtime", all_runtimes(), ids=lambda runtime: runtime.name)
+@pytest.mark.parametrize("runtime", [one for one in all_runtimes() if one.PROMPT_EVENT], ids=lambda one: one.name)
 def test_every_runtime_is_told_what_any_other_edits_by_its_edit_tool_and_by_its_shell(
     runtime: Runtime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -35,7 +35,7 @@ class TestIngest:
         assert (done.returncode, done.stdout) == (
             0, "No transcripts in ~/.claude/projects, ~/.pi/agent/sessions, ~/.codex/sessions, ~/.qwen/projects, "
             "~/.copilot/session-state, ~/.session-memory/state/opencode, "
-            "~/.session-memory/state/gemini.\n",
+            "~/.session-memory/state/gemini, ~/.session-memory/state/atif.\n",
         )  # fmt: skip
 
     def test_the_sessions_of_all_runtimes_are_taken_in(self, machine):

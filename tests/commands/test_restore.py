@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from kept_scene import DAY, KeptUser, age, delete
 from own_process import ROOT
-from records import PiSession, append, exchange, lines, new_id
+from records import PiSession, append, atif_exchange, exchange, lines, new_id
 from runtimes_scene import Person
 
 from session_memory.archives.kept.restore import spared_time
@@ -207,6 +207,7 @@ class Runtimes:
             "gemini": [self.person.gemini_session(app, "one in Gemini?")],
             "copilot": [self.person.copilot_session(app, "one in Copilot?")],
             "pi": [pi],
+            "atif": [self.person.trajectory(app, *atif_exchange("one in ATIF?", "Two."))],
         }
         talk = PiSession(cwd=str(app))
         talk.exchange("one in Pi?", "Two.")

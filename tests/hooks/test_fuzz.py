@@ -113,9 +113,9 @@ class Scene:
 
     def place(self, chance: random.Random) -> None:
         """Puts an odd session in the place of the one before."""
-        {"opencode": self._place_rows, "gemini": self._place_chats}.get(self.runtime.name, self._place_transcript)(
-            chance
-        )
+        {"opencode": self._place_rows, "gemini": self._place_chats, "atif": self._place_trajectories}.get(
+            self.runtime.name, self._place_transcript
+        )(chance)
 
     def _place_transcript(self, chance: random.Random) -> None:
         folder = FIXTURES / self.runtime.name
@@ -128,6 +128,12 @@ class Scene:
         if expected.get("names_file"):
             names = self._here((folder / "names.index").read_bytes())
             (self.config_dir / expected["names_file"]).write_bytes(mutated_bytes(names, chance))
+
+    def _place_trajectories(self, chance: random.Random) -> None:
+        for path in (FIXTURES / "atif" / "trajectories").iterdir():
+            target = self.config_dir / path.name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(mutated_state(self._here(path.read_bytes()), chance))
 
     def _place_chats(self, chance: random.Random) -> None:
         folder = FIXTURES / "gemini" / "chats"

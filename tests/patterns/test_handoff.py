@@ -125,7 +125,7 @@ def test_json_has_the_page_and_its_parts(work):
     assert {"path": "pay.py", "state": "not committed", "told": ""} in found["files"]
 
 
-@pytest.mark.parametrize("name", [one.name for one in all_runtimes()])
+@pytest.mark.parametrize("name", [one.name for one in all_runtimes() if one.install.START])
 def test_the_command_starts_the_runtime_in_the_directory_with_the_page_as_one_argument(work, tmp_path, name):
     command = page(work, "--to", name).strip()
     [runtime] = [one for one in all_runtimes() if one.name == name]

@@ -14,9 +14,9 @@ import pytest
 from records import gemini_exchange, gemini_message, lines, new_id
 
 from session_memory.runtimes import runtime
-from session_memory.runtimes.gemini import mirrors
 from session_memory.session_monitor import parse_jsonl_entries
 from session_memory.system import files
+from session_memory.transcripts import mirrored_files
 from session_memory.transcripts.entries import Entry
 from session_memory.transcripts.lines import first_line
 from session_memory.transcripts.reader import TranscriptReader
@@ -213,7 +213,7 @@ def test_files_that_are_no_chats_cost_themselves_only(gemini: Gemini) -> None:
 def test_a_prompt_reads_no_more_than_it_has_time_for_and_upkeep_reads_the_rest(
     gemini: Gemini, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(mirrors, "PROMPT_BYTES", 2000)
+    monkeypatch.setattr(mirrored_files, "PROMPT_BYTES", 2000)
     gemini.begin(*gemini_exchange("x" * 3000, "two"))
     gemini.refresh()
     assert not (gemini.folder / f"{gemini.id}.jsonl").exists()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import sqlite3
@@ -13,7 +14,7 @@ from pathlib import Path
 import pytest
 from opencode_scene import OpenCodeDatabase
 from page_scene import ServedPage
-from records import append, exchange
+from records import append, atif_exchange, exchange
 from store_scene import StoreUser
 
 from bench.corpus import FORMATS, Author, Texts, write_chat
@@ -39,6 +40,14 @@ def write_sessions(home: Path) -> None:
         author.cwd = "/srv/agent"
         path = write_chat(Path(runtime("gemini").config_dir({"HOME": str(home)})), author)
         os.utime(path, (hour_ago, hour_ago))
+    steps = json.dumps(
+        {"schema_version": "ATIF-v1.7", "session_id": "atif-1", "agent": {"name": "own"},
+         "steps": atif_exchange("an old question", "an old answer", at=hour_ago)}
+    )  # fmt: skip
+    path = home / ".atif" / "trajectory.json"
+    path.parent.mkdir()
+    path.write_text(steps)
+    os.utime(path, (hour_ago, hour_ago))
     database = OpenCodeDatabase(Path(runtime("opencode").config_dir({"HOME": str(home)})))
     database.exchange("/srv/agent", "an old question", "an old answer")
     database.write_files()

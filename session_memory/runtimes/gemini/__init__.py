@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from ...system.files import is_directory, is_file, path_stamp
+from ...system.files import is_directory, is_file
 from ...system.json import as_string
-from ...transcripts.mirror import Exclusion, read_state
+from ...transcripts.mirror import Exclusion, has_changed
 from ..base import CopiedSessions, ProjectFolders
 
 TYPE_CHECKING = False
@@ -53,8 +53,7 @@ class Gemini(CopiedSessions, ProjectFolders):
             return
         home = self.home_of(config_dir)
         root = f"{home.state_dir}/{self.name}"
-        watched = [] if everything else read_state(root).get("watched", [])
-        if not watched or any([path_stamp(path) != stamp for path, stamp in watched]):
+        if everything or has_changed(root):
             from .mirrors import bring_up_to_date
 
             bring_up_to_date(config_dir, root, Exclusion(home), everything)

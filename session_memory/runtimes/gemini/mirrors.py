@@ -9,14 +9,13 @@ calls."""
 
 from __future__ import annotations
 
-from time import time_ns
-
-from ...system.files import Opened, make_private_dir, names_in, os, path_stamp, path_text, read_at, read_whole
+from ...system.files import Opened, make_private_dir, names_in, os, path_text, read_at, read_whole
 from ...system.json import as_string, decode, objects_in
 from ...text.paths import is_name
 from ...text.secrets import redact
-from ...transcripts.cursor import RACY_NANOSECONDS, id_checksum
-from ...transcripts.mirror import Exclusion, Mirror, keep_state, mark_of, read_state, update_mirrors
+from ...transcripts.cursor import id_checksum
+from ...transcripts.mirror import Exclusion, Mirror, mark_of
+from ...transcripts.mirrored_files import Source, refresh_mirrors
 from . import CHATS, RUNTIME
 from .records import COMPRESSED, CONTEXT, REFERENCED, WHOLE, said, snapshot_id, summary_in, typed
 
@@ -28,76 +27,19 @@ if TYPE_CHECKING:
     Record = dict[str, Any]
     Mark = dict[str, Any]
 
-WATCHED_FILES = 60  # those written to last, of which a prompt asks whether they have changed
-RECENT_NANOSECONDS = 24 * 3600 * 10**9  # for a prompt nothing older is read
-PROMPT_BYTES = 4 * 1024 * 1024  # that a prompt reads at most, of one chat and of all: more waits for upkeep
-MOST_BYTES = 256 * 1024 * 1024
 HEAD_BYTES = 256  # by which a file is known to be the one that was read before
 LAST_IDS = 40
-_READ = ".read"  # where it is kept which files were read, and as they are: not for prompts
 _CALL_KEYS = ("id", "name", "args", "result", "status", "timestamp", "agentId")  # without what is shown on the screen
-
-
-class Source:
-    """A file of a chat: its stamp, the directory of its project ('' if unknown), and the id of the session whose
-    sub-agent's it is ('' for a session's own)."""
-
-    def __init__(self, path: str, stamp: list[int], directory: str, parent: str) -> None:
-        self.path = path
-        self.stamp = stamp
-        self.directory = directory
-        self.parent = parent
 
 
 def bring_up_to_date(config_dir: str, root: str, exclusion: Exclusion, everything: bool) -> None:
     """Add what is new in the chats to the mirrors below `root`: in those that a prompt may be told of, or in all. What
     cannot be read, or is done by another process just now, is left for the next time."""
-    update_mirrors(root, lambda: _refresh(config_dir, root, exclusion, everything))
 
+    def add(source: Source, most_bytes: int) -> int:
+        return _add(source, root, exclusion, most_bytes)
 
-def _refresh(config_dir: str, root: str, exclusion: Exclusion, everything: bool) -> None:
-    before = read_state(f"{root}/{_READ}")
-    known = before.get("read", {}) if before.get("rules") == exclusion.stamps else {}
-    listed, sources = _sources(config_dir)
-    sources.sort(key=lambda source: source.stamp[2], reverse=True)
-    oldest = time_ns() - RECENT_NANOSECONDS
-    room = PROMPT_BYTES
-    read, left = {}, set()
-    for number, source in enumerate(sources):
-        if known.get(source.path) == source.stamp:
-            read[source.path] = source.stamp
-        elif everything or (number < WATCHED_FILES and source.stamp[2] > oldest):
-            try:
-                room -= _add(source, root, exclusion, MOST_BYTES if everything else room)
-                read[source.path] = source.stamp
-            except (OSError, ValueError):  # it costs this chat alone, for now
-                left.add(source.path)
-    watched = [[path, _settled(path_stamp(path))] for path in listed]
-    watched += [[one.path, one.stamp if one.path not in left else []] for one in sources[:WATCHED_FILES]]
-    if read != known:
-        keep_state(f"{root}/{_READ}", {"read": read, "rules": exclusion.stamps})
-    gone = _without_source(root, sources) if everything else read_state(root).get("gone", [])
-    keep_state(root, {"watched": watched, "gone": gone})
-
-
-def _without_source(root: str, sources: list[Source]) -> list[str]:
-    """Return the mirrors of chats that Gemini has deleted, by their paths below `root`."""
-    files = {source.path.rpartition("/")[2] for source in sources}
-    folders, found = [name for name in names_in(root) if not name.startswith(".")], []
-    for folder in folders:
-        for name in names_in(f"{root}/{folder}"):
-            if not name.endswith(".jsonl"):
-                folders.append(f"{folder}/{name}")
-            else:
-                mark = mark_of(f"{root}/{folder}/{name}")
-                if mark and files.isdisjoint(mark.get("files", ())):
-                    found.append(f"{folder}/{name}")
-    return found
-
-
-def _settled(stamp: list[int]) -> list[int]:
-    """`stamp`, or one that nothing has, where it is so young that another change may leave it as it is."""
-    return stamp if time_ns() - stamp[2] > RACY_NANOSECONDS else []
+    refresh_mirrors(root, exclusion, everything, lambda: _sources(config_dir), add)
 
 
 def _sources(config_dir: str) -> tuple[list[str], list[Source]]:
@@ -111,12 +53,11 @@ def _sources(config_dir: str) -> tuple[list[str], list[Source]]:
         directory = project_root(config_dir, name) if names else ""
         for file in names:
             if file.endswith((".json", ".jsonl")):
-                sources.append(Source(f"{chats}/{file}", path_stamp(f"{chats}/{file}"), directory, ""))
+                sources.append(Source(f"{chats}/{file}", file, directory))
             elif is_name(file):
                 listed.append(f"{chats}/{file}")
                 for inner in names_in(f"{chats}/{file}"):
-                    path = f"{chats}/{file}/{inner}"
-                    sources.append(Source(path, path_stamp(path), directory, file))
+                    sources.append(Source(f"{chats}/{file}/{inner}", inner, directory, file))
     return listed, sources
 
 
@@ -134,7 +75,7 @@ def _add(source: Source, root: str, exclusion: Exclusion, most_bytes: int) -> in
         path = f"{folder}/{header['sessionId']}.jsonl"
         names = source.parent or header["sessionId"], mark_of(path).get("title", "")
         with Mirror(path, exclusion.hides(source.directory, *names)) as mirror:
-            file, checksum = source.path.rpartition("/")[2], id_checksum(repr(head[:HEAD_BYTES]))
+            file, checksum = source.key, id_checksum(repr(head[:HEAD_BYTES]))
             mark = dict(mirror.mark)
             at, known_head = mark.get("files", {}).get(file, (0, checksum))
             is_log = b'"messages":' not in head.partition(b"\n")[0] and source.path.endswith(".jsonl")
