@@ -15,7 +15,8 @@ from store_scene import MONDAY, StoreUser, trip
 from session_memory.cli import COMMANDS, parser_of
 
 ISO = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
-# What is given to a command beside --json; to any other nothing. FILE is a transcript, TASK one of the host.
+# What is given to a command beside --json; to any other nothing. FILE is a transcript, TASK one of the host. None needs
+# what another has done, since processes share the tests out.
 WORDS: dict[str, list[str]] = {
     "search": ["cherry"],
     "show": ["1"],
@@ -37,13 +38,13 @@ WORDS: dict[str, list[str]] = {
     "team remove": ["ADMIN", "cleo"],
     "host init": ["host"],
     "host add": ["garden"],
-    "host set": ["garden", "--trigger", "@garden"],
-    "host remove": ["garden"],
+    "host set": ["rose", "--trigger", "@rose"],
+    "host remove": ["tulip"],
     "host say": ["main", "hello", "--no-wait"],
     "host schedule": ["main", "water", "--every", "3600"],
     "host pause": ["TASK"],
     "host unpause": ["TASK"],
-    "host drop": ["TASK"],
+    "host drop": ["TASK", "--dry-run"],
     "new": ["anna", "--template", "pi", "--dry-run"],
     "install": ["--dry-run"],
     "uninstall": ["--dry-run"],
@@ -70,7 +71,11 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> StoreUser:
     machine.session("77aa-yaml", *exchange("run it", "yes", at=MONDAY), assistant(call, at=MONDAY), user([error]))
     machine.session("5e1d-gone", *exchange("hello", "hi", at=MONDAY))
     machine.run("process")
-    for words in (["host", "init", "host"], ["host", "add", "--at", "host", "rose"]):
+    for words in (
+        ["host", "init", "host"],
+        ["host", "add", "--at", "host", "rose"],
+        ["host", "add", "--at", "host", "tulip"],
+    ):
         assert machine.run(*words).returncode == 0
     scheduled = machine.result("host", "schedule", "--at", "host", "rose", "water", "--every", "3600")
     subprocess.run(["git", "init", "-q", machine.home / "shop"], check=True)
