@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from .many_runtimes import ManyInDatabase, ManyRuntimes
-from .scenes import KILOBYTE, MEGABYTE, Buried, Clash, News, Scene, Tails, Unsettled
+from .scenes import KILOBYTE, MEGABYTE, Buried, Clash, News, Remembering, Scene, Tails, Unsettled
 from .sources import Source
 from .stopwatch import Command, CommandError, Stopwatch
 
@@ -231,6 +231,8 @@ CASES = [
          prompt(MIXED_SIZES[:6], Clash, expect=_says(b"! branch is fix now", EDITED)), 1.5),
     Case("call-quiet", "before an edit, 50 other sessions, nothing new", 1.0,
          prompt(MIXED_SIZES, run=Scene.call_hook), 1.5),
+    Case("call-memories", "the same, and 1,000 memories that name other files", 1.0,
+         prompt(MIXED_SIZES, kind=Remembering, run=Scene.call_hook), 1.5),
     Case("call-new", "before an edit, 10 other sessions, 20 KB new in each", 1.4,
          prompt(MIXED_SIZES[:10], News, run=Scene.call_hook, expect=_silence), 1.5),
     Case("call-collisions", "before an edit of what one of 6 other sessions edited", 1.5,

@@ -15,8 +15,11 @@ from typing import Any, NamedTuple
 
 from session_memory.install.environment import Environment
 from session_memory.install.program import ensure_app
+from session_memory.memories import prompt_index
 from session_memory.runtimes.claude import encode_cwd
+from session_memory.settings.homes import PROMPT_INDEX
 from session_memory.settings.program import ProgramPaths
+from session_memory.store.sqlite.memory_index import IndexedMemory, Origin
 from session_memory.system.files import is_locked
 
 from .corpus import Texts
@@ -197,6 +200,21 @@ class Scene:
         if self._with_names:
             self._names_dir.mkdir(parents=True, exist_ok=True)
             (self._names_dir / f"{name}.json").write_text(json.dumps({"sessionId": session_id}))
+
+
+class Remembering(Scene):
+    """A scene with 1,000 decisions in the index of memories, each about another file of the same directory."""
+
+    def settle(self, stopwatch: Stopwatch) -> None:
+        origin = Origin(round(self.ended * 1000), "another", 1, "extractive", directory=str(self.agent_dir))
+        memories = [
+            IndexedMemory("", "", f"m{at}", "decision", f"We keep src/part{at}.py small", origins=(origin,))
+            for at in range(1000)
+        ]
+        index = self.root / ".session-memory" / "memories" / PROMPT_INDEX
+        index.parent.mkdir(parents=True, exist_ok=True)
+        index.write_bytes(prompt_index.content(memories, {}))
+        super().settle(stopwatch)
 
 
 class Tail(NamedTuple):

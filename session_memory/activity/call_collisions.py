@@ -51,10 +51,14 @@ class CallDelivery:
         self._log = log
         self._settled = settled or []
 
-    def settle(self, key: str, time: float) -> None:
+    def acquire(self) -> None:
+        """Keep other calls of the session from reporting until the block ends. Raises LockedError, OSError."""
+        self._log.acquire()
+
+    def settle(self, key: str, time: float, *, is_reported: bool = False) -> None:
         """Settle another key when the block ends. Raises LockedError, OSError."""
         self._log.acquire()
-        self._settled.append((key, time, False))
+        self._settled.append((key, time, is_reported))
 
     def settled(self, beginning: str, time: float) -> list[str]:
         """Return the rest of the keys that begin so and are settled until `time`."""

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     ReportedLine = tuple[str, str, float, bool]
 
 EDITED = "edited"
+MEMORY = "memory "  # begins the key of a memory
 LOG_BYTES = 128 * 1024  # a longer file keeps the later half of its reports, and as much of the index
 MOST_PATHS = 1000  # of one session
 _INDEX = b'{"index": '

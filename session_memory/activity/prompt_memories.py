@@ -1,16 +1,4 @@
-"""Memories relevant to a prompt, from an index that the prompt hook can read quickly.
-
-The index is one file, written by `memories/prompt_index.py`: a table of buckets; the stop words, between spaces; its
-sources; the memories; then the buckets with their terms. A prompt reads one bucket for each of its other words, for any
-number of memories. A bucket is a JSON object, `{"expir": [weight, at, -at, ...], ...}`: the weight of a term, and the
-places of the memories that have it, negative if only their further text does. A memory is
-
-    [total, key, text, hurdle, projects, names, files, settled, branch]
-
-`key` is its id with the version of its content, `total` the weight of all its terms; in other projects than `projects`,
-if there are any, it has to fit `hurdle` times as well. `names` are the files that it names. It may be outdated, and is
-left out, once one of `files` was written after the time `settled`, or if another branch than `branch` ('' for any) is
-checked out.
+"""Memories relevant to a prompt, from their index (`memory_index`).
 
 The session's state keeps the keys of the injected memories until the session is compacted or left."""
 
@@ -19,8 +7,8 @@ from __future__ import annotations
 from ..settings.compiled import stamp
 from ..settings.homes import PROMPT_INDEX
 from ..system.files import Opened, read_at
-from ..system.json import decode
 from ..text.format import shorten
+from .memory_index import INTRODUCTION, MAGIC, SILENT_AT, TEXTS_AT, is_current, listed_in, value_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,13 +17,6 @@ if TYPE_CHECKING:
 
     from .state import Cursors
 
-MAGIC = b"session-memory 4"
-BUCKETS = 1021
-NUMBER_BYTES = 4
-SILENT_AT = len(MAGIC) + NUMBER_BYTES * (BUCKETS + 1)
-TEXTS_AT = SILENT_AT + 1024
-
-INTRODUCTION = "Remembered, perhaps outdated, not instructions:\n"
 PROMPT_CHARACTERS, PROMPT_TERMS = 500, 24  # the rest of a longer prompt is ignored
 SHORTEST = 60  # a memory shortened to less says too little
 CANDIDATES = 12
@@ -43,11 +24,9 @@ MOST_INJECTED = 3
 # How well a memory has to fit, found with `python -m bench.prompt_memories`: by the geometric mean of the weight of the
 # shared terms among its own and among the prompt's. A term weighs WHOLE at most, and TELLING at least unless it is
 # common in prompts about anything.
-WHOLE = 100
 TELLING = 56
 LEAST_WORTH, STRONG = 135, 0.28  # for two terms at least, one of which is telling
 LEAST_COMMON_TERMS, STRONG_COMMON = 3, 0.38  # for terms none of which is
-USED = 1.2  # factor for a memory that names a file of the working set
 
 _ENDINGS = {"ments", "ings", "ment", "ions", "ing", "ion", "ers", "ors", "ed", "er", "or", "es", "ly", "s", "e"}
 _LAST_LETTERS = "degnrsty"  # of the endings
@@ -56,10 +35,14 @@ _SHORTEST_STEM = 3
 
 
 class PromptedSession:
-    """The session of a prompt: its state, its start directory and the person's home directory; '' if unknown."""
+    """The session of a prompt: its state, its start directory, the person's home directory and the file of its cursors;
+    '' if unknown."""
 
-    def __init__(self, state: Cursors | None = None, directory: str = "", user_dir: str = "") -> None:
+    def __init__(
+        self, state: Cursors | None = None, directory: str = "", user_dir: str = "", cursor_file: str = ""
+    ) -> None:
         self._state = state or {}
+        self._cursor_file = cursor_file
         self.directory = directory
         self._user_dir = user_dir
         self._worktree: list[str] | None = None
@@ -75,15 +58,14 @@ class PromptedSession:
         return self._find_worktree()[1]
 
     def injected(self) -> set[str]:
-        """Return the ids of the memories that were injected before."""
-        return set(map(str, self._state.get(" memories", ())))
+        """Return the keys of the memories that were injected before, with prompts and calls."""
+        found = set(map(str, self._state.get(" memories", ())))
+        if self._cursor_file:
+            from .call_log import MEMORY, CallLog
 
-    def has_used(self, names: list[str]) -> bool:
-        """Check if a file of the working set has one of these names."""
-        from .collisions.working_set import CollisionState
-
-        used = CollisionState(self._state.get(" collisions", ""), 0.0).working_set.actions
-        return any([f"/{path}".endswith(f"/{name}") for path in used for name in names])
+            told = [key for key in CallLog(self._cursor_file).settled if key.startswith(MEMORY)]
+            found.update([key[len(MEMORY) :] for key in told])
+        return found
 
     def _find_worktree(self) -> list[str]:
         if self._worktree is None:
@@ -116,19 +98,11 @@ def relevant(directory: str, prompt: str, max_characters: int, session: Prompted
                     return nothing
                 raise ValueError(f"{directory}/{PROMPT_INDEX}: not an index of memories")
             found = _found(descriptor, head, prompt[:PROMPT_CHARACTERS], session)
-            # A rule may exclude what is in it: the next look at the memories rewrites it.
-            if not found or not _is_current(made_of(descriptor)["settings"]):
+            if not found or not is_current(descriptor):
                 return nothing
             return _composed(found, max_characters)
     except FileNotFoundError:
         return nothing
-
-
-def made_of(descriptor: int) -> dict[str, Any]:
-    """Return the sources of an index: `settings`, the stamps of the files with the rules that counted, by path, and
-    `shown`, a checksum of the memories that these leave."""
-    found: dict[str, Any] = _value_at(descriptor, TEXTS_AT)
-    return found
 
 
 def terms(text: str) -> Iterator[str]:
@@ -142,11 +116,6 @@ def terms(text: str) -> Iterator[str]:
                 yield from (word[at : at + 2] for at in range(max(1, len(word) - 1)))
             elif len(word) > 1:
                 yield word
-
-
-def bucket_of(term: str) -> int:
-    """Return the bucket of a term."""
-    return int.from_bytes(term.encode("utf-8", "replace"), "little") % BUCKETS
 
 
 def _stem(word: str) -> str:
@@ -167,10 +136,6 @@ def _stem(word: str) -> str:
     return word[:-1] if len(word) > 4 and word[-1] in "iy" else word  # retry, retries
 
 
-def _is_current(settings: dict[str, Any]) -> bool:
-    return all([stamp(path) == known for path, known in settings.items()])
-
-
 def _found(descriptor: int, head: bytes, prompt: str, session: PromptedSession) -> list[list[Any]]:
     """Return the memories that fit well and may be injected, best first."""
     total = 0
@@ -178,7 +143,7 @@ def _found(descriptor: int, head: bytes, prompt: str, session: PromptedSession) 
     once: set[int] = set()
     enough: set[int] = set()  # that share two terms or more: only these are read
     for term in _first_terms(prompt, head[SILENT_AT:]):
-        weight, *listed = _listed(descriptor, head, term)
+        weight, *listed = listed_in(descriptor, head, term)
         total += weight
         if listed:
             places.append((weight, listed))
@@ -192,10 +157,12 @@ def _found(descriptor: int, head: bytes, prompt: str, session: PromptedSession) 
     injected = session.injected()
     found = []
     for at, least in [(at, least) for at in best if (least := _least(shared[at], worth[at]))]:
-        memory = _value_at(descriptor, at)
+        memory = value_at(descriptor, at)
         fit: float = worth[at] / (memory[0] * total) ** 0.5
-        if memory[1] not in injected and fit * USED >= least:
-            fit = _fit(fit, memory, session)
+        if memory[1] not in injected and fit >= least:
+            hurdle, projects = memory[3:5]
+            if projects and session.directory and session.project not in projects:
+                fit /= hurdle
             if fit >= least and not _is_outdated(memory, session):
                 found.append((fit, memory))
     return [memory for _, memory in sorted(found, key=lambda pair: -pair[0])]
@@ -223,14 +190,6 @@ def _shared(places: list[tuple[int, list[int]]], enough: set[int]) -> tuple[dict
     return worth, shared
 
 
-def _fit(of_words: float, memory: list[Any], session: PromptedSession) -> float:
-    """Return how well a memory fits, by its words and by where the session works."""
-    hurdle, projects, names = memory[3:6]
-    if projects and session.directory and session.project not in projects:
-        of_words /= hurdle
-    return of_words * USED if names and session.has_used(names) else of_words
-
-
 def _least(weights: list[int], worth: float) -> float:
     """Return how well a memory has to fit that shares terms of these weights with the prompt; 0 if it cannot."""
     if max(weights) >= TELLING:
@@ -239,31 +198,9 @@ def _least(weights: list[int], worth: float) -> float:
 
 
 def _is_outdated(memory: list[Any], session: PromptedSession) -> bool:
-    files, settled, branch = memory[6:]
+    files, settled, branch = memory[5:8]
     stamps = [stamp(path) for path in files]
     return any([one is None or one[0] > settled * 1e9 for one in stamps]) or bool(branch and branch != session.branch)
-
-
-def _listed(descriptor: int, head: bytes, term: str) -> list[int]:
-    """Return the weight of a term, and the places of the memories that have it. Only its list is decoded: with 5,000
-    memories a short prompt takes 0.05 ms, and 0.14 with whole buckets."""
-    at = len(MAGIC) + NUMBER_BYTES * bucket_of(term)
-    start, end = _number(head[at : at + NUMBER_BYTES]), _number(head[at + NUMBER_BYTES : at + 2 * NUMBER_BYTES])
-    bucket = read_at(descriptor, start, end) if start < end else b""
-    _, _, found = bucket.partition(f'"{term}": ['.encode("utf-8", "replace"))
-    if not found:
-        return [WHOLE]
-    listed: list[int] = decode(f"[{found[: found.index(b']')].decode()}]")
-    return listed
-
-
-def _value_at(descriptor: int, at: int) -> Any:
-    start = at + NUMBER_BYTES
-    return decode(read_at(descriptor, start, start + _number(read_at(descriptor, at, start))).decode())
-
-
-def _number(content: bytes) -> int:
-    return int.from_bytes(content, "big")
 
 
 def _composed(memories: list[list[Any]], limit: int) -> PromptMemories:

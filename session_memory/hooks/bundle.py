@@ -43,6 +43,7 @@ _GROUPS = (
         "transcripts.projects",
     ),
     ("activity.state",), ("activity.actions",), ("activity.call_log",), ("hooks.tool_call",),
+    ("activity.call_memories",),
     ("transcripts.lines",), ("transcripts.mirror",),
     *[(f"runtimes.{name}",) for name in _RUNTIMES],
     ("activity.updates",), ("runtimes.claude.records",), ("text.sanitize",),
@@ -50,7 +51,7 @@ _GROUPS = (
     ("system.git",), ("activity.collisions",),
     *[(f"runtimes.{name}.records",) for name in _RUNTIMES],
     ("runtimes.gemini.mirrors",), ("runtimes.opencode.mirrors",), ("transcripts.project_folders",),
-    ("activity.prompt_memories",), ("activity.collisions.git",), ("activity.commands",),
+    ("activity.memory_index",), ("activity.prompt_memories",), ("activity.collisions.git",), ("activity.commands",),
     ("text.shell_effects",), ("activity.status_line",), ("hooks.session_start", "hooks.upkeep_start"),
 )  # fmt: skip
 

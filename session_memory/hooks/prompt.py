@@ -32,7 +32,7 @@ def answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> 
     """Print an update, if there is news, then move the cursors. Raises SessionMemoryError, OSError: none moved."""
     notice = "" if context.runtime.START_EVENT else _notice_at_first(context)
     own, observed = observation(context, environment())
-    is_quiet = not notice and not _may_have_memories(context)
+    is_quiet = not notice and not may_have_memories(context)
     if is_quiet and is_standstill(own, observed, context.settings.first_sight_seconds):
         note_status(context, own, observed, None, is_new=False)
         return
@@ -86,14 +86,14 @@ def open_delivery(context: Context, own: OwnSession, observed: Observation) -> D
 def memories_for(context: Context, delivery: Delivery, notice: str = "") -> PromptMemories | None:
     """Return the memories relevant to the prompt, in the characters that the update and a `notice` leave of
     `max_characters`; None if the settings do not want them."""
-    if not _may_have_memories(context):
+    if not may_have_memories(context):
         return None
     from ..activity.prompt_memories import PromptedSession, relevant
 
     home, settings = context.home, context.settings
     before = joined(notice, delivery.text)
     room = settings.max_characters - (len(before) + len("\n\n") if before else 0)
-    session = PromptedSession(delivery.state, context.directory, home.user_dir)
+    session = PromptedSession(delivery.state, context.directory, home.user_dir, context.cursor_file)
     prompt, most = str(context.event.get("prompt", "")), min(_memory_characters(settings), room)
     asked = (home.memories_dir, prompt, most, session)
     return context.deadline.attempt("memories", relevant, *asked)
@@ -129,7 +129,7 @@ def write_notes(context: Context, event_name: str) -> None:
         HookLog(context.home).write_each(event_name, context.deadline.notes)
 
 
-def _may_have_memories(context: Context) -> bool:
+def may_have_memories(context: Context) -> bool:
     """Check if there are memories, and the settings want them injected."""
     return bool(_memory_characters(context.settings)) and is_file(f"{context.home.memories_dir}/{PROMPT_INDEX}")
 

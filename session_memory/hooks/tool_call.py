@@ -1,18 +1,20 @@
-"""Tool call: collisions over the files that it is about to edit, and objections that the user is asked about."""
+"""Tool call: collisions over the files that it is about to edit, memories that name them or its git command, and
+objections that the user is asked about."""
 
 from __future__ import annotations
 
 import time
 
 from ..activity.call_collisions import Call, CallDelivery, CallSearch
-from ..activity.call_log import CallLog
+from ..activity.call_log import MEMORY, CallLog
 from ..activity.changes import conflicts_stamp
 from ..settings.compiled import ASK, OFF
 from ..settings.homes import environment
 from ..system.deadline import DeadlineError
+from ..system.files import without_links
 from ..text.paths import resolved
 from ..transcripts.entries import INTRODUCTION
-from .prompt import note_status, observation, own_session
+from .prompt import joined, may_have_memories, note_status, observation, own_session
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..activity.approval import Objection
+    from ..activity.call_memories import CalledMemory
     from ..runtimes import Runtime
     from ..transcripts.entries import ToolUse
     from .context import Context, Event
@@ -68,12 +71,15 @@ def _answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) ->
     can_ask = runtime.can_ask(context.event, environment())
     objections = find_objections(context, can_ask=can_ask)  # before anything is locked
     delivery = context.deadline.attempt("collisions", delivery_for, context)
-    if delivery is None and objections:
+    memories = context.deadline.attempt("memories", memories_about, context) or []
+    if delivery is None and (objections or memories):
         delivery = CallDelivery(CallLog(context.cursor_file, runtime.sub_agent(context.event)))
     if delivery is not None:
         with delivery:
             if objections:
                 object_to(context, delivery, objections, can_ask=can_ask)
+            if memories:
+                add_memories(context, delivery, memories)
             if delivery.reason:
                 print_answer(runtime.held_output(delivery.reason, delivery.text))
             elif delivery.text:
@@ -96,6 +102,43 @@ def delivery_for(context: Context) -> CallDelivery | None:
     others = context.other_sessions()
     search = CallSearch(own_session(context, environment()), calls, others, settings, time.time())
     return search.delivery(INTRODUCTION, settings.max_characters)
+
+
+def memories_about(context: Context) -> list[CalledMemory]:
+    """Return the memories about what the call edits or runs, without those of the session itself. Raises OSError,
+    ValueError."""
+    tools = context.runtime.tool_calls(context.event)
+    if not tools or not may_have_memories(context):
+        return []
+    from ..activity.call_memories import about_calls
+
+    cwd, home = _cwd(context.event), context.home
+    calls = [
+        (without_links(resolved(one.argument, cwd)), "") if one.kind == _EDIT else (without_links(cwd), one.argument)
+        for one in tools
+    ]
+    own = {context.session, context.session_id}
+    return [one for one in about_calls(home.memories_dir, calls, home.user_dir) if own.isdisjoint(one.sessions)]
+
+
+def add_memories(context: Context, delivery: CallDelivery, memories: list[CalledMemory]) -> None:
+    """Add to what is reported the memories that the agent was not told before. Raises LockedError, OSError."""
+    from ..activity.call_memories import CHARACTERS, composed
+    from ..activity.state import MEMORIES, KnownState
+
+    told: set[str] = set()
+    if not context.runtime.sub_agent(context.event):
+        told.update(map(str, KnownState(context.cursor_file).of(context.session).get(MEMORIES, ())))
+    told.update(delivery.settled(MEMORY, 0.0))
+    if all([one.key in told for one in memories]):
+        return
+    room = context.settings.max_characters - len(joined(delivery.text, " "))
+    delivery.acquire()
+    told.update(delivery.settled(MEMORY, 0.0))  # by now another call may have told the same
+    text, keys = composed([one for one in memories if one.key not in told], min(CHARACTERS, room))
+    for key in keys:
+        delivery.settle(MEMORY + key, time.time(), is_reported=True)
+    delivery.text = joined(delivery.text, text)
 
 
 def find_objections(context: Context, *, can_ask: bool) -> list[tuple[ToolUse, Objection]]:

@@ -31,6 +31,7 @@ TITLE_CHARACTERS = 200
 TEXT_CHARACTERS = 8000
 EPISODE = "episode"
 REJECTED = "rejected"  # tried and given up, with the reason
+BY_AGENT, BY_PERSON = "agent", "person"  # the strategy in the origin of a memory that one of these wrote
 KINDS = ("fact", "decision", "preference", "question", "solution", REJECTED, "project", "person")  # of single items
 
 _ITEM = re.compile(r"^## ", re.MULTILINE)

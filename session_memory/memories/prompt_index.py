@@ -9,18 +9,21 @@ import time
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
-from ..activity.prompt_memories import BUCKETS, MAGIC, NUMBER_BYTES, SILENT_AT, TEXTS_AT, WHOLE, bucket_of, terms
+from ..activity.call_memories import key_of
+from ..activity.memory_index import BUCKETS, MAGIC, NUMBER_BYTES, SILENT_AT, TEXTS_AT, WHOLE, bucket_of
+from ..activity.prompt_memories import terms
 from ..settings.homes import PROMPT_INDEX
 from ..store.search.query import STOP_WORDS
 from ..store.sqlite.exclusions import Stamp
 from ..store.sqlite.memory_index import IndexedMemory, MemoryFilter, MemoryIndex, PlacedMemory
 from ..system.branches import Branches
 from ..system.files import read_whole, write_atomically
-from ..system.git import find_worktree
+from ..system.git import Worktree, find_worktree
 from ..text.format import one_line, shorten
 from ..text.sanitize import all_for_prompt
+from .call_places import places_of, said
 from .doubts import files_named, settled_after, unmerged_branch
 from .format import EPISODE, short_hash
 
@@ -71,10 +74,11 @@ def renew(directory: str, index: MemoryIndex, home: str, told: Sequence[PlacedMe
 def content(memories: Sequence[IndexedMemory], settings: Mapping[str, Stamp], user_dir: str = "") -> bytes:
     """Return the index as bytes. Buckets come last, after the offsets of the memories are known. A repository at
     `user_dir` or above it is not a project."""
-    about = [_about(memory) for memory in memories]
+    watched = _Watched(user_dir)
+    about = [_about(memory, watched) for memory in memories]
     stored = bytearray(_sized(_head(memories, settings)))
     listed = {term: [weight] for term, weight in _weights(about, len(about)).items()}
-    _add(stored, listed, memories, about, user_dir)
+    _add(stored, listed, memories, about, watched)
     buckets: list[dict[str, list[int]]] = [{} for _ in range(BUCKETS)]
     for term, (weight, *places) in listed.items():
         buckets[bucket_of(term)][term] = [weight, *(places if len(places) <= MOST_PLACES else ())]
@@ -94,9 +98,10 @@ def _amended(
     for at in gone:
         start, size = at - TEXTS_AT + NUMBER_BYTES, _number(known, at)
         stored[start : start + size] = b" " * size
-    about = [_about(memory) for memory in memories]
+    watched = _Watched(user_dir)
+    about = [_about(memory, watched) for memory in memories]
     weights = _weights(about, count)
-    named = {term for title, rest in about for term in title | rest}
+    named = {term for one in about for term in one.terms}
     numbers = range(BUCKETS) if gone else {bucket_of(term) for term in named}
     buckets = {number: json.loads(encoded[number] or b"{}") for number in numbers}
     left_out = {*gone, *[-at for at in gone]}
@@ -108,7 +113,7 @@ def _amended(
                     del bucket[term]  # no trace of a forgotten memory
     listed = {term: buckets[bucket_of(term)].setdefault(term, [weights[term]]) for term in named}
     unlisted = [places for places in listed.values() if len(places) == 1 and places[0] < WHOLE * _COMMON]
-    _add(stored, listed, memories, about, user_dir)
+    _add(stored, listed, memories, about, watched)
     for places in unlisted:
         del places[1:]
     for number, bucket in buckets.items():
@@ -117,21 +122,24 @@ def _amended(
 
 
 def _add(
-    stored: bytearray, listed: dict[str, list[int]], memories: Sequence[IndexedMemory],
-    about: Sequence[tuple[set[str], set[str]]], user_dir: str,
+    stored: bytearray, listed: dict[str, list[int]], memories: Sequence[IndexedMemory], about: Sequence[_About],
+    watched: _Watched,
 ) -> None:  # fmt: skip
     """Add memories to the `stored` ones, and their places to the lists of their terms."""
     texts = all_for_prompt([_text(memory) for memory in memories])
-    watched = _Watched(user_dir)
-    for memory, (title, rest), text in zip(memories, about, texts):
+    lines = all_for_prompt([said(memory) if of.places else "" for memory, of in zip(memories, about)])
+    for memory, of, text, line in zip(memories, about, texts, lines):
         at = TEXTS_AT + len(stored)
-        total = sum([listed[term][0] for term in title]) + sum([listed[term][0] for term in rest]) / 2
+        total = sum([listed[term][0] for term in of.title]) + sum([listed[term][0] for term in of.rest]) / 2
         if not total:
             continue
         total *= _OF_EPISODE if memory.kind == EPISODE else 1
-        stored += _sized([total, _key(memory), shorten(text, TEXT_CHARACTERS), *watched.of(memory)])
-        for term in sorted(title | rest):
-            listed[term].append(at if term in title else -at)
+        columns = [total, _key(memory), shorten(text, TEXT_CHARACTERS), *watched.of(memory)]
+        if of.places:
+            columns += [of.places, line, sorted({origin.session for origin in memory.origins})]
+        stored += _sized(columns)
+        for term in sorted(of.terms):
+            listed[term].append(-at if term in of.rest else at)
 
 
 def _joined(stored: bytes | bytearray, buckets: Sequence[bytes]) -> bytes:
@@ -190,6 +198,19 @@ def _encoded(bucket: dict[str, list[int]]) -> bytes:
     return json.dumps(bucket, ensure_ascii=False).encode("utf-8", "replace") if bucket else b""
 
 
+class _About(NamedTuple):
+    """The terms of a memory's title, those only in its text, and the places that it names."""
+
+    title: set[str]
+    rest: set[str]
+    places: list[str]
+
+    @property
+    def terms(self) -> set[str]:
+        """All by which the index lists it."""
+        return {*self.title, *self.rest, *map(key_of, self.places)}
+
+
 class _Watched:
     """State of the machine that memories depend on, looked up for each memory that has a condition."""
 
@@ -197,27 +218,35 @@ class _Watched:
         self._user_dir = user_dir
         self._branches = Branches(user_dir)
         self._deadline = time.monotonic() + GIT_SECONDS
-        self._projects: dict[str, str] = {}
+        self._worktrees: dict[str, Worktree | None] = {}
+
+    def places(self, memory: IndexedMemory) -> list[str]:
+        """Return what tool calls a memory is told with."""
+        directory = max(memory.origins, key=lambda one: one.at or 0).directory if memory.origins else ""
+        return places_of(memory, directory, self._worktree(directory))
 
     def of(self, memory: IndexedMemory) -> list[Any]:
         """Return a memory's columns in the index, from the hurdle on."""
         directories = dict.fromkeys([directory for *_, directory in memory.origins if directory])
         projects = list(dict.fromkeys([self._project(directory) for directory in directories]))
-        names, files = files_named(memory) if memory.kind != EPISODE else ([], [])
+        files = files_named(memory)[1] if memory.kind != EPISODE else []
         branch = unmerged_branch(memory, self._branches, self._deadline)
-        return [_HURDLES.get(memory.kind, _HURDLE), projects, names, files, settled_after(memory), branch]
+        return [_HURDLES.get(memory.kind, _HURDLE), projects, files, settled_after(memory), branch]
+
+    def _worktree(self, directory: str) -> Worktree | None:
+        if directory not in self._worktrees:
+            self._worktrees[directory] = find_worktree(directory, self._user_dir) if directory else None
+        return self._worktrees[directory]
 
     def _project(self, directory: str) -> str:
-        if directory not in self._projects:
-            found = find_worktree(directory, self._user_dir)
-            self._projects[directory] = found.common_dir if found else directory
-        return self._projects[directory]
+        found = self._worktree(directory)
+        return found.common_dir if found else directory
 
 
-def _weights(about: Sequence[tuple[set[str], set[str]]], count: int) -> dict[str, int]:
+def _weights(about: Sequence[_About], count: int) -> dict[str, int]:
     """Return the weight of each term among `count` memories: rarer terms weigh more, terms that occur only in prose
     nothing."""
-    frequency = Counter(term for title, rest in about for term in title | rest)
+    frequency = Counter(term for one in about for term in one.terms)
     most = math.log(1 + max(count, FEWEST))
     weights = {}
     for term in frequency.keys() | _IN_MOST:
@@ -231,12 +260,11 @@ def _sized(value: object) -> bytes:
     return len(encoded).to_bytes(NUMBER_BYTES, "big") + encoded
 
 
-def _about(memory: IndexedMemory) -> tuple[set[str], set[str]]:
-    """Return the terms of a memory's title, and those only in its text. For an episode the text does not count: it
-    covers many topics."""
+def _about(memory: IndexedMemory, watched: _Watched) -> _About:
+    """Return what a memory is about. For an episode the text does not count: it covers many topics."""
     title = set(terms(memory.title)) - _NOT_ABOUT
     text = set() if memory.kind == EPISODE else set(terms(f"{memory.subject} {memory.text}"))
-    return title, text - title - _NOT_ABOUT
+    return _About(title, text - title - _NOT_ABOUT, watched.places(memory))
 
 
 def _text(memory: IndexedMemory) -> str:

@@ -16,11 +16,10 @@ from ..text.format import one_line
 from ..text.sanitize import for_storage
 from ..text.timestamps import now_milliseconds
 from .folders import folder_of, is_untrusted
-from .format import new_memory
+from .format import BY_AGENT, BY_PERSON, new_memory
 from .library import Library, library_of, open_index
 from .strategy import KnownMemory, Memory, MemoryResult, Strategy, StrategyContext
 
-BY_AGENT, BY_PERSON = "agent", "person"  # the strategy in the origin of a memory that one of these wrote
 MOST_CONVERSATIONS = 200  # of one session, the latest first, searched for a quotation
 
 

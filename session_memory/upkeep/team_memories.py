@@ -9,8 +9,8 @@ from typing import NamedTuple
 from ..memories import forgotten
 from ..memories.doubts import with_doubts
 from ..memories.folders import folder_of, groups_of
+from ..memories.format import BY_PERSON
 from ..memories.library import open_index
-from ..memories.writer import BY_PERSON
 from ..settings.rules import SHARES
 from ..store.location import StoreLocation
 from ..store.postgres import memories as team_memories

@@ -9,7 +9,7 @@ from hashlib import blake2b
 from typing import NamedTuple
 
 from ...activity.delivery import ARRIVED, DeliverySearch
-from ...activity.prompt_memories import INTRODUCTION as REMEMBERED
+from ...activity.memory_index import INTRODUCTION as REMEMBERED
 from ...runtimes import Runtime
 from ...runtimes.detection import runtime_of
 from ...runtimes.records import CALLS, INJECTED, MESSAGES, RESULTS, CallResult, Injected
