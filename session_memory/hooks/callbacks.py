@@ -5,6 +5,7 @@ The SDK is not imported here."""
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from time import monotonic
 from typing import TYPE_CHECKING, Any, cast
 
@@ -12,16 +13,13 @@ from ..activity.call_collisions import CallDelivery
 from ..activity.call_log import CallLog
 from ..errors import SessionMemoryError
 from ..runtimes import runtime
+from .context import Context
+from .log import HookLog
 from .prompt import joined, memories_for, observation, open_delivery, write_notes
 from .tool_call import add_memories, delivery_for, find_objections, memories_about, object_to
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from claude_agent_sdk import HookCallback, HookContext, HookInput, HookJSONOutput
-
-    from .context import Context
-    from .log import HookLog
 
 _FIRST_PAUSE_SECONDS = 0.001
 _LONGEST_PAUSE_SECONDS = 0.02

@@ -4,26 +4,22 @@ from __future__ import annotations
 
 import os
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
+from ..activity.changes import Observation, OwnSession
 from ..activity.delivery import Delivered, as_reported, delivered
 from ..activity.state import KnownState
 from ..activity.updates import waiting_text
-from ..settings.host_layout import held_home
+from ..settings.compiled import Settings
+from ..settings.homes import Home
+from ..settings.host_layout import Group, held_home
 from ..settings.privacy import Privacy
 from ..transcripts.entries import INTRODUCTION
 from ..transcripts.gate import describe
+from ..transcripts.sessions import FoundSession
 from .context import Context
 from .prompt import observation
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from ..activity.changes import Observation, OwnSession
-    from ..settings.compiled import Settings
-    from ..settings.homes import Home
-    from ..settings.host_layout import Group
-    from ..transcripts.sessions import FoundSession
 
 
 class DeliveryState(NamedTuple):

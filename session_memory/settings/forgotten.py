@@ -14,10 +14,9 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    # The group, hashes of a session and of a directory ('' for any), and up to when all of it is forgotten, in
-    # milliseconds since the epoch.
-    Tombstone = tuple[str, str, str, int]
-
+# The group, hashes of a session and of a directory ('' for any), and up to when all of it is forgotten, in milliseconds
+# since the epoch.
+Tombstone = tuple[str, str, str, int]
 _KEYS = ("home", "session", "directory", "before")
 
 

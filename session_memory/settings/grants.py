@@ -6,14 +6,11 @@ file set them: `homes: {~/agents/anna: [team]}`."""
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any
 
+from .rules import PatternRule
 from .sections import BUILT_IN_STRATEGIES
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping
-
-    from .rules import PatternRule
 
 WATCH_PATH, TEAM, KEEP = "watch_path", "team", "keep"  # what may be granted, beside the ids of strategies
 FREE_STRATEGY = "extractive"  # the one that asks no model

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import Any
 
-    PatternRule = tuple[str, dict[str, Any]]  # a pattern with the words of its rule
+PatternRule = tuple[str, dict[str, "Any"]]  # a pattern with the words of its rule
 
 
 class Rule:

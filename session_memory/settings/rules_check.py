@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .keys import written
 from .replaced_keys import FORMER_WORDS, replacement
-from .rules import HIDDEN, SHARES
-
-if TYPE_CHECKING:
-    from .rules import PatternRule
+from .rules import HIDDEN, SHARES, PatternRule
 
 SESSIONS, PROJECTS = SECTIONS = ("sessions", "projects")
 ALL = "*"

@@ -4,28 +4,21 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from typing import NamedTuple
 
 from ..errors import SessionMemoryError
-from ..runtimes import all_runtimes
+from ..runtimes import Runtime, all_runtimes
 from ..settings import homes
 from ..settings.grants import is_inside
-from ..settings.homes import ENV_DIR
+from ..settings.homes import ENV_DIR, Home
 from ..settings.registry import agent_home, is_registered_host, unregistered_home
-from ..settings.sections import store_settings
+from ..settings.sections import StoreSettings, store_settings
 from ..system.files import path_text
 from ..text.paths import is_name
 from .ingest.sources import SourceDirectory
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
-
-    from ..runtimes import Runtime
-    from ..settings.homes import Home
-    from ..settings.sections import StoreSettings
-    from .rules import ReadRules
+from .rules import ReadRules
 
 # Directories below an agent home in which its runtime may be started, and so have its own directory.
 _WORK_DIRS = ("", "/home")

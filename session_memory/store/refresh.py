@@ -12,6 +12,7 @@ from ..errors import SessionMemoryError, described
 from ..system.sqlite import UPDATE, CorruptDatabaseError, DatabaseError, NewerDatabaseError, Patience, explained
 from ..text.format import counted
 from ..text.timestamps import now_milliseconds
+from .ingest.ingestion import Progress
 from .location import StoreLocation
 from .sqlite.conversations import rebuild_conversations
 from .sqlite.corruption import REBUILT, damage_recognised, quarantine_if_corrupt, quarantine_notice
@@ -21,11 +22,7 @@ from .sqlite.queue_file import has_queue
 from .sqlite.schema import complete
 from .sqlite.unchanged import count_unchanged, not_in_yet
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from .ingest.ingestion import Progress
-
-    ProgressShown = Callable[[SqliteStore], AbstractContextManager[Progress]]
+ProgressShown = Callable[[SqliteStore], AbstractContextManager[Progress]]
 
 Result = TypeVar("Result")
 Note = Callable[[str], None]

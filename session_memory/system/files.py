@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from os import stat_result
 
-    Stamp = tuple[int, int, int]  # inode, size in bytes, time of the last change in milliseconds
+Stamp = tuple[int, int, int]  # inode, size in bytes, time of the last change in milliseconds
 
 _NO_FOLLOW: int = getattr(os, "O_NOFOLLOW", 0)
 _NO_BLOCK: int = getattr(os, "O_NONBLOCK", 0)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Mapping
+from typing import NamedTuple
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
 from .files import make_private_dir, read_whole, write_atomically
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _PORT = 5432
 _OF_EVERY_USER = (

@@ -4,6 +4,7 @@ scanner (424 against 199 MB/s), but its import takes three bare interpreter star
 from __future__ import annotations
 
 import signal
+from typing import Any
 
 from . import json
 
@@ -16,10 +17,6 @@ except ImportError:  # a hook has the standard library alone
 finally:
     if _waits is not None:
         signal.pthread_sigmask(signal.SIG_SETMASK, _waits)
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from typing import Any
 
 
 def decode_line(line: bytes) -> tuple[list[Any], int]:

@@ -5,22 +5,18 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Any
 
 from ..errors import SessionMemoryError, described, no_room
 from ..text.timestamps import iso_time
 from .files import DATABASE_SUFFIXES, NotAFileError, irregular, is_file, open_private
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from typing import Any
-
     from apsw import Connection
 
-    Migration = Callable[[Connection], None]
-
+Migration = Callable[["Connection"], None]
 UPDATE = "update session-memory: python3 install.py"
 BUSY_MILLISECONDS = 30_000
 LOCK_WAIT_SECONDS = 10.0

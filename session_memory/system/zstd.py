@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..errors import SessionMemoryError
 from .files import os
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
 
 MOST_BYTES = 256 * 1024 * 1024  # that a file may hold decompressed
 _BLOCK_BYTES = 64 * 1024

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from ..runtimes import Runtime
 from ..system.files import Opened
 from ..text.format import counted
 from ..text.paths import relative
 from ..text.sanitize import for_people, shortened
 from ..text.timestamps import local_time
+from .entries import Entry, ToolUse
+from .gate import Gate
 from .lines import first_line
 from .reader import TranscriptReader
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from ..runtimes import Runtime
-    from .entries import Entry, ToolUse
-    from .gate import Gate
 
 ARGUMENT_CHARACTERS = 200
 NAMED_FILES = 3

@@ -12,8 +12,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ..errors import SessionMemoryError
+from ..runtimes import Runtime
 from ..system.files import is_file, open_regular
-from ..system.sqlite import connect_migrated, open_file, writing
+from ..system.sqlite import Migration, connect_migrated, open_file, writing
 from ..text.paths import is_name
 from ..text.sanitize import shortened
 from ..text.timestamps import iso_time
@@ -21,9 +22,6 @@ from .reader import TranscriptHead
 
 if TYPE_CHECKING:
     import apsw
-
-    from ..runtimes import Runtime
-    from ..system.sqlite import Migration
 
 NAME_CHARACTERS = 200
 LOST = "(could not be gone on with)"

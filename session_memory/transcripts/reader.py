@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from ..runtimes import Runtime
     from .lines import Line
 
-    Title = tuple[int, str]  # with its rank
+Title = tuple[int, str]  # with its rank
 
 HEAD_BYTES = 64 * 1024
 FIRST_BYTES = 64  # show how a transcript's JSON is spaced

@@ -3,33 +3,26 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from ..errors import SessionMemoryError
-from ..runtimes import all_runtimes
+from ..runtimes import Runtime, all_runtimes
 from ..settings import homes
+from ..settings.homes import Home
 from ..settings.privacy import Privacy
 from ..settings.registry import agent_home
 from ..system.files import is_regular, status_at
 from ..text.format import has_words
 from ..text.sanitize import for_people, shortened
 from ..text.timestamps import local_time
-from .gate import TITLE_CHARACTERS, Described, Family, Unruled, describe
+from .entries import Entry, Session
+from .gate import TITLE_CHARACTERS, Described, Family, Gate, Unruled, describe
 from .log import has_entries, last_entries
 from .project_folders import project_folders
-from .reader import USER_RANK
+from .reader import USER_RANK, Title
 from .titles import title_by_time
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-
-    from ..runtimes import Runtime
-    from ..settings.homes import Home
-    from .entries import Entry, Session
-    from .gate import Gate
-    from .reader import Title
-
-    Candidate = tuple[Session, Runtime, Home]
+Candidate = tuple[Session, Runtime, Home]
 
 CANDIDATES = 12
 LATEST = 5  # that are named where none fits

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...errors import SessionMemoryError
+from ...runtimes.backup import SessionFile
 from ...system import sqlite
 from ...system.files import read_at
 from ...system.json import encode
@@ -19,8 +20,6 @@ from .chunks import DamagedChunkError, checksum, chunks_of, masked, packed, reda
 
 if TYPE_CHECKING:
     from apsw import Connection
-
-    from ...runtimes.backup import SessionFile
 
 PACK_FILE = "kept.db"
 TEXT, REDACTED, WHOLE, NONE = "text", "redacted", "whole", "none"

@@ -9,16 +9,14 @@ import signal
 import threading
 from collections.abc import Iterable, Iterator
 from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
-from typing import TYPE_CHECKING, NamedTuple
+from multiprocessing.context import BaseContext
+from typing import NamedTuple
 
 from ...runtimes.detection import runtime_of
 from ...system.files import open_regular
 from ...text.secrets import scan  # noqa: F401 - loaded once, not by each fork for itself
 from .extract import Extract, Extractor
 from .sources import SourceFile
-
-if TYPE_CHECKING:
-    from multiprocessing.context import BaseContext
 
 LEAST_BYTES = 24 * 1024 * 1024  # below which the processes would start for too little
 TASK_BYTES = 4 * 1024 * 1024  # small files are read together, up to this

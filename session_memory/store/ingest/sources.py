@@ -5,18 +5,13 @@ Plain classes and few imports: if nothing is new, this is all of the ingest that
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable, Iterator
 from stat import S_ISREG
 
 from ...errors import SessionMemoryError
+from ...runtimes import Runtime
 from ...system.confined_files import directory_below, open_inside
-from ...system.files import open_regular, path_text, stamp_of
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    from ...runtimes import Runtime
-    from ...system.files import Stamp
+from ...system.files import Stamp, open_regular, path_text, stamp_of
 
 Unreadable = list[tuple[str, Exception]]  # the keys of folders, each with a slash, and why
 

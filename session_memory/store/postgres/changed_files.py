@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..values import LIVE_HOURS, OthersFile, UnmergedFile
 from .connection import NOW, explained
+from .push import TeamPush
 from .rows import labels
-
-if TYPE_CHECKING:
-    from .push import TeamPush
 
 MOST_FILES = 1000  # of all others
 MOST_HUNKS = 200  # of a file

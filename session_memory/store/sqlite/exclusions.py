@@ -15,12 +15,11 @@ from ...system.json import decode, encode
 from ...system.sqlite import fetch
 from ...transcripts.gate import SECRET_CHARACTERS, for_title
 from ...transcripts.titles import title_of
+from ..rules import ReadRules, StoreRules
 from ..values import ITEM_BITS, NUMBERS, RuleSubject, items_of_file
 
 if TYPE_CHECKING:
     from apsw import Connection
-
-    from ..rules import ReadRules, StoreRules
 
 Stamp = list[int] | None  # as settings.compiled has it
 

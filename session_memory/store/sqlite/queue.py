@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...system.sqlite import fetch
+from ..rules import StoreRules
 from ..values import Conversation, Filter, StoredEntry, Usage
 from .exclusions import WHOLE, Exclusions
 from .queue_database import QueueDatabase, TokenAccounts, forget_item_ids, settle
@@ -17,8 +18,6 @@ from .seen_items import find_again, seen_elsewhere, seen_of, unseen
 
 if TYPE_CHECKING:
     from apsw import Connection
-
-    from ..rules import StoreRules
 
 _OF_CONVERSATION = (
     "w.home = f.home AND w.source_file = c.source_file AND w.first_message_at = coalesce(c.first_message_at, 0)"

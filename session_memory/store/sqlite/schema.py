@@ -7,13 +7,11 @@ import re
 from collections.abc import Callable, Sequence
 
 from ...system.files import read_whole
-from ...system.sqlite import CorruptDatabaseError, explained, fetch, writing
+from ...system.sqlite import CorruptDatabaseError, Migration, explained, fetch, writing
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from apsw import Connection
-
-    from ...system.sqlite import Migration
 
 TOKENIZER = "porter unicode61 remove_diacritics 2"  # as in schema.sql
 VIEWS = ("sessions", "conversations", "entries", "tool_uses")

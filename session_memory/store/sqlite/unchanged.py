@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from typing import Any
 
 from ...settings.sections import StoreSettings
 from ...system.confined_files import OutsideGroupError
-from ...system.files import path_text, stamp_of
+from ...system.files import Stamp, path_text, stamp_of
 from ...system.sqlite import open_file
-from ..ingest.sources import FOREIGN
+from ..ingest.sources import FOREIGN, SourceDirectory, Unreadable
+from ..location import StoreLocation
 from .exclusions import is_behind
 from .redaction import state
 
@@ -16,13 +18,7 @@ TYPE_CHECKING = False
 
 
 if TYPE_CHECKING:
-    from typing import Any
-
     from apsw import Connection
-
-    from ...system.files import Stamp
-    from ..ingest.sources import SourceDirectory, Unreadable
-    from ..location import StoreLocation
 
 
 def unchanged_files(location: StoreLocation, now: int) -> int | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...settings.forgotten import forgotten_until
+from ...settings.forgotten import Tombstone, forgotten_until
 from ...system.sqlite import fetch
 from ...text.secrets.assignments import MARK
 from ..search.terms import indexable
@@ -18,8 +18,6 @@ from .written_lines import remove as remove_lines
 
 if TYPE_CHECKING:
     from apsw import Connection
-
-    from ...settings.forgotten import Tombstone
 
 _UNKNOWN = (None, None, None, None)  # how a tool use ended whose result has not come
 

@@ -7,15 +7,11 @@ from __future__ import annotations
 import re
 from functools import cache, lru_cache
 from operator import itemgetter
-from typing import TYPE_CHECKING
 
-from . import LONG_VALUE, NAME_WITHIN
+from . import LONG_VALUE, NAME_WITHIN, Spots
 from .assignments import MARK, AssignedValue, whole_value, words_of
 from .judge import ABOUT, JUDGES, is_assigned_secret
 from .rules import FOREIGN, FOREIGN_WORDS, PASSWORDS, ROWS, SecretRule, rule
-
-if TYPE_CHECKING:
-    from . import Spots
 
 CLASSES = {
     "<hex>": "[0-9a-fA-F]",
