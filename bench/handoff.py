@@ -21,7 +21,7 @@ from session_memory.store.ingest.ingestion import Ingestion
 from session_memory.store.ingest.sources import SourceDirectory
 from session_memory.store.sqlite.engine import SqliteStore
 from session_memory.store.values import Conversation, Filter, StoredEntry
-from session_memory.transcripts.titles import is_plan, title_of
+from session_memory.transcripts.reader import is_plan, title_of
 
 from .command import run
 from .recall.checkpoints import Checkpoints

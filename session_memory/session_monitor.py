@@ -14,7 +14,7 @@ from .activity.report import SessionSummary, summarize
 from .activity.state import LOCK_WAIT_SECONDS, KnownState
 from .activity.updates import open_update
 from .archives import writer
-from .archives.privacy import settle
+from .archives.list import settle
 from .runtimes import claude, pi, runtime
 from .settings.homes import SEED_MEMORY_DIRS, Home, home_at, person_home
 from .settings.privacy import Privacy

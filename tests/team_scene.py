@@ -19,7 +19,7 @@ from session_memory.store.postgres.engine import TeamStore
 from session_memory.store.postgres.memories import MemoryPush
 from session_memory.store.postgres.push import TeamPush
 from session_memory.store.postgres.session_push import SharedSession
-from session_memory.store.sqlite.shareable import StoredFile
+from session_memory.store.sqlite.tool_uses import StoredFile
 from session_memory.store.team_push import SharedAs, TeamPushReport, push_new
 
 PROJECT = "example.org/acme/app"

@@ -24,8 +24,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from ..transcripts.cursor import Cursor
     from ..transcripts.entries import Session
+    from ..transcripts.lines import Cursor
     from .actions import FileAction
     from .changes import OwnSession
     from .new_entries import Budget, NewEntries

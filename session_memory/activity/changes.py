@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from ..runtimes import Runtime
     from ..settings.compiled import Settings
     from ..settings.homes import Home
-    from ..transcripts.cursor import Cursor
     from ..transcripts.entries import Session
+    from ..transcripts.lines import Cursor
 
     Changed = tuple[Session, stat_result]
 

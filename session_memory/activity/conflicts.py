@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..settings.homes import Home
-    from ..transcripts.cursor import Cursor
+    from ..transcripts.lines import Cursor
     from .changes import OwnSession
     from .collisions.facts import Fact
 

@@ -31,8 +31,8 @@ from __future__ import annotations
 from ..runtimes.records import CALLS, INJECTED, LINKS, MESSAGES, Injected, ParentLink
 from ..system.files import Opened, is_file, os, read_at
 from ..system.json import objects_in
-from ..transcripts.cursor import id_checksum
 from ..transcripts.entries import Entry
+from ..transcripts.lines import id_checksum
 from .state import LAST, MEMORIES, are_cursors
 
 TYPE_CHECKING = False
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..runtimes import Runtime
-    from ..transcripts.cursor import Cursor
+    from ..transcripts.lines import Cursor
     from .changes import OwnSession
     from .state import Cursors, StateFile
     from .updates import Update

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..transcripts.cursor import id_checksum
+from ..transcripts.lines import id_checksum
 from .new_entries import entries_back_to
 
 TYPE_CHECKING = False
@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from ..runtimes import Runtime
-    from ..transcripts.cursor import Cursor
     from ..transcripts.entries import Entry, Session
+    from ..transcripts.lines import Cursor
     from .changes import OwnSession
     from .new_entries import NewEntries
 

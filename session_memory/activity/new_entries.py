@@ -5,9 +5,8 @@ from __future__ import annotations
 from ..system.files import Opened, os
 from ..text.format import one_line, shorten
 from ..text.sanitize import beginning, for_people
-from ..transcripts.cursor import id_checksum, make_cursor, resume_offset
 from ..transcripts.entries import Session
-from ..transcripts.lines import first_line, last_line_end, windows_backward
+from ..transcripts.lines import first_line, id_checksum, last_line_end, make_cursor, resume_offset, windows_backward
 from ..transcripts.reader import (
     BRIEF_OWNER_BYTES,
     FIRST_PROMPT_RANK,
@@ -23,8 +22,8 @@ if TYPE_CHECKING:
 
     from ..runtimes import Runtime
     from ..system.deadline import Deadline
-    from ..transcripts.cursor import Cursor
     from ..transcripts.entries import Entry
+    from ..transcripts.lines import Cursor
     from .changes import Changed, OwnSession
 
 PROMPT_BYTES = 4 * 1024 * 1024  # decoded at most, about half of them of one session

@@ -8,8 +8,16 @@ from ..text.paths import relative, resolved
 from ..text.sanitize import for_people
 from ..transcripts.entries import FROM_AGENTS, NOTHING
 from ..transcripts.lines import first_line
-from ..transcripts.reader import FIRST_PROMPT_RANK, USER_RANK, TitleOwner, TranscriptHead, TranscriptReader
-from ..transcripts.titles import is_request, telling_request, title_of
+from ..transcripts.reader import (
+    FIRST_PROMPT_RANK,
+    USER_RANK,
+    TitleOwner,
+    TranscriptHead,
+    TranscriptReader,
+    is_request,
+    telling_request,
+    title_of,
+)
 from .new_entries import kept_title, read_other_titles
 
 TYPE_CHECKING = False
@@ -21,9 +29,9 @@ if TYPE_CHECKING:
     from ..settings.homes import Home
     from ..settings.privacy import Privacy
     from ..settings.rules import Rule
-    from ..transcripts.cursor import Cursor
     from ..transcripts.entries import Entry, Session, ToolUse
     from ..transcripts.gate import Gate
+    from ..transcripts.lines import Cursor
     from .changes import OwnSession
     from .new_entries import NewEntries
 

@@ -4,7 +4,7 @@ The file is JSON, `consuming session -> other session -> cursor`, written in one
 
     {"main": {"discord": {"offset": 12345, "size": 12345, "inode": 77, "mtime": ..., "head": ..., "tail": ..., ...}}}
 
-Only `offset` must be there; `transcripts/cursor` explains the rest. Among the cursors of a session stand, under names
+Only `offset` must be there; `transcripts/lines` explains the rest. Among the cursors of a session stand, under names
 that no session has, LAST (see `delivery`), COLLISIONS (see `collisions/working_set`; sealed with a checksum) and
 MEMORIES (the ids of those that were injected since the last compaction). The first key may be STANDSTILL (see
 `changes`).
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection
     from typing import Any
 
-    from ..transcripts.cursor import Cursor
+    from ..transcripts.lines import Cursor
 
     Cursors = dict[str, Any]  # by the key of the session that was read: a Cursor; the values of the names below differ
 

@@ -13,8 +13,8 @@ from ..text.timestamps import age
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..settings.privacy import Privacy
-    from ..transcripts.cursor import Cursor
     from ..transcripts.entries import Session
+    from ..transcripts.lines import Cursor
     from .changes import Observation, OwnSession
 
     Edit = tuple[str, float, str]  # a sentence, when it was done, and the key of the session that did it

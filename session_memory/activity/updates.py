@@ -15,8 +15,8 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..settings.compiled import Settings
     from ..system.deadline import Deadline
-    from ..transcripts.cursor import Cursor
     from ..transcripts.entries import Session
+    from ..transcripts.lines import Cursor
     from .changes import Changed, Observation, OwnSession
     from .collisions import Known
     from .delivery import DeliveryOutcome

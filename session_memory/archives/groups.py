@@ -9,7 +9,7 @@ from collections.abc import Callable
 from ..settings.host_layout import Group, Layout, held
 from ..settings.privacy import Privacy
 from ..transcripts.pointers import SessionManager
-from .privacy import is_private_path, private_path, settle
+from .list import is_private_path, private_path, settle
 from .writer import ArchiveSource, archive_session
 
 

@@ -1,20 +1,30 @@
-"""The archives in a directory, and the text about them for an agent."""
+"""The archives in a directory, the text about them for an agent, and the names that their sessions had.
+
+Those of sessions that rules exclude, or whose text they hide, lie in a private folder beside the others, hidden, for
+this user alone; nothing lists or searches it. Before archives are read or written, those that a rule excludes now are
+moved there, and those that none excludes any more are moved back."""
 
 from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from typing import Any
 
-from ..system.files import open_regular, read_at
+from ..errors import SessionMemoryError
+from ..settings.homes import Home, host_of, private_beside
+from ..settings.host_layout import Layout
+from ..settings.privacy import Privacy
+from ..settings.rules import Rule, stricter
+from ..system.confined_files import OutsideGroupError, pinned
+from ..system.files import lock, open_regular, read_at
+from ..system.json import as_string
 from ..text.format import counted, one_line, shorten
 from ..text.sanitize import for_people, for_prompt
 from ..text.timestamps import epoch_seconds
+from ..transcripts.pointers import earlier_names
 from .format import TRAILER_BYTES, facts_in, title_in
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from typing import Any
 
 RECENT_CHARACTERS = 500
 FIRST_LINE_BYTES = 4096
@@ -126,3 +136,145 @@ def _line(last: float, path: str, facts: dict[str, Any]) -> str:
     count = f", {counted(messages, 'message')}" if isinstance(messages, int) else ""
     name = f": {for_prompt(os.path.basename(path))}" if path else ""
     return f"- {shorten(one_line(for_prompt(facts['title'])), 80)} ({day}{count}){name}"
+
+
+PRIVATE_FOLDER = ".private-conversations"
+_WAIT_SECONDS = 0.2  # for a writer: archives that cannot be moved are not shown either
+
+
+def rule_of(facts: dict[str, Any], privacy: Privacy) -> Rule:
+    """Return the rule for the session that an archive with these facts is of: the strictest of those for it, for each
+    directory that something was said in, and for the sessions that it may be a copy of."""
+    start = as_string(facts.get("cwd"))
+    known = [as_string(facts.get(key)) for key in ("session", "name", "title")]
+    rule = privacy.rule(start, *filter(None, known))
+    for directory in _list(facts.get("directories")):
+        rule = stricter(rule, privacy.of_directory(as_string(directory), start))
+    for names in _list(facts.get("copied")):
+        rule = stricter(rule, privacy.rule("", *filter(None, map(as_string, _list(names)))))
+    return rule
+
+
+def _list(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
+
+
+def is_private(facts: dict[str, Any], privacy: Privacy) -> bool:
+    """Check if an archive with these facts belongs in the private folder."""
+    return rule_of(facts, privacy).is_private
+
+
+@contextmanager
+def private_folder(directory: str, *, make: bool = False) -> Iterator[str]:
+    """Yield a path to the private folder beside `directory`. Raises FileNotFoundError, OutsideGroupError."""
+    beside = f"{directory}/.."
+    with pinned(beside, f"{beside}/{PRIVATE_FOLDER}", make=make) as folder:
+        yield folder
+
+
+@contextmanager
+def private_folder_if_there(directory: str) -> Iterator[str]:
+    """Yield a path to the private folder beside `directory`, '' if there is none."""
+    with ExitStack() as stack:
+        try:
+            folder = stack.enter_context(private_folder(directory))
+        except (FileNotFoundError, OutsideGroupError):
+            folder = ""
+        yield folder
+
+
+def private_path(directory: str, name: str) -> str:
+    """Return the path of the archive `name` of `directory` in the private folder."""
+    return f"{private_beside(directory)}/{name}"
+
+
+def is_private_path(path: str) -> bool:
+    """Check if an archive with this path is in a private folder."""
+    return os.path.basename(os.path.dirname(path)) == PRIVATE_FOLDER
+
+
+def settle(directory: str, privacy: Privacy) -> None:
+    """Move each archive to the folder that the current rules demand."""
+    visible_archives(directory, privacy)
+
+
+def visible_archives(directory: str, privacy: Privacy) -> list[tuple[str, dict[str, Any]]]:
+    """Return the path and the facts of every visible archive in `directory`, in no particular order, after moving each
+    to the right folder. One that cannot be moved stays hidden."""
+    visible: list[tuple[str, dict[str, Any]]] = []
+    hidden: list[str] = []
+    for path, facts in list_archives(directory):
+        if is_private(facts, privacy):
+            hidden.append(path)
+        else:
+            visible.append((path, facts))
+    try:
+        if not hidden:
+            with private_folder(directory) as folder:
+                if not os.listdir(folder):
+                    return visible
+        held = lock(f"{directory}/.lock", _WAIT_SECONDS)
+    except (OSError, SessionMemoryError):  # there is no private folder, or another process writes
+        return visible
+    try:
+        with private_folder(directory, make=True) as folder:
+            for path in hidden:
+                _move(path, folder)
+            for path, facts in list_archives(folder):
+                if not is_private(facts, privacy):
+                    visible.append((_move(path, directory), facts))
+    except (OSError, OutsideGroupError):
+        pass
+    finally:
+        os.close(held)
+    return visible
+
+
+def facts_without_text(directory: str, privacy: Privacy) -> list[dict[str, Any]]:
+    """Return the facts of archives that may be shown without text; with the title only if a person gave it."""
+    found = [facts for _, facts in list_archives(directory)]
+    try:
+        with private_folder(directory) as folder:
+            found += [facts for _, facts in list_archives(folder)]
+    except (OSError, OutsideGroupError):
+        pass
+    return [
+        {**facts, "title": (facts["title"] if facts.get("is_named") else "") or facts.get("name") or facts["session"]}
+        for facts in found
+        if not (rule := rule_of(facts, privacy)).ignore and not rule.quote
+    ]
+
+
+def _move(path: str, folder: str) -> str:
+    """Move an archive into a folder, under a name that no file has there; its path there."""
+    target = free_path(f"{folder}/{os.path.basename(path).removesuffix('.md')}")
+    os.rename(path, target)
+    return target
+
+
+Names = dict[str, list[str]]  # by the id of a session
+
+
+def former_names(home: Home) -> Names:
+    """Return the names that the sessions of a home had, by their ids, the latest last."""
+    named = archived_names(home.conversations_dir)
+    host = host_of(home.root)
+    if host not in ("", home.root):
+        with suppress(ImportError):  # without apsw there is no host either
+            for session, names in earlier_names(Layout(host).database, os.path.basename(home.root)).items():
+                named.setdefault(session, []).extend(names)
+    return named
+
+
+def archived_names(directory: str) -> Names:
+    """Return the names with which sessions were archived in a directory, and in the private folder beside it."""
+    found: list[tuple[float, str, str]] = []
+    for folder in (directory, os.path.dirname(private_path(directory, ""))):
+        for _, facts in list_archives(folder):
+            last = epoch_seconds(facts.get("last")) or 0.0
+            names = [facts.get("title") if facts.get("is_named") else "", facts.get("name")]
+            found += [(last, facts["session"], name) for name in names if isinstance(name, str) and name]
+    named: Names = {}
+    for _, session, name in sorted(found, key=lambda one: one[0]):
+        named.setdefault(session, []).append(name)
+    return named

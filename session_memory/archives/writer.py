@@ -18,11 +18,9 @@ from ..text.timestamps import epoch_seconds, iso_time
 from ..transcripts.entries import Entry
 from ..transcripts.gate import Family, Gate, describe
 from ..transcripts.lines import first_line
-from ..transcripts.reader import FIRST_PROMPT_RANK, USER_RANK, TitleOwner, TranscriptReader
-from ..transcripts.titles import title_of
+from ..transcripts.reader import FIRST_PROMPT_RANK, USER_RANK, TitleOwner, TranscriptReader, title_of
 from . import format
-from .list import KnownArchives, free_path
-from .privacy import is_private, private_folder, private_folder_if_there, private_path
+from .list import KnownArchives, free_path, is_private, private_folder, private_folder_if_there, private_path
 
 LOCK_WAIT_SECONDS = 30.0
 PROMPT_TITLE_CHARACTERS = 60

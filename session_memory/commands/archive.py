@@ -7,8 +7,7 @@ import os
 import time
 from typing import Any
 
-from ..archives.list import KnownArchives
-from ..archives.privacy import is_private_path, settle
+from ..archives.list import KnownArchives, is_private_path, settle
 from ..archives.writer import ArchiveSource, archive_session
 from ..errors import SessionMemoryError, WrongCallError
 from ..settings.privacy import Privacy

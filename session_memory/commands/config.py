@@ -11,11 +11,10 @@ from ..errors import WrongCallError
 from ..install.status_line import switch_status_line
 from ..memories.folders import groups_of, home_of
 from ..runtimes import all_runtimes
-from ..settings import edit
 from ..settings.check import FileCheck, as_meant, problem_with, refused
 from ..settings.compiled import Key, Kind
 from ..settings.homes import Home
-from ..settings.keys import written
+from ..settings.keys import parsed, set_key, unset_key, written
 from ..settings.notices import notices
 from ..settings.replaced_keys import current
 from ..settings.rules import SHARES
@@ -51,9 +50,9 @@ def run(arguments: argparse.Namespace) -> int:
         changed, refusals = switch_status_line(home, os.environ, is_on=value) if at == ("statusline",) else ([], [])
         file = terminal.short(home.config_file)
         if not arguments.unset:
-            edit.set_key(home.config_file, at, value)
+            set_key(home.config_file, at, value)
             terminal.line(f"{'.'.join(at)}: {written(value)}, in {file}, from the next prompt on")
-        elif edit.unset_key(home.config_file, at):
+        elif unset_key(home.config_file, at):
             terminal.line(f"{'.'.join(at)}: taken out of {file}; from the next prompt on: {_default(value)}")
         else:
             terminal.line(f"{'.'.join(at)} is not set in {file}: {_default(value)}")
@@ -173,7 +172,7 @@ def _checked(name: str, text: str) -> tuple[tuple[str, ...], Any]:
     section, _, rest = name.partition(".")
     pattern, _, rule_key = rest.rpartition(".")
     if section in SECTIONS:
-        value = edit.parsed(text)
+        value = parsed(text)
         is_right = bool(pattern) and (section != PROJECTS or is_path(pattern))
         if is_right and rule_key == SHARE and (share := "off" if value is False else value) in SHARES:
             return (section, pattern, rule_key), share
@@ -184,7 +183,7 @@ def _checked(name: str, text: str) -> tuple[tuple[str, ...], Any]:
             raise WrongCallError(f"{name} {text}: {words}", hint)
         return (section, pattern, rule_key), value
     key = _key(name)
-    value = text if key.kind in _TEXT_KINDS else as_meant(key, edit.parsed(text))
+    value = text if key.kind in _TEXT_KINDS else as_meant(key, parsed(text))
     problem = problem_with(key, value)
     if problem:
         raise WrongCallError(problem)

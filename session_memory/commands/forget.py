@@ -8,8 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from ..archives.list import list_archives
-from ..archives.privacy import private_path
+from ..archives.list import list_archives, private_path
 from ..errors import SessionMemoryError, WrongCallError
 from ..memories.folders import groups_of
 from ..memories.library import open_index

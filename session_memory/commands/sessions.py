@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 
-from ..archives.former_names import former_names
+from ..archives.list import former_names
 from ..runtimes.detection import is_started_by_agent
 from ..system.terminal import Terminal
 from ..text.sanitize import for_people

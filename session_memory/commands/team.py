@@ -10,8 +10,8 @@ from contextlib import closing
 from .. import __version__
 from ..errors import SessionMemoryError, WrongCallError
 from ..runtimes.detection import is_started_by_agent
-from ..settings import edit
 from ..settings.check import refused
+from ..settings.keys import set_key
 from ..settings.sections import TeamSettings
 from ..store.location import StoreLocation, find_location
 from ..store.postgres.connection import PATIENCE_SECONDS, TeamError
@@ -105,7 +105,7 @@ def _join(arguments: argparse.Namespace, terminal: Terminal) -> int:
     if address.password:
         keep_password(address, os.environ)
     for key, value in (("url", address.url), ("machine", machine)):
-        edit.set_key(location.home.config_file, ("team", key), value)
+        set_key(location.home.config_file, ("team", key), value)
     for text in refused(location.home, "team.url"):
         terminal.note(for_people(text))
     terminal.line(f"This machine has joined as {team.member}@{machine}: upkeep shares what is new from now on.")
@@ -225,7 +225,7 @@ def _project(arguments: argparse.Namespace, terminal: Terminal) -> int:
                 f"{root} is not a project: all your work is below it", "go into a directory of one"
             )
         names = {path: name for path, name in {**names, root: arguments.name}.items() if name}
-        edit.set_key(location.home.config_file, ("team", "projects"), names)
+        set_key(location.home.config_file, ("team", "projects"), names)
     project, found = project_of(here, names, user_dir)
     if not project and arguments.name is None:
         problem = f"{root} is in no repository with a remote, and has no name, so that nothing of it is shared"
@@ -248,7 +248,7 @@ def _leave(arguments: argparse.Namespace, terminal: Terminal) -> int:
         terminal.line(f"This machine would share nothing any more; {what}.")
         terminal.result({"dry_run": True, "withdrawn": withdrawn})
         return 0
-    edit.set_key(location.home.config_file, ("team", "url"), "")
+    set_key(location.home.config_file, ("team", "url"), "")
     drop_state(location.home)
     kept = f"{counted(withdrawn, 'session')} deleted there" if arguments.purge else "what it has shared stays there"
     terminal.line(f"This machine shares nothing any more; {kept}.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from ..activity.state import forget_memories
-from ..archives.privacy import settle
+from ..archives.list import settle
 from ..archives.writer import ArchiveSource, archive_session
 from ..settings.homes import environment, host_of
 from ..settings.privacy import Privacy

@@ -140,7 +140,7 @@ def _memory_characters(settings: Settings) -> int:
 
 def _key(context: Context) -> str:
     """Return a key of the prompt, '' without an id: prompts in the middle of a turn have the turn's id."""
-    from ..transcripts.cursor import id_checksum
+    from ..transcripts.lines import id_checksum
 
     prompt_id = context.runtime.prompt_id(context.event)
     return prompt_id and f"{prompt_id} {id_checksum(str(context.event.get('prompt', '')))}"

@@ -50,8 +50,7 @@ def past_of(context: Context) -> str | None:
     count = context.settings.recent_conversations
     if not count or source not in ("startup", "new", "clear"):
         return None
-    from ..archives.list import recent_text
-    from ..archives.privacy import facts_without_text, visible_archives
+    from ..archives.list import facts_without_text, recent_text, visible_archives
     from ..settings.homes import environment
     from ..settings.privacy import Privacy
 
@@ -63,8 +62,7 @@ def past_of(context: Context) -> str | None:
 
 def _private_archive_text(directory: str, session_id: str) -> str | None:
     """Return the same for an archive that only this session may know."""
-    from ..archives.list import compaction_text, find_archive
-    from ..archives.privacy import private_folder, private_path
+    from ..archives.list import compaction_text, find_archive, private_folder, private_path
     from ..system.confined_files import OutsideGroupError
 
     try:

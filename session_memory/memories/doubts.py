@@ -14,7 +14,7 @@ from typing import NamedTuple
 from ..store.sqlite.memory_index import IndexedMemory
 from ..system.branches import Branches, GitUnavailableError, ask_git
 from ..system.git import USUAL_BRANCHES, Worktree, find_worktree
-from ..system.git_index import staged_as_they_are
+from ..system.git_objects import staged_as_they_are
 from ..text.format import counted
 from .format import EPISODE
 

@@ -6,7 +6,7 @@ import re
 import unicodedata
 from typing import NamedTuple
 
-from ..store.search.terms import indexable
+from ..store.search.index import indexable
 
 LEAST_SHARED = 0.8  # of the words of both texts: near duplicates
 LEAST_COMMON = 3  # words that two texts share before one can contradict the other

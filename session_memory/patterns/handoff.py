@@ -15,7 +15,7 @@ from ..text.format import one_line, shorten
 from ..text.sanitize import for_prompt
 from ..text.shell_commands import is_looking
 from ..text.timestamps import local_time
-from ..transcripts.titles import is_request
+from ..transcripts.reader import is_request
 from .failures import failures
 from .quotations import decisions, is_go_ahead, proposal_in
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..system.commits import UNCOMMITTED, CodeLine, Commit, Repository
 from ..text.format import one_line, shorten
 from ..text.written_lines import LEAST_CHARACTERS, line_hashes, line_in, normalised
-from ..transcripts.titles import is_request
+from ..transcripts.reader import is_request
 from .quotations import decisions, is_go_ahead, proposal_in
 
 if TYPE_CHECKING:

@@ -7,21 +7,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ..errors import ConfigError
 from ..system.files import write_atomically
 from ..system.json import sealed
 from .compiled import SAME, Key, Kind, Section, Settings, stamps_of
-from .grants import confine, granted
-from .homes import Home
 from .keys import expected, written
 from .replaced_keys import renamed, replacement
 from .rules import PatternRule
 from .rules_check import SECTIONS as OF_RULES
 from .rules_check import RulesCheck, closest, short
-from .sections import BUILT_IN_STRATEGIES, KEYS, SECTIONS
+from .sections import BUILT_IN_STRATEGIES, KEYS, SECTIONS, confine, granted
 from .yaml_file import KeyPath, has_parser, read_document
+
+if TYPE_CHECKING:
+    from .homes import Home
 
 OwnSection = TypeVar("OwnSection", bound=Section)
 

@@ -42,7 +42,7 @@ class Home:
     `root` is the directory that it is of. `memory_dir` holds its settings, state and store, `content_dir` its memories
     and archives. `sessions_dir` holds an agent's named sessions, and is '' for others. `rules_files` are the settings
     whose rules for sessions count here too. `user_dir` is the home directory of the person, '' for an agent or host.
-    The settings of one that `is_confined` may not set what grants.py says; they are compiled in the person's place,
+    The settings of one that `is_confined` may not set what sections.py says; they are compiled in the person's place,
     since an agent or a repository could write such a file in the home."""
 
     def __init__(

@@ -94,7 +94,7 @@ def _registered(environ: Mapping[str, str]) -> list[str]:
     found = [real_path(home) for home in _in_ledger(sources[1])]
     if stamps[0]:
         from .check import FileCheck
-        from .grants import homes_in
+        from .sections import homes_in
         from .yaml_file import has_parser
 
         found += [real_path(home) for home in homes_in(FileCheck(place.config_file).values, place.root)]

@@ -11,10 +11,9 @@ from typing import NamedTuple
 from ..errors import SessionMemoryError
 from ..runtimes import Runtime, all_runtimes
 from ..settings import homes
-from ..settings.grants import is_inside
 from ..settings.homes import ENV_DIR, Home
 from ..settings.registry import agent_home, is_registered_host, unregistered_home
-from ..settings.sections import StoreSettings, store_settings
+from ..settings.sections import StoreSettings, is_inside, store_settings
 from ..system.files import path_text
 from ..text.paths import is_name
 from .ingest.sources import SourceDirectory

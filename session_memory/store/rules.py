@@ -81,7 +81,7 @@ class ReadRules:
         return found
 
     def _archived_in(self, home: Home) -> dict[str, list[str]]:
-        from ..archives.former_names import archived_names  # only if there are rules: a search does not wait for it
+        from ..archives.list import archived_names  # only if there are rules: a search does not wait for it
 
         self.places.add(home.conversations_dir)
         return archived_names(home.conversations_dir)

@@ -14,7 +14,7 @@ from .postgres.push import PushCounts, TeamPush
 from .postgres.session_push import SHARES, PushedSession, SessionPush, SharedSession, checksum, mark_of
 from .sqlite.engine import SqliteStore
 from .sqlite.redaction import rule_set
-from .sqlite.shareable import StoredFile, common_items, item_at, items_from, spans_from, store_id, stored_files
+from .sqlite.tool_uses import StoredFile, common_items, item_at, items_from, spans_from, store_id, stored_files
 from .values import ITEM_BITS, NUMBERS, StoredEntry, StoredSpan
 
 BATCH_ITEMS = 10_000  # in one transaction

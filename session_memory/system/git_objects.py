@@ -1,10 +1,21 @@
-"""The objects that commits have at paths, by one `git cat-file` for all questions of a prompt.
+"""Git's objects: those that commits have at paths, by one `git cat-file` for all questions of a prompt, and what the
+index has of files that are as they were then.
 
-It takes 2 ms, .05 of a bare interpreter's start, however many packs there are; `subprocess` would take a whole one."""
+To ask git takes 2 ms, .05 of a bare interpreter's start, however many packs there are; `subprocess` would take a whole
+one. The index is read without git: versions 2 to 4, split or whole, with SHA-1 or SHA-256 (gitformat-index(5))."""
 
 from __future__ import annotations
 
-from .files import os
+from .files import names_in, os, read_whole, status_at
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from os import stat_result
+
+    from .git import Worktree
+
+    IndexEntry = tuple[bytes, bytes]  # its path, '' if the shared index has that, and what stands before the path
 
 QUIET = {"GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
 _COMMAND = ("git", "--no-pager", "--no-replace-objects")
@@ -75,3 +86,148 @@ class GitObjects:
         finally:
             os.close(stdin)
             os.close(stdout)
+
+
+INDEX_BYTES = 64 * 1024 * 1024
+_HEADER_BYTES = 12
+_STATUS_BYTES = 40  # of an entry, before the name of the object
+_NAME_BITS, _STAGE_BITS, _EXTENDED_BIT, _VALID_BIT = 0x0FFF, 0x3000, 0x4000, 0x8000  # of an entry's flags
+_SHARED = "sharedindex."
+
+
+def staged_as_they_are(worktree: Worktree, paths: Iterable[str]) -> dict[str, str]:
+    """Return the object name of each file at `paths` (absolute) whose size and time in the index match the disk: its
+    content was added or committed."""
+    index = _read(worktree.git_dir + "/index")
+    id_bytes = 32 if _has_sha256(worktree.common_dir) else 20
+    names = {path: path.removeprefix(worktree.root + "/").encode("utf-8", "surrogateescape") for path in paths}
+    is_split = any([name.startswith(_SHARED) for name in names_in(worktree.git_dir)])
+    if int.from_bytes(index[4:8], "big") < 4 and not is_split:
+        entries = {name: _find(index, name, id_bytes) for name in names.values()}
+    else:
+        wanted = set(names.values())
+        every = _entries(worktree.git_dir, index, id_bytes)
+        entries = {name: one for name, one in every if name in wanted and not _flags(one, 0, id_bytes) & _STAGE_BITS}
+    found = {}
+    for path, name in names.items():
+        entry, status = entries.get(name, b""), status_at(path, follow_symlinks=False)
+        if entry and status is not None and _is_same(entry, status):
+            found[path] = entry[_STATUS_BYTES : _STATUS_BYTES + id_bytes].hex()
+    return found
+
+
+def _find(index: bytes, name: bytes, id_bytes: int) -> bytes:
+    """Return the entry of a path in an index with whole paths, without reading the others; b'' for none."""
+    at = index.find(name + b"\0")
+    while at >= 0:
+        for extended in (0, 2):
+            start = at - _STATUS_BYTES - id_bytes - 2 - extended
+            flags = _flags(index, start, id_bytes) if start >= _HEADER_BYTES else 0
+            if flags & ~_VALID_BIT == min(len(name), _NAME_BITS) | (_EXTENDED_BIT if extended else 0):
+                return index[start:at]
+        at = index.find(name + b"\0", at + 1)
+    return b""
+
+
+def _entries(git_dir: str, index: bytes, id_bytes: int) -> Iterator[IndexEntry]:
+    """Yield the entries of an index, with those of the shared one if it is split."""
+    own, end = _parsed(index, id_bytes)
+    shared, deleted, replaced = _link(git_dir, index, end, id_bytes)
+    without_path = iter([entry for name, entry in own if not name])
+    for number, (name, entry) in enumerate(_parsed(shared, id_bytes)[0]):
+        if replaced[number : number + 1] == "1":
+            yield name, next(without_path, b"")
+        elif deleted[number : number + 1] != "1":
+            yield name, entry
+    yield from [one for one in own if one[0]]
+
+
+def _parsed(index: bytes, id_bytes: int) -> tuple[list[IndexEntry], int]:
+    """Return the entries of one file, and the offset behind them."""
+    found: list[IndexEntry] = []
+    is_compressed = int.from_bytes(index[4:8], "big") == 4
+    at, name = _HEADER_BYTES, b""
+    for _ in range(int.from_bytes(index[8:12], "big")):
+        flags = _flags(index, at, id_bytes)
+        begin = at + _STATUS_BYTES + id_bytes + (4 if flags & _EXTENDED_BIT else 2)
+        start = begin
+        if is_compressed:
+            removed, start = _number(index, begin)
+            name = name[: len(name) - removed]
+        end = index.find(b"\0", start)
+        if end < 0:
+            break
+        name = name + index[start:end] if is_compressed else index[start:end]
+        found.append((name, index[at:begin]))
+        at = end + 1 if is_compressed else at + (end - at + 8) // 8 * 8
+    return found, at
+
+
+def _link(git_dir: str, index: bytes, at: int, id_bytes: int) -> tuple[bytes, str, str]:
+    """Return the shared index of a split one, and by its entries' numbers a `1` for each that is deleted, and for each
+    that is replaced; empty if the index is whole."""
+    while at + 8 <= len(index) - id_bytes:
+        size = int.from_bytes(index[at + 4 : at + 8], "big")
+        if index[at : at + 4] == b"link":
+            content = index[at + 8 : at + 8 + size]
+            shared = _read(f"{git_dir}/{_SHARED}{content[:id_bytes].hex()}")
+            deleted, end = _bits(content, id_bytes)
+            return shared, deleted, _bits(content, end)[0]
+        at += 8 + size
+    return b"", "", ""
+
+
+def _bits(content: bytes, at: int) -> tuple[str, int]:
+    """Return the digits of the bitmap at an offset, which is compressed by EWAH, and the offset behind it."""
+    end = at + 8 + 8 * int.from_bytes(content[at + 4 : at + 8], "big")
+    words = [content[one : one + 8] for one in range(at + 8, end, 8)]
+    found: list[str] = []
+    number = 0
+    while number < len(words):
+        mark = int.from_bytes(words[number], "big")  # a bit, how many words of it follow, and how many other words
+        literals = mark >> 33
+        found.append(str(mark & 1) * 64 * ((mark >> 1) & 0xFFFFFFFF))
+        found += [f"{int.from_bytes(word, 'big'):064b}"[::-1] for word in words[number + 1 : number + 1 + literals]]
+        number += 1 + literals
+    return "".join(found), end + 4
+
+
+def _flags(index: bytes, at: int, id_bytes: int) -> int:
+    at += _STATUS_BYTES + id_bytes
+    return int.from_bytes(index[at : at + 2], "big")
+
+
+def _number(index: bytes, at: int) -> tuple[int, int]:
+    """Return the number of variable length at an offset, and the offset behind it."""
+    byte = int.from_bytes(index[at : at + 1], "big")  # 0 at the end of what is read
+    value = byte & 0x7F
+    while byte & 0x80:
+        at += 1
+        byte = int.from_bytes(index[at : at + 1], "big")
+        value = ((value + 1) << 7) | (byte & 0x7F)
+    return value, at + 1
+
+
+def _is_same(entry: bytes, status: stat_result) -> bool:
+    """Check if an entry of the index was made from a file with this status."""
+    seconds, nanoseconds = int.from_bytes(entry[8:12], "big"), int.from_bytes(entry[12:16], "big")
+    modified = seconds * 1_000_000_000 + nanoseconds
+    is_same_time = abs(status.st_mtime_ns - modified) < 1_000 if nanoseconds else status.st_mtime_ns // 10**9 == seconds
+    return is_same_time and int.from_bytes(entry[36:40], "big") == status.st_size & 0xFFFFFFFF
+
+
+def _has_sha256(common_dir: str) -> bool:
+    """Check if a repository's objects have names of SHA-256."""
+    try:
+        lines = read_whole(common_dir + "/config").lower().split(b"\n")
+    except OSError:
+        return False
+    return any([b"".join(line.split()) == b"objectformat=sha256" for line in lines])
+
+
+def _read(path: str) -> bytes:
+    """Return an index; b'' for none, or one that is too large."""
+    try:
+        return read_whole(path, INDEX_BYTES)
+    except OSError:
+        return b""

@@ -8,7 +8,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from ..archives.format import ASKING, messages_in, title_in
-from ..archives.privacy import visible_archives
+from ..archives.list import visible_archives
 from ..store.search.query import STOP_WORDS
 from ..system.files import Opened, read_at
 from ..text.format import ELLIPSIS, one_line

@@ -10,8 +10,7 @@ import os
 import time
 from typing import TYPE_CHECKING
 
-from ..archives.former_names import former_names
-from ..archives.privacy import is_private_path, settle
+from ..archives.list import former_names, is_private_path, settle
 from ..archives.writer import ArchiveSource, archive_session
 from ..runtimes.detection import running_session
 from ..settings.homes import ENV_HOME

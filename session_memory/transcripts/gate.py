@@ -19,8 +19,10 @@ from .reader import (
     TitleOwner,
     TranscriptHead,
     TranscriptReader,
+    is_request,
+    telling_request,
+    title_of,
 )
-from .titles import is_request, telling_request, title_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

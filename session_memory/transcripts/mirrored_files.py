@@ -6,7 +6,7 @@ from __future__ import annotations
 from time import time_ns
 
 from ..system.files import names_in, path_stamp
-from .cursor import RACY_NANOSECONDS
+from .lines import RACY_NANOSECONDS
 from .mirror import keep_state, mark_of, read_state, update_mirrors
 
 TYPE_CHECKING = False

@@ -9,9 +9,8 @@ from ..system.files import open_regular, os, path_stamp, write_atomically
 from ..system.git import find_worktree, worktrees_of
 from ..system.json import sealed
 from ..text.secrets import find_secrets
-from .cursor import RACY_NANOSECONDS
 from .entries import Entry
-from .lines import first_line
+from .lines import RACY_NANOSECONDS, first_line
 from .projects import read_index
 from .reader import first_directory
 

@@ -19,8 +19,7 @@ from .entries import Entry, Session
 from .gate import TITLE_CHARACTERS, Described, Family, Gate, Unruled, describe
 from .log import has_entries, last_entries
 from .project_folders import project_folders
-from .reader import USER_RANK, Title
-from .titles import title_by_time
+from .reader import USER_RANK, Title, title_by_time
 
 Candidate = tuple[Session, Runtime, Home]
 

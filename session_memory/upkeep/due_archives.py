@@ -7,8 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import NamedTuple
 
-from ..archives.list import KnownArchives
-from ..archives.privacy import private_folder_if_there, settle
+from ..archives.list import KnownArchives, private_folder_if_there, settle
 from ..archives.writer import ArchiveSource, archive_session
 from ..errors import SessionMemoryError
 from ..runtimes import all_runtimes

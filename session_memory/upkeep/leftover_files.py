@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import NamedTuple
 
-from ..archives.privacy import settle
+from ..archives.list import settle
 from ..errors import SessionMemoryError, described
 from ..memories.folders import folder_of, groups_of, home_of
 from ..memories.library import open_index

@@ -20,7 +20,7 @@ from ..store.postgres.session_push import SharedSession
 from ..store.refresh import Note
 from ..store.rules import ReadRules
 from ..store.sqlite.engine import SqliteStore
-from ..store.sqlite.shareable import StoredFile, stored_files
+from ..store.sqlite.tool_uses import StoredFile, stored_files
 from ..store.team_push import SharedAs, TeamPushReport, push_new
 from ..store.values import RuleSubject
 from ..system.branches import Branches, origin_of
@@ -94,8 +94,7 @@ def push_to_team(
 ) -> tuple[TeamPushReport, MemoryPushReport]:  # fmt: skip
     """Push new sessions and memories to the home's team, and store others' recent activity in its projects on this
     machine. Calls `note` with warnings for the user. Raises SessionMemoryError, OSError."""
-    from ..store.postgres.changed_files import others_files
-    from ..store.postgres.engine import recent_sessions
+    from ..store.postgres.engine import others_files, recent_sessions
     from ..store.postgres.push import TeamPush
     from .team_activity import keep_activity, noted_starts
     from .team_conflicts import keep_others
@@ -128,7 +127,7 @@ def _push_changes(
 ) -> dict[str, str]:
     """Push the lines that live sessions changed, of files whose edits the team has already; return the projects of
     their worktrees, by their local roots. Raises TeamError."""
-    from ..store.postgres.changed_files import push_changed_files, shared_edits
+    from ..store.postgres.engine import push_changed_files, shared_edits
     from .conflicts import live_sessions, sides_of
     from .team_conflicts import changed_by_session
 

@@ -24,8 +24,8 @@ from ..system.git import find_worktree, head_of
 from ..text.paths import relative
 from ..text.sanitize import for_people
 from ..transcripts.entries import Entry
+from ..transcripts.reader import is_request
 from ..transcripts.sessions import FoundSession, UnknownSessionError, find_sessions
-from ..transcripts.titles import is_request
 from .labels import ShownRuntime, project_of, quoted, shown_runtime
 from .store_pool import StorePool
 

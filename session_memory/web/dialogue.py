@@ -25,8 +25,7 @@ from ..text.timestamps import local_time
 from ..transcripts.edits import Edit, Hunk
 from ..transcripts.entries import ToolUse
 from ..transcripts.lines import first_line, lines_forward
-from ..transcripts.reader import TranscriptReader
-from ..transcripts.titles import is_request
+from ..transcripts.reader import TranscriptReader, is_request
 from .diffs import Diff, diff_of
 from .labels import quoted
 

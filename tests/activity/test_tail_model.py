@@ -10,8 +10,7 @@ from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from session_memory.transcripts.cursor import make_cursor, resume_offset
-from session_memory.transcripts.lines import last_line_end, windows_backward
+from session_memory.transcripts.lines import last_line_end, make_cursor, resume_offset, windows_backward
 
 LINE = st.integers(0, 3000)
 

@@ -10,8 +10,13 @@ from archives_scene import ARCHIVED, MONDAY
 from records import NamedHome, append, exchange
 
 from session_memory.archives import writer
-from session_memory.archives.list import KnownArchives, list_archives
-from session_memory.archives.privacy import PRIVATE_FOLDER, facts_without_text, visible_archives
+from session_memory.archives.list import (
+    PRIVATE_FOLDER,
+    KnownArchives,
+    facts_without_text,
+    list_archives,
+    visible_archives,
+)
 from session_memory.archives.writer import ArchiveSource, archive_session
 from session_memory.runtimes import runtime
 from session_memory.settings.homes import Home, home_at

@@ -31,9 +31,9 @@ EVERY_PROMPT = {
 SOMETHING_NEW = {
     "fcntl", "session_memory.activity.state", "session_memory.activity.delivery", "session_memory.activity.updates",
     "session_memory.runtimes.records", "session_memory.runtimes.claude.records", "session_memory.text.timestamps",
-    "session_memory.transcripts.reader", "session_memory.transcripts.titles", "session_memory.transcripts.cursor", "session_memory.activity.new_entries", "session_memory.text.sanitize",
+    "session_memory.transcripts.reader", "session_memory.transcripts.lines", "session_memory.activity.new_entries", "session_memory.text.sanitize",
     "session_memory.text.secrets", "session_memory.text.secrets.rules",
-    "session_memory.activity.forks", "session_memory.activity.report", "session_memory.transcripts.lines", "session_memory.activity.update_text", "session_memory.text.format",
+    "session_memory.activity.forks", "session_memory.activity.report", "session_memory.activity.update_text", "session_memory.text.format",
 }  # fmt: skip
 # What a project is has to be found out once, and again where a directory changed.
 NEW_PROJECT = {

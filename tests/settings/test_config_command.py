@@ -12,8 +12,7 @@ import yaml
 from own_process import plain_environment, run_here
 
 from session_memory.errors import ConfigError
-from session_memory.settings.edit import set_key
-from session_memory.settings.keys import sample
+from session_memory.settings.keys import sample, set_key
 from session_memory.settings.rules_check import SECTIONS
 from session_memory.settings.sections import KEYS
 

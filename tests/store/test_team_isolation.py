@@ -11,9 +11,8 @@ from psycopg import errors
 from store_scene import Scene, put, said, state
 from team_scene import AS_IT_IS, Team, memory
 
-from session_memory.store.postgres.changed_files import push_changed_files
 from session_memory.store.postgres.connection import TeamError, connect
-from session_memory.store.postgres.engine import TeamStore
+from session_memory.store.postgres.engine import TeamStore, push_changed_files
 from session_memory.store.postgres.memories import TeamMemories, push_memories
 from session_memory.store.postgres.push import TeamPush
 from session_memory.store.postgres.schema import add_member, remove_member

@@ -14,9 +14,8 @@ from psycopg.conninfo import make_conninfo
 from store_scene import Scene, put, said, state
 from team_scene import push
 
-from session_memory.store.postgres.changed_files import push_changed_files
 from session_memory.store.postgres.connection import TeamError, connect
-from session_memory.store.postgres.engine import TeamStore
+from session_memory.store.postgres.engine import TeamStore, push_changed_files
 from session_memory.store.postgres.push import TeamPush
 from session_memory.store.postgres.schema import (
     MIGRATIONS,

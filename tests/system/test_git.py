@@ -18,7 +18,7 @@ from session_memory.system.git import (
     is_commit,
     worktrees_of,
 )
-from session_memory.system.git_index import staged_as_they_are
+from session_memory.system.git_objects import staged_as_they_are
 
 
 def said_by_git(directory: Path) -> tuple[str, str, str]:

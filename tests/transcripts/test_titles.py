@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from session_memory.transcripts.titles import is_request, telling_request, title_of
+from session_memory.transcripts.reader import is_request, telling_request, title_of
 
 
 @pytest.mark.parametrize(

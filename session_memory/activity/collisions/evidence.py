@@ -127,7 +127,7 @@ class Evidence:
 
     def staged(self, paths: list[str]) -> dict[str, str]:
         """Return the files that the index has as they are on disk, with the names of their objects."""
-        from ...system.git_index import staged_as_they_are
+        from ...system.git_objects import staged_as_they_are
 
         return staged_as_they_are(self._worktree, paths) if self._worktree else {}
 

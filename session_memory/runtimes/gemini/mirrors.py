@@ -13,7 +13,7 @@ from ...system.files import Opened, make_private_dir, names_in, os, path_text, r
 from ...system.json import as_string, decode, objects_in
 from ...text.paths import is_name
 from ...text.secrets import redact
-from ...transcripts.cursor import id_checksum
+from ...transcripts.lines import id_checksum
 from ...transcripts.mirror import Exclusion, Mirror, mark_of
 from ...transcripts.mirrored_files import Source, refresh_mirrors
 from . import CHATS, RUNTIME

@@ -12,8 +12,7 @@ from time import time_ns
 from ...system.files import is_file, names_in, os, status_at
 from ...text.paths import is_name
 from ...text.secrets import redact
-from ...transcripts.cursor import RACY_NANOSECONDS
-from ...transcripts.lines import lines_forward
+from ...transcripts.lines import RACY_NANOSECONDS, lines_forward
 from ...transcripts.mirror import Exclusion, Mirror, keep_state, read_state, update_mirrors
 from .database import DatabaseReader, Error
 from .records import ids_in, is_taken_back, is_unnamed

@@ -15,9 +15,8 @@ from ...system.quick_json import decode_line
 from ...text.paths import is_id
 from ...text.sanitize import beginning, for_people
 from ...text.written_lines import added_lines, here_documents, line_hashes
-from ...transcripts.cursor import make_cursor, resume_offset
 from ...transcripts.entries import Entry, ToolUse
-from ...transcripts.lines import BLOCK_BYTES, first_line, lines_forward
+from ...transcripts.lines import BLOCK_BYTES, first_line, lines_forward, make_cursor, resume_offset
 from ...transcripts.reader import USER_RANK, TitleOwner, TranscriptReader
 from ..values import FileState, NewEntry, NewTool, ToolOutcome, key_of
 from .sources import SourceFile

@@ -8,8 +8,7 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any
 
 from ...archives.format import ASKING, TOOL, messages_in, title_in
-from ...archives.list import list_archives
-from ...archives.privacy import private_folder
+from ...archives.list import list_archives, private_folder
 from ...system.confined_files import OutsideGroupError, pinned
 from ...system.files import Opened, path_text, read_at
 from ...system.sqlite import DatabaseError

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 from zlib import crc32
 
 from ...text.sanitize import plain
+from ..search.index import Terms
 from ..search.query import LONGEST, parse, whole_expression
 from ..search.ranking import idf
-from ..search.terms import Terms
 from ..sqlite.memory_index import WEIGHTS, IndexedMemory, MemoryFilter, Origin
 from ..sqlite.search_index import local_terms
 from ..values import ITEM_BITS, joined

@@ -8,7 +8,7 @@ from typing import Any
 
 from ...text.format import one_line, shorten
 from ...text.sanitize import plain
-from ...transcripts.titles import title_of
+from ...transcripts.reader import title_of
 from ..values import ITEM_BITS, Conversation, Filter, StoredEntry, joined, project_patterns
 
 TITLE_CHARACTERS = 80

@@ -14,10 +14,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...text.sanitize import plain
-from ..search.index import ConversationRange, ConversationTable, Scope, TextStart
+from ..search.index import ConversationRange, ConversationTable, Scope, Terms, TextStart
 from ..search.postings import both, either, without
 from ..search.ranking import length_norms
-from ..search.terms import Terms
 from ..sqlite.search_index import local_terms
 from ..values import ITEM_BITS, NUMBERS, TOOL_ROLE, Conversation, Filter, StoredEntry, joined
 from .rows import CONVERSATIONS, IS_SOUND, ITEMS, MOST_NUMBERS, conversation_of, entry_of, size_in, time_in, where

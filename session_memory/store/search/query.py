@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from .terms import Terms, split_unspaced
+from .index import Terms, split_unspaced
 
 LONGEST = 10_000
 MOST_PARTS = 48

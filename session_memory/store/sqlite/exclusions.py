@@ -14,7 +14,7 @@ from ...settings.rules import stricter
 from ...system.json import decode, encode
 from ...system.sqlite import fetch
 from ...transcripts.gate import SECRET_CHARACTERS, for_title
-from ...transcripts.titles import title_of
+from ...transcripts.reader import title_of
 from ..rules import ReadRules, StoreRules
 from ..values import ITEM_BITS, NUMBERS, RuleSubject, items_of_file
 

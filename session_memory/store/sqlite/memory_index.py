@@ -14,8 +14,8 @@ from zlib import crc32
 from ...system.json import decode
 from ...system.sqlite import Patience, fetch
 from ..rules import StoreRules
+from ..search.index import indexable
 from ..search.query import LONGEST, parse, whole_expression
-from ..search.terms import indexable
 from ..values import RuleSubject, joined
 from .corruption import StoreDatabase
 from .exclusions import Exclusions, Stamp, VisibilityOverrides

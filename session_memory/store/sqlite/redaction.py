@@ -108,7 +108,7 @@ def _redact(connection: Connection, table: str, rows: list[tuple[Any, ...]]) -> 
 
 def _reindex(connection: Connection, item: int, before: str, after: str) -> None:
     """Update the search index, and the sizes of the conversations that have the item."""
-    from ..search.terms import indexable
+    from ..search.index import indexable
 
     sql = "INSERT INTO memory_search (memory_search, rowid, text) VALUES ('delete', ?, ?)"
     if before:

@@ -9,7 +9,7 @@ from typing import Any
 
 from ...system.sqlite import fetch
 from ...text.format import one_line, shorten
-from ...transcripts.titles import title_of
+from ...transcripts.reader import title_of
 from ..values import ITEM_BITS, TOOL_ROLE, Conversation, FileState, Filter, StoredEntry, joined, project_patterns
 from .exclusions import HIDDEN_MESSAGES, LISTED, item_shown, title_shown, unless_private
 

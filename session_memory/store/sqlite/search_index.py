@@ -8,9 +8,8 @@ from itertools import islice
 from typing import Any
 
 from ...system.sqlite import fetch
-from ..search.index import ConversationRange, ConversationTable, Scope, TextStart
+from ..search.index import ConversationRange, ConversationTable, Scope, Terms, TextStart
 from ..search.ranking import length_norms
-from ..search.terms import Terms
 from ..values import ITEM_BITS, TOOL_ROLE, Conversation, Filter, StoredEntry, joined
 from .exclusions import item_shown
 from .rows import CONVERSATIONS, conversation_columns, conversation_of, ids_of, items_of, where

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ...settings.forgotten import Tombstone, forgotten_until
 from ...system.sqlite import fetch
 from ...text.secrets.assignments import MARK
-from ..search.terms import indexable
+from ..search.index import indexable
 from ..values import ITEM_BITS, NUMBERS, Batch, FileState, NewEntry, items_of_file, key_of
 from .conversations import TimedItem, add_items
 from .rows import STATE_COLUMNS, ids_of

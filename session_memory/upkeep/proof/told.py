@@ -16,9 +16,8 @@ from ...runtimes.records import CALLS, INJECTED, MESSAGES, RESULTS, CallResult, 
 from ...store.ingest.extract import result_text
 from ...store.ingest.sources import SourceFile
 from ...system.confined_files import OutsideGroupError
-from ...transcripts.cursor import id_checksum
 from ...transcripts.entries import INTRODUCTION, Entry
-from ...transcripts.lines import first_line, holds_bytes, lines_forward
+from ...transcripts.lines import first_line, holds_bytes, id_checksum, lines_forward
 from ...transcripts.reader import TranscriptReader
 
 CHARACTERS_PER_TOKEN = 4  # of English and code, about

@@ -17,7 +17,7 @@ from ...store.values import TOOL_ROLE, Conversation, Filter, StoredEntry
 from ...system.sqlite import Patience
 from ...text.paths import relative
 from ...text.sanitize import all_for_people, for_people
-from ...transcripts.titles import is_request
+from ...transcripts.reader import is_request
 from ...upkeep.costs import KnownAnswers, expenses, sums_of
 from ...upkeep.kept import kept_of
 from ..active_sessions import active_since

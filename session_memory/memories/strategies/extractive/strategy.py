@@ -13,9 +13,9 @@ from ....patterns.failures import failures, is_failure
 from ....store.values import Conversation, StoredEntry
 from ....text.format import one_line, shorten
 from ....text.shell_commands import LOOKING, commit_message, family
-from ....transcripts.titles import is_plan
-from ....transcripts.titles import is_request as names_something
-from ....transcripts.titles import title_of as title_of_request
+from ....transcripts.reader import is_plan
+from ....transcripts.reader import is_request as names_something
+from ....transcripts.reader import title_of as title_of_request
 from ...filtering import relative_path
 from ...format import EPISODE, REJECTED
 from ...strategy import Memory, MemoryResult, ModelBudget, StrategyContext, TextStrategy
