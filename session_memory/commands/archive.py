@@ -21,9 +21,7 @@ SUMMARY = "keep conversations as Markdown in the home's conversations/"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "session", metavar="SESSION", nargs="?", help="the session: its id or how that begins, or a word of its title"
-    )
+    parser.add_argument("session", metavar="SESSION", nargs="?", help="its id or its beginning, or a word of its title")
     parser.add_argument("--all", action="store_true", help="every session of the home")
     parser.add_argument("--dry-run", action="store_true", help="name the sessions, and write nothing")
     parser.add_argument("--home", metavar="PATH", help=HOME)

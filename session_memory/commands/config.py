@@ -77,16 +77,14 @@ def run(arguments: argparse.Namespace) -> int:
         return _show_one(name, values, rules, terminal) or bool(wrong)
     found = notices(home)
     _show_all(home, values, rules, terminal)
-    deliveries = {runtime.name: kind_of_delivery(runtime) for runtime in all_runtimes() if runtime.PROMPT_EVENT}
-    for kind in dict.fromkeys(deliveries.values()):
-        names = enumerated(name for name, its_kind in deliveries.items() if its_kind == kind)
+    ways = {runtime.name: kind_of_delivery(runtime) for runtime in all_runtimes() if runtime.PROMPT_EVENT}
+    for kind in dict.fromkeys(ways.values()):
+        names = enumerated(name for name, its_kind in ways.items() if its_kind == kind)
         terminal.line(terminal.paint("dim", f"Delivery of updates in {names}: {kind}."))
     for notice in found:
         terminal.note(for_people(notice))
     shown = {name: {"value": value, "source": source or None} for name, (value, source) in values.items()}
-    terminal.result(
-        {"file": home.config_file, "values": shown, "rules": rules, "delivery": deliveries, "notices": found}
-    )
+    terminal.result({"file": home.config_file, "values": shown, "rules": rules, "delivery": ways, "notices": found})
     return 1 if found else 0
 
 

@@ -46,9 +46,8 @@ def run(opened: OpenStore, arguments: argparse.Namespace) -> int:
     opened.terminal.result({"conversations": [fields(one) for one in found], "more": is_cut})
     if not found:
         is_limited = wanted._replace(limit=0, homes=None) != Filter(limit=0)
-        opened.terminal.line(
-            "No conversation is like that: ask with fewer options." if is_limited else "No conversations yet."
-        )
+        nothing = "No conversation is like that: ask with fewer options." if is_limited else "No conversations yet."
+        opened.terminal.line(nothing)
         return 1 if is_limited else 0
     titles = all_for_prompt([one.title for one in found])
     rows = [("ID", "LAST MESSAGE", "MESSAGES", "WHO" if opened.is_team else "STATUS", "PROJECT", "TITLE")]

@@ -26,9 +26,7 @@ _ARRIVED = {True: "and it arrived", False: "not found in its transcript", None: 
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "session", metavar="SESSION", nargs="?", help="as `read` takes it: an id, a word of its title (else the last)"
-    )
+    parser.add_argument("session", metavar="SESSION", nargs="?", help="its id, or a word of its title (else the last)")
     parser.set_defaults(all=False)
     add_common(parser, limit=SHOWN)
 

@@ -106,9 +106,7 @@ def _check_hooks(
             terminal.line()
             show_trial(one.trial, terminal)
     wrongs = sum(finding.state == WRONG for findings in found.values() for finding in findings) + (not is_sound)
-    verdict = (
-        "All is well." if not wrongs else f"{wrongs} {'thing is' if wrongs == 1 else 'things are'} wrong; see above."
-    )
+    verdict = f"{wrongs} {'thing is' if wrongs == 1 else 'things are'} wrong; see above." if wrongs else "All is well."
     terminal.line()
     terminal.line(terminal.paint("bold", verdict))
     findings = [{"home": home or None, **vars(one)} for home, findings in found.items() for one in findings]
@@ -167,10 +165,8 @@ def _targets(
 
 def _home_at(root: str, ledger: InstallLedger, environ: Mapping[str, str]) -> Target:
     """Raise NoHomeError."""
-    found = templated_home(root, ledger, environ) or known_home(
-        os.path.abspath(os.path.expanduser(root)), ledger, environ
-    )
-    return found or identify(root, environ)
+    path = os.path.abspath(os.path.expanduser(root))
+    return templated_home(path, ledger, environ) or known_home(path, ledger, environ) or identify(root, environ)
 
 
 def _show(findings: list[Finding], terminal: Terminal) -> None:

@@ -27,9 +27,7 @@ TITLE_CHARACTERS = 60
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "text", metavar="TEXT", help="the error, or some of it; of several lines any may fit; - reads it from stdin"
-    )
+    parser.add_argument("text", metavar="TEXT", help="the error, or some lines of it; - reads it from stdin")
     add_common(parser, filter_limit=LIMIT)
 
 
@@ -71,9 +69,7 @@ def _show(opened: OpenStore, one: ErrorMatch) -> None:
         f"  seen    {moment(tool.timestamp)}, conversation {conversation.id} (session {conversation.session_id})"
     )
     terminal.line(f"          {title}, in {brief(terminal.short(conversation.cwd), COMMAND_CHARACTERS) or '-'}")
-    terminal.line(
-        f"  solved  {'it worked ' + brief(one.solved, ERROR_CHARACTERS) if one.solved else 'not that it was seen'}"
-    )
+    terminal.line(f"  solved  {'it worked ' + brief(one.solved, ERROR_CHARACTERS) if one.solved else 'none recorded'}")
 
 
 def _as_json(one: ErrorMatch) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import argparse
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..archives.list import list_archives, private_path
@@ -58,13 +59,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "session", metavar="SESSION", nargs="?", default="",
         help="its id, or how that begins, or the name of an agent's session",
     )  # fmt: skip
-    parser.add_argument(
-        "--project", metavar="P", default="", help="all that were started in this directory, or below it"
-    )
+    parser.add_argument("--project", metavar="P", default="", help="all started in this directory, or below it")
     parser.add_argument("--before", metavar="WHEN", type=point_in_time, help="only conversations that ended before")
-    parser.add_argument(
-        "--transcripts", action="store_true", help="delete the runtime's own transcripts of it too, in a terminal"
-    )
+    parser.add_argument("--transcripts", action="store_true", help="delete the runtime's own transcripts too")
     parser.add_argument("--yes", action="store_true", help="do not ask")
     parser.add_argument("--dry-run", action="store_true", help="show what would be deleted, and delete nothing")
     add_common(parser)
@@ -110,9 +107,8 @@ def _forget(opened: OpenStore, arguments: argparse.Namespace) -> int:
     unfinished = forget_journal.finish(opened.location, opened.store, os.environ, opened.note)
     own = [path for path in chosen.whole if not mirror.is_mirror(path)]
     deleted = _delete_transcripts(opened, own, is_asked=arguments.transcripts) if own else []
-    _report(
-        opened, chosen._replace(transcripts=[path for path in chosen.transcripts if path not in deleted]), unfinished
-    )
+    left = [path for path in chosen.transcripts if path not in deleted]
+    _report(opened, chosen._replace(transcripts=left), unfinished)
     return int(bool(unfinished))
 
 
@@ -189,9 +185,9 @@ def _chosen(opened: OpenStore, session: str, project: str, before: int | None, n
     kept = {(one.home, one.source_file) for one in every if one.id not in ids}
     keys = dict.fromkeys((one.home, one.source_file) for one in wanted)
     paths = {f"{files[key].root}/{key[1]}": key not in kept for key in keys}
-    transcript_of = {
-        (one.home, one.session_id): f"{files[one.home, one.source_file].root}/{one.source_file}" for one in wanted
-    }
+    transcript_of = {}
+    for one in wanted:
+        transcript_of[one.home, one.session_id] = f"{files[one.home, one.source_file].root}/{one.source_file}"
     archives: list[str] = []
     rewritten: list[tuple[str, str, str, str]] = []
     for archived in location.archives:
@@ -205,10 +201,8 @@ def _chosen(opened: OpenStore, session: str, project: str, before: int | None, n
     names: dict[str, set[str]] = {home: set() for home, _ in until}
     for key in keys:
         names[key[0]].update((files[key].session_id, *rules.names(files[key].subject)))
-    is_whole_project = bool(project) and before is None and not session
-    copies = kept_of(
-        location, lambda one: (one.home, one.session_id) in until or (is_whole_project and covers(project, one.cwd))
-    )
+    is_in_project = partial(covers, project) if project and before is None and not session else lambda _: False
+    copies = kept_of(location, lambda one: (one.home, one.session_id) in until or is_in_project(one.cwd))
     return Chosen(wanted, until, _memories(opened, until), archives, rewritten, transcripts, whole, names, copies)
 
 

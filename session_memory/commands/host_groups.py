@@ -77,13 +77,10 @@ def _new_groups(arguments: argparse.Namespace, known: set[str]) -> list[str]:
 
 def add(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> None:
     ledger = Ledger(layout.database)
-    made = add_group(
-        layout, ledger, arguments.group, arguments.chat or "", arguments.name or "", arguments.trigger or ""
-    )
+    given = arguments.chat or "", arguments.name or "", arguments.trigger or ""
+    made = add_group(layout, ledger, arguments.group, *given)
     group = ledger.group(arguments.group)
-    terminal.line(
-        f"{group.folder} answers in {group.jid}. Who its agent is you say in groups/{group.folder}/CLAUDE.md."
-    )
+    terminal.line(f"{group.folder} answers in {group.jid}; groups/{group.folder}/CLAUDE.md says who its agent is.")
     terminal.result({"group": group.folder, "chat": group.jid, "made": made})
 
 

@@ -23,12 +23,8 @@ SUMMARY = "serve the tools for sessions to an MCP client, on stdin and stdout"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     location = parser.add_mutually_exclusive_group()
     location.add_argument("--home", metavar="PATH", help=HOME)
-    location.add_argument(
-        "--host", metavar="DIR", help="the directory of a host, one group of which is served: see --group"
-    )
-    location.add_argument(
-        "--ipc", metavar="DIR", help="a group's data/ipc directory: its host answers through files there"
-    )
+    location.add_argument("--host", metavar="DIR", help="the directory of a host that has the group --group")
+    location.add_argument("--ipc", metavar="DIR", help="a group's data/ipc: its host answers through files there")
     parser.add_argument("--group", metavar="NAME", help="the group whose sessions are served")
 
 

@@ -30,12 +30,8 @@ WATCH_SECONDS = 30.0
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--strategy", metavar="S", default="", help="only this one: extractive, summary, graphiti, ...")
     parser.add_argument("--limit", metavar="N", type=positive, help="at most N conversations")
-    parser.add_argument(
-        "--archived", action="store_true", help="also those that were archived before the strategy was configured"
-    )
-    parser.add_argument(
-        "--skipped", action="store_true", help="also those that were skipped, but not for being too short"
-    )
+    parser.add_argument("--archived", action="store_true", help="also those archived before the strategy was set")
+    parser.add_argument("--skipped", action="store_true", help="also skipped ones, but not those that were too short")
     parser.add_argument("--dry-run", action="store_true", help="show what would be done, its tokens and its cost")
     add_common(parser)
 

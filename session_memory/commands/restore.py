@@ -31,9 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "session", metavar="SESSION", nargs="?", default="", help="its id, or how that begins, or its title; all"
     )
     parser.add_argument("--to", metavar="DIR", default="", help="a directory in place of the runtime's own")
-    parser.add_argument(
-        "--earlier", action="store_true", help="the longer one that the runtime had before, if it became shorter"
-    )
+    parser.add_argument("--earlier", action="store_true", help="the version from before it became shorter")
     add_common(parser)
 
 

@@ -50,9 +50,7 @@ def run(opened: OpenStore, arguments: argparse.Namespace) -> int:
             return 0
         conversation = last_conversation(opened, word)
     if conversation is None:
-        raise SessionMemoryError(
-            f"there is no conversation {word}", "session-memory conversations lists those there are"
-        )
+        raise SessionMemoryError(f"there is no conversation {word}", "session-memory conversations lists them")
     entries = list(opened.store.entries(conversation.id))
     shown, before, after = _part(entries, arguments.around, arguments.lines)
     opened.terminal.result(
@@ -76,9 +74,7 @@ def _part(entries: list[StoredEntry], around: int | None, lines: int | None) -> 
     lines = lines or AROUND
     at = next((index for index, one in enumerate(entries) if one.number == around), None)
     if at is None:
-        raise SessionMemoryError(
-            f"there is no message {around} in this conversation", "search shows the numbers of messages"
-        )
+        raise SessionMemoryError(f"there is no message {around} in this conversation", "search shows their numbers")
     first, last = max(0, at - lines), min(len(entries), at + lines + 1)
     return entries[first:last], first, len(entries) - last
 

@@ -247,9 +247,7 @@ def _done(run: UpkeepRun) -> str:
 
 def _waits(waits: Waiting) -> str:
     files = f"{counted(waits.files, 'file')} ({byte_size(waits.bytes)}) to be ingested" if waits.files else ""
-    each = [
-        f"{counted(number, 'conversation')} for memories ({id})" for id, number in waits.conversations.items() if number
-    ]
+    each = [f"{counted(some, 'conversation')} for memories ({id})" for id, some in waits.conversations.items() if some]
     return "; ".join(filter(None, [files, ", ".join(each)])) or "nothing"
 
 

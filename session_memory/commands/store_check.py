@@ -134,6 +134,4 @@ def _show_problems(found: dict[str, Any], terminal: Terminal) -> None:
         terminal.note(f"nor are {counted(len(found['unread']) - SHOWN, 'other file')}: see --json")
     if found["compressed"]:
         what = counted(found["compressed"], "transcript")
-        terminal.note(
-            f"{what} compressed by its runtime ({COMPRESSED}): to read such, session-memory install --with zstd"
-        )
+        terminal.note(f"{what} compressed ({COMPRESSED}): to read such, session-memory install --with zstd")

@@ -221,9 +221,7 @@ def _project(arguments: argparse.Namespace, terminal: Terminal) -> int:
     names = dict(team_of(location.home).projects)
     if arguments.name is not None:
         if root in (os.path.realpath(user_dir or "/"), "/"):
-            raise SessionMemoryError(
-                f"{root} is not a project: all your work is below it", "go into a directory of one"
-            )
+            raise SessionMemoryError(f"{root} is no project: all your work is below it", "go into a directory of one")
         names = {path: name for path, name in {**names, root: arguments.name}.items() if name}
         set_key(location.home.config_file, ("team", "projects"), names)
     project, found = project_of(here, names, user_dir)
@@ -300,9 +298,7 @@ def _project_name(text: str) -> str:
     """Check the name of a project; '' removes it. Raises ArgumentTypeError."""
     name = text.strip()
     if name != one_line(for_people(name)) or len(name) > NAME_CHARACTERS:
-        raise argparse.ArgumentTypeError(
-            f"{text!r}: a project is called by at most {NAME_CHARACTERS} letters on one line"
-        )
+        raise argparse.ArgumentTypeError(f"{text!r}: a project has at most {NAME_CHARACTERS} letters on one line")
     return name
 
 

@@ -47,22 +47,16 @@ def init(arguments: argparse.Namespace, terminal: Terminal) -> int:
             added.append({"name": name, "url": url, "is_new": is_new})
         known = schema.members(connection)
         open_to_all = schema.lets_everybody_in(connection) if known else ""
-    terminal.line(
-        "The team's store was made, or brought up to date." if done else "The team's store was there already."
-    )
+    terminal.line("The team's store was made, or brought up to date." if done else "It was there already.")
     if before.version == 1:
-        terminal.line(
-            "Of the members that version 0.2.0 had, those who have joined here stay: add the others with --member."
-        )
+        terminal.line("Of the members that version 0.2.0 had, those who joined here stay: add others with --member.")
     terminal.line(f"Members: {', '.join([brief(name, NAME_CHARACTERS) for name in known]) or 'none'}.")
     for member in added:
         how = "joins with" if member["is_new"] else "was a user there already, and joins with their password"
         terminal.line(f"{brief(str(member['name']), NAME_CHARACTERS)} {how}:")
         terminal.line(f"  session-memory team join {quote(str(member['url']))}")
     if open_to_all:
-        terminal.line(
-            "Every user of the server may connect to this database, where they read no rows. To keep others out:"
-        )
+        terminal.line("Every user of the server may connect to this database, and reads no rows. To keep others out:")
         terminal.line(f"  {open_to_all}")
     terminal.result({"migrations": done, "members": added, "all_members": known, "open_to_all": bool(open_to_all)})
     return 0

@@ -89,9 +89,7 @@ class HostAdministration:
     @staticmethod
     def _check_pace(schedule_type: str, value: str) -> None:
         if schedule_type == "interval" and value.strip().isdecimal() and int(value) < SHORTEST_SECONDS * 1000:
-            raise RefusedError(
-                f"an interval has at least {SHORTEST_SECONDS * 1000} milliseconds", "ask for a longer one"
-            )
+            raise RefusedError(f"an interval has at least {SHORTEST_SECONDS * 1000} milliseconds", "take a longer one")
 
     @contextmanager
     def _ledger(self) -> Iterator[Ledger]:

@@ -228,13 +228,9 @@ def _checked(group: RegisteredGroup) -> RegisteredGroup:
     try:
         re.compile(group.trigger_pattern)
     except re.error as error:
-        raise WrongGroupError(
-            f"the trigger {group.trigger_pattern!r}: {error}", "write a valid regular expression"
-        ) from None
+        raise WrongGroupError(f"the trigger {group.trigger_pattern!r}: {error}", "write a regular expression") from None
     if not group.jid or one_line(plain(group.jid)) != group.jid or len(group.jid) > MOST_CHAT_CHARACTERS:
-        raise WrongGroupError(
-            f"{group.jid[:MOST_CHAT_CHARACTERS]!r} is not a chat id", "write one such as telegram:123"
-        )
+        raise WrongGroupError(f"{group.jid[:MOST_CHAT_CHARACTERS]!r} is not a chat id", "such as telegram:123")
     return group._replace(name=shorten(one_line(plain(group.name)), MOST_CHAT_CHARACTERS) or group.folder)
 
 

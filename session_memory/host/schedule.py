@@ -179,13 +179,9 @@ def _next_of_cron(expression: str, now: float) -> float:
     shown = f"the cron expression {_shown(expression)}"
     is_by_real_time = expression == "@hourly" or any(field.startswith("*") for field in expression.split()[:2])
     if len(expression.split()) != 5 and not expression.startswith("@"):  # croniter also takes seconds and years
-        raise ScheduleError(
-            f"{shown} does not have the five fields minute, hour, day, month, weekday", "such as 0 8 * * 1-5"
-        )
+        raise ScheduleError(f"{shown} does not have the five fields of cron", "such as 0 8 * * 1-5")
     try:
-        around = [
-            datetime.fromtimestamp(now + seconds) for seconds in (-_LONGEST_FOLD_SECONDS, 0, _LONGEST_FOLD_SECONDS)
-        ]
+        around = [datetime.fromtimestamp(now + some) for some in (-_LONGEST_FOLD_SECONDS, 0, _LONGEST_FOLD_SECONDS)]
         is_shifted = around[2] - around[0] != timedelta(seconds=2 * _LONGEST_FOLD_SECONDS)
         times = croniter(expression, around[0 if is_shifted else 1])
         found = now

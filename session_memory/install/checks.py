@@ -278,12 +278,10 @@ def _check_transcripts(target: Target) -> list[Finding]:
 
 
 def _check_deadlines(target: Target) -> list[Finding]:
-    mend = "see hook.log for what is slow: a file system that hangs, or a very large history"
+    how = "see hook.log for what is slow: a file system that hangs, or a very large history"
     return [
-        Finding(
-            WRONG, "deadline", f"{event} of session {session} took longer than 1 s {count} times in a row: {what}", mend
-        )
-        for session, event, count, what in missed_too_often(target.home)
+        Finding(WRONG, "deadline", f"{event} of session {id} took longer than 1 s {count} times in a row: {what}", how)
+        for id, event, count, what in missed_too_often(target.home)
     ]
 
 

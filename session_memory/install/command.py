@@ -60,15 +60,14 @@ def run_install(arguments: argparse.Namespace, called_as: str = f"{NAME} install
     terminal = Terminal(environ, is_json=arguments.json)
 
     def allow(plans: list[HomePlan]) -> bool:
-        is_asked = not arguments.allow and not arguments.dry_run and terminal.can_ask()
+        is_asked = not arguments.allow and not is_dry_run and terminal.can_ask()
         return bool(arguments.allow or (is_asked and _ask_for_rules(plans, terminal)))
 
-    request = InstallRequest(
-        arguments.home, arguments.runtime, arguments.extras, arguments.agents_skills, arguments.dry_run
-    )
+    is_dry_run, extras = arguments.dry_run, arguments.extras
+    request = InstallRequest(arguments.home, arguments.runtime, extras, arguments.agents_skills, is_dry_run)
     paths = program_paths(environ)
-    show_beginning(terminal, is_dry_run=arguments.dry_run)
-    if not (terminal.is_json or arguments.dry_run or read_ledger(paths.ledger_file).homes):
+    show_beginning(terminal, is_dry_run=is_dry_run)
+    if not (terminal.is_json or is_dry_run or read_ledger(paths.ledger_file).homes):
         show_examples(sample_update(source_dir()), last_meeting(environ), terminal)
     done = install(request, paths, environ, terminal, allow)
     show_installed(done, terminal, called_as)

@@ -45,10 +45,9 @@ class FileChange:
         return self.before != self.after
 
     def diff(self) -> str:
-        old, new = ([] if content is None else _lines(content) for content in (self.before, self.after))
-        old_name, new_name = (
-            os.devnull if content is None else str(self.path) for content in (self.before, self.after)
-        )
+        sides = (self.before, self.after)
+        old, new = ([] if one is None else _lines(one) for one in sides)
+        old_name, new_name = (os.devnull if one is None else str(self.path) for one in sides)
         lines = []
         for line in difflib.unified_diff(old, new, old_name, new_name):
             lines.append(line if line.endswith("\n") else line + "\n\\ No newline at end of file\n")

@@ -98,9 +98,7 @@ def show_uninstalled(done: Uninstalled, terminal: Terminal) -> None:
             "version": __version__,
             "dry_run": done.is_dry_run,
             "program_removed": done.is_whole,
-            "homes": [
-                {**_changes(plan), "restored": done.restored[plan.root], "notes": plan.notes} for plan in done.plans
-            ],
+            "homes": [{**_changes(one), "restored": done.restored[one.root], "notes": one.notes} for one in done.plans],
             "purged": list(done.purged),
             "kept": [*done.kept, *done.shared],
             "unreachable": done.unreachable,
@@ -268,17 +266,13 @@ def _show_start(done: NewHome, environment: Environment, terminal: Terminal) -> 
     for group, problem in environment.problems.items():
         terminal.note(f"Not installed: {', '.join(names_of([group]))} ({problem}).")
     if "sdk" in environment.problems and done.template == "agent-sdk":
-        terminal.note(
-            f"The agent does not start without. Where a package index can be reached: {NAME} install --with sdk"
-        )
+        terminal.note(f"The agent needs that. Where a package index can be reached: {NAME} install --with sdk")
     terminal.heading("Talk to it:")
     where = terminal.short(done.root)
     terminal.line(f"  cd {shlex.quote(done.root) if ' ' in where else where}")
     terminal.line(f'  {TEMPLATES[done.template].start} --session discord "Who are you?"')
     terminal.line()
-    terminal.paragraph(
-        f"Who it is you say in {IDENTITY[0]}. Run this again to renew all but that and the configuration."
-    )
+    terminal.paragraph(f"{IDENTITY[0]} says who it is. Run this again to renew all but that and the configuration.")
 
 
 def _changes(plan: HomePlan) -> dict[str, Any]:

@@ -54,9 +54,7 @@ def check_source(source: Path) -> None:
     """Raises SessionMemoryError unless `source` is a whole copy of the repository."""
     for part in _NEEDED:
         if not _lies_at(source, part).exists():
-            raise SessionMemoryError(
-                f"{source}: {part} is not there", "run install.py from a whole copy of the repository"
-            )
+            raise SessionMemoryError(f"{source}: {part} is not there", "run install.py from a whole copy of it")
 
 
 @contextmanager

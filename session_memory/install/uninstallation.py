@@ -183,9 +183,7 @@ def _record_by_content(target: Target, is_ours: Callable[[str], bool]) -> HomeRe
     made = [directory for folder in folders for directory in (folder.parent, folder)]
     record = _empty_record(target)
     record.rules, record.files = home_changes.rules_by_content(settings.rules) if settings else [], files
-    record.made = [
-        str(directory) for directory in made if str(directory) != target.settings_dir or target.kind == "skills"
-    ]
+    record.made = [str(one) for one in made if str(one) != target.settings_dir or target.kind == "skills"]
     return record
 
 

@@ -220,9 +220,8 @@ def sides_of(listed: list[FoundSession], user_dir: str) -> list[Side]:
 
 def _turned(conflict: Conflict) -> Conflict:
     deleted = None if conflict.deleted_by is None else 1 - conflict.deleted_by
-    return Conflict(
-        conflict.path, tuple((other, own) for own, other in conflict.hunks), deleted, conflict.objects[::-1]
-    )
+    hunks = tuple((other, own) for own, other in conflict.hunks)
+    return Conflict(conflict.path, hunks, deleted, conflict.objects[::-1])
 
 
 def _hashed(*parts: str) -> str:

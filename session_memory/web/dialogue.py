@@ -102,9 +102,8 @@ def chunks_of(store: SqliteStore, conversations: Iterable[Conversation]) -> list
         if before is not None and one.first_message_at is not None:
             silence = max(0.0, (one.first_message_at - before) / 1000)
         for number in range(begin, end + 1, CHUNK):
-            found.append(
-                DialoguePart(one.id, number, min(number + CHUNK - 1, end), False, silence if number == begin else 0)
-            )
+            found.append(DialoguePart(one.id, number, min(number + CHUNK - 1, end), False, silence))
+            silence = 0.0
         before = one.last_message_at or before
     if found:
         found[-1] = found[-1]._replace(is_open=True)
@@ -146,17 +145,15 @@ def blocks_of(items: list[StoredEntry], day_before: str = "") -> Iterator[Block]
             speaker = item.role
         elif calls and speaker == "user":  # an agent's calls end a user's block
             speaker = ""
-        block = Block(
-            item.number, item.role, at, shown_day, "" if calls else text, goes_on=goes_on, calls=calls, key=key
-        )
+        said = "" if calls else text
+        block = Block(item.number, item.role, at, shown_day, said, goes_on=goes_on, calls=calls, key=key)
     if block is not None:
         yield _finished(block)
 
 
 def _finished(block: Block) -> Block:
-    return block._replace(
-        is_request=block.role == "user" and is_request(block.text), is_long=len(block.text) > LONG_CHARACTERS
-    )
+    is_asked = block.role == "user" and is_request(block.text)
+    return block._replace(is_request=is_asked, is_long=len(block.text) > LONG_CHARACTERS)
 
 
 def _call(item: StoredEntry, argument: str, error: str) -> ShownCall:
@@ -165,10 +162,8 @@ def _call(item: StoredEntry, argument: str, error: str) -> ShownCall:
     shown = shorten(one_line(shown[: 4 * ARGUMENT_CHARACTERS]), ARGUMENT_CHARACTERS)
     if item.kind == THOUGHT:
         shown = quoted(argument, ARGUMENT_CHARACTERS)
-    number = 0 if item.id == NOTE_ID else item.number
-    return ShownCall(
-        number, for_people(item.tool), item.kind, argument, shown, item.outcome, one_line(error), item.result_lines
-    )
+    number, tool = 0 if item.id == NOTE_ID else item.number, for_people(item.tool)
+    return ShownCall(number, tool, item.kind, argument, shown, item.outcome, one_line(error), item.result_lines)
 
 
 def _number(item: int) -> int:

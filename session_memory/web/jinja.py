@@ -154,9 +154,8 @@ def highlighted(diff: Diff, path: str) -> list[tuple[DiffLine, Markup, str]]:
 
 @lru_cache(maxsize=1)
 def _renderer() -> MarkdownIt:
-    made = MarkdownIt("commonmark", {"html": False, "linkify": False, "highlight": _highlighted}).enable(
-        ["table", "strikethrough"]
-    )
+    made = MarkdownIt("commonmark", {"html": False, "linkify": False, "highlight": _highlighted})
+    made.enable(["table", "strikethrough"])
     made.validateLink = lambda url: True  # type: ignore[method-assign]  # which are no links says _link_open
     made.add_render_rule("link_open", _link_open)
     made.add_render_rule("link_close", _link_close)
@@ -188,15 +187,10 @@ def _is_web(address: str) -> bool:
 
 
 def _image(self: RendererHTML, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:
-    token = tokens[index]
-    label = token.content or "image"
-    if not _is_web(str(token.attrs.get("src", ""))):
-        return str(
-            Markup('<span class="aim" title="{}">{}</span>').format(unquote(str(token.attrs["src"])), f"[{label}]")
-        )
-    return str(Markup('<a href="{}" rel="noopener noreferrer" target="_blank">{}</a>').format(
-        str(token.attrs.get("src", "")), f"[{label}]"
-    ))  # fmt: skip
+    source, label = str(tokens[index].attrs.get("src", "")), f"[{tokens[index].content or 'image'}]"
+    if not _is_web(source):
+        return str(Markup('<span class="aim" title="{}">{}</span>').format(unquote(source), label))
+    return str(Markup('<a href="{}" rel="noopener noreferrer" target="_blank">{}</a>').format(source, label))
 
 
 @lru_cache(maxsize=64)

@@ -164,17 +164,17 @@ class TestHints:
 
     def test_they_can_be_run_where_the_command_is_not_on_the_path(self, machine, command):
         done = machine.run_command(sys.executable, str(command), "show", "77")
-        assert done.stderr.splitlines()[1] == f"  '{command}' conversations lists those there are"
+        assert done.stderr.splitlines()[1] == f"  '{command}' conversations lists them"
 
     def test_they_name_the_command_where_it_is(self, machine, command):
         path = f"{command.parent}{os.pathsep}{os.defpath}"
         done = machine.run_command(sys.executable, str(command), "show", "77", PATH=path)
-        assert done.stderr.splitlines()[1] == "  session-memory conversations lists those there are"
+        assert done.stderr.splitlines()[1] == "  session-memory conversations lists them"
 
     def test_they_name_the_script_of_a_package_where_that_was_run(self, machine):
         script = f"{ROOT}/scripts/memory.py"
         done = machine.run_command(sys.executable, script, "show", "77")
-        assert done.stderr.splitlines()[1] == f"  {script} conversations lists those there are"
+        assert done.stderr.splitlines()[1] == f"  {script} conversations lists them"
 
 
 class TestNotFound:

@@ -369,7 +369,7 @@ def test_a_team_is_made_its_members_added_and_removed(machine, postgres: Postgre
             assert "SCRAM-SHA-256$" in logged
             assert address_of(gina["url"]).password not in logged
         again = admin.run("team", "init", typed).stdout
-        assert "The team's store was there already.\nMembers: gina.\n" in again
+        assert "It was there already.\nMembers: gina.\n" in again
         assert f'REVOKE CONNECT ON DATABASE "{given["dbname"]}" FROM PUBLIC;' in again
         assert admin.result("team", "join", gina["url"], "--as", "gina@desk")["member"] == "gina"
         assert "gina would be no member" in admin.run("team", "remove", typed, "gina", "--purge", "--dry-run").stdout

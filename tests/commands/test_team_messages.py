@@ -21,7 +21,7 @@ def ann(tmp_path):
         (("join", "ann@db"), "argument URL: it does not begin with postgresql://"),
         (("join", "postgresql://ann@db:port/team"), "argument URL: "),
         (("join", "postgresql://ann@db/team", "--as", "lap top"), "a machine is called by letters, digits"),
-        (("project", "two\nlines"), "a project is called by at most 60 letters on one line"),
+        (("project", "two\nlines"), "a project has at most 60 letters on one line"),
     ],
 )
 def test_what_cannot_be_meant_is_a_wrong_call(ann, words, said):

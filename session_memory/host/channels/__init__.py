@@ -37,9 +37,8 @@ class Chats:
         on disk and may be acknowledged. With the id that it has in the chat, receiving it twice changes nothing. For a
         chat without a group, or a message without text, it only records the chat's activity and returns ''."""
         try:
-            received = self._ledger.receive(
-                jid, text or "", sender=sender, sender_name=sender_name, message_id=message_id, at=at
-            )
+            given = {"sender": sender, "sender_name": sender_name, "message_id": message_id, "at": at}
+            received = self._ledger.receive(jid, text or "", **given)
         except (UnknownGroupError, EmptyMessageError) as error:
             self._ledger.note_chat(jid, at=at)
             if isinstance(error, UnknownGroupError) and jid not in self._strangers:

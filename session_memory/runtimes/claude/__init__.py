@@ -167,9 +167,7 @@ def _names_in(sessions_dir: str) -> list[str]:
 def _named_in(sessions_dir: str, project_dir: str) -> list[Session]:
     """Return the sessions of an agent home that have an id, each with its transcript in `project_dir`."""
     found = _pointers(sessions_dir, _names_in(sessions_dir))
-    return [
-        Session(path_text(name), f"{project_dir}/{session_id}.jsonl", path_text(name)) for name, session_id in found
-    ]
+    return [Session(path_text(name), f"{project_dir}/{id}.jsonl", path_text(name)) for name, id in found]
 
 
 def _pointers(sessions_dir: str, names: Iterable[str]) -> Iterator[tuple[str, str]]:

@@ -180,9 +180,8 @@ def _may_say(line: bytes, with_calls: int) -> bool:
     if line.startswith(_RESULTS, at + 13):
         return holds_object(line, (_TEXT, _GLUED))
     if line.startswith(b'type":"thinking"', at + 13):
-        return (
-            b'{"type":"text",' in line or (with_calls > 0 and b'{"type":"tool_use",' in line) or is_glued(line, _GLUED)
-        )
+        says = b'{"type":"text",' in line or (with_calls > 0 and b'{"type":"tool_use",' in line)
+        return says or is_glued(line, _GLUED)
     if not with_calls and line.startswith(b'type":"tool_use"', at + 13):
         return b'"text":"' in line or is_glued(line, _GLUED)
     return True
@@ -298,10 +297,8 @@ def _results_of(content: object, *, is_denied: bool) -> list[records.CallResult]
 
 def _says_not_run(content: object) -> bool:
     """Check if an error says that the call did not run: older versions have no mark for that, and few errors do."""
-    first = (
-        content[0].get("text") if isinstance(content, list) and content and isinstance(content[0], dict) else content
-    )
-    return as_string(first).startswith(_NOT_RUN)
+    first = content[0] if isinstance(content, list) and content else content
+    return as_string(first.get("text") if isinstance(first, dict) else first).startswith(_NOT_RUN)
 
 
 def _user_text(content: object) -> str:

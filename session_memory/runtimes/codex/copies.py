@@ -67,10 +67,8 @@ def _update(config_dir: str, root: str, exclusion: Exclusion, paths: dict[str, s
 def _done(root: str, exclusion: Exclusion) -> tuple[Stamps, dict[str, tuple[list[int], str]]]:
     """Return of what there are copies by these rules, and what could not be read and why, each with its stamp."""
     state = read_state(root)
-    is_current = state.get("rules") == exclusion.stamps
-    copied = {
-        key: stamp for key, stamp in state.get("copied", {}).items() if is_current and files.is_file(f"{root}/{key}")
-    }
+    known = state.get("copied", {}).items() if state.get("rules") == exclusion.stamps else ()
+    copied = {key: stamp for key, stamp in known if files.is_file(f"{root}/{key}")}
     unread = state.get("unread", {}).items()
     return copied, {key.removesuffix(COMPRESSED): (stamp, why) for key, (stamp, why) in unread}
 

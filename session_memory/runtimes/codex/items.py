@@ -72,9 +72,7 @@ def results_of_item(item: Record) -> list[CallResult]:
         return [CallResult(call_id, has_failed, item.get("aggregated_output"), has_run)]
     if item.get("type") == "FileChange":
         text = as_string(item.get("stderr")) or as_string(item.get("stdout"))
-        return [
-            CallResult(change_id(item, number), has_failed, text, has_run) for number in range(len(changes_of(item)))
-        ]
+        return [CallResult(change_id(item, at), has_failed, text, has_run) for at in range(len(changes_of(item)))]
     if item.get("type") == "McpToolCall":
         result = item.get("error") or item.get("result")
         content = result.get("content") if isinstance(result, dict) else result

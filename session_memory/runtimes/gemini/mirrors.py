@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 HEAD_BYTES = 256  # by which a file is known to be the one that was read before
 LAST_IDS = 40
+_HEADER_KEYS = ("sessionId", "projectHash", "startTime", "kind")
 _CALL_KEYS = ("id", "name", "args", "result", "status", "timestamp", "agentId")  # without what is shown on the screen
 
 
@@ -109,12 +110,10 @@ def _mirrored(path: str) -> Iterator[Record]:
 def _header(path: str, head: bytes) -> Record:
     """Return what the beginning of a file says of its chat. Raises ValueError for no chat."""
     found: Record = next(iter(objects_in(head.partition(b"\n")[0])), {})
-    for key in ("sessionId", "projectHash", "startTime", "kind") if "sessionId" not in found else ():
+    for key in _HEADER_KEYS if "sessionId" not in found else ():
         value = head.partition(b'"%b":' % key.encode())[2].partition(b'"')[2].partition(b'"')[0]
         found = {**found, key: value.decode("utf-8", "replace")} if value else found
-    header: Record = {
-        key: as_string(found[key]) for key in ("sessionId", "projectHash", "startTime", "kind") if key in found
-    }
+    header: Record = {key: as_string(found[key]) for key in _HEADER_KEYS if key in found}
     if not is_name(header.get("sessionId")):
         raise ValueError(f"{path}: no chat")
     return header
@@ -222,9 +221,8 @@ def project_root(config_dir: str, name: str) -> str:
     """Return the directory of the project whose chats lie in `tmp/<name>`: older versions called that by its SHA-256.
     '' where nothing tells it."""
     try:
-        return path_text(
-            read_whole(f"{config_dir}/tmp/{name}/.project_root").decode("utf-8", "surrogateescape").strip()
-        )
+        root = read_whole(f"{config_dir}/tmp/{name}/.project_root").decode("utf-8", "surrogateescape")
+        return path_text(root.strip())
     except OSError:
         pass
     try:

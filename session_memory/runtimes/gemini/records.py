@@ -91,9 +91,7 @@ class GeminiRecords(records.Records):
 
     def thinking(self, record: Record) -> str:
         thoughts = [as_object(one) for one in as_list(record.get("thoughts"))]
-        return "\n\n".join(
-            [f"{as_string(one.get('subject'))}\n{as_string(one.get('description'))}" for one in thoughts]
-        )
+        return "\n\n".join(f"{as_string(one.get('subject'))}\n{as_string(one.get('description'))}" for one in thoughts)
 
     def edits(self, record: Record, call_id: str) -> list[Edit]:
         from ...transcripts.edits import argument_edits

@@ -21,9 +21,7 @@ _PART, _TITLE, _MESSAGE = b'{"type": "part"', b'{"type": "title"', b'{"type": "m
 _GLUED = (b'}{"type": "', _PART, _TITLE)  # a record behind another one on the same line
 _SESSION, _TAKEN_BACK = b'{"type": "opencode_session"', b'{"type": "taken_back"'
 _TOOL = b'"data": {"type": "tool"'
-_KINDS = {
-    "edit": "edit", "write": "edit", "multiedit": "edit", "read": "read", "bash": "command",
-}  # fmt: skip
+_KINDS = {"edit": "edit", "write": "edit", "multiedit": "edit", "read": "read", "bash": "command"}
 _ARGUMENTS = ("filePath", "command", "pattern", "url", "query", "description", "path", "prompt", "name")
 _ENDED = ("stop", "length", "content-filter", "error")  # for what reasons the model's turn ends
 
@@ -88,9 +86,8 @@ class OpenCodeRecords(records.Records):
             message, parent = as_string(record.get("message")), as_string(record.get("parent"))
             found.append(records.ParentLink(message, parent, entry is not None))
         if wanted & records.TURNS and entry is not None:
-            found.append(
-                records.PromptId(entry.id) if role == "user" else records.Reply(entry.message_id, entry.text, False)
-            )
+            reply = records.Reply(entry.message_id, entry.text, False)
+            found.append(records.PromptId(entry.id) if role == "user" else reply)
         return found
 
     def _entry(self, data: Record, record: Record, offset: int) -> Entry | None:

@@ -71,10 +71,8 @@ class Pi(ProjectFolders):
     ) -> list[Session]:
         """Return a home's named sessions, each with its last file; else those of the project or `all`."""
         if sessions_dir:
-            names = self.session_names(sessions_dir)
-            found = [
-                Session(path_text(name), self.latest_transcript(sessions_dir, name), path_text(name)) for name in names
-            ]
+            files = {name: self.latest_transcript(sessions_dir, name) for name in self.session_names(sessions_dir)}
+            found = [Session(path_text(name), file, path_text(name)) for name, file in files.items()]
         else:
             found = super().other_sessions("", config_dir, own_path, scope, folders)
         return [session for session in found if session.path and session.path != own_path]

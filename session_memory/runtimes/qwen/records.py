@@ -16,9 +16,7 @@ if TYPE_CHECKING:
 _TITLE_RANK = 3
 HEAD_BYTES = 600  # of a line, in which its type shows
 _GLUED = b'{"uuid":"'  # a record behind another one on the same line
-_KINDS = {
-    "edit": "edit", "write_file": "edit", "read_file": "read", "run_shell_command": "command",
-}  # fmt: skip
+_KINDS = {"edit": "edit", "write_file": "edit", "read_file": "read", "run_shell_command": "command"}
 _ARGUMENTS = ("file_path", "command", "pattern", "url", "query", "description", "path", "prompt", "name")
 # What older versions, which do not say where a text comes from, write as a user's that nobody typed.
 _PUT_IN = ("slash_command", "goal_runtime", "notification", "cron")

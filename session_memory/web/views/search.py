@@ -78,9 +78,8 @@ def palette(request: PageRequest) -> dict[str, Any]:
     query = request.one("q").strip()
     _, _, wanted = _filters(request, PALETTE_HITS)
     words = query.casefold().split()
-    fitting = [
-        one for one in latest_sessions(request, PALETTE_SESSIONS, wanted) if all(word in text_of(one) for word in words)
-    ]
+    latest = latest_sessions(request, PALETTE_SESSIONS, wanted)
+    fitting = [one for one in latest if all(word in text_of(one) for word in words)]
     hits = _shown(request.store.search(query, wanted)) if query else []
     return {"sessions": fitting[: PALETTE_HITS if query else PALETTE_LINES], "hits": hits, "q": query}
 

@@ -82,10 +82,8 @@ def _of(conversations: list[Conversation], chunk: DialoguePart) -> Conversation:
 
 
 def _notes(request: PageRequest, conversation: Conversation) -> AnnotatedSession:
-    starts = {*request.store.directories(), conversation.cwd}
-    return AnnotatedSession(
-        request.store, request.location, hidden_at(request.location.home_for(conversation.home), starts)
-    )
+    starts, home = {*request.store.directories(), conversation.cwd}, request.location.home_for(conversation.home)
+    return AnnotatedSession(request.store, request.location, hidden_at(home, starts))
 
 
 def cost(request: PageRequest) -> dict[str, Any]:
@@ -214,9 +212,7 @@ def _conversations(request: PageRequest) -> list[Conversation]:
     found = request.store.conversations(Filter(request.location.homes, session=wanted, limit=NO_LIMIT))
     found = [one for one in found if one.session_id == wanted]
     if not found:
-        raise NotFoundError(
-            "no session of that id is in the store", "it may be excluded by a rule, forgotten, or not ingested yet"
-        )
+        raise NotFoundError("there is no such session", "it may be excluded by a rule, forgotten, or not ingested yet")
     return found[::-1]
 
 

@@ -31,11 +31,10 @@ def of_file(request: PageRequest) -> dict[str, Any]:
         raise NotFoundError("this file is in no repository any more", "look at the edit itself")
     repository = Repository(worktree.git_dir, worktree.root)
     reasons = Reasons(request.store, repository, known_key(request.store.path), request.location.homes)
-    inside = os.path.relpath(os.path.realpath(path), worktree.root)
+    real = os.path.realpath(path)
+    inside = os.path.relpath(real, worktree.root)
     try:
-        lines = all_for_people(
-            [line[:SHOWN_CHARACTERS] for line in worktree_lines(os.path.realpath(path))[:SHOWN_LINES]]
-        )
+        lines = all_for_people([line[:SHOWN_CHARACTERS] for line in worktree_lines(real)[:SHOWN_LINES]])
         found = reasons.of_lines(inside, 1, SHOWN_LINES)
     except GitUnavailableError as error:
         raise NotFoundError("git cannot tell who wrote this file", "run session-memory why FILE") from error
