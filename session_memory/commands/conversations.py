@@ -50,26 +50,16 @@ def run(opened: OpenStore, arguments: argparse.Namespace) -> int:
         opened.terminal.line(nothing)
         return 1 if is_limited else 0
     titles = all_for_prompt([one.title for one in found])
-    rows = [("ID", "LAST MESSAGE", "MESSAGES", "WHO" if opened.is_team else "STATUS", "PROJECT", "TITLE")]
-    rows += [_row(one, title) for one, title in zip(found, titles)]
-    widths = [max(map(len, column)) for column in zip(*rows)]
-    for index, row in enumerate(rows):
-        cells = [cell.rjust(width) if cell.isdecimal() else cell.ljust(width) for cell, width in zip(row, widths)]
-        line = "  ".join(cells).rstrip()
-        opened.terminal.line(line if index else opened.terminal.paint("bold", line))
+    headings = "ID", "LAST MESSAGE", "MESSAGES", "WHO" if opened.is_team else "STATUS", "PROJECT", "TITLE"
+    rows = [headings, *[_row(one, title) for one, title in zip(found, titles)]]
+    opened.terminal.table(rows, [0, 2])
     if is_cut:
         opened.terminal.line(f"These are the latest {wanted.limit}; there are more: --limit N shows them.")
     return 0
 
 
-def _row(one: Conversation, title: str) -> tuple[str, str, str, str, str, str]:
+def _row(one: Conversation, title: str) -> tuple[str, ...]:
     project = shorten(os.path.basename(one.cwd) or "-", PROJECT_CHARACTERS)
     title = shorten(one_line(title), TITLE_CHARACTERS) or "-"
-    return (
-        str(one.id),
-        moment(one.last_message_at),
-        str(one.entry_count),
-        brief(one.who, 40) or one.status,
-        project,
-        title,
-    )
+    who = brief(one.who, 40) or one.status
+    return str(one.id), moment(one.last_message_at), str(one.entry_count), who, project, title

@@ -117,12 +117,8 @@ def _name(opened: OpenStore, by: str, one: CostSum) -> str:
 
 
 def _table(opened: OpenStore, rows: list[tuple[str, ...]], first: str) -> None:
-    table = [(first, "READ", "WRITTEN", "FROM CACHE", "INTO CACHE", "DOLLARS", ""), *rows]
-    widths = [max(map(len, column)) for column in zip(*table)]
-    for index, (name, *cells, title) in enumerate(table):
-        numbers = [cell.rjust(width) for cell, width in zip(cells, widths[1:])]
-        line = "  ".join([name.ljust(widths[0]), *numbers, title]).rstrip()
-        opened.terminal.line(line if index else opened.terminal.paint("bold", line))
+    headings = first, "READ", "WRITTEN", "FROM CACHE", "INTO CACHE", "DOLLARS", ""
+    opened.terminal.table([headings, *rows], range(1, 6))
 
 
 def _cells(one: CostSum, name: str) -> tuple[str, ...]:

@@ -82,9 +82,9 @@ def _measure(paths: list[str], settings: MemorySettings, rules: ReadRules, termi
     total = Reduction()
     for _, size in rows:
         total = total.plus(size)
-    terminal.line(terminal.paint("bold", f"{'TRANSCRIPT':<{NAME_CHARACTERS}}{_HEADINGS}"))
-    for path, size in [*rows, *([("all", total)] if len(rows) > 1 else [])]:
-        terminal.line(f"{_name(path):<{NAME_CHARACTERS}}{_columns(size)}")
+    shown = [*rows, *([("all", total)] if len(rows) > 1 else [])]
+    headings = "TRANSCRIPT", "BEFORE", "TOKENS", "AFTER", "TOKENS", "LESS"
+    terminal.table([headings, *[(_name(path), *_columns(size)) for path, size in shown]], range(1, 6))
     terminal.line()
     share = f"{total.reduction:.1%} less to read: {total.characters_before:,} characters before, "
     pieces = f"{counted(total.exchanges, 'exchange')} in {counted(total.chunks, 'chunk')}"
@@ -99,12 +99,9 @@ def _measure(paths: list[str], settings: MemorySettings, rules: ReadRules, termi
     terminal.result({"transcripts": [_as_json(path, size) for path, size in rows], "all": _as_json("", total)})
 
 
-_HEADINGS = f"{'BEFORE':>12}{'TOKENS':>12}{'AFTER':>12}{'TOKENS':>12}{'LESS':>8}"
-
-
-def _columns(size: Reduction) -> str:
+def _columns(size: Reduction) -> tuple[str, ...]:
     numbers = (size.characters_before, size.tokens_before, size.characters_after, size.tokens_after)
-    return "".join(f"{number:>12,}" for number in numbers) + f"{size.reduction:>8.1%}"
+    return (*[f"{number:,}" for number in numbers], f"{size.reduction:.1%}")
 
 
 def _name(path: str) -> str:

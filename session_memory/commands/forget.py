@@ -6,7 +6,6 @@ import argparse
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..archives.list import list_archives, private_path
@@ -201,8 +200,10 @@ def _chosen(opened: OpenStore, session: str, project: str, before: int | None, n
     names: dict[str, set[str]] = {home: set() for home, _ in until}
     for key in keys:
         names[key[0]].update((files[key].session_id, *rules.names(files[key].subject)))
-    is_in_project = partial(covers, project) if project and before is None and not session else lambda _: False
-    copies = kept_of(location, lambda one: (one.home, one.session_id) in until or is_in_project(one.cwd))
+    all_of = project if before is None and not session else ""
+    copies = kept_of(
+        location, lambda one: (one.home, one.session_id) in until or (all_of != "" and covers(all_of, one.cwd))
+    )
     return Chosen(wanted, until, _memories(opened, until), archives, rewritten, transcripts, whole, names, copies)
 
 

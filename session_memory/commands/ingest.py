@@ -65,16 +65,13 @@ def _plan(arguments: argparse.Namespace) -> int:
     location, terminal = find_location(arguments.home, os.environ), Terminal(os.environ, is_json=arguments.json)
     directories = directories_at(arguments.dir, location) if arguments.dir else location.watched
     every = [file_at(arguments.file, location)] if arguments.file else _files(directories)
-    amounts = [len(every), sum(file.size for file in every)]
+    amounts = len(every), sum(file.size for file in every)
     if os.path.exists(location.database) and not (arguments.file or arguments.reimport):
         from ..store.ingest.intake import pending
         from .opened_store import with_store
 
-        def look(opened: OpenStore) -> int:
-            amounts[:] = pending(opened.store, [one for one in directories if one.is_expected()])
-            return 0
-
-        with_store(arguments, look)
+        here = [one for one in directories if one.is_expected()]
+        amounts = with_store(arguments, lambda opened: pending(opened.store, here))
     again = "forgotten, and ingested again" if arguments.reimport else "ingested"
     terminal.line(f"{counted(amounts[0], 'file')} ({byte_size(amounts[1])}) would be {again}.")
     terminal.result({"dry_run": True, "files": amounts[0], "bytes": amounts[1]})
@@ -135,16 +132,14 @@ def _nothing_new(files: int) -> str:
 
 
 def _show(opened: OpenStore, report: IngestReport, roots: list[str], ready: int, seconds: float) -> None:
-    from .progress import megabytes
-
     terminal = opened.terminal
     if not report.files and not report.problems:
         terminal.line(f"No transcripts in {', '.join(map(terminal.short, roots))}.")
     elif not report.bytes:
         terminal.line(_nothing_new(report.files))
     else:
-        rate = f", {megabytes(report.bytes / seconds)}/s" if report.bytes > 1_000_000 else ""
-        amount = f"{counted(report.entries, 'entry', 'entries')} from {megabytes(report.bytes)}{rate}"
+        rate = f", {byte_size(report.bytes / seconds)}/s" if report.bytes > 1_000_000 else ""
+        amount = f"{counted(report.entries, 'entry', 'entries')} from {byte_size(report.bytes)}{rate}"
         terminal.line(f"{report.changed} of {counted(report.files, 'file')} had something new: {amount}.")
     if report.gone:
         terminal.line(f"{counted(report.gone, 'file')} gone; the store keeps their entries.")

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Iterable
     from contextlib import AbstractContextManager
+    from typing import TypeVar
 
     from ..store.ingest.ingestion import Progress
     from ..store.location import StoreLocation
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from ..store.refresh import Note
     from ..store.sqlite.engine import SqliteStore
 
+    Done = TypeVar("Done")
 
 NAMES = 5  # suggested at most
 TITLE_CHARACTERS = 40
@@ -60,7 +62,7 @@ class OpenStore:
         return self.team is not None
 
 
-def with_store(arguments: argparse.Namespace, work: Callable[[OpenStore], int], *, writes: bool = False) -> int:
+def with_store(arguments: argparse.Namespace, work: Callable[[OpenStore], Done], *, writes: bool = False) -> Done:
     """Return what `work` returns with the open store; repeat it if the store turns out to be corrupt and is rebuilt.
     Unless the command `writes`, it is a question, answered soon from what is there. Raises SessionMemoryError."""
     terminal = Terminal(os.environ, is_json=arguments.json)
@@ -86,7 +88,7 @@ def with_store(arguments: argparse.Namespace, work: Callable[[OpenStore], int], 
     )  # fmt: skip
 
 
-def _with_team(location: StoreLocation, terminal: Terminal, work: Callable[[OpenStore], int]) -> int:
+def _with_team(location: StoreLocation, terminal: Terminal, work: Callable[[OpenStore], Done]) -> Done:
     """Return the same with the store of the team that the home has joined."""
     from contextlib import closing
     from typing import cast

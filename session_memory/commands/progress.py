@@ -11,12 +11,11 @@ from ..store.ingest.ingestion import Progress as Advance
 from ..store.ingest.intake import pending
 from ..store.ingest.sources import SourceDirectory
 from ..store.sqlite.engine import SqliteStore
-from ..system.terminal import Terminal
+from ..system.terminal import Terminal, byte_size
 from ..text.format import counted
 
-MEGABYTE = 1_000_000
 LINE_SECONDS = 10.0
-BAR_FROM_BYTES = 4 * MEGABYTE  # less is done before a bar could be read
+BAR_FROM_BYTES = 4_000_000  # less is done before a bar could be read
 REFRESH_SECONDS = 0.1
 
 
@@ -42,11 +41,6 @@ def shown_of(terminal: Terminal, amount: Callable[[], tuple[int, int]]) -> Itera
         yield progress
 
 
-def megabytes(size: float) -> str:
-    """Return `1.2 MB`, `340 MB`."""
-    return f"{size / MEGABYTE:.1f} MB" if size < 10 * MEGABYTE else f"{size / MEGABYTE:,.0f} MB"
-
-
 class _Lines:
     """A line every LINE_SECONDS: for a log."""
 
@@ -62,8 +56,8 @@ class _Lines:
         now = time.monotonic()
         if now - self._said >= LINE_SECONDS:
             self._said = now
-            rate = megabytes(self._bytes / (now - self._began))
-            print(f"  {counted(len(self._paths), 'file')}, {megabytes(self._bytes)}, {rate}/s", file=sys.stderr)
+            rate = byte_size(self._bytes / (now - self._began))
+            print(f"  {counted(len(self._paths), 'file')}, {byte_size(self._bytes)}, {rate}/s", file=sys.stderr)
 
 
 @contextmanager

@@ -26,6 +26,7 @@ SUMMARY = "search everything that was said in all sessions"
 LIMIT = 10
 MEMORIES = 3  # shown at most, before the entries
 TITLE_CHARACTERS = 80
+MOST_CANDIDATES = 30  # by the words of a commit
 _HASH_DIGITS = "0123456789abcdef"
 _HASH_LENGTHS = range(7, 65)
 MOST_WORDS = 12  # that are looked for one by one, where the hits do not show them
@@ -62,11 +63,8 @@ def _search(opened: OpenStore, arguments: argparse.Namespace) -> int:
     query = " ".join(arguments.query)
     wanted = wanted_of(opened, arguments)
     wanted = wanted._replace(role=arguments.role, kind=arguments.kind, runtime=arguments.runtime)
-    of_commit = None
-    if len(query) in _HASH_LENGTHS and not query.strip(_HASH_DIGITS) and not opened.is_team:
-        from .commit_hits import hits_of_commit  # imported late, with all that starts git
-
-        of_commit = hits_of_commit(opened, query, wanted)
+    may_be_hash = len(query) in _HASH_LENGTHS and not query.strip(_HASH_DIGITS) and not opened.is_team
+    of_commit = _hits_of_commit(opened, query, wanted) if may_be_hash else None
     query, hits = of_commit or (query, opened.store.search(query, wanted))
     if not hits:
         check_names(opened, wanted)
@@ -106,6 +104,42 @@ def _search(opened: OpenStore, arguments: argparse.Namespace) -> int:
     if hits.notice:
         opened.terminal.line(("\n" if hits else "") + hits.notice)
     return 0 if hits or remembered else 1
+
+
+def _hits_of_commit(opened: OpenStore, hash: str, wanted: Filter) -> tuple[str, Hits] | None:
+    """Search for the commit with this hash in the current repository by its subject, branch and files; its sessions
+    first, by its lines and its date. Return the words that were searched for, and the hits; None for no commit."""
+    import os
+
+    from ..patterns.why import Reasons  # imported late, with all that starts git
+    from ..settings.homes import user_dir
+    from ..store.sqlite.written_lines import known_key
+    from ..system.branches import GitUnavailableError
+    from ..system.commits import Repository
+    from ..system.git import find_worktree
+
+    worktree, store = find_worktree(os.getcwd(), user_dir(os.environ)), opened.store
+    if worktree is None or not worktree.root:
+        return None
+    repository = Repository(worktree.git_dir, worktree.root)
+    try:
+        found = repository.resolved(hash)
+        commit = repository.commit(found) if found else None
+    except GitUnavailableError:
+        return None
+    if commit is None:
+        return None
+    reasons = Reasons(store, repository, known_key(store.path), opened.location.homes)
+    hits = store.search(commit.words, wanted._replace(limit=MOST_CANDIDATES))
+    order = reasons.ordered(commit, [hit.conversation.session_id for hit in hits])
+    place = {session: at for at, session in enumerate(order)}
+    several = [store.search(commit.words, wanted._replace(session=one, limit=1)) for one in order[: wanted.limit]]
+    known = {hit.entry.id: hit for some in [*several, hits] for hit in some}.values()
+    best = sorted(known, key=lambda hit: place.get(hit.conversation.session_id, len(place)))
+    opened.terminal.line(f"Commit {commit.id[:8]}, {moment(commit.at)}: {brief(commit.subject, TITLE_CHARACTERS)}")
+    opened.terminal.line(f"  {called_as()} why {commit.id[:8]}\n")
+    hits[:] = best[: wanted.limit]
+    return commit.words, hits
 
 
 def _words_of(query: str) -> list[str]:

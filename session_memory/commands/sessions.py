@@ -100,12 +100,7 @@ def show_sessions(listed: list[FoundSession], terminal: Terminal, *, is_cut: boo
         number = f"{count}{'+' if count >= COUNTED else ''}"
         runtime = f"{one.runtime.name}{' (this one)' if is_own(one, terminal.environ) else ''}"
         rows.append((id, one.project, runtime, number, age(time.time() - one.modified), for_people(one.name)))
-    widths = [max(map(len, column)) for column in zip(*rows)]
-    for index, row in enumerate(rows):
-        cells = [cell.ljust(width) for cell, width in zip(row, widths)]
-        cells[3] = row[3].rjust(widths[3])
-        line = "  ".join(cells).rstrip()
-        terminal.line(line if index else terminal.paint("bold", line))
+    terminal.table(rows, [3])
     if is_cut:
         terminal.line(f"These are the latest {len(listed)}; there are more: --limit N shows them.")
 

@@ -182,11 +182,9 @@ def _store_state(arguments: argparse.Namespace, location: StoreLocation) -> tupl
     from ..upkeep.deletions import deletions, kept_or_why_not, problems_of
     from ..upkeep.overview import Queued, in_queue, waiting
 
-    found: list[StoreState] = []
-    problems: list[str] = []
-
-    def look(opened: OpenStore) -> int:
+    def look(opened: OpenStore) -> tuple[StoreState, list[str]]:
         queued = Queued({}, [], None)
+        problems: list[str] = []
         try:
             queued = in_queue(location)
         except UnreadableQueueError as error:
@@ -195,14 +193,12 @@ def _store_state(arguments: argparse.Namespace, location: StoreLocation) -> tupl
         deleted = deletions(location, opened.store.directories())
         how, why_not = kept_or_why_not(location, location.home.settings())
         problems.extend([*problems_of(deleted), *why_not])
-        found.append(StoreState(waits, queued.spent, opened.store.counts(location.homes), deleted, how))
-        return 0
+        return StoreState(waits, queued.spent, opened.store.counts(location.homes), deleted, how), problems
 
     try:
-        with_store(arguments, look)
+        return with_store(arguments, look)
     except (SessionMemoryError, OSError) as error:
         return None, [described(error)]
-    return found[0], problems
 
 
 def _problems(runs: UpkeepRuns, found: StoreState | None) -> list[str]:

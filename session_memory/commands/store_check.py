@@ -12,13 +12,12 @@ from ..store.sqlite.corruption import fault_of
 from ..store.sqlite.queue_database import damage
 from ..system.confined_files import OutsideGroupError
 from ..system.sqlite import CorruptDatabaseError
-from ..system.terminal import Terminal
+from ..system.terminal import Terminal, byte_size
 from ..system.zstd import can_decompress
 from ..text.format import counted
 from ..upkeep.deletions import damaged_sessions
 from ..upkeep.runs import watcher_of
 from .opened_store import OpenStore, with_store
-from .progress import megabytes
 
 SHOWN = 10
 COMPRESSED = ".jsonl.zst"
@@ -26,14 +25,8 @@ COMPRESSED = ".jsonl.zst"
 
 def check_store(arguments: argparse.Namespace, terminal: Terminal) -> tuple[bool, dict[str, Any]]:
     """Print the state of the store; return if it is sound, and the result for JSON. Raises SessionMemoryError."""
-    found: list[dict[str, Any]] = []
-
-    def check(opened: OpenStore) -> int:
-        found[:] = [_check(opened, terminal)]
-        return 0
-
-    with_store(arguments, check)
-    return found[0]["ok"], found[0]
+    found = with_store(arguments, lambda opened: _check(opened, terminal))
+    return found["ok"], found
 
 
 def _check(opened: OpenStore, terminal: Terminal) -> dict[str, Any]:
@@ -105,9 +98,9 @@ def _show_contents(found: dict[str, Any], terminal: Terminal) -> None:
     said = f"{counted(found['entries'], 'entry', 'entries')}, {counted(found['tool_uses'], 'tool use')}"
     statuses = [f"{number} {status}" for status, number in sorted(found["conversations"].items())]
     items = [
-        ("store", f"{terminal.short(found['store'])}, {megabytes(found['database_bytes'])}, whole"),
+        ("store", f"{terminal.short(found['store'])}, {byte_size(found['database_bytes'])}, whole"),
         ("transcripts", ", ".join([counted(found["files"], "file"), *notes])),
-        ("holds", f"{said}, {megabytes(found['text_bytes'])} of text"),
+        ("holds", f"{said}, {byte_size(found['text_bytes'])} of text"),
         ("conversations", ", ".join(statuses) or "none yet"),
         ("watch", f"runs, process {found['watcher']}" if found["watcher"] else "does not run"),
     ]

@@ -25,19 +25,13 @@ TITLE_CHARACTERS = 60
 def session_behind(word: str, arguments: argparse.Namespace) -> str:
     """Return the id of the session of which `word` is the number of a conversation, or from which a memory with this id
     was made; '' if there is none, or no store."""
-    found: list[str] = []
-
-    def look(opened: OpenStore) -> int:
-        found.append(_session_behind(opened, word))
-        return 0
-
     asked = argparse.Namespace(home=arguments.home, json=False)
     try:
         if os.path.exists(find_location(arguments.home, os.environ).database):
-            with_store(asked, look)
+            return with_store(asked, lambda opened: _session_behind(opened, word))
     except (SessionMemoryError, ImportError, OSError):  # then it is unknown
         pass
-    return found[0] if found else ""
+    return ""
 
 
 def _session_behind(opened: OpenStore, word: str) -> str:

@@ -23,7 +23,7 @@ from ..store.location import StoreLocation, find_location
 from ..store.refresh import NEWER, open_store
 from ..store.sqlite.corruption import quarantine_notice
 from ..store.sqlite.engine import SqliteStore
-from ..system.terminal import Terminal
+from ..system.terminal import Terminal, byte_size
 from ..text.format import counted
 from ..upkeep.due_archives import DueArchives
 from ..upkeep.kept import keep_sessions
@@ -31,7 +31,6 @@ from ..upkeep.leftover_files import follow_rules
 from ..upkeep.runs import watch_lock
 from ..upkeep.watch import Watcher
 from .arguments import add_home
-from .progress import megabytes
 
 SUMMARY = "keep the store up to date while sessions go on, until it is stopped"
 LABEL = "session-memory-watch"  # of the service
@@ -150,7 +149,7 @@ class _Log:
     def tell(self, report: IngestReport) -> None:
         """Report new entries, if any, and each problem once."""
         if report.bytes:
-            amount = f"{counted(report.entries, 'entry', 'entries')} from {megabytes(report.bytes)}"
+            amount = f"{counted(report.entries, 'entry', 'entries')} from {byte_size(report.bytes)}"
             self.say(f"{counted(report.changed, 'file')}: {amount}")
         if report.gone:
             self.say(f"{counted(report.gone, 'file')} gone")

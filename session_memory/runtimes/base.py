@@ -83,6 +83,9 @@ class Runtime:
     TOOLS: Mapping[str, tuple[str, str]] = {}
     """The tools whose calls are answered: the kind of each, and the key of its input that says to what it is done."""
 
+    SHOWS_NOTICES = False
+    """Whether it shows the `systemMessage` that a hook prints to its user, and not to the agent."""
+
     SHOWS_WHAT_WAS_TOLD = True
     """Whether its transcripts show what a hook told the agent."""
 
@@ -313,7 +316,7 @@ class Runtime:
     def notice_output(self, text: str) -> dict[str, Any]:
         """Return what a hook prints so that the runtime shows `text` to its user; by default the agent passes it on. If
         the user alone sees it, it goes with `context_output` in one object."""
-        return self.context_output(text)
+        return {"systemMessage": text} if self.SHOWS_NOTICES else self.context_output(text)
 
 
 class ProjectFolders(Runtime):

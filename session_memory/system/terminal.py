@@ -13,7 +13,7 @@ from ..errors import SessionMemoryError, WrongCallError, described
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
     from typing import Any, TextIO
 
 _MISSING_HINT = "run install.py again where a package index can be reached"
@@ -143,6 +143,14 @@ class Terminal:
     def line(self, text: str = "") -> None:
         if not self.is_json:
             print(text, file=self._out, flush=True)
+
+    def table(self, rows: Sequence[Sequence[str]], numbers: Collection[int]) -> None:
+        """Print rows in columns, the first as headings; those of `numbers` are aligned on the right."""
+        widths = [max(map(len, column)) for column in zip(*rows)]
+        for index, row in enumerate(rows):
+            cells = [cell.rjust(widths[at]) if at in numbers else cell.ljust(widths[at]) for at, cell in enumerate(row)]
+            line = "  ".join(cells).rstrip()
+            self.line(line if index else self.paint("bold", line))
 
     def heading(self, text: str) -> None:
         self.line()

@@ -35,6 +35,7 @@ class ClaudeCode(ProjectFolders):
     AGENT_VARIABLE = "CLAUDECODE"
     PROJECT_VARIABLE = "CLAUDE_PROJECT_DIR"  # `cwd` follows the agent's `cd`
     PROMPT_ID_KEY = "prompt_id"  # the same for all prompts of a turn
+    SHOWS_NOTICES = True
     TOOLS = {
         "Edit": ("edit", "file_path"), "MultiEdit": ("edit", "file_path"), "Write": ("edit", "file_path"),
         "NotebookEdit": ("edit", "notebook_path"), "Bash": ("command", "command"),
@@ -124,9 +125,6 @@ class ClaudeCode(ProjectFolders):
     def held_output(self, reason: str, text: str) -> dict[str, Any]:
         asks = {"hookEventName": self.TOOL_EVENT, "permissionDecision": "ask", "permissionDecisionReason": reason}
         return {"hookSpecificOutput": {**asks, "additionalContext": text} if text else asks}
-
-    def notice_output(self, text: str) -> dict[str, Any]:
-        return {"systemMessage": text}
 
 
 def encode_cwd(cwd: str) -> str:

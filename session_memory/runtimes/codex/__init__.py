@@ -11,7 +11,6 @@ from ..base import CopiedSessions
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
-    from typing import Any
 
     from ...transcripts.entries import ToolUse
     from ..base import Event, Folders
@@ -38,6 +37,7 @@ class Codex(CopiedSessions):
     PROGRAM = "codex"
     OWN_ID_VARIABLE = "CODEX_SESSION_ID"
     AGENT_VARIABLE = "CODEX_THREAD_ID"
+    SHOWS_NOTICES = True
     TOOLS = {"apply_patch": ("edit", "command"), "Bash": ("command", "command")}
 
     def call_began(self, lines: Iterable[bytes]) -> float | None:
@@ -154,9 +154,6 @@ class Codex(CopiedSessions):
     def tool_calls(self, event: Event) -> tuple[ToolUse, ...]:
         found = called(event, self.TOOLS)
         return patch_uses(found[0]) if found and found[0].kind == "edit" else found
-
-    def notice_output(self, text: str) -> dict[str, Any]:
-        return {"systemMessage": text}
 
     def _config_dir_of(self, path: str) -> str:
         """Return Codex's directory, over a rollout or what a copy is of."""

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from datetime import datetime, timezone
+from time import time
 from typing import Any
 
+from ...text.timestamps import iso_time
 from ..install import Install, enabled_plugins, hooks_declared
 
 
@@ -33,8 +34,7 @@ class CopilotInstall(Install):
     def prompt_event(self, session_id: str, transcript_path: str, cwd: str, prompt: str) -> dict[str, Any]:
         event = super().prompt_event(session_id, transcript_path, cwd, prompt)
         del event["transcript_path"]
-        now = datetime.now(timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-        return {**event, "timestamp": now}
+        return {**event, "timestamp": iso_time(time())}
 
     def hook_variables(self, session_id: str, start: str) -> dict[str, str]:
         return {self.runtime.AGENT_VARIABLE: "1", "COPILOT_PROJECT_DIR": start, "CLAUDE_PROJECT_DIR": start}

@@ -9,7 +9,6 @@ from ..base import ProjectFolders
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Any
 
     from ..base import Event
 
@@ -31,6 +30,7 @@ class QwenCode(ProjectFolders):
     AGENT_VARIABLE = "QWEN_CODE"
     PROJECT_VARIABLE = "QWEN_PROJECT_DIR"
     PROMPT_ID_KEY = "prompt_id"
+    SHOWS_NOTICES = True
 
     def folder_name(self, directory: str) -> str:
         from ...text.paths import dashed
@@ -52,9 +52,6 @@ class QwenCode(ProjectFolders):
     def is_from_a_person(self, prompt: str) -> bool:
         """Tell whether a prompt was typed: in print mode the event comes again after every tool, without one."""
         return bool(prompt)
-
-    def notice_output(self, text: str) -> dict[str, Any]:
-        return {"systemMessage": text}
 
 
 RUNTIME = QwenCode()
