@@ -8,11 +8,10 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 
 from ..errors import SessionMemoryError
-from ..host.channels.terminal import follow, say, wait_for_reply
 from ..host.channels.unix_socket import shown
 from ..host.ledger import Ledger
 from ..host.log import host_lock, is_served
@@ -27,6 +26,7 @@ from .arguments import not_negative
 from .host_groups import add_group_arguments, add_task_arguments, local_time
 
 SUMMARY = "groups of agents with sessions, archives and tasks of their own"
+POLL_SECONDS = 0.1
 CREDENTIALS = (
     "ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN", "CLAUDE_CODE_USE_BEDROCK",
     "CLAUDE_CODE_USE_VERTEX",
@@ -108,13 +108,13 @@ def _say(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> i
 
     ledger, text = Ledger(layout.database), " ".join(arguments.text)
     group, is_called = ledger.group(arguments.group), ledger.answers(arguments.group, text)
-    message_id = say(ledger, group.folder, text, arguments.sender)
+    message_id = _received(ledger, group.folder, text, arguments.sender)
     reply, note = None, ""
     if not is_called:
         note = f"Kept, and not answered: {group.folder} answers what holds `{group.trigger_pattern}`."
     elif not arguments.no_wait:
         if is_served(layout):
-            reply = wait_for_reply(ledger, group.folder, message_id, lambda: is_served(layout))
+            reply = _wait_for_reply(ledger, group.folder, message_id, lambda: is_served(layout))
         if reply is None and not ledger.reply_to(message_id, group.jid)[0]:
             note = "Kept. The host is not running: it answers when it does."
     if reply:
@@ -131,7 +131,7 @@ def _tail(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> 
     replies: Iterable[ChatReply] = (
         ledger.latest_replies(jid, arguments.last)
         if arguments.no_follow
-        else follow(ledger, arguments.group, arguments.last)
+        else _follow(ledger, arguments.group, arguments.last)
     )
     with suppress(KeyboardInterrupt):  # there is no other end
         for reply in replies:
@@ -140,6 +140,37 @@ def _tail(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> 
             else:
                 terminal.line(terminal.paint("dim", f"[{local_time(reply.timestamp)} {reply.kind} {reply.id}]"))
                 terminal.line(plain(reply.text))
+
+
+def _received(ledger: Ledger, group: str, text: str, sender: str = "") -> str:
+    """Put a message into a group's inbox and return its id. Raises UnknownGroupError."""
+    jid = ledger.group(group).jid
+    return ledger.receive(jid, text, sender=sender or "terminal", sender_name=sender)
+
+
+def _wait_for_reply(ledger: Ledger, group: str, message_id: str, may_come: Callable[[], bool]) -> ChatReply | None:
+    """Wait for the reply to a message. None if the agent had nothing to say, or once `may_come` returns False."""
+    jid = ledger.group(group).jid
+    while True:
+        is_answered, reply_id = ledger.reply_to(message_id, jid)
+        if is_answered:
+            return ledger.replies(reply_id - 1, jid, limit=1)[0] if reply_id else None
+        if not may_come():
+            return None
+        time.sleep(POLL_SECONDS)
+
+
+def _follow(ledger: Ledger, group: str, last: int) -> Iterator[ChatReply]:
+    """Yield the last replies in a group's chat, then every new one, without end. Raises UnknownGroupError."""
+    jid = ledger.group(group).jid
+    known = ledger.latest_replies(jid, last)
+    yield from known
+    after = known[-1].id if known else 0 if last else ledger.last_reply()
+    while True:
+        for reply in ledger.replies(after, jid):
+            yield reply
+            after = reply.id
+        time.sleep(POLL_SECONDS)
 
 
 _Action = Callable[[Layout, argparse.Namespace, Terminal], int | None]

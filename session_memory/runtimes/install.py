@@ -195,6 +195,15 @@ def hooks_declared(declared: str, python: str, app: str, argument: str) -> list[
     return hooks
 
 
+def text_of(path: str) -> str:
+    """Return the text of a settings file; '' if there is none."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as file:
+            return file.read()
+    except OSError:
+        return ""
+
+
 def enabled_plugins(settings_file: str, plugin: str) -> list[str]:
     """Return the plugins of this name, as `plugin@marketplace`, that a settings file in Claude Code's form enables."""
     try:

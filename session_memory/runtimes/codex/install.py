@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 from uuid import uuid4
 
-from ..install import Hook, SettingsHooks
+from ..install import Hook, SettingsHooks, text_of
 
 _CONFIG_FILE = "config.toml"
 _CAPITAL = re.compile(r"(?<!^)(?=[A-Z])")
@@ -34,7 +34,7 @@ class CodexInstall(SettingsHooks):
     def plugins_named(self, settings_dir: str, plugin: str) -> list[str]:
         """Return the plugins of this name, as `plugin@marketplace`, that config.toml has and does not switch off."""
         entry = re.compile(rf"""^\[plugins\.["'](({re.escape(plugin)})@[^"']+)["']\]([^\[]*)""", re.MULTILINE)
-        found = entry.finditer(_text(f"{settings_dir}/{_CONFIG_FILE}"))
+        found = entry.finditer(text_of(f"{settings_dir}/{_CONFIG_FILE}"))
         return [match.group(1) for match in found if not _is_off(match.group(3))]
 
     def adapted(self, hook: Hook) -> Hook | None:
@@ -47,7 +47,7 @@ class CodexInstall(SettingsHooks):
         """Return the events of those hooks in hooks.json that config.toml does not say to be trusted. Whether one was
         changed since is not told: Codex compares a checksum of its own."""
         trusted = {place for place, body in self._marks(settings_dir) if "trusted_hash" in body and not _is_off(body)}
-        declared = _places(_text(f"{settings_dir}/{self.SETTINGS_FILE}"))
+        declared = _places(text_of(f"{settings_dir}/{self.SETTINGS_FILE}"))
         return [event for place, event in declared.items() if place not in trusted]
 
     def left_behind(self, settings_dir: str, after: bytes | None) -> list[tuple[str, str]]:
@@ -60,7 +60,7 @@ class CodexInstall(SettingsHooks):
     def _marks(self, settings_dir: str) -> Iterator[tuple[str, str]]:
         """Yield the place of each hook in hooks.json that config.toml knows, and what it says of it."""
         path = os.path.realpath(f"{settings_dir}/{self.SETTINGS_FILE}")
-        for match in _STATE.finditer(_text(f"{settings_dir}/{_CONFIG_FILE}")):
+        for match in _STATE.finditer(text_of(f"{settings_dir}/{_CONFIG_FILE}")):
             quoted, body = match.groups()
             key = json.loads(quoted) if quoted[0] == '"' else quoted[1:-1]
             file, _, place = key.partition(f"{self.SETTINGS_FILE}:")
@@ -88,11 +88,3 @@ def _places(text: str) -> dict[str, str]:
         }
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return {}
-
-
-def _text(path: str) -> str:
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            return file.read()
-    except OSError:
-        return ""

@@ -12,18 +12,21 @@ from ...transcripts.entries import Entry
 from .. import records
 from .content import (
     calls_in,
+    change_id,
+    changes_of,
     decoded,
+    entry_of_item,
     has_failed,
     has_run,
     joined_text,
     new_entry,
+    results_of_item,
     shell_line,
     texts_of,
     told_directory,
     typed_text,
     wrapped,
 )  # fmt: skip
-from .items import change_id, changes_of, entry_of_item, results_of_item
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -11,18 +11,7 @@ from ...store.sqlite.engine import SqliteStore
 from ...store.values import ENTRY_ROLES, KINDS, TOOL_ROLE, Conversation, Filter, Hit, Hits, StoredEntry
 from ...text.format import shorten
 from ...text.sanitize import all_for_people, beginning
-from ..choices import (
-    Choice,
-    Places,
-    chosen_of,
-    directories_of,
-    is_for_team,
-    opened,
-    period,
-    places,
-    problem_with,
-    whose,
-)
+from .. import choices
 from ..page_request import PageRequest
 from .sessions import latest_sessions, text_of
 
@@ -54,7 +43,7 @@ def values(request: PageRequest) -> dict[str, Any]:
     try:
         hits = _found(request, query, wanted) if query else Hits()
     except TeamError as error:
-        hits, problem = Hits(), problem_with(error)
+        hits, problem = Hits(), choices.problem_with(error)
     asked = {name: request.one(name) for name in ("q", "whose", "project", "runtime", "who", "since", "session")}
     return {
         "query": query,
@@ -63,11 +52,11 @@ def values(request: PageRequest) -> dict[str, Any]:
         "problem": problem,
         "more": {**asked, "limit": MOST} if len(hits) == wanted.limit < MOST else None,
         "session": wanted.session,
-        "whose": whose(request),
+        "whose": choices.whose(request),
         "times": times,
         "projects": found.projects,
         "runtimes": found.runtimes,
-        "roles": chosen_of(_ROLES, who),
+        "roles": choices.chosen_of(_ROLES, who),
         "is_limited": bool(found.directories or wanted.session or wanted.since or who or wanted.runtime),
     }
 
@@ -85,14 +74,14 @@ def palette(request: PageRequest) -> dict[str, Any]:
 
 
 def palette_filters(request: PageRequest) -> dict[str, Any]:
-    found = places(request)
-    return {"projects": found.projects, "runtimes": found.runtimes, "times": period(request, "all")[0]}
+    found = choices.places(request)
+    return {"projects": found.projects, "runtimes": found.runtimes, "times": choices.period(request, "all")[0]}
 
 
-def _filters(request: PageRequest, limit: int) -> tuple[Places, list[Choice], Filter]:
+def _filters(request: PageRequest, limit: int) -> tuple[choices.Places, list[choices.Choice], Filter]:
     """Return what can be chosen, and the filter that is."""
-    times, since = period(request, "all")
-    found = places(request)
+    times, since = choices.period(request, "all")
+    found = choices.places(request)
     who = request.one("who")
     wanted = Filter(
         request.location.homes,
@@ -108,19 +97,19 @@ def _filters(request: PageRequest, limit: int) -> tuple[Places, list[Choice], Fi
 
 
 def _found(request: PageRequest, query: str, wanted: Filter) -> Hits:
-    if not is_for_team(request):
+    if not choices.is_for_team(request):
         return request.store.search(query, wanted)
-    with opened(request) as team:
-        return team.search(query, wanted._replace(directories=directories_of(request, wanted.directories)))
+    with choices.opened(request) as team:
+        return team.search(query, wanted._replace(directories=choices.directories_of(request, wanted.directories)))
 
 
 def around(request: PageRequest) -> dict[str, Any]:
     """Return `lines`, the messages around an entry of a conversation: each with its speaker, its text, and whether it
     is that entry."""
     number = request.number("number", 0, 1 << 32)
-    is_team = is_for_team(request)
+    is_team = choices.is_for_team(request)
     if is_team:
-        with opened(request) as team:
+        with choices.opened(request) as team:
             entries = _entries(request, team)
     else:
         entries = _entries(request, request.store)
