@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
+import argparse
 import os
-from typing import TYPE_CHECKING
 
-from ..store.values import STATUSES, Filter
+from ..store.values import STATUSES, Conversation, Filter
 from ..text.format import enumerated, one_line, shorten
 from ..text.sanitize import all_for_prompt
 from .arguments import add_common
-from .opened_store import check_names, on_store, refresh
+from .opened_store import OpenStore, check_names, on_store, refresh
 from .output import brief, fields, moment
 from .stored_ids import wanted_of
-
-if TYPE_CHECKING:
-    import argparse
-
-    from ..store.values import Conversation
-    from .opened_store import OpenStore
 
 SUMMARY = "list conversations, the latest first"
 LIMIT = 20

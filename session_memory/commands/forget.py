@@ -6,8 +6,9 @@ import argparse
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import nullcontext
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from ..archives.kept.pack import KeptSession
 from ..archives.list import list_archives, private_path
 from ..errors import SessionMemoryError, WrongCallError
 from ..memories.folders import groups_of
@@ -16,6 +17,7 @@ from ..runtimes.detection import is_started_by_agent, runtime_of
 from ..settings import forgotten
 from ..settings.rules import covers
 from ..store.location import Archives
+from ..store.rules import ReadRules
 from ..store.sqlite.memory_index import MemoryFilter
 from ..store.values import Conversation, FileState, Filter
 from ..system.confined_files import OutsideGroupError, pinned
@@ -28,10 +30,6 @@ from ..upkeep.kept import kept_of
 from .arguments import NO_LIMIT, OnlyForPeopleError, add_common, point_in_time
 from .opened_store import OpenStore, check_names, with_store
 from .stored_ids import line_of, sessions_called
-
-if TYPE_CHECKING:
-    from ..archives.kept.pack import KeptSession
-    from ..store.rules import ReadRules
 
 SUMMARY = "delete sessions from store, memories and archives, for good"
 SHOWN = 10

@@ -225,20 +225,21 @@ def _forget_in_team(opened: OpenStore, memories: Mapping[str, Collection[str]]) 
 
 def _forget(opened: OpenStore, index: Index, arguments: argparse.Namespace) -> int:
     chosen = {memory.id: memory for id in arguments.words for memory in [_chosen(opened, index, id)]}
-    if arguments.dry_run:
-        opened.terminal.result({"dry_run": True, "forgotten": list(chosen)})
-        opened.terminal.line(f"{counted(len(chosen), 'memory', 'memories')} would be forgotten:")
-        for memory in chosen.values():
-            opened.terminal.line(f"  {line_of(memory)}")
-        return 0
-    forget_memories(opened.location, chosen.values(), opened.note)
-    _forget_in_team(opened, {one.home: [other.id for other in chosen.values()] for one in chosen.values()})
-    opened.terminal.result({"forgotten": list(chosen)})
-    opened.terminal.line(f"{counted(len(chosen), 'memory', 'memories')} forgotten:")
-    for memory in chosen.values():
-        opened.terminal.line(f"  {line_of(memory)}")
-    opened.terminal.line(f"For a day this takes it back: {called_as()} memories forget --undo{options_of(arguments)}")
+    if not arguments.dry_run:
+        forget_memories(opened.location, chosen.values(), opened.note)
+        _forget_in_team(opened, {one.home: [other.id for other in chosen.values()] for one in chosen.values()})
+    opened.terminal.result({**({"dry_run": True} if arguments.dry_run else {}), "forgotten": list(chosen)})
+    _show_changed(opened, chosen.values(), "would be forgotten" if arguments.dry_run else "forgotten")
+    if not arguments.dry_run:
+        undo = f"{called_as()} memories forget --undo{options_of(arguments)}"
+        opened.terminal.line(f"For a day this takes it back: {undo}")
     return 0
+
+
+def _show_changed(opened: OpenStore, memories: Collection[IndexedMemory], change: str) -> None:
+    opened.terminal.line(f"{counted(len(memories), 'memory', 'memories')} {change}:")
+    for memory in memories:
+        opened.terminal.line(f"  {line_of(memory)}")
 
 
 def _take_back(opened: OpenStore, arguments: argparse.Namespace) -> int:
@@ -246,11 +247,8 @@ def _take_back(opened: OpenStore, arguments: argparse.Namespace) -> int:
     found = take_back(opened.location, ids, opened.note)
     if not found:
         raise UnknownMemoryError("nothing like that was forgotten within a day")
-    back = [memory.id for memory in found]
-    opened.terminal.result({"back": back})
-    opened.terminal.line(f"{counted(len(back), 'memory', 'memories')} taken back:")
-    for memory in found:
-        opened.terminal.line(f"  {line_of(memory)}")
+    opened.terminal.result({"back": [memory.id for memory in found]})
+    _show_changed(opened, found, "taken back")
     return 0
 
 

@@ -6,6 +6,7 @@ import os
 import shlex
 import sys
 from functools import partial
+from typing import NamedTuple
 
 from ..errors import SessionMemoryError
 from ..runtimes.detection import is_started_by_agent
@@ -39,22 +40,18 @@ TITLE_CHARACTERS = 40
 _LIKENESS = 0.4
 
 
-class OpenStore:
+class OpenStore(NamedTuple):
     """The context of a command: the store, its location, and the terminal. `is_rebuilt`: the store was just rebuilt.
     `note` prints a notice once. `patience` is that of a question, None for a command that writes. `team` is the store
     if it is the team's, which is read like one's own."""
 
-    def __init__(
-        self, store: SqliteStore, location: StoreLocation, terminal: Terminal, is_rebuilt: bool, note: Note,
-        patience: Patience | None, *, team: TeamStore | None = None,
-    ) -> None:  # fmt: skip
-        self.store = store
-        self.location = location
-        self.terminal = terminal
-        self.is_rebuilt = is_rebuilt
-        self.note = note
-        self.patience = patience
-        self.team = team
+    store: SqliteStore
+    location: StoreLocation
+    terminal: Terminal
+    is_rebuilt: bool
+    note: Note
+    patience: Patience | None
+    team: TeamStore | None = None
 
     @property
     def is_team(self) -> bool:

@@ -11,6 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 
 from .. import NAME
 from ..errors import ConfigError, LockedError, SessionMemoryError
@@ -181,19 +182,8 @@ def _command(environ: Mapping[str, str]) -> list[str]:
 
 def _systemd(words: list[str], variables: dict[str, str]) -> str:
     environment = "".join([f"Environment={_quoted(f'{name}={value}')}\n" for name, value in variables.items()])
-    return (
-        f"# ~/.config/systemd/user/{LABEL}.service; then: systemctl --user enable --now {LABEL}\n"
-        "[Unit]\n"
-        "Description=session-memory: keeps the store of all sessions up to date\n\n"
-        "[Service]\n"
-        f"{environment}"
-        f"ExecStart={' '.join(map(_quoted, words))}\n"
-        "Restart=on-failure\n"
-        "RestartSec=10\n"
-        "Nice=10\n\n"
-        "[Install]\n"
-        "WantedBy=default.target\n"
-    )
+    template = Path(__file__).with_name("watch.service").read_text()
+    return template.format(label=LABEL, environment=environment, command=" ".join(map(_quoted, words)))
 
 
 def _quoted(word: str) -> str:

@@ -8,7 +8,9 @@ import os
 import re
 import time
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from claude_agent_sdk import HookCallback
 
 from ..archives.groups import archive_group_session
 from ..hooks.archive import wait_until_quiet
@@ -16,15 +18,8 @@ from ..hooks.callbacks import Handover, answering, offer_update
 from ..hooks.context import Context
 from ..hooks.log import HookLog
 from ..settings.homes import home_at
-from ..settings.host_layout import Layout, held_home
+from ..settings.host_layout import Group, Layout, held_home
 from ..text.shell_words import Word, simple_commands
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from claude_agent_sdk import HookCallback
-
-    from ..settings.host_layout import Group
 
 UPDATES_SECONDS = 1.0
 ARCHIVE_SECONDS = 60.0

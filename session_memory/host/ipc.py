@@ -17,22 +17,20 @@ import shutil
 import time
 from collections.abc import Mapping, Sequence
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from ..settings.host_layout import Group, Layout
 from ..system.confined_files import TooLargeError, directory_below, read_inside, write_inside
 from ..system.files import NotAFileError, is_regular, names_in, try_lock
 from ..system.json import decode
 from ..text.paths import is_name
 from ..text.sanitize import for_prompt
+from ..tools.backend import Backend
 from ..tools.call import ToolResult, call
 from ..tools.definitions import tools_for
+from ..transcripts.pointers import SessionManager
 
-if TYPE_CHECKING:
-    from ..settings.host_layout import Group, Layout
-    from ..tools.backend import Backend
-    from ..transcripts.pointers import SessionManager
-
-    Rows = Sequence[Mapping[str, Any]]
+Rows = Sequence[Mapping[str, Any]]
 
 REQUEST_BYTES = 64 * 1024
 MOST_REQUESTS = 100  # of one group at a time, so that the others need not wait

@@ -6,28 +6,25 @@ import asyncio
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING
 
 from ..archives.groups import archive_group_session
 from ..errors import SessionMemoryError
+from ..settings.host_layout import Group
+from ..settings.sections import HostSettings
 from ..text.format import counted, one_line
 from ..text.paths import is_name
 from ..text.sanitize import for_people, shortened
 from ..text.timestamps import epoch_seconds
+from ..transcripts.pointers import SessionManager
 from .agent import Agent, Event, PromptTaken, RuntimeStopped, SessionStarted, TurnEnded
 from .group_files import CHAT, name_session, prepare_group
+from .ledger import Ledger
+from .log import HostLog
 from .recovery import recover, wait_for_end
+from .values import Prompt
 
-if TYPE_CHECKING:
-    from ..settings.host_layout import Group
-    from ..settings.sections import HostSettings
-    from ..transcripts.pointers import SessionManager
-    from .ledger import Ledger
-    from .log import HostLog
-    from .values import Prompt
-
-    # Starts an agent: the group, the name of its session, the session to resume, and the receiver of its events.
-    Start = Callable[[Group, str, str | None, Callable[[Event], None]], Agent]
+# Starts an agent: the group, the name of its session, the session to resume, and the receiver of its events.
+Start = Callable[[Group, str, str | None, Callable[[Event], None]], Agent]
 
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 2.0, 300.0
 ORPHAN_SECONDS = 20.0  # for the unfinished turn of a killed host's runtime

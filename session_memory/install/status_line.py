@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from pathlib import Path
 
 from .. import NAME
@@ -25,12 +26,10 @@ def switch_status_line(home: Home, environ: Mapping[str, str], *, is_on: bool) -
     were not. Raises SessionMemoryError, OSError."""
     paths = program_paths(environ)
     extensions = _extensions(home, environ)
-    if not paths.program_dir.is_dir():
-        return _without_settings(extensions, is_on=is_on)
-    with program.locked(paths):
+    changes: list[tuple[HomeRecord, FileChange]] = []
+    refused: list[SessionMemoryError] = []
+    with program.locked(paths) if paths.program_dir.is_dir() else nullcontext():
         ledger = read_ledger(paths.ledger_file)
-        changes: list[tuple[HomeRecord, FileChange]] = []
-        refused: list[SessionMemoryError] = []
         for target, record in status_line_homes(home, ledger, environ):
             try:
                 change = _change(target, record, paths, ledger, is_on=is_on)
@@ -39,19 +38,20 @@ def switch_status_line(home: Home, environ: Mapping[str, str], *, is_on: bool) -
                 refused.append(error)
             else:
                 changes.append((record, change))
-        if not changes:
-            if refused and not extensions:
-                raise refused[0]
-            return _without_settings(extensions, is_on=is_on)[0], [f"{error}" for error in refused]
+        if not changes and not extensions and (refused or is_on):
+            nothing = SessionMemoryError("nothing is installed that shows a status line", f"run {NAME} install first")
+            raise refused[0] if refused else nothing
         for record, change in changes:
             # As long as nobody else writes the file, an uninstall restores it as a whole.
             if change.before is not None and checksum(change.before) in record.written and change.after is not None:
                 record.written.append(checksum(change.after))
-        ledger.save()
+        if changes:
+            ledger.save()
         for record, change in changes:
             change.make()
             record.status_line = record.status_line if is_on else {}
-        ledger.save()
+        if changes:
+            ledger.save()
     return [*[change.path for _, change in changes], *extensions], [f"{error}" for error in refused]
 
 
@@ -77,12 +77,6 @@ def _extensions(home: Home, environ: Mapping[str, str]) -> list[Path]:
                 files.append(Path(target.settings_dir, "settings.json"))
             found += [file for file in files if file.is_file()]
     return found
-
-
-def _without_settings(extensions: list[Path], *, is_on: bool) -> tuple[list[Path], list[str]]:
-    if is_on and not extensions:
-        raise SessionMemoryError("nothing is installed that shows a status line", f"run {NAME} install first")
-    return extensions, []
 
 
 def _change(

@@ -7,18 +7,16 @@ import time
 from collections.abc import Iterable
 from contextlib import closing, suppress
 from glob import escape, glob
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ..archives.kept.pack import FORMS, NONE, open_if_there, pack_path
 from ..errors import SessionMemoryError, described
 from ..runtimes.backup import DAY_SECONDS
+from ..settings.compiled import Settings
+from ..store.location import StoreLocation
 from ..system.sqlite import CorruptDatabaseError
 from ..system.terminal import byte_size
 from ..text.format import counted
-
-if TYPE_CHECKING:
-    from ..settings.compiled import Settings
-    from ..store.location import StoreLocation
 
 SOON_DAYS = 7
 CHECK_SECONDS = 20.0  # for all kept transcripts

@@ -9,7 +9,7 @@ import os
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import closing, nullcontext, suppress
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..activity.call_log import forget_index
 from ..activity.state import StateFile
@@ -23,6 +23,9 @@ from ..memories.library import library_of, open_index
 from ..settings import forgotten
 from ..settings.homes import FORGETTING
 from ..settings.host_layout import Layout, held_home
+from ..store.location import StoreLocation
+from ..store.refresh import Note
+from ..store.sqlite.engine import SqliteStore
 from ..system.files import Closing, lock, names_in, read_whole, write_atomically
 from ..system.json import decode, encode
 from ..system.sqlite import CorruptDatabaseError
@@ -30,12 +33,7 @@ from ..transcripts import mirror
 from .due_archives import DueArchive, write_due
 from .kept import forget_kept
 
-if TYPE_CHECKING:
-    from ..store.location import StoreLocation
-    from ..store.refresh import Note
-    from ..store.sqlite.engine import SqliteStore
-
-    Steps = dict[str, Any]
+Steps = dict[str, Any]
 
 LOCK_SECONDS = 10.0
 

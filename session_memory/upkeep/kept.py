@@ -9,26 +9,24 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ..archives.kept.chunks import LineTooLongError
 from ..archives.kept.pack import FORMS, ChangedFileError, KeptFile, KeptSession, Pack, pack_path
 from ..errors import SessionMemoryError, described
+from ..runtimes import Runtime
+from ..runtimes.backup import FilesOfSession
+from ..settings.compiled import Settings
 from ..settings.privacy import Privacy
+from ..store.location import StoreLocation
+from ..store.sqlite.engine import SqliteStore
+from ..store.values import FileState
 from ..system.confined_files import OutsideGroupError
 from ..system.files import Closing
 from ..system.json import encode
 from ..system.zstd import DamagedFileError, NoLibraryError
 from ..text.format import counted
 from ..text.timestamps import now_milliseconds
-
-if TYPE_CHECKING:
-    from ..runtimes import Runtime
-    from ..runtimes.backup import FilesOfSession
-    from ..settings.compiled import Settings
-    from ..store.location import StoreLocation
-    from ..store.sqlite.engine import SqliteStore
-    from ..store.values import FileState
 
 _NANOSECONDS = 1_000_000
 _KEY_ABOUT = "keep_bytes"
