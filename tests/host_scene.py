@@ -25,8 +25,8 @@ from fakes.loopback import Json, Request
 from records import exchange, new_id, write
 
 from session_memory.archives.groups import open_sessions
+from session_memory.commands.host import received
 from session_memory.host.administration import HostAdministration
-from session_memory.host.channels import terminal
 from session_memory.host.ipc import answer_requests
 from session_memory.host.ledger import Ledger
 from session_memory.host.log import HostLog
@@ -304,7 +304,7 @@ class HostMachine:
 
     def say(self, group: str, text: str, sender: str = "") -> str:
         """Puts a message into a group's inbox; its id."""
-        return terminal.say(self.ledger, group, text, sender)
+        return received(self.ledger, group, text, sender)
 
     def reply_to(self, group: str, message_id: str) -> ChatReply:
         """The reply to a message, waited for."""

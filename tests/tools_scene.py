@@ -7,11 +7,8 @@ from typing import Any
 
 from records import NamedHome
 
-from session_memory.archives.format import ArchiveStyle
-from session_memory.archives.writer import ArchiveSource, write_archive
 from session_memory.memories.strategies.graphiti.strategy import GraphFact
 from session_memory.patterns.habits import ErrorMatch
-from session_memory.runtimes import runtime
 from session_memory.tools import HomeBackend, ListedSession, SearchResult, ToolResult, call
 from session_memory.tools.values import EVERYWHERE, SearchLimits
 from session_memory.transcripts.entries import Entry
@@ -103,11 +100,6 @@ class Home(NamedHome):
         if self.own:
             environ["CLAUDE_CODE_SESSION_ID"] = self.session_id(self.own)
         return call(HomeBackend(None, environ), tool, arguments)
-
-    def archived(self, name: str, *records: Any) -> None:
-        path = self.session(name, *records)
-        source = ArchiveSource(self.session_id(name), str(path), runtime("agent-sdk"))
-        assert write_archive(source, str(self.root / "conversations"), ArchiveStyle(), MONDAY)
 
 
 def some_sessions(count: int) -> list[ListedSession]:

@@ -108,7 +108,7 @@ def _say(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> i
 
     ledger, text = Ledger(layout.database), " ".join(arguments.text)
     group, is_called = ledger.group(arguments.group), ledger.answers(arguments.group, text)
-    message_id = _received(ledger, group.folder, text, arguments.sender)
+    message_id = received(ledger, group.folder, text, arguments.sender)
     reply, note = None, ""
     if not is_called:
         note = f"Kept, and not answered: {group.folder} answers what holds `{group.trigger_pattern}`."
@@ -142,7 +142,7 @@ def _tail(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> 
                 terminal.line(plain(reply.text))
 
 
-def _received(ledger: Ledger, group: str, text: str, sender: str = "") -> str:
+def received(ledger: Ledger, group: str, text: str, sender: str = "") -> str:
     """Put a message into a group's inbox and return its id. Raises UnknownGroupError."""
     jid = ledger.group(group).jid
     return ledger.receive(jid, text, sender=sender or "terminal", sender_name=sender)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from ..errors import WrongCallError
 from ..store.values import ENTRY_ROLES, KINDS, TOOL_ROLE
-from ..system.sqlite import DatabaseError
 from ..system.terminal import called_as
 from ..text.format import one_line, shorten
 from ..text.sanitize import all_for_prompt
@@ -43,19 +42,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Search, in archives if there is no store, as in a sandbox; 1 if nothing was found. Raises SessionMemoryError."""
+    """Search; return 1 if nothing was found. Raises SessionMemoryError."""
     if not " ".join(arguments.query).strip():
         raise WrongCallError("there is nothing to look for", 'name some words: session-memory search "cherry blossom"')
-    try:
-        return with_store(arguments, lambda opened: _search(opened, arguments))
-    except ModuleNotFoundError as error:
-        if error.name != "apsw":
-            raise
-        return _search_archives(arguments, "apsw is not installed")
-    except DatabaseError as error:  # as in a sandbox in which none can be made, or while another process makes it
-        if type(error) is not DatabaseError:
-            raise
-        return _search_archives(arguments, f"the store cannot be used here ({error})")
+    return with_store(arguments, lambda opened: _search(opened, arguments))
 
 
 def _search(opened: OpenStore, arguments: argparse.Namespace) -> int:
@@ -239,25 +229,3 @@ def _as_json(hit: Hit, command: str) -> dict[str, Any]:
         "score": hit.score,
         "command": command,
     }
-
-
-def _search_archives(arguments: argparse.Namespace, reason: str) -> int:
-    """Search the archives, for that `reason`. Of the limits, only that of the number counts there."""
-    import os
-
-    from ..system.terminal import Terminal
-    from ..tools.home_backend import HomeBackend
-
-    terminal = Terminal(os.environ, is_json=arguments.json)
-    note(f"{reason}, so that only archives are searched: finished or compacted conversations")
-    found = HomeBackend(arguments.home, os.environ).search(" ".join(arguments.query), arguments.limit)
-    terminal.result({"memories": [], "hits": [one._asdict() for one in found], "unchecked": 0})
-    if not found:
-        terminal.line(f"Nothing found for {brief(' '.join(arguments.query), TITLE_CHARACTERS)}.")
-    for index, one in enumerate(found):
-        title, snippet = all_for_prompt([one.session_name, one.snippet])
-        terminal.line(("\n" if index else "") + terminal.paint("bold", shorten(one_line(title), TITLE_CHARACTERS)))
-        terminal.line(f"  {one_line(snippet)}")
-        when = moment(None if one.timestamp is None else round(one.timestamp * 1000))
-        terminal.line(terminal.paint("dim", f"  {when}, {one.role}, in {one.conversation}"))
-    return 0 if found else 1

@@ -1,8 +1,8 @@
 """The start of a session where we are a plugin or a package: installs what the settings and the store need into a
 directory of ours, in the background.
 
-No session waits for it, and Claude Code says so once. Until then the hooks do without a config.yaml, and what is
-searched are archives. Once it is done upkeep starts. Runtimes that keep no directory for a plugin's data share one."""
+No session waits for it, and Claude Code says so once. Until then the hooks do without a config.yaml, and nothing can be
+searched. Once it is done upkeep starts. Runtimes that keep no directory for a plugin's data share one."""
 
 from __future__ import annotations
 

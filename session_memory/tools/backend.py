@@ -11,7 +11,7 @@ from ..errors import SessionMemoryError
 from ..store.postgres.engine import TeamPool
 from .store_search import errors_in_store, location_with_store, note, search_store, session_in_store, why_in_store
 from .team_search import is_joined, search_team, team_entries
-from .values import EVERYWHERE, RefusedError, SearchResults
+from .values import EVERYWHERE, RefusedError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -24,14 +24,8 @@ if TYPE_CHECKING:
     from .values import Administration, ListedSession, Search, SearchLimits, SearchResult
 
 GRAPH_SECONDS = 20.0  # an agent waits for the answer, at most a minute in a sandbox
-ONLY_ARCHIVES = (
-    "Only archives were searched, of conversations that ended or were compacted: the store of all conversations does "
-    "not exist yet, or cannot be used."
-)
-NO_STORE = "errors cannot be looked up: the store of all conversations does not exist yet, or cannot be used"
-NO_REASONS = "reasons cannot be looked up: the store of all conversations does not exist yet, or cannot be used"
+NO_STORE = "nothing can be looked up: the store of all conversations does not exist yet, or cannot be used"
 NO_MEMORIES = "memories cannot be changed: their store does not exist yet, or cannot be used"
-NO_GRAPH = "there is no knowledge graph to search"
 
 
 class Backend(ABC):
@@ -39,10 +33,10 @@ class Backend(ABC):
     sessions that methods receive come from its own list. Methods raise SessionMemoryError with a message for the model,
     OSError for unreadable files. Several threads call them.
 
-    It searches what the home `path` may see (by default the current one): store and memories; without a store, the
-    archives. It changes the memories of `own_path`, in which the agent works. A given `search` replaces all that.
-    `teams` opens the team's store. Memories and store are imported when they are needed: the MCP server starts with
-    every session of an agent, on any Python.
+    It searches what the home `path` may see (by default the current one): store and memories. It changes the memories
+    of `own_path`, in which the agent works. A given `search` replaces all that. `teams` opens the team's store.
+    Memories and store are imported when they are needed: the MCP server starts with every session of an agent, on any
+    Python.
     """
 
     def __init__(
@@ -54,7 +48,6 @@ class Backend(ABC):
         self._environ = environ
         self._given_search = search
         self._teams = teams or TeamPool()
-        self._has_noted_archives = False
         # The host's services for the agent's group; None without a host.
         self.administration: Administration | None = None
 
@@ -76,7 +69,7 @@ class Backend(ABC):
         try:
             location = location_with_store(self._searched_path, self._environ)
             return session_in_store(location, word, self._own_session()) if location else ""
-        except (ImportError, SessionMemoryError):  # apsw is not installed; the database is locked or corrupt
+        except SessionMemoryError:  # the database is locked or corrupt
             return ""
 
     @abstractmethod
@@ -93,35 +86,23 @@ class Backend(ABC):
         memories first, each the best first."""
         if self._given_search:
             return self._given_search(query, limit, limits)
-        try:
-            location = location_with_store(self._searched_path, self._environ)
-            if location:
-                return search_store(location, query, limit, limits, self._own_session())
-        except (ImportError, SessionMemoryError):  # apsw is not installed; the database is locked or corrupt
-            pass
-        notice = "" if self._has_noted_archives else ONLY_ARCHIVES
-        self._has_noted_archives = True
-        return SearchResults(self._search_archives(query, limit, limits), notice)
+        return search_store(self._searched_location(), query, limit, limits, self._own_session())
 
     def errors(self, text: str) -> list[ErrorMatch]:
         """Return earlier occurrences of the same error as a line of `text`, the best match first."""
-        location = location_with_store(self._searched_path, self._environ)
-        if location is None:
-            raise RefusedError(NO_STORE, "go on without it")
-        try:
-            return errors_in_store(location, text, self._own_session())
-        except ImportError:  # apsw is not installed
-            raise RefusedError(NO_STORE, "go on without it") from None
+        return errors_in_store(self._searched_location(), text, self._own_session())
 
     def why(self, what: str) -> str:
         """Return why a line or commit of the repository at hand is so, for the model."""
+        if self.administration is not None:
+            raise RefusedError("a group has no repository", "go on without it")
+        return why_in_store(self._searched_location(), what, self._own_session(), self._environ)
+
+    def _searched_location(self) -> StoreLocation:
         location = location_with_store(self._searched_path, self._environ)
-        if location is None or self.administration is not None:
-            raise RefusedError(NO_REASONS, "go on without it")
-        try:
-            return why_in_store(location, what, self._own_session(), self._environ)
-        except ImportError:  # apsw is not installed
-            raise RefusedError(NO_REASONS, "go on without it") from None
+        if location is None:
+            raise RefusedError(NO_STORE, "archives of conversations are Markdown files, which you can search yourself")
+        return location
 
     @cached_property
     def has_graph(self) -> bool:
@@ -141,9 +122,7 @@ class Backend(ABC):
     def search_graph(self, query: str, limit: int) -> list[GraphFact]:
         """Return at most `limit` facts of the knowledge graph that match the query, the best first; so many per group
         if there are several."""
-        location = location_with_store(self._searched_path, self._environ)
-        if location is None:
-            raise RefusedError(NO_GRAPH, "go on without it")
+        location = self._searched_location()
         from ..memories.strategies.graphiti.graphs import search_graph
 
         return search_graph(location, query, limit, timeout_seconds=GRAPH_SECONDS)
@@ -192,7 +171,3 @@ class Backend(ABC):
     @abstractmethod
     def _own_session(self) -> str:
         """Return the id of the agent's current session; '' if unknown."""
-
-    @abstractmethod
-    def _search_archives(self, query: str, limit: int, limits: SearchLimits) -> list[SearchResult]:
-        """Return the results of a search in the archives."""

@@ -6,7 +6,7 @@ Ids and names are looked up among the group's sessions: no argument of a tool be
 from __future__ import annotations
 
 import os
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from ..settings.host_layout import GLOBAL, MAIN
@@ -16,7 +16,6 @@ from ..text.paths import is_name
 from ..text.timestamps import epoch_seconds
 from ..transcripts.gate import Family, Gate, describe
 from ..transcripts.log import has_entries, last_entries
-from .archive_search import search_archives
 from .backend import Backend
 from .values import ListedSession, RefusedError
 
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from ..transcripts.entries import Entry
     from ..transcripts.gate import Described
     from ..transcripts.pointers import SavedSession, SessionManager
-    from .values import Administration, Search, SearchLimits, SearchResult
+    from .values import Administration, Search
 
 _UNTITLED = "the present conversation"
 
@@ -41,14 +40,9 @@ class GroupBackend(Backend):
     """
 
     def __init__(
-        self,
-        layout: Layout,
-        group: str,
-        sessions: SessionManager,
-        search: Search | None = None,
-        administration: Administration | None = None,
-        teams: TeamPool | None = None,
-    ) -> None:
+        self, layout: Layout, group: str, sessions: SessionManager, search: Search | None = None,
+        administration: Administration | None = None, teams: TeamPool | None = None,
+    ) -> None:  # fmt: skip
         self._layout = layout
         self._group = layout.group(group)
         self._sessions = sessions
@@ -171,19 +165,6 @@ class GroupBackend(Backend):
 
     def _own_session(self) -> str:
         return self._sessions.get(self._group.name) or ""
-
-    def _search_archives(self, query: str, limit: int, limits: SearchLimits) -> list[SearchResult]:
-        with ExitStack() as stack:
-            places = {}
-            for group in self._groups():
-                try:
-                    directory = stack.enter_context(pinned(self._layout.root, group.conversations_dir))
-                except (FileNotFoundError, OutsideGroupError):
-                    continue
-                is_own = group.name == self._group.name
-                name = "conversations" if is_own else f"groups/{group.name}/conversations"
-                places[directory] = name, self._privacy(group)
-            return search_archives(places, query, limit, limits)
 
 
 def _archived(kept: SavedSession) -> str:

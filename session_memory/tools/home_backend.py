@@ -19,7 +19,6 @@ from ..system.files import is_file, write_atomically
 from ..system.json import encode
 from ..text.format import one_line
 from ..transcripts.sessions import AmbiguousSessionError, UnknownSessionError, choose, find_sessions
-from .archive_search import search_archives
 from .backend import Backend
 from .values import ListedSession, RefusedError
 
@@ -29,7 +28,7 @@ if TYPE_CHECKING:
     from ..store.postgres.engine import TeamPool
     from ..transcripts.entries import Entry
     from ..transcripts.sessions import FoundSession
-    from .values import Search, SearchLimits, SearchResult
+    from .values import Search
 
 _ONLY_THE_USER = "Nothing has changed yet, since only the user can do that. Tell them to"
 
@@ -123,12 +122,6 @@ class HomeBackend(Backend):
 
     def _own_session(self) -> str:
         return running_session(self._environ, os.getppid())[1]
-
-    def _search_archives(self, query: str, limit: int, limits: SearchLimits) -> list[SearchResult]:
-        self.sessions()
-        homes = {one.home.conversations_dir: one.home for one in self._found.values()}
-        privacy = Privacy(self._environ, *homes.values())
-        return search_archives({directory: (directory, privacy) for directory in homes}, query, limit, limits)
 
 
 def _listed(one: FoundSession, own_id: str, own_runtime: str) -> ListedSession:

@@ -26,21 +26,18 @@ MOST_MEMORIES = 3  # listed before the messages
 
 
 def location_with_store(path: str | None, environ: Mapping[str, str]) -> StoreLocation | None:
-    """Return the location of the store; None if it does not exist yet: creating it takes too long for a query. Raises
-    SessionMemoryError."""
+    """Return the location of the store; None if apsw is not installed, or if it does not exist yet: creating it takes
+    too long for a query. Raises SessionMemoryError."""
     from ..store.location import find_location
 
     location = find_location(path, environ)
-    if not os.path.exists(location.database):
-        return None
-    _add_packages(environ)
-    return location
+    return location if os.path.exists(location.database) and _has_packages(environ) else None
 
 
 @contextmanager
 def _question(location: StoreLocation, own_session: str) -> Iterator[tuple[SqliteStore, Patience, str]]:
     """Yield the store with new content ingested within the query's patience, and a text about the missing rest, '' for
-    none. Raises SessionMemoryError, ImportError."""
+    none. Raises SessionMemoryError."""
     from ..store.refresh import PATIENCE_SECONDS, open_store, refresh
     from ..store.sqlite.exclusions import VisibilityOverrides
     from ..system.sqlite import Patience
@@ -53,8 +50,8 @@ def _question(location: StoreLocation, own_session: str) -> Iterator[tuple[Sqlit
         store.close()
 
 
-def _add_packages(environ: Mapping[str, str]) -> None:
-    """Make packages importable that a plugin has installed since the server started."""
+def _has_packages(environ: Mapping[str, str]) -> bool:
+    """Check for apsw; make packages importable that a plugin has installed since the server started."""
     from importlib import invalidate_caches
     from importlib.util import find_spec
 
@@ -63,13 +60,14 @@ def _add_packages(environ: Mapping[str, str]) -> None:
     if find_spec("apsw") is None:
         add_all_packages({**os.environ, **environ})
         invalidate_caches()
+    return find_spec("apsw") is not None
 
 
 def search_store(
     location: StoreLocation, query: str, limit: int, limits: SearchLimits, own_session: str
 ) -> list[SearchResult]:
     """Return memories and messages of a store: see `Backend.search`. `own_session` is the id of the asking session,
-    which may see its own excluded content, or ''. Raises SessionMemoryError, ImportError."""
+    which may see its own excluded content, or ''. Raises SessionMemoryError."""
     from ..memories.library import search_memories  # needs apsw, which the Python of a plugin's server may not have
     from ..store.values import Filter
 
@@ -85,7 +83,7 @@ def search_store(
 
 def errors_in_store(location: StoreLocation, text: str, own_session: str) -> list[ErrorMatch]:
     """Return earlier occurrences of an error in a store, as `session-memory errors` does, the best match first. Raises
-    SessionMemoryError, ImportError."""
+    SessionMemoryError."""
     from ..patterns.failures import ErrorQuery
     from ..patterns.habits import matching_errors
     from ..store.sqlite.tool_uses import conversation_steps
@@ -99,7 +97,7 @@ def errors_in_store(location: StoreLocation, text: str, own_session: str) -> lis
 
 def session_in_store(location: StoreLocation, word: str, own_session: str) -> str:
     """Return the id of the session behind the id of a conversation or memory; '' if there is none. Raises
-    SessionMemoryError, ImportError."""
+    SessionMemoryError."""
     from ..memories.session_ids import session_behind
 
     with _question(location, own_session) as (store, patience, _):
@@ -108,7 +106,7 @@ def session_in_store(location: StoreLocation, word: str, own_session: str) -> st
 
 def why_in_store(location: StoreLocation, what: str, own_session: str, environ: Mapping[str, str]) -> str:
     """Return why a line or commit of the current directory's repository is so, as `session-memory why` does. Raises
-    SessionMemoryError, ImportError."""
+    SessionMemoryError."""
     from ..errors import SessionMemoryError
     from ..patterns.why import Reasons
     from ..patterns.why_text import find_reasons, told_to_agent

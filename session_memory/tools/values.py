@@ -69,7 +69,7 @@ def team_conversation(id: str) -> int | None:
 
 class SearchResult(NamedTuple):
     """A message that a search found: its session, its speaker, its time (seconds since the epoch, or None), the snippet
-    around the match, and its conversation (the name of an archive), '' if none."""
+    around the match, and its conversation, '' if none."""
 
     session_id: str
     session_name: str

@@ -1,4 +1,4 @@
-"""Archives of what is excluded: in a private folder, out of every list and search, and back when the rule is gone."""
+"""Archives of what is excluded: in a private folder, out of every list, and back when the rule is gone."""
 
 from __future__ import annotations
 
@@ -22,7 +22,6 @@ from session_memory.runtimes import runtime
 from session_memory.settings.homes import Home, home_at
 from session_memory.settings.privacy import Privacy
 from session_memory.system.files import open_private
-from session_memory.tools.archive_search import search_archives
 
 
 class Scene:
@@ -61,9 +60,6 @@ class Scene:
     def visible(self) -> list[str]:
         return sorted(facts["name"] for _, facts in visible_archives(str(self.folder), self.privacy))
 
-    def found(self) -> list[str]:
-        return [one.snippet for one in search_archives({str(self.folder): ("x", self.privacy)}, "words", 9)]
-
 
 @pytest.fixture
 def scene(tmp_path):
@@ -82,7 +78,7 @@ def test_an_archive_is_hidden_by_a_rule_and_back_without_it(scene, rule):
     scene.archive()
     before = sorted(path.name for path in scene.folder.glob("*.md"))
     scene.rules(rule)
-    assert (scene.visible(), scene.found()) == (["main"], ["words of main"])
+    assert scene.visible() == ["main"]
     assert [path.name for path in scene.folder.glob("*.md")] == ["2026-09-21-words-of-main.md"]
     assert [path.name for path in scene.private.glob("*.md")] == ["2026-09-21-words-of-mail.md"]
     assert scene.private.stat().st_mode & 0o777 == 0o700

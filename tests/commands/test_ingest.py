@@ -26,7 +26,7 @@ class TestIngest:
         machine.session("one", *trip())
         machine.session("two", *exchange("hello", "hi"))
         done = machine.run("ingest")
-        assert (done.returncode, done.stdout) == (0, "2 of 2 files had something new: 8 entries from 0.0 MB.\n")
+        assert (done.returncode, done.stdout) == (0, "2 of 2 files had something new: 8 entries from 3 kB.\n")
         assert machine.run("ingest").stdout == "Nothing new in 2 files.\n"
         assert machine.result("ingest")["entries"] == 0
 

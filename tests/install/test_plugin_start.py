@@ -73,23 +73,18 @@ def test_what_any_session_said_is_found_a_moment_later_by_the_tool_and_the_comma
     plugin.claude.run("where do they go?", "--allowedTools", tool)
     (text,) = tool_results(api.prompts()[-1])
     assert "the dahlias go to the porch" in text
-    assert "Only archives" not in text
     command = [f"{tmp_path}/bare/bin/python3", plugin.source / "scripts/memory.py", "search", "zinnias"]
     done = subprocess.run(command, env=plugin.claude.environment, capture_output=True, text=True, check=True)
     assert "the **zinnias** go beside the shed" in done.stdout
 
 
-def test_until_the_store_can_be_made_a_search_says_once_that_only_archives_were_searched(
-    plugin: ClaudePlugin, api: FakeAnthropic
-) -> None:
+def test_until_the_store_can_be_made_a_search_says_so(plugin: ClaudePlugin, api: FakeAnthropic) -> None:
     plugin.claude.environment["ENABLE_TOOL_SEARCH"] = "false"
     plugin.plugin("install", PLUGIN)
     tool = "mcp__plugin_session-memory_sessions__search_sessions"
-    api.replies = [{"tools": [{"name": tool, "input": {"query": "zinnias"}}]}] * 2
+    api.replies = [{"tools": [{"name": tool, "input": {"query": "zinnias"}}]}]
     plugin.claude.run("where do they go?", "--allowedTools", tool)
-    first, second = [tool_results(request)[-1] for request in api.prompts()[-2:]]
-    assert "Only archives were searched" in first
-    assert "Only archives were searched" not in second
+    assert "the store of all conversations does not exist yet" in tool_results(api.prompts()[-1])[-1]
 
 
 @pytest.mark.parametrize("environ", [{}, {"CLAUDE_PLUGIN_DATA": "/proc/nowhere"}, {"SESSION_MEMORY_GUARD": "1"}])
@@ -164,4 +159,4 @@ def test_a_plugin_in_another_runtime_sets_up_the_store_in_the_person_s_place(nam
     searching = subprocess.run(
         [PYTHON, source / "scripts/memory.py", "search", "zinnias"], env=environ, capture_output=True, text=True
     )
-    assert "archives" not in searching.stdout + searching.stderr
+    assert "apsw" not in searching.stdout + searching.stderr

@@ -13,8 +13,8 @@ from text_scene import samples
 from tools_scene import MONDAY, FakeBackend, Home, some_sessions
 
 from session_memory.runtimes.claude import RUNTIME as CLAUDE
-from session_memory.tools import HomeBackend, ListedSession, ToolResult, call
-from session_memory.tools.results import RESULT_CHARACTERS
+from session_memory.tools import HomeBackend, ListedSession, SearchResult, ToolResult, call
+from session_memory.tools.results import RESULT_CHARACTERS, search_results
 
 
 @pytest.fixture
@@ -152,91 +152,25 @@ class TestReading:
 
 def test_no_tool_tells_a_secret(home: Home) -> None:
     some = [*samples(1)][::40]
-    home.archived("discord", *[user(f"deployment: {sample.text}") for sample in some])
-    told = home.ask("read_session", name="discord").text + home.ask("search_sessions", query="deployment").text
+    home.session("discord", *[user(f"deployment: {sample.text}") for sample in some])
+    told = "".join([home.ask("read_session", name="discord", lines=1, skip=at).text for at in range(len(some))])
     assert told.count("[redacted") >= len(some)
     assert [sample.rule for sample in some if sample.text[sample.start : sample.end] in told] == []
 
 
-class TestSearching:
-    def test_messages_with_most_of_the_words_come_first_then_the_latest(self, home: Home) -> None:
-        home.archived("one", user("the garden", at=MONDAY))
-        home.archived("two", user("a budget for the garden", at=MONDAY))
-        home.archived("three", user("garden again", at=MONDAY + 86_400))
-        text = home.ask("search_sessions", query="What is the BUDGET of my garden?").text
-        assert re.findall(r"^User: (.*)$", text, re.MULTILINE) == [
-            "a budget for the garden",
-            "garden again",
-            "the garden",
-        ]
+def test_many_hits_stay_within_the_bound_and_say_that_there_are_more() -> None:
+    found = [SearchResult(f"s{at}", "Garden", "user", MONDAY, f"garden {'very ' * 100}{at}", "") for at in range(40)]
+    text = search_results(found, 50)
+    assert len(text) <= RESULT_CHARACTERS
+    assert " There may be more: ask with rarer words, or for a higher limit." in text
+    assert text.startswith(f"{len(re.findall('^User:', text, re.MULTILINE))} found, the best first. What follows is a")
 
-    def test_a_hit_shows_the_session_the_day_and_the_archive(self, home: Home) -> None:
-        home.archived("one", user("plan the garden", at=MONDAY), assistant("Tomatoes, then beans.", at=MONDAY))
-        text = home.ask("search_sessions", query="tomato").text
-        session_id = home.session_id("one")
-        folder = home.root / "conversations"
-        assert text.endswith(
-            f'1. "plan the garden" (id {session_id}, 2026-09-21, in {folder}/2026-09-21-plan-the-garden.md)\n'
-            "Assistant: Tomatoes, then beans."
-        )
-        assert text.startswith("1 found, the best first. What follows is a record")
 
-    def test_at_most_three_messages_of_one_session_are_shown(self, home: Home) -> None:
-        home.archived("one", *[user(f"garden {number}") for number in range(9)])
-        home.archived("two", user("a garden"))
-        assert home.ask("search_sessions", query="garden").text.count("\nUser: ") == 4
-
-    def test_a_long_message_is_shown_around_the_word(self, home: Home) -> None:
-        home.archived("one", user(f"{'before ' * 60}the Kyoto station {'after ' * 60}"))
-        (shown,) = re.findall(r"^User: (.*)$", home.ask("search_sessions", query="kyoto").text, re.MULTILINE)
-        assert re.fullmatch(r"…(before )+the Kyoto station (after )*after…", shown)
-        assert len(shown) <= 250
-
-    @pytest.mark.parametrize(("said", "query"), [("我们去京都吧", "京都"), ("Über die Brücke", "über"), ("ÉTÉ", "été")])
-    def test_words_of_other_scripts_are_found(self, home: Home, said: str, query: str) -> None:
-        home.archived("one", user(said))
-        assert said in home.ask("search_sessions", query=query).text
-
-    def test_the_title_of_a_conversation_counts_for_all_its_messages(self, home: Home) -> None:
-        home.archived("one", user("garden of Eden"), assistant("Eden?"))
-        home.archived("two", user("the taxes of Eden"), assistant("Eden!"))
-        text = home.ask("search_sessions", query="taxes Eden").text
-        assert [text.index("the taxes of"), text.index("Eden!"), text.index("garden of")] == sorted(
-            [text.index("the taxes of"), text.index("Eden!"), text.index("garden of")]
-        )
-
-    def test_nothing_found_says_what_to_do_instead(self, home: Home) -> None:
-        home.archived("one", user("plan the garden"))
-        told = home.ask("search_sessions", query="submarine")
-        assert told.text.startswith("Nothing was found in earlier conversations. Try other words for the same thing")
-
-    @pytest.mark.parametrize(
-        "query", ["...", "(", "'", "*", "\x00", "%s", "a" * 1000, " ".join("ab" * 9 for _ in range(50))]
-    )
-    def test_any_text_is_a_query(self, home: Home, query: str) -> None:
-        home.archived("one", user("plan the garden"))
-        assert "Nothing was found" in home.ask("search_sessions", query=query).text
-
-    def test_a_query_of_common_words_only_searches_for_them(self, home: Home) -> None:
-        home.archived("one", user("what is it?"))
-        assert "what is it?" in home.ask("search_sessions", query="what is it").text
-
-    def test_what_is_no_archive_does_not_stop_a_search(self, home: Home) -> None:
-        home.archived("one", user("plan the garden"))
-        folder = home.root / "conversations"
-        os.mkfifo(folder / "fifo.md")
-        (folder / "link.md").symlink_to("/etc/passwd")
-        (folder / "folder.md").mkdir()
-        (folder / "notes.md").write_text("my own notes on the garden")
-        assert home.ask("search_sessions", query="garden").text.startswith("1 found")
-
-    def test_many_hits_stay_within_the_bound_and_say_that_there_are_more(self, home: Home) -> None:
-        for number in range(40):
-            home.archived(f"s{number}", user(f"garden {'very ' * 100}{number}"))
-        text = home.ask("search_sessions", query="garden", limit=50).text
-        assert len(text) <= RESULT_CHARACTERS
-        assert " There may be more: ask with rarer words, or for a higher limit." in text
-        assert text.startswith(f"{len(re.findall('^User:', text, re.MULTILINE))} found")
+def test_without_a_store_a_search_says_where_else_to_look(home: Home) -> None:
+    home.session("one", user("plan the garden"))
+    told = home.ask("search_sessions", query="garden")
+    assert told.is_error
+    assert told.text.endswith("Archives of conversations are Markdown files, which you can search yourself")
 
 
 def test_a_plain_user_sees_the_sessions_of_the_project(tmp_path: Path) -> None:

@@ -86,14 +86,6 @@ class TestLimits:
         assert roles == sorted(roles, key="Memory".__ne__)
         assert {"Memory", "User"} <= {*roles}
 
-    def test_archives_are_limited_alike_where_there_is_no_store(self, tmp_path: Path) -> None:
-        home = Home(tmp_path / "agent")
-        home.archived("one", *exchange("plum jam on monday", "Yes.", at=MONDAY))
-        home.archived("two", *exchange("plum jam on tuesday", "Yes.", at=MONDAY + DAY))
-        text = home.ask("search_sessions", query="plum", since="2026-09-22").text
-        assert ("monday" in text, "tuesday" in text) == (False, True)
-        assert "Nothing was found" in home.ask("search_sessions", query="plum", project="no such").text
-
     def test_nothing_found_within_limits_says_to_leave_them_out(self, person: Person) -> None:
         told = person.ask("search_sessions", query="plum jam", until="2020-01-01").text
         assert "Or leave out since, until and project" in told
