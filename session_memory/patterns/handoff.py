@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from ..system.branches import GitUnavailableError
 from ..system.commits import Repository, worktree_lines
 from ..system.git import Worktree, find_worktree, head_of, is_commit
-from ..text.format import one_line, shorten
+from ..text.format import counted, one_line, shorten
 from ..text.sanitize import for_prompt
-from ..text.shell_commands import is_looking
+from ..text.shell_commands import family, is_looking
 from ..text.timestamps import local_time
 from ..transcripts.reader import is_request
 from .failures import failures
@@ -30,19 +30,24 @@ FILES_CHARACTERS = 1300
 MOST_FILES = 24
 MOST_READ = 8
 MOST_COMMANDS = 4
+LATER = 10 * 60_000  # behind a session's last message its own commit may still come
 COMMAND_CHARACTERS = 120
-MOST_ANSWERS = 12  # the last ones, in which the next step is looked for
+MOST_BETWEEN = 5
+BETWEEN_CHARACTERS = 160
 CONFLICTING, CHANGED, COMMITTED, GONE, UNKNOWN = "conflicting", "not committed", "committed", "gone", "edited"
 _NEXT = re.compile(
-    r"\b(?:next steps?|what(?:'s| is) (?:left|next)|remaining|still (?:to do|missing|open|need)|to-?do|left to do|"
-    r"follow-?ups?|not (?:yet )?(?:done|implemented|started))\b|^\W*next\b",
+    r"\b(?:next steps?|what(?:'s| is) (?:left|next)|remaining (?:work|tasks?|steps?|items?|issues?)|"
+    r"still (?:to do|missing|open|need)|to-?do|left to do|follow-?ups?|not (?:yet )?(?:done|implemented|started))\b|"
+    r"^\W*(?:next|remaining)\b",
     re.I | re.M,
 )
+_IS_GIT = re.compile(r"(?:^|&&\s*|;\s*)git\s+(?:-\S+\s+)*(commit|push|rebase|merge|cherry-pick|pull)\b")
 
 
 class HandedFile(NamedTuple):
     """A file that the session edited, relative to its directory if it is in it, and its state against git: one of the
-    words above. `told` is what git says of it: a commit, or with whom it conflicts."""
+    words above. `told` is what git says of it: its last commit, if that is not older than the session, or with whom it
+    conflicts."""
 
     path: str
     state: str
@@ -50,8 +55,9 @@ class HandedFile(NamedTuple):
 
 
 class Handoff(NamedTuple):
-    """A session as its successor has to know it. The texts are verbatim, '' if there is none; `agreed` is what a bare
-    go-ahead as last request agreed to, `failed` the last failing command and its error."""
+    """A session as its successor has to know it. The texts are verbatim, '' if there is none. `between` has those
+    after the first request and before the last, `agreed` what a bare go-ahead as last request agreed to, `failed` the
+    last failing command and its error, with `calls_since` then. `ended_with` is the end of the last answer."""
 
     session_id: str
     runtime: str
@@ -61,6 +67,7 @@ class Handoff(NamedTuple):
     first_at: int | None
     last_at: int | None
     first_request: str
+    between: tuple[str, ...]
     last_request: str
     agreed: str
     decided: tuple[str, ...]
@@ -68,8 +75,10 @@ class Handoff(NamedTuple):
     read: tuple[str, ...]
     commands: tuple[str, ...]
     failed: tuple[str, str]
+    calls_since: int
     question: str
     next_step: str
+    ended_with: str
     conversation: int
 
 
@@ -89,24 +98,28 @@ def handed_over(
         agreed = proposal_in(before[-1].text) if before else ""
     by_person = decisions(["", *(one.text for one in requests[1:])])
     by_agent = decisions(["", *(one.text for one in reversed(answers))])
-    ended_with = answers[-1].text if answers and (not said or answers[-1].id > said[-1].id) else ""
-    question = proposal_in(ended_with)
+    answered = [one.text for one in answers if not said or one.id > said[-1].id]
+    ended_with = proposal_in(answered[-1]) if answered else ""
+    question = ended_with if ended_with.rstrip("*_ ").endswith("?") else ""
+    between = [one.text for one in requests[1:] if one is not last and not is_go_ahead(one.text)]
     tools = [one for one in items if one.role == "tool" and one.text]
     worktree = find_worktree(conversation.cwd, user_dir) if conversation.cwd else None
     edited = _paths(tools, "edit", conversation.cwd)
     open_failures = [one.tool for one in failures(items) if one.fixed is None and one.tool.kind == "command"]
-    failed = max(open_failures, key=lambda one: one.id, default=None)
+    failed = max((one for one in open_failures if not _is_over(one, tools)), key=lambda one: one.id, default=None)
     branch = head_of(worktree.git_dir) if worktree else ""
     since = min((one.timestamp for one in items if one.timestamp is not None), default=0)
     return Handoff(
         conversation.session_id, conversation.runtime, conversation.title, conversation.cwd,
         "" if is_commit(branch) else branch,
         since or None, conversation.last_message_at,
-        first.text if first else "", last.text if last else "", agreed, (*by_person, *by_agent),
-        tuple(_states(edited, worktree, conflicts, conversation.cwd, since)),
+        first.text if first else "", tuple(between[-MOST_BETWEEN:]), last.text if last else "", agreed,
+        (*by_person, *by_agent),
+        tuple(_states(edited, worktree, conflicts, conversation.cwd, (since, conversation.last_message_at or since))),
         tuple(one for one in _paths(tools, "read", conversation.cwd) if one not in edited)[:MOST_READ],
         tuple(_commands(tools)), (failed.text, failed.error) if failed else ("", ""),
-        question if question.rstrip("*_ ").endswith("?") else "", _next_step(answers), conversation.id,
+        sum(one.id > failed.id for one in tools) if failed else 0,
+        question, "" if question else _next_step(answered), ended_with, conversation.id,
     )  # fmt: skip
 
 
@@ -122,10 +135,12 @@ def _blocks(handoff: Handoff, called_as: str) -> Iterator[str]:
     branch = f", branch {for_prompt(handoff.branch)}" if handoff.branch else ""
     when = " to ".join(local_time(at / 1000) for at in (handoff.first_at, handoff.last_at) if at)
     yield f"{handoff.runtime} session {handoff.session_id}, {when}, in {for_prompt(handoff.directory) or '-'}{branch}."
+    between = "\n\n".join(shorten(one_line(one), BETWEEN_CHARACTERS) for one in handoff.between)
     yield "## Task\n\n" + "\n\n".join(
         f"{label}:\n{_quoted(text, most)}"
         for label, text, most in (
             ("First asked", handoff.first_request, FIRST_CHARACTERS),
+            ("Then, among others" if len(handoff.between) == MOST_BETWEEN else "Then", between, FIRST_CHARACTERS),
             ("Last asked", handoff.last_request, LAST_CHARACTERS),
             ("Which agreed to", handoff.agreed, PART_CHARACTERS),
         )
@@ -139,11 +154,14 @@ def _blocks(handoff: Handoff, called_as: str) -> Iterator[str]:
         yield "## Commands that worked\n\n" + "\n".join(f"- `{_inline(one)}`" for one in handoff.commands)
     command, error = handoff.failed
     if command:
-        yield f"## The last failure\n\n`{_inline(command)}`\n{_quoted(error, PART_CHARACTERS)}"
+        since = f", {counted(handoff.calls_since, 'call')} before the end" if handoff.calls_since else ""
+        yield f"## The last failure{since}\n\n`{_inline(command)}`\n{_quoted(error, PART_CHARACTERS)}"
     if handoff.question:
         yield f"## The open question\n\n{_quoted(handoff.question, PART_CHARACTERS)}"
     if handoff.next_step:
         yield f"## The next step, as last stated\n\n{_quoted(handoff.next_step, PART_CHARACTERS)}"
+    elif handoff.ended_with and not handoff.question:
+        yield f"## How it ended; no next step was stated\n\n{_quoted(handoff.ended_with, PART_CHARACTERS)}"
     yield f"More: `{called_as} show {handoff.conversation}`; why a line is so: `{called_as} why FILE:LINE`."
 
 
@@ -187,23 +205,33 @@ def _paths(tools: Iterable[StoredEntry], kind: str, cwd: str) -> list[str]:
 
 
 def _commands(tools: Sequence[StoredEntry]) -> list[str]:
-    """Return the last commands that succeeded and do more than look, the last first."""
+    """Return the last commands that succeeded and do more than look, the last first, one of a family. None of git: the
+    files have its outcome, and to run one again may lose work."""
     ran = [one.text for one in reversed(tools) if one.kind == "command" and one.outcome == "ok"]
-    return [one for one in dict.fromkeys(ran) if not is_looking(one) and "\n" not in one][:MOST_COMMANDS]
+    ran = [one for one in ran if not is_looking(one) and "\n" not in one and not family(one).startswith("git")]
+    return list({family(one): one for one in reversed(ran)}.values())[::-1][:MOST_COMMANDS]
 
 
-def _next_step(answers: Sequence[StoredEntry]) -> str:
-    """Return the last paragraph that names what is left, with the list behind it; else the last paragraph of all."""
-    for one in reversed(answers[-MOST_ANSWERS:]):
-        paragraphs = [part.strip() for part in re.split(r"\n\s*\n", one.text) if part.strip()]
+def _is_over(failed: StoredEntry, tools: Sequence[StoredEntry]) -> bool:
+    """Check if git stopped for a conflict, and went on later."""
+    if not _IS_GIT.search(failed.text):
+        return False
+    later = [one for one in tools if one.id > failed.id and one.kind == "command" and one.outcome == "ok"]
+    return any(_IS_GIT.search(one.text) for one in later)
+
+
+def _next_step(answers: Sequence[str]) -> str:
+    """Return the last paragraph that names what is left, with the list behind it; '' for none."""
+    for text in reversed(answers):
+        paragraphs = [part.strip() for part in re.split(r"\n\s*\n", text) if part.strip()]
         for place in range(len(paragraphs) - 1, -1, -1):
             if _NEXT.search(paragraphs[place]):
                 return "\n".join(paragraphs[place : place + 2])
-    return proposal_in(answers[-1].text) if answers else ""
+    return ""
 
 
 def _states(
-    paths: Sequence[str], worktree: Worktree | None, conflicts: Mapping[str, str], cwd: str, since: int
+    paths: Sequence[str], worktree: Worktree | None, conflicts: Mapping[str, str], cwd: str, times: tuple[int, int]
 ) -> Iterator[HandedFile]:
     """Yield each file with its state, the first MOST_FILES as git knows it. We read the worktree, so that git runs no
     filter for it."""
@@ -213,13 +241,14 @@ def _states(
         inside = os.path.relpath(whole, repository.root) if repository else ""
         found = HandedFile(path, UNKNOWN if os.path.lexists(whole) else GONE)
         if found.state == UNKNOWN and repository and not inside.startswith("..") and place < MOST_FILES:
-            found = _state(path, inside, repository, since)
+            found = _state(path, inside, repository, times)
         if whole in conflicts and found.state != CONFLICTING:
             found = HandedFile(path, CONFLICTING, conflicts[whole])
         yield found
 
 
-def _state(path: str, inside: str, repository: Repository, since: int) -> HandedFile:
+def _state(path: str, inside: str, repository: Repository, times: tuple[int, int]) -> HandedFile:
+    """Return the state of a file; `times` are the first and the last of the session."""
     try:
         if repository.is_unmerged(inside):
             return HandedFile(path, CONFLICTING, "a merge is not finished")
@@ -228,5 +257,7 @@ def _state(path: str, inside: str, repository: Repository, since: int) -> Handed
         commit = repository.last_commit(inside)
     except GitUnavailableError:
         return HandedFile(path, UNKNOWN)
-    is_own = commit is not None and commit.at >= since
-    return HandedFile(path, COMMITTED, f"{commit.id[:8]} {commit.subject}" if commit and is_own else "")
+    if commit is None or commit.at < times[0]:
+        return HandedFile(path, COMMITTED)
+    later = ", after the session" if commit.at > times[1] + LATER else ""
+    return HandedFile(path, COMMITTED, f"{commit.id[:8]} {commit.subject}{later}")

@@ -21,6 +21,7 @@ _DECISION = re.compile(
     r"rejected?|chose|better to|must not|should not|shouldn'?t|no longer|root cause|the (?:problem|issue|reason) is)\b",
     re.I,
 )
+_NO_DECISION = re.compile(r"^(?:let me|let'?s see|now i|now let|i'?ll|is there|are there|should)\b|[:?]\W*$", re.I)
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 
 
@@ -44,7 +45,8 @@ def decisions(texts: Iterable[str]) -> tuple[str, ...]:
     found = []
     for number, text in enumerate(texts):
         for sentence in _SENTENCE.split(text if number else ""):
-            plain = one_line(sentence).strip("-* ")
-            if 20 <= len(plain) <= 2 * DECISION_CHARACTERS and _DECISION.search(plain):
+            plain = one_line(sentence).replace("**", "").strip("-* ")
+            is_whole = 20 <= len(plain) <= 2 * DECISION_CHARACTERS and not _NO_DECISION.search(plain)
+            if is_whole and _DECISION.search(plain):
                 found.append(shorten(plain, DECISION_CHARACTERS))
     return tuple(dict.fromkeys(found))[:MOST_DECISIONS]

@@ -64,9 +64,50 @@ def test_the_page_has_the_task_the_decision_the_failure_and_the_next_step_verbat
 def test_files_stand_with_their_state_against_git(work):
     commit = git(work.root, "rev-parse", "--short=8", "HEAD")
     text = page(work)
-    assert f"- cart.py: committed ({commit} Add the tax)" in text
+    assert f"- cart.py: committed ({commit} Add the tax, after the session)" in text
     assert "- pay.py: not committed" in text
     assert "- gone.py: gone" in text
+
+
+def test_a_commit_of_the_sessions_own_time_is_not_said_to_be_later(work):
+    now = work.said("thanks", "a", minute=5 * 60)
+    with (work.user.projects / "-srv-agent" / "a.jsonl").open("a") as file:
+        file.write(json.dumps(now) + "\n")
+    assert re.search(r"- cart.py: committed \(\w{8} Add the tax\)", page(work))
+
+
+def test_the_requests_between_stand_in_order_without_bare_go_aheads(work):
+    more = ["round it to cents too, as the bank does", "ok, do it", "name the column tax_rate in the table, please"]
+    said = [work.said(text, "b", minute=2 + place) for place, text in enumerate(more)]
+    work.session(
+        "b", work.said(REQUEST, "b"), *said, work.said("now test all of it, also the old carts", "b", minute=9)
+    )
+    text = work.user.run("handoff", "b", cwd=work.root).stdout
+    assert f"Then:\n> {more[0]}\n>\n> {more[2]}\n\nLast asked:" in text
+
+
+def test_an_open_question_is_no_next_step_and_an_end_without_either_is_called_so(work):
+    for name, last in (("b", PROPOSAL), ("c", "The cart adds the tax now.")):
+        before = work.said(NEXT, name, "assistant", 1), work.said("look at the old carts", name, minute=2)
+        work.session(name, work.said(REQUEST, name), *before, work.said(last, name, "assistant", 3))
+    asks, ends = (work.user.run("handoff", name, cwd=work.root).stdout for name in "bc")
+    assert f"## The open question\n\n> {PROPOSAL}" in asks
+    assert "## How it ended; no next step was stated\n\n> The cart adds the tax now." in ends
+    assert "The next step" not in asks + ends
+    assert NEXT not in asks + ends
+
+
+def test_a_conflict_that_git_went_on_from_is_no_failure_and_gits_commands_are_not_offered(work):
+    def handed(name: str, *records: dict[str, object]) -> str:
+        work.session(name, work.said(REQUEST, name), *records)
+        return str(work.user.run("handoff", name, cwd=work.root).stdout)
+
+    conflict = ran(work, "git rebase origin/main", "CONFLICT (content): Merge conflict in cart.py", failed=True)
+    done = ran(work, "git add cart.py && git rebase --continue", "Successfully rebased")
+    assert "## The last failure, 1 call before the end\n\n`git rebase" in handed("b", *conflict, *ran(work, "ls", ""))
+    text = handed("c", *conflict, *done, *ran(work, "make lint", "ok"))
+    assert "The last failure" not in text
+    assert "## Commands that worked\n\n- `make lint`\n\n" in text
 
 
 def test_an_unfinished_merge_is_a_conflict(work):

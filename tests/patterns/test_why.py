@@ -274,6 +274,8 @@ def test_a_proposal_is_the_paragraph_that_asks_with_the_one_before():
 def test_decisions_are_sentences_as_they_were_said():
     said = "All is done. I use a table rather than a list here. It works."
     assert decisions(["the request, because", said]) == ("I use a table rather than a list here.",)
+    no_decisions = "Let me use a table instead of a list.\nWhy a table rather than a list?\nIt is a table because:"
+    assert decisions(["", no_decisions]) == ()
 
 
 def test_the_tool_tells_the_words_first_and_at_most_1200_characters(work, monkeypatch):
