@@ -8,13 +8,10 @@ from pathlib import Path
 import pytest
 from markdown_snapshot import MarkdownSnapshot
 
-from bench.extraction.excerpts import entries_of
 from session_memory.memories.format import new_memory, render
-from session_memory.memories.strategies.extractive.phrases import examples
 from session_memory.memories.strategies.extractive.sentences import excerpt, typed_paragraphs
-from session_memory.memories.strategies.extractive.statements import kind_of
 from session_memory.memories.strategies.extractive.strategy import ExtractiveStrategy, asks, title_of
-from session_memory.memories.strategy import KnownMemory, Memory, StrategyContext
+from session_memory.memories.strategy import Memory
 from session_memory.store.sqlite.memory_index import Origin
 from session_memory.store.values import Conversation, Filter, StoredEntry
 
@@ -25,8 +22,20 @@ CONVERSATION = Conversation(7, "session", "a.jsonl", "", "claude-code", CWD, "",
 
 
 def said(text: str) -> list[StoredEntry]:
-    """Entries by lines that begin with the signs of `bench.extraction.excerpts`."""
-    return entries_of([(line[0], line[2:]) for line in text.strip().splitlines()])
+    """Entries by lines: `U` is what the user says, `A` the assistant, `R` a file that is read, `E` one that is edited, `$`
+    a command that works, `!` one that fails, with its error behind ` :: `."""
+    return [_entry(number, line[0], line[2:]) for number, line in enumerate(text.strip().splitlines(), 1)]
+
+
+def _entry(number: int, sign: str, text: str) -> StoredEntry:
+    entry = StoredEntry(number - 1, "tool", text, number * 1000, CWD, 0, outcome="ok")
+    if sign in "UA":
+        return entry._replace(role={"U": "user", "A": "assistant"}[sign], outcome="")
+    if sign in "RE":
+        return entry._replace(tool={"R": "Read", "E": "Edit"}[sign], kind={"R": "read", "E": "edit"}[sign])
+    command, _, error = text.partition(" :: ")
+    outcome = "error" if sign == "!" else "ok"
+    return entry._replace(text=command, tool="Bash", kind="command", outcome=outcome, error=error)
 
 
 def memories(text: str, title: str = "", strategy: ExtractiveStrategy | None = None) -> list[Memory]:
@@ -99,79 +108,15 @@ def test_what_comes_of_a_conversation_is_as_its_snapshot_says(snapshot, name):
     assert text == snapshot.use_extension(MarkdownSnapshot)
 
 
-def test_every_form_of_a_statement_finds_its_example():
-    sections = ("decisions", "preferences", "foreign_preferences", "rejections")
-    assert [one for name in sections for one, form in examples(name).items() if not form.search(one)] == []
-
-
-class TestItems:
-    def test_each_has_its_quotation_its_message_and_its_time(self):
-        [item] = [
-            one for one in memories("A Hello.\nU ok, please always use tabs in Makefiles.") if one.kind != "episode"
-        ]
-        assert item == Memory(
-            "preference", "Always use tabs in Makefiles.", "", "shop", "ok, please always use tabs in Makefiles.", (),
-            2, 2000,
-        )  # fmt: skip
-
-    @pytest.mark.parametrize(
-        ("sentence", "kind"),
-        [
-            ("Always use tabs.", "preference"),
-            ("From now on write tests first", "preference"),
-            ("Bitte verwende immer Tabs.", "preference"),
-            ("Usa siempre pnpm en lugar de npm.", "preference"),
-            ("Всегда пиши тесты.", "preference"),
-            ("以后都用中文回答。", "preference"),
-            ("必ずテストを書いてください。", "preference"),
-            ("use uv instead of pip", "decision"),
-            ("We avoid Redis here because of serverless constraints", "decision"),
-            ("we use luxon, not dayjs", "decision"),
-            ("we decided to keep the logs for 30 days", "decision"),
-            ("use tabs in Makefiles, no spaces", "decision"),
-            ("remember that my son is allergic to nuts", "fact"),
-            ("Keep in mind: the staging API listens on port 8081.", "fact"),
-        ],
-    )
-    def test_what_the_words_bear_out_is_kept(self, sentence, kind):
-        assert kind_of(sentence)[0] == kind
-
-    @pytest.mark.parametrize(
-        "sentence",
-        [
-            "Should we always use tabs?", "It never works.", "we never get a response", "if (always) { never(); }",
-            "The build fails.", "rather than doing that", "and never mind the rest (of it", "stop doing shit!",
-            "为什么总是失败？", "Immer dieser Drucker.", "oh great, it always breaks", "he said we should always use tabs",
-            "if we always cached it, it would be faster", "maybe we should use Redis", "let's see",
-            "let's use it", "my server is down again", "my test is broken since 10:00", "I'd like you to use tabs in a.py",
-            'the label says "always use tabs"', "let's take a look at Redis",
-            "I think we should look at the logs", "we should use the time", "I think Redis is slower", "server first.",
-            "use the linter, no need to ask", "we want to see why it fails, since it is red", "maybe we want a queue",
-            "let's go with luxon", "Let's move to #91.", "Option 1 it is", "The staging API listens on port 8081.",
-            "I like option 3", "Remember To use pagination", "remember also you have LSP tool access.",
-        ],
-    )  # fmt: skip
-    def test_questions_complaints_irony_hypotheses_and_halves_are_not(self, sentence):
-        assert kind_of(sentence) == ("", "")
-
-    def test_what_the_assistant_proposes_is_none_whatever_is_answered(self):
-        assert items("U How do we cache it?\nA Should I use Redis for the sessions?\nU yes please") == []
-
-    def test_a_decision_that_is_revoked_is_none(self):
-        assert items("U use Redis instead of files\nA ok\nU hm, revert that") == []
-        said = "U use Redis instead of files\nA ok\nU no, drop Redis for that"
-        assert [kind for kind, _ in items(said)] == ["rejected"]
-
-    def test_what_is_rejected_takes_the_place_of_what_was_decided_before(self):
-        known = [
-            KnownMemory("aaaaaaaaaa", "decision", "shop", "Let's use Redis for the cache"),
-            KnownMemory("bbbbbbbbbb", "decision", "shop", "Use Postgres instead of Redis for the cache"),
-        ]
-        strategy = ExtractiveStrategy({}, None)
-        strategy.attach(StrategyContext("", lambda conversation, text, limit: known))
-        words = "U We tried Redis for the cache, but it was too slow, so we dropped it."
-        [item] = [one for one in memories(words, strategy=strategy) if one.kind == "rejected"]
-        assert item.replaces == ("aaaaaaaaaa",)
+@pytest.mark.parametrize(
+    "sentence",
+    [
+        "From now on always run the tests.", "We avoid Redis here because of serverless constraints",
+        "remember that my son is allergic to nuts", "No, drop Redis, it is too slow",
+    ],
+)  # fmt: skip
+def test_what_a_person_says_makes_no_memory_without_a_model(sentence):
+    assert items(f"U Fix the build, please\nE /srv/shop/a.c\nA Done.\nU {sentence}") == []
 
 
 class TestTyped:
@@ -193,10 +138,6 @@ class TestTyped:
     )
     def test_what_was_pasted_is_not_what_the_user_said(self, pasted):
         assert not any("always" in one for one in typed_paragraphs(pasted))
-
-    def test_nor_what_an_answer_said_before(self):
-        answer = "Some rules:\n\n- Always use tabs in Makefiles.\n"
-        assert typed_paragraphs("Always use tabs in Makefiles.\n\nwho says so?", [answer]) == ["who says so?"]
 
     def test_the_rest_is(self):
         assert typed_paragraphs("plan a trip to <b>Japan</b>") == ["plan a trip to <b>Japan</b>"]
@@ -235,29 +176,44 @@ class TestSolutions:
         assert items("U go\n! npx tsc :: a.ts(1,2): error TS2304: no name\nE /srv/shop/a.ts\n$ npx tsc") == []
         assert items(f"U go\nE /srv/shop/a.test.js\n{self.FAILS[15:]}E /srv/shop/b.js\n$ npm test") == []
 
-    @pytest.mark.parametrize("error", ["FAIL", "Exit code 1: [lint] ERROR task failed", "# example.org/app/store"])
+    @pytest.mark.parametrize(
+        "error", ["FAIL", "Exit code 1: [lint] ERROR task failed", "# example.org/a", "Exit code 1: $ biome check"]
+    )
     def test_an_error_that_names_nothing_is_none(self, error):
         assert items(f"U go\n! go test :: {error}\n! go test :: {error}\nE /srv/shop/b.go\n$ go test") == []
 
 
 class TestEpisode:
-    def test_what_is_left_open_is_told(self):
-        text = episode("U Please fix the build\nA On it.\nE /srv/shop/a.c\n! make :: make: *** [all] Error 2").text
-        assert "Not seen to work:\n- `make`: make: *** [all] Error 2" in text
-        assert text.endswith("The last thing that happened: Bash failed: make: *** [all] Error 2")
-        text = episode("U Please fix the build\nE /srv/shop/a.c\nA Done.\nU And what about the docs then?").text
-        assert text.endswith("Left without an answer: And what about the docs then?")
+    def test_it_is_one_line(self):
+        text = f"U Please fix the build\n\nA On it.\nE /srv/shop/a.c\n$ make\nU And the docs\nA {'It is done. ' * 99}"
+        told = episode(text.replace("\n\n", "\n")).text
+        assert "\n" not in told
+        assert len(told) < 800
+
+    @pytest.mark.parametrize(
+        ("said", "told"),
+        [
+            ("$ npm test\nA It works.", "`npm test` passed. Ended: It works."),
+            ("! npm test :: x is undefined\n$ npm test\nA It works.", "`npm test` passed. Ended: It works."),
+            ("$ npm test\n! npm test :: x is undefined\nA Hm.", "`npm test` failed: x is undefined. Ended: Hm."),
+            ('$ git commit -m "One"\n$ git commit -m "Two"\nA Done.', "Committed: Two (the last of 2). Ended: Done."),
+            ('$ git commit -m "One"\n$ git push\nA Done.', "Committed and pushed: One. Ended: Done."),
+            ("U And what about the docs then?", "Ended without an answer to: And what about the docs then?"),
+            ("! make :: make: *** [all] Error 2", "Ended with Bash, which failed: make: *** [all] Error 2."),
+        ],
+    )
+    def test_it_tells_the_outcome_by_git_and_by_the_checks_and_how_it_ended(self, said, told):
+        assert episode(f"U Please fix the build\nE /srv/shop/a.c\n{said}").text.endswith(told)
 
     def test_files_elsewhere_are_told_from_where_they_lie_together(self):
         text = episode("U Change the other project\nE /other/deep/project/a.py\nE /other/deep/project/b.py").text
         assert "Changed: `a.py`, `b.py`" in text
 
     def test_what_was_pasted_is_not_told_as_asked(self):
-        entries = entries_of(
-            [("U", "why does it fail?\n\n2026-01-01 ERROR boom\n2026-01-01 ERROR bang"), ("E", "/a.py")]
-        )
+        pasted = "why does it fail?\n\n2026-01-01 ERROR boom\n2026-01-01 ERROR bang"
+        entries = [_entry(1, "U", pasted), _entry(2, "E", "/a.py")]
         [memory] = ExtractiveStrategy({}, None).process(CONVERSATION, entries).memories
-        assert memory.text.startswith("Asked: why does it fail?\n")
+        assert memory.text.startswith("Asked: why does it fail? ")
         assert "boom" not in memory.text
 
     def test_a_conversation_in_which_a_command_failed_is_told(self):
@@ -350,7 +306,7 @@ def test_of_real_sessions_it_makes_something_short_and_telling(tmp_path, runtime
         made = strategy.process(conversation, found).memories
         for memory in itertools.islice(made, 1):
             assert 0 < len(memory.title) <= 80
-            assert 100 < len(memory.text) < 4000
-            assert "Asked: " in memory.text
+            assert 40 < len(memory.text) < 1200
+            assert "\n" not in memory.text
         assert all(memory.quote and memory.message for memory in made[1:])
     store.close()

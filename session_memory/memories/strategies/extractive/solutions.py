@@ -11,9 +11,7 @@ from ....patterns.failures import is_failure, normalised
 from ....store.values import StoredEntry
 from ....text.format import one_line, shorten
 from ....text.shell_commands import family, is_looking
-from .phrases import pattern
-from .sentences import LONGEST, is_whole, sentences_of
-from .statements import is_taken_back
+from .sentences import LONGEST, is_taken_back, is_whole, sentences_of
 
 MOST_TOOL_USES = 80  # a success after more calls has little to do with the failure
 MOST_FILES = 6  # a larger change does not say what helped
@@ -23,13 +21,37 @@ ERROR_CHARACTERS = 160
 PROBLEM_CHARACTERS = 70  # in the title
 REASON_CHARACTERS = 240
 
-_PLACE = pattern("place", 0)
-_PIPED = pattern("piped", 0)
-_TRIMMINGS = pattern("trimmings", 0)
-_TAKES_BACK = pattern("git_takes_back", 0)
-_ONLY_COUNTS = pattern("only_counts")
-_SETS_UP = pattern("sets_up", 0)
-_REFUSED, _EXPLAINS, _ANNOUNCES = map(pattern, ("refused", "explains", "announces_work"))
+_PLACE = re.compile(r"^\S+(?:\(\d+,\d+\)|:\d+(?::\d+)?):?\s+")
+_PIPED = re.compile(r"\|\s*(?:tail|head|grep|tee|cat|less|sed|awk)\b|\|\||;\s*(?:echo|true)\b")
+_TRIMMINGS = re.compile(r"^\s*(?:cd\s+\S+\s*(?:&&|;)\s*)+|\s+2>&1|\s*[12]?>\s*/dev/null|\s*\|\s*(?:tail|head)\b[^|]*$")
+_TAKES_BACK = re.compile(
+    r"\bgit (?:checkout\s+(?:--\s|\S*[./])|restore\s+(?!--staged)|reset --hard|revert\b|stash(?!\s+(?:pop|apply|"
+    r"list)))"
+)
+_ONLY_COUNTS = re.compile(
+    r"^(?:exit code \d+:?\s*)?(?:FAIL\b.*|\S+ FAIL|[#$].*|\W*[\w-]+\W* (?:error )?task failed|)$|"
+    r"^[\W\d]*(?:(?:found|tests?|files?|total)\W+)?\d+ \w+(?:[\W\d]+(?:errors?|warnings?|problems?|failed|passed|"
+    r"passing|failing|skipped|and|in|s))*\W*$",
+    re.IGNORECASE,
+)
+_SETS_UP = re.compile(
+    r"\b(?:install|add|sync|update|upgrade|generate|migrate|pull|restart|start|up|create|mkdir|chmod|init|clean|login|"
+    r"rebase|prune|seed|link|enable|build)\b"
+)
+_REFUSED = re.compile(
+    r"was blocked|not allowed|timed out|no output|operation was cancelled|interrupted|tool call .*errored",
+    re.IGNORECASE,
+)
+_EXPLAINS = re.compile(
+    r"\b(?:because|since|missing|needs?|should|must|wrong|instead|problem is|issue is|root cause|cause[sd]?|was|were|"
+    r"has to|had to|so|no|doesn't|does not|isn't|expects?|lacks?|still|forgot|no longer|renamed|only)\b",
+    re.IGNORECASE,
+)
+_ANNOUNCES = re.compile(
+    r"^(?:now|let me|let's|i'll|i will|i'm going|next|perfect|great|good|excellent|ok|okay|sure|first|then|here|all|"
+    r"the tests? (?:now )?pass|you're|you are|done|fixed|looks like|there (?:are|is) (?:still|more))\b",
+    re.IGNORECASE,
+)
 _GIT = re.compile(r"git (?!commit)")
 _TEST_FILE = re.compile(r"(?:^|/)(?:tests?|__tests__|spec)/|(?:^|/)test_[^/]*$|[._-](?:test|spec)s?\.\w+$")
 _BYPASSES = re.compile(r"--no-verify|--force|--skip\S*|--ignore\S*|--allow\S*|(?:^|\s)-f\b|--hard")

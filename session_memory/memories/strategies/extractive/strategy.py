@@ -1,100 +1,75 @@
-"""The strategy without a model: quotes requests, decisions, facts, rejections and solutions from a conversation, and
-lists what was done."""
+"""The strategy without a model: a line of the log for each conversation, and what solved an error that came back."""
 
 from __future__ import annotations
 
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from ....patterns.failures import failures, is_failure
 from ....store.values import Conversation, StoredEntry
-from ....text.format import one_line, shorten
+from ....text.format import counted, one_line, shorten
 from ....text.shell_commands import LOOKING, commit_message, family
 from ....transcripts.reader import is_plan
 from ....transcripts.reader import is_request as names_something
 from ....transcripts.reader import title_of as title_of_request
 from ...filtering import relative_path
-from ...format import EPISODE, REJECTED
-from ...strategy import Memory, MemoryResult, ModelBudget, StrategyContext, TextStrategy
+from ...format import EPISODE
+from ...strategy import Memory, MemoryResult, ModelBudget, TextStrategy
 from .sentences import excerpt, has_words, looks_like_code, sentences_of, typed_paragraphs
 from .solutions import says_something, solutions
-from .statements import statements, takes_back
 
-MOST_OF_A_KIND = 12  # of a conversation; the last ones
-KNOWN = 20  # memories that a rejection may supersede
+MOST_SOLUTIONS = 12  # of a conversation; the last ones
 NOTHING = "no text"
 TITLE_CHARACTERS = 80
-REQUEST_CHARACTERS = 400
-LATER_REQUEST_CHARACTERS = 160
-STATE_CHARACTERS = 500
-ERROR_CHARACTERS = 160
-COMMIT_CHARACTERS = 120
+REQUEST_CHARACTERS = 160
+END_CHARACTERS = 240
+ERROR_CHARACTERS = 120
+COMMIT_CHARACTERS = 100
 SUBSTANTIAL_CHARACTERS = 80
 TELLING_CHARACTERS = 600  # of answers without any action, or of requests
 TELLING_REQUESTS = 3
-MOST_LATER_REQUESTS = 5
-MOST_FILES = 8
-MOST_COMMITS = 8
-MOST_UNSOLVED = 3
+MOST_FILES = 4
+MOST_CHECKS = 2
 LAST_ANSWERS = 2  # the last answer often only agrees
 LAST_TOOL_USES = 30
 FEW_COMMITS = 2  # with so few, the last commit names the topic
 
+_CHECKS = re.compile(r"\b(?:\w*tests?|vitest|jest|rspec|\w*check|lint\w*|build|tsc|mypy|ruff|clippy)\b")
+_PUSHES = re.compile(r"\bgit push\b")
+_CLOSED = re.compile(r"[.!?…。！？]$")
 _GOES_ON = re.compile(r"(?:then|and|also|now|so|next)\b,?\s+", re.IGNORECASE)
 _READS = re.compile(r"(?:read|look at|see|check out|open|go through|have a look)\b", re.IGNORECASE)
 
 
 class ExtractiveStrategy(TextStrategy):
-    """The `Strategy` of heuristics: free, offline, and only with words of the conversation."""
+    """The `Strategy` without a model: free, offline. It leaves what a person decided or wants to `summary` and
+    `remember`: of 20 such things that a reader marked, rules kept none (bench/extraction/README.md)."""
 
     id = "extractive"
 
     def __init__(self, values: Mapping[str, Any], budget: ModelBudget) -> None:
         """Accept the arguments of every strategy; it has no settings and spends nothing."""
-        self._context: StrategyContext | None = None
-
-    def attach(self, context: StrategyContext) -> None:
-        """Use existing memories, so that a rejection can supersede them."""
-        self._context = context
 
     def process(self, conversation: Conversation, entries: Sequence[StoredEntry]) -> MemoryResult:
-        """Return an episode, if something was done or said, and items with their quotations."""
+        """Return an episode, if something was done or said, and solutions."""
         said = [entry.text for entry in entries if entry.role == "user" and entry.text]
         requests = [text for text in said if asks(text)] or said
         names = shortest_names([entry for entry in entries if entry.role == "tool"], conversation.cwd)
         project = conversation.cwd.rstrip("/").rpartition("/")[2]
-        items = [*self._stated(conversation, entries, project), *_solved(entries, names, project)]
-        memories = [item for kind in dict.fromkeys(item.kind for item in items) for item in _last(items, kind)]
-        if items or is_worth_telling(entries):
+        memories = []
+        for one in solutions(entries)[-MOST_SOLUTIONS:]:
+            title, text, quote = one.told(names)
+            memories.append(
+                Memory("solution", title, text, project, quote, (), one.failed.number, one.passed.timestamp)
+            )
+        if memories or is_worth_telling(entries):
             edited = [names[path] for path, _ in edited_files(entries).most_common()]
             title = title_of(conversation.title, requests, commits(entries), edited)
             memories.insert(0, Memory(EPISODE, title, episode_text(entries, requests, names), project))
         return MemoryResult(tuple(memories), "" if memories else NOTHING)
-
-    def _stated(self, conversation: Conversation, entries: Sequence[StoredEntry], subject: str) -> Iterator[Memory]:
-        for one in statements(entries):
-            replaces = self._taken_back(conversation, one.title) if one.kind == REJECTED else ()
-            yield Memory(one.kind, one.title, "", subject, one.quote, replaces, one.entry.number, one.entry.timestamp)
-
-    def _taken_back(self, conversation: Conversation, rejection: str) -> tuple[str, ...]:
-        """Return the ids of memories that state what is rejected here."""
-        if self._context is None:
-            return ()
-        known = self._context.known(conversation, rejection, KNOWN)
-        return tuple([one.id for one in known if one.kind != REJECTED and takes_back(rejection, one.text)])
-
-
-def _solved(entries: Sequence[StoredEntry], names: Mapping[str, str], subject: str) -> Iterator[Memory]:
-    for one in solutions(entries):
-        title, text, quote = one.told(names)
-        yield Memory("solution", title, text, subject, quote, (), one.failed.number, one.passed.timestamp)
-
-
-def _last(items: Sequence[Memory], kind: str) -> list[Memory]:
-    return [item for item in items if item.kind == kind][-MOST_OF_A_KIND:]
 
 
 def is_worth_telling(entries: Sequence[StoredEntry]) -> bool:
@@ -159,16 +134,10 @@ def shortest_names(tools: Iterable[StoredEntry], cwd: str) -> dict[str, str]:
 
 
 def episode_text(entries: Sequence[StoredEntry], requests: Sequence[str], names: Mapping[str, str]) -> str:
-    """Return the text of the episode."""
+    """Return a conversation in one line: asked, done, its outcome by git and by its checks, and how it ended."""
     tools = [entry for entry in entries if entry.role == "tool"]
-    parts = (
-        _requests(requests),
-        _files(tools, names),
-        _committed(commits(tools)),
-        _unsolved(tools),
-        _last_state(entries),
-    )
-    return "\n\n".join(part for part in parts if part)
+    parts = (_asked(requests), _files(tools, names), _committed(tools), *_checks(tools), _end(entries))
+    return " ".join([part if _CLOSED.search(part) else f"{part}." for part in parts if part])
 
 
 def edited_files(tools: Iterable[StoredEntry]) -> Counter[str]:
@@ -181,17 +150,10 @@ def _failed(entry: StoredEntry) -> bool:
     return entry.kind == "command" and is_failure(entry) and family(entry.text) not in ("", LOOKING)
 
 
-def _requests(requests: Sequence[str]) -> str:
-    own = [text for one in requests if (text := _own_words(one))]
-    if not own:
-        return ""
-    lines = [f"Asked: {excerpt(own[0], REQUEST_CHARACTERS)}"]
-    later = list(dict.fromkeys(excerpt(text, LATER_REQUEST_CHARACTERS) for text in own[1:] if asks(text)))
-    kept = _longest(later, MOST_LATER_REQUESTS)
-    if kept:
-        more = f" ({len(later) - len(kept)} more)" if len(later) > len(kept) else ""
-        lines += [f"\nThen asked{more}:", *(f"- {text}" for text in kept)]
-    return "\n".join(lines)
+def _asked(requests: Sequence[str]) -> str:
+    own = list(dict.fromkeys([excerpt(text, REQUEST_CHARACTERS) for one in requests if (text := _own_words(one))]))
+    more = f" (and {counted(len(own) - 1, 'more request')})" if len(own) > 1 else ""
+    return f"Asked: {own[0]}{more}" if own else ""
 
 
 def _own_words(text: str) -> str:
@@ -200,53 +162,54 @@ def _own_words(text: str) -> str:
     return title_of_request(typed if has_words(typed) else text)
 
 
-def _files(tools: Iterable[StoredEntry], names: Mapping[str, str]) -> str:
-    tools = list(tools)
+def _files(tools: Sequence[StoredEntry], names: Mapping[str, str]) -> str:
     edits = edited_files(tools)
     if edits:
         more = f" and {len(edits) - MOST_FILES} more" if len(edits) > MOST_FILES else ""
         return f"Changed: {', '.join([f'`{names[path]}`' for path, _ in edits.most_common(MOST_FILES)])}{more}"
     read = sorted({names[tool.text] for tool in tools if tool.kind == "read" and tool.outcome != "error" and tool.text})
-    return f"Read: {', '.join(f'`{name}`' for name in read)}" if 0 < len(read) <= MOST_FILES // 2 else ""
+    return f"Read: {', '.join(f'`{name}`' for name in read)}" if 0 < len(read) <= MOST_FILES else ""
 
 
-def _committed(messages: Sequence[str]) -> str:
-    if not messages:
-        return ""
-    more = f" (the last of {len(messages)})" if len(messages) > MOST_COMMITS else ""
-    return "\n".join([f"Committed{more}:", *(f"- {message}" for message in messages[-MOST_COMMITS:])])
+def _committed(tools: Sequence[StoredEntry]) -> str:
+    made = commits(tools)
+    pushed = any(one.kind == "command" and one.outcome == "ok" and _PUSHES.search(one.text) for one in tools)
+    if not made:
+        return "Pushed" if pushed else ""
+    more = f" (the last of {len(made)})" if len(made) > 1 else ""
+    return f"Committed{' and pushed' if pushed else ''}: {made[-1]}{more}"
 
 
-def _unsolved(tools: Sequence[StoredEntry]) -> str:
-    """Return the last commands that failed and did not succeed later."""
-    telling = {
-        family(one.tool.text): one.tool.error
+def _checks(tools: Sequence[StoredEntry]) -> list[str]:
+    """Return the last commands that failed and did not succeed later; else the tests and the like that passed last."""
+    failed = {
+        family(
+            one.tool.text
+        ): f"`{family(one.tool.text)}` failed: {shorten(one_line(one.tool.error), ERROR_CHARACTERS)}"
         for one in failures(tools[-LAST_TOOL_USES:])
         if one.tool.kind == "command"
         and one.fixed is None
         and family(one.tool.text) not in ("", LOOKING)
         and says_something(one.tool.error)
     }
-    lines = [
-        f"- `{name}`: {shorten(one_line(error), ERROR_CHARACTERS) or 'no output'}" for name, error in telling.items()
+    passed = [family(one.text) for one in tools if one.kind == "command" and one.outcome == "ok"]
+    checked = [
+        name for name in dict.fromkeys(reversed(passed)) if _CHECKS.search(name) and len(name) <= TITLE_CHARACTERS
     ]
-    return "\n".join(["Not seen to work:", *lines[-MOST_UNSOLVED:]]) if lines else ""
+    return [*failed.values()][-MOST_CHECKS:] or [f"`{name}` passed" for name in checked[:MOST_CHECKS]]
 
 
-def _last_state(entries: Sequence[StoredEntry]) -> str:
+def _end(entries: Sequence[StoredEntry]) -> str:
     spoken = [entry for entry in entries if entry.role != "tool" and entry.text]
-    answers = [entry.text for entry in spoken if entry.role == "assistant"]
-    telling = next(
-        (text for text in answers[: -LAST_ANSWERS - 1 : -1] if len(text) >= SUBSTANTIAL_CHARACTERS), ""
-    ) or "".join(answers[-1:])
-    lines = [f"At the end: {excerpt(telling, STATE_CHARACTERS)}"] if telling else []
-    if spoken and spoken[-1].role == "user" and len(spoken) > 1 and asks(spoken[-1].text):
-        lines.append(f"Left without an answer: {excerpt(_own_words(spoken[-1].text), LATER_REQUEST_CHARACTERS)}")
     last = entries[-1]
     if last.role == "tool" and last.outcome == "error":
-        error = shorten(one_line(last.error), ERROR_CHARACTERS)
-        lines.append(f"The last thing that happened: {last.tool} failed: {error or 'no output'}")
-    return "\n".join(lines)
+        return f"Ended with {last.tool}, which failed: {shorten(one_line(last.error), ERROR_CHARACTERS) or 'no output'}"
+    if len(spoken) > 1 and spoken[-1].role == "user" and asks(spoken[-1].text):
+        return f"Ended without an answer to: {excerpt(_own_words(spoken[-1].text), REQUEST_CHARACTERS)}"
+    answers = [entry.text for entry in spoken if entry.role == "assistant"]
+    telling = [text for text in answers[: -LAST_ANSWERS - 1 : -1] if len(text) >= SUBSTANTIAL_CHARACTERS]
+    said = (telling or answers[-1:] or [""])[0]
+    return f"Ended: {excerpt(said, END_CHARACTERS)}" if said else ""
 
 
 def _is_command(text: str) -> bool:
@@ -258,9 +221,3 @@ def _shown(title: str) -> str:
     title = shorten(one_line(title).rstrip(" ,;:"), TITLE_CHARACTERS)
     first = title.split(" ", 1)[0] if title else ""
     return title[0].upper() + title[1:] if first.rstrip(",:!?").isalpha() and first.islower() else title
-
-
-def _longest(texts: Sequence[str], count: int) -> list[str]:
-    """Return the `count` longest texts in their original order."""
-    chosen = sorted(range(len(texts)), key=lambda at: -len(texts[at]))[:count]
-    return [texts[at] for at in sorted(chosen)]
