@@ -12,6 +12,7 @@ from ..memories.folders import folder_of
 from ..memories.format import KINDS, time_text
 from ..memories.library import forget_memories, open_index, take_back
 from ..memories.pages import file_of
+from ..memories.writer import BY_AGENT, is_by_agent
 from ..store.sqlite.memory_index import MemoryFilter
 from ..system.terminal import called_as
 from ..text.format import counted, enumerated, has_words, one_line
@@ -139,7 +140,8 @@ def show_hit(opened: OpenStore, memory: IndexedMemory, options: str) -> None:
     if text := memory.text or (memory.quote and f'"{memory.quote}"'):
         terminal.line(f"  {brief(text, TEXT_CHARACTERS)}")
     for origin in memory.origins[-1:]:
-        whence = f"from session {origin[1]}" if origin[2] else "noted by you"
+        noted = "noted by an agent in" if origin[3] == BY_AGENT else "from"
+        whence = f"{noted} session {origin[1]}" if origin[2] else "noted by you"
         said = f"  {whence}, {time_text(origin[0])}{_command(origin, options)}"
         terminal.line(terminal.paint("dim", said))
 
@@ -160,7 +162,8 @@ def line_of(memory: IndexedMemory) -> str:
     kind = " ".join([*notes, memory.kind])
     whose = f"{one_line(for_prompt(memory.who))}, " if memory.who else ""
     doubts = f" ({one_line(for_prompt('; '.join(memory.doubts)))})" if memory.doubts else ""
-    return f"{memory.id}  {moment(memory.at)[:10]:<10}  {whose}{kind}{about}: {title}{doubts}"
+    noted = ", noted by an agent" if is_by_agent(memory) else ""
+    return f"{memory.id}  {moment(memory.at)[:10]:<10}  {whose}{kind}{about}{noted}: {title}{doubts}"
 
 
 def as_json(memory: IndexedMemory) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..errors import WrongCallError
+from ..store.search.query import asks_for_last_work
 from ..store.values import ENTRY_ROLES, KINDS, TOOL_ROLE
 from ..system.terminal import called_as
 from ..text.format import one_line, shorten
@@ -55,6 +56,15 @@ def _search(opened: OpenStore, arguments: argparse.Namespace) -> int:
     wanted = wanted._replace(role=arguments.role, kind=arguments.kind, runtime=arguments.runtime)
     may_be_hash = len(query) in _HASH_LENGTHS and not query.strip(_HASH_DIGITS) and not opened.is_team
     of_commit = _hits_of_commit(opened, query, wanted) if may_be_hash else None
+    if not opened.is_team and asks_for_last_work(query):
+        import os
+
+        from ..memories.last_work import last_work  # imported late, with the strategies
+        from ..runtimes.detection import running_session
+
+        last = last_work(opened.store, wanted, running_session(os.environ, os.getppid())[1])
+        if last:
+            return _show_last(opened, last, options_of(arguments))
     query, hits = of_commit or (query, opened.store.search(query, wanted))
     if not hits:
         check_names(opened, wanted)
@@ -130,6 +140,28 @@ def _hits_of_commit(opened: OpenStore, hash: str, wanted: Filter) -> tuple[str, 
     opened.terminal.line(f"  {called_as()} why {commit.id[:8]}\n")
     hits[:] = best[: wanted.limit]
     return commit.words, hits
+
+
+def _show_last(opened: OpenStore, found: list[tuple[Conversation, str]], options: str) -> int:
+    """Show the last conversations, each with its line of the log, for a question that names nothing to look for."""
+    commands = [f"{called_as()} show {conversation.id}{options}" for conversation, _ in found]
+    opened.terminal.result(
+        {
+            "memories": [],
+            "hits": [],
+            "last": [
+                {"conversation": fields(conversation), "text": line, "command": command}
+                for (conversation, line), command in zip(found, commands)
+            ],
+        }
+    )
+    for (conversation, line), command in zip(found, commands):
+        title, where, safe = all_for_prompt([conversation.title, conversation.cwd or "-", line])
+        _print_title(opened, conversation, title, where)
+        opened.terminal.line(f"  {one_line(safe)}")
+        opened.terminal.line(opened.terminal.paint("dim", f"    {moment(conversation.last_message_at)}"))
+        opened.terminal.line(f"    {command}")
+    return 0
 
 
 def _words_of(query: str) -> list[str]:

@@ -121,7 +121,8 @@ def remember(location: StoreLocation, session: str, kind: str, text: str, quote:
                 hint = "quote this session word for word; a session that rules exclude cannot be remembered"
                 raise AgentMemoryError("nothing was remembered: the quotation is not in this session", hint)
             conversation, entry = found
-            made = memory._replace(message=entry.number, at=entry.timestamp)
+            project = conversation.cwd.rstrip("/").rpartition("/")[2]
+            made = memory._replace(subject=project, message=entry.number, at=entry.timestamp)
             library = library_of(location, index, conversation.home)
             untrusted = is_untrusted(location, conversation)
             ids = keep(library, conversation, BY_AGENT, MemoryResult((made,)), is_untrusted=untrusted)
@@ -153,6 +154,11 @@ def note_by_person(
             "nothing was remembered: it was forgotten before", "session-memory memories forget --undo"
         )
     return kept[0]
+
+
+def is_by_agent(memory: IndexedMemory) -> bool:
+    """Return whether only agents noted a memory: it is not the word of a person."""
+    return bool(memory.origins) and all(origin[3] == BY_AGENT for origin in memory.origins)
 
 
 def forget(location: StoreLocation, id: str, note: Note) -> IndexedMemory:

@@ -146,7 +146,7 @@ class Backend(ABC):
 
     def remember(self, kind: str, text: str, quote: str) -> IndexedMemory:
         """Store a memory that a quotation from the agent's session proves; return the stored one."""
-        session = self._own_session()
+        session = self._own_session() or self._likely_session()
         if not session:
             raise RefusedError("nothing was remembered: it is not known which session this is", "tell the user")
         from ..memories.writer import remember  # needs apsw
@@ -171,3 +171,8 @@ class Backend(ABC):
     @abstractmethod
     def _own_session(self) -> str:
         """Return the id of the agent's current session; '' if unknown."""
+
+    def _likely_session(self) -> str:
+        """Return the session that the agent's is most likely, if its runtime does not tell; '' for none. What it quotes
+        still has to be there."""
+        return ""

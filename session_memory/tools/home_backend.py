@@ -123,6 +123,13 @@ class HomeBackend(Backend):
     def _own_session(self) -> str:
         return running_session(self._environ, os.getppid())[1]
 
+    def _likely_session(self) -> str:
+        """Return the session written to last of the runtime that started this process: Gemini CLI and Qwen Code tell a
+        command that they run it, but not in which session."""
+        self.sessions()
+        found = [one for one in self._found.values() if one.runtime.has_started(self._environ)]
+        return max(found, key=lambda one: one.modified).id if found else ""
+
 
 def _listed(one: FoundSession, own_id: str, own_runtime: str) -> ListedSession:
     runtime = "" if one.runtime.name == own_runtime else one.runtime.name

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from ..store.location import StoreLocation
     from ..store.sqlite.engine import SqliteStore
     from ..store.sqlite.memory_index import IndexedMemory
-    from ..store.values import Hit
+    from ..store.values import Conversation, Hit
     from ..system.sqlite import Patience
     from .values import SearchLimits
 
@@ -68,12 +68,17 @@ def search_store(
 ) -> list[SearchResult]:
     """Return memories and messages of a store: see `Backend.search`. `own_session` is the id of the asking session,
     which may see its own excluded content, or ''. Raises SessionMemoryError."""
+    from ..memories.last_work import last_work
     from ..memories.library import search_memories  # needs apsw, which the Python of a plugin's server may not have
+    from ..store.search.query import asks_for_last_work
     from ..store.values import Filter
 
     since, until, project = limits
     wanted = Filter(homes=location.homes, project=project, since=since, until=until, limit=limit)
     with _question(location, own_session) as (store, patience, missing):
+        last = last_work(store, wanted, own_session) if asks_for_last_work(query) else []
+        if last:
+            return SearchResults([_worked_on(*one) for one in last], f"{missing}." if missing else "")
         hits = store.search(query, wanted)
     fits = None if limits == EVERYWHERE else partial(is_within, limits)
     memories = search_memories(location, query, min(limit, MOST_MEMORIES), note, patience, fits)
@@ -144,10 +149,19 @@ def said_in(hit: Hit) -> SearchResult:
     return SearchResult(conversation.session_id, name, entry.tool or entry.role, seconds, hit.snippet, where)
 
 
+def _worked_on(conversation: Conversation, line: str) -> SearchResult:
+    seconds = None if conversation.last_message_at is None else conversation.last_message_at / 1000
+    where = f"conversation {conversation.id}"
+    return SearchResult(conversation.session_id, conversation.title, "session", seconds, line, where)
+
+
 def remembered(memory: IndexedMemory) -> SearchResult:
     """Convert a memory to the tools' form."""
+    from ..memories.writer import is_by_agent  # needs apsw
+
     seconds = None if memory.at is None else memory.at / 1000
-    doubts = f"({'; '.join(memory.doubts)})" if memory.doubts else ""
+    notes = [*(["noted by an agent, not by the user"] if is_by_agent(memory) else []), *memory.doubts]
+    doubts = f"({'; '.join(notes)})" if notes else ""
     said = memory.text or (memory.quote and f'"{memory.quote}"')
     text = "\n".join([part for part in (said, doubts) if part])
     _, session, conversation, *_ = memory.origins[-1] if memory.origins else (None, "", "")

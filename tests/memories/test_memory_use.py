@@ -14,9 +14,10 @@ from pathlib import Path
 import pytest
 from git_scene import repository
 from memories_scene import EXPIRY, FEBRUARY, MemoryDirectory, conversation, fact
-from records import NamedHome
+from records import NamedHome, assistant, exchange, user
 from store_scene import StoreUser
 
+from session_memory.activity.update_text import HEADER
 from session_memory.commands import memories as memories_command
 from session_memory.errors import WrongCallError
 from session_memory.memories import folders as memory_folders
@@ -26,7 +27,9 @@ from session_memory.settings import homes
 from session_memory.settings.sections import StoreSettings
 from session_memory.store.location import StoreLocation, find_location
 from session_memory.store.rules import ReadRules
+from session_memory.store.search.query import asks_for_last_work
 from session_memory.store.sqlite.memory_index import MemoryFilter, MemoryIndex
+from session_memory.tools import HomeBackend, call
 
 
 class TestIndex:
@@ -279,7 +282,7 @@ class TestRules:
         assert not memory_folders.is_untrusted(location, conversation(home="work"))
 
 
-def test_a_person_notes_something_about_a_file_and_an_agent_cannot(tmp_path: Path) -> None:
+def test_a_person_notes_something_about_a_file_and_an_agent_only_what_its_session_proves(tmp_path: Path) -> None:
     person = StoreUser(tmp_path)
     shop = repository(tmp_path / "shop", src__dates="x\n")
     words = ("remember", "We use luxon for dates, not dayjs", "--kind", "decision", "--file", "dates")
@@ -290,7 +293,104 @@ def test_a_person_notes_something_about_a_file_and_an_agent_cannot(tmp_path: Pat
     assert "We use luxon for dates, not dayjs" in found
     assert "noted by you, " in found
     assert "luxon" in (tmp_path / ".session-memory/memories/decisions.md").read_text()
-    assert person.run(*words, CLAUDECODE="1").returncode == 1
+    unproved = person.run(*words, CLAUDECODE="1")
+    assert (unproved.returncode, "--quote" in unproved.stderr) == (2, True)
     person.run("memories", "forget", noted["id"])
     refused = person.run(*words, cwd=shop / "src")
     assert (refused.returncode, "memories forget --undo" in refused.stderr) == (1, True)
+
+
+class TestAgent:
+    """An agent of any runtime notes something by the command that its skill teaches."""
+
+    WORDS = ("remember", "We use luxon for dates.", "--kind", "decision", "--quote", "luxon for dates, not dayjs")
+    SESSION = "5e55a0f1-0000-4000-8000-000000000001"
+
+    @pytest.fixture
+    def person(self, tmp_path: Path) -> StoreUser:
+        found = StoreUser(tmp_path)
+        here = {"cwd": str(tmp_path), "sessionId": self.SESSION}
+        said = [
+            user("From now on take luxon for dates, not dayjs", **here), assistant("I will.", **here),
+            user(f"{HEADER}\n- other: \"we always use moment for dates\"", isMeta=True, **here),
+        ]  # fmt: skip
+        found.session(self.SESSION, *said, project=str(tmp_path).replace("/", "-"))
+        return found
+
+    @pytest.mark.parametrize("environ", [{"CLAUDE_CODE_SESSION_ID": SESSION}, {}])
+    def test_it_is_marked_as_an_agent_s_with_its_source(self, person: StoreUser, environ: dict[str, str]) -> None:
+        noted = person.result(*self.WORDS, CLAUDECODE="1", **environ)["memory"]
+        assert (noted["kind"], noted["quote"]) == ("decision", "luxon for dates, not dayjs")
+        [origin] = noted["origins"]
+        assert (origin["session"], origin["strategy"], origin["message"]) == (self.SESSION, "agent", 1)
+        assert ", noted by an agent: We use luxon" in person.run("memories").stdout
+        assert f"noted by an agent in session {self.SESSION}" in person.run("memories", "search", "luxon").stdout
+        assert "noted by an agent, not by the user" in search_sessions(person, "luxon")
+
+    def test_what_only_our_hook_said_proves_nothing(self, person: StoreUser) -> None:
+        words = ("remember", "We use moment.", "--quote", "we always use moment for dates")
+        refused = person.run(*words, CLAUDECODE="1", CLAUDE_CODE_SESSION_ID=self.SESSION)
+        assert (refused.returncode, "the quotation is not in this session" in refused.stderr) == (1, True)
+        assert person.result("memories")["memories"] == []
+
+    def test_what_a_person_notes_too_is_the_person_s_word(self, person: StoreUser) -> None:
+        person.result(*self.WORDS, CLAUDECODE="1", CLAUDE_CODE_SESSION_ID=self.SESSION)
+        person.result("remember", "We use luxon for dates.", "--kind", "decision")
+        [line] = person.run("memories").stdout.splitlines()
+        assert "an agent" not in line
+
+
+class TestSeedsExamples:
+    """The questions of the seeds are answered without a graph and without a model."""
+
+    @pytest.fixture
+    def person(self, tmp_path: Path) -> StoreUser:
+        found = StoreUser(tmp_path)
+        day = 86_400
+        redis = "We avoid Redis here because of serverless constraints"
+        asked = [
+            ("How should we cache the sessions of the shop?", "Redis would be the usual choice: avoid nothing, use Redis."),
+            (redis, "Then I keep them in Postgres, without Redis."), ("Fine, do that", "Done."),
+        ]  # fmt: skip
+        for number, talk in enumerate((asked, [("Why is the checkout slow?", "It asks Redis? No: it asks twice.")])):
+            at = FEBRUARY / 1000 + number * day
+            records = [one for said, answer in talk for one in exchange(said, answer, at=at, cwd="/srv/agent")]
+            edit = assistant(("Edit", {"file_path": "/srv/agent/checkout.py"}), at=at, cwd="/srv/agent")
+            found.session(f"5e55a0f1-0000-4000-8000-00000000000{number}", *records, edit)
+        found.run("ingest")
+        return found
+
+    def test_why_did_we_avoid_redis(self, person: StoreUser) -> None:
+        wanted = "We avoid Redis here because of serverless constraints"
+        hits = person.result("search", "why did we avoid Redis")["hits"]
+        assert (hits[0]["entry"]["role"], hits[0]["entry"]["text"]) == ("user", wanted)
+        first = next(line for line in search_sessions(person, "why did we avoid Redis").splitlines() if "edis" in line)
+        assert "serverless constraints" in first
+        person.result("remember", wanted, "--kind", "decision")
+        [found] = person.result("memories", "search", "why did we avoid Redis")["memories"]
+        assert (found["kind"], found["title"]) == ("decision", wanted)
+
+    def test_what_were_we_working_on_in_the_last_session(self, person: StoreUser) -> None:
+        asked = "What were we working on in the last session?"
+        last = person.result("search", asked)["last"]
+        assert last[0]["conversation"]["title"] == "Why is the checkout slow?"
+        assert last[0]["text"].startswith("Asked: Why is the checkout slow? Changed: `checkout.py`.")
+        first = search_sessions(person, asked).split("\n\n")[1]
+        assert "Changed: `checkout.py`" in first
+        assert last[0]["text"] in person.run("search", asked).stdout
+
+    def test_the_asking_session_is_not_the_last_one(self, person: StoreUser) -> None:
+        environ = {"CLAUDE_CODE_SESSION_ID": "5e55a0f1-0000-4000-8000-000000000001"}
+        last = person.result("search", "where did we leave off", **environ)["last"]
+        assert [one["conversation"]["title"] for one in last] == ["How should we cache the sessions of the shop?"]
+
+    @pytest.mark.parametrize(
+        "query", ["last session timeout", "what were we working on for the checkout", "last", "session"]
+    )
+    def test_a_question_that_names_something_is_a_search(self, query: str) -> None:
+        assert not asks_for_last_work(query)
+
+
+def search_sessions(person: StoreUser, query: str) -> str:
+    """The answer of the MCP tool."""
+    return call(HomeBackend(None, person.environment), "search_sessions", {"query": query}).text

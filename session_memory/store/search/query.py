@@ -27,6 +27,8 @@ when where whether which while who whom whose why will with won would wouldn yet
 aren couldn didn doesn hadn hasn haven please
 """
 STOP_WORDS = frozenset(_STOP_WORDS.split())
+_ASKS_FOR_LAST = {"last", "latest", "previous", "recent", "recently", "leave", "left", "stop", "stopped", "working"}
+_OF_SESSIONS = {"session", "sessions", "conversation", "conversations", "time", "work", "yesterday", "today", "week"}
 
 
 class Part(NamedTuple):
@@ -65,6 +67,13 @@ class Query(NamedTuple):
     unwanted: str
     unwanted_phrases: tuple[tuple[str, ...], ...]
     verbatim: Verbatim | None = None
+
+
+def asks_for_last_work(text: str) -> bool:
+    """Return whether a query names nothing to look for, but asks what was done last, as "what were we working on in the
+    last session?"."""
+    words = set(_SEPARATORS.sub(" ", text.casefold()).replace(".", " ").split()) - STOP_WORDS
+    return bool(words & _ASKS_FOR_LAST) and len(text.split()) > 2 and words <= _ASKS_FOR_LAST | _OF_SESSIONS
 
 
 def parse(text: str, terms: Terms) -> Query:

@@ -55,9 +55,7 @@ class ExtractiveStrategy(TextStrategy):
 
     def process(self, conversation: Conversation, entries: Sequence[StoredEntry]) -> MemoryResult:
         """Return an episode, if something was done or said, and solutions."""
-        said = [entry.text for entry in entries if entry.role == "user" and entry.text]
-        requests = [text for text in said if asks(text)] or said
-        names = shortest_names([entry for entry in entries if entry.role == "tool"], conversation.cwd)
+        requests, names = _requests(entries), shortest_names(entries, conversation.cwd)
         project = conversation.cwd.rstrip("/").rpartition("/")[2]
         memories = []
         for one in solutions(entries)[-MOST_SOLUTIONS:]:
@@ -70,6 +68,17 @@ class ExtractiveStrategy(TextStrategy):
             title = title_of(conversation.title, requests, commits(entries), edited)
             memories.insert(0, Memory(EPISODE, title, episode_text(entries, requests, names), project))
         return MemoryResult(tuple(memories), "" if memories else NOTHING)
+
+
+def log_line(conversation: Conversation, entries: Sequence[StoredEntry]) -> str:
+    """Return the line of the log for a conversation; '' if it is not worth one."""
+    names = shortest_names(entries, conversation.cwd)
+    return episode_text(entries, _requests(entries), names) if is_worth_telling(entries) else ""
+
+
+def _requests(entries: Iterable[StoredEntry]) -> list[str]:
+    said = [entry.text for entry in entries if entry.role == "user" and entry.text]
+    return [text for text in said if asks(text)] or said
 
 
 def is_worth_telling(entries: Sequence[StoredEntry]) -> bool:
@@ -124,7 +133,7 @@ def commits(entries: Iterable[StoredEntry]) -> list[str]:
 def shortest_names(tools: Iterable[StoredEntry], cwd: str) -> dict[str, str]:
     """Map each path to its display form: relative to the working directory or, if all lie below another one, to
     that."""
-    paths = {tool.text for tool in tools if tool.kind in ("edit", "read") and tool.text}
+    paths = {tool.text for tool in tools if tool.role == "tool" and tool.kind in ("edit", "read") and tool.text}
     names = {path: relative_path(path, cwd) for path in paths}
     absolute = [name for name in names.values() if name.startswith("/")]
     common = os.path.commonpath([os.path.dirname(name) for name in absolute]) if len(absolute) > 1 else ""
