@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import SessionMemoryError, WrongCallError
 from ..memories.folders import folder_of
-from ..memories.format import KINDS, time_text
+from ..memories.format import BY_AGENT, KINDS, is_by_agent, time_text
 from ..memories.library import forget_memories, open_index, take_back
 from ..memories.pages import file_of
-from ..memories.writer import BY_AGENT, is_by_agent
 from ..store.sqlite.memory_index import MemoryFilter
 from ..system.terminal import called_as
 from ..text.format import counted, enumerated, has_words, one_line

@@ -61,6 +61,11 @@ def new_memory(
     return memory._replace(id=content_id(memory))
 
 
+def is_by_agent(memory: IndexedMemory) -> bool:
+    """Return whether only agents noted a memory: it is not the word of a person."""
+    return bool(memory.origins) and all(origin[3] == BY_AGENT for origin in memory.origins)
+
+
 def content_id(memory: IndexedMemory) -> str:
     """Return the id derived from the memory's content and, for an episode, from its origin."""
     parts = [memory.kind, memory.subject.casefold(), normalised(memory.whole_text), str(memory.is_untrusted)]

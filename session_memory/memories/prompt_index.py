@@ -25,7 +25,7 @@ from ..text.format import one_line, shorten
 from ..text.sanitize import all_for_prompt
 from .call_places import places_of, said
 from .doubts import files_named, settled_after, unmerged_branch
-from .format import EPISODE, short_hash
+from .format import EPISODE, is_by_agent, short_hash
 
 TEXT_CHARACTERS = 240
 FEWEST_AMENDED, MOST_CHANGED = 500, 0.05  # memories in an index that is amended, and the share of them that may change
@@ -36,6 +36,7 @@ GIT_SECONDS = 2.0  # after this, branches not checked yet count as not merged
 # Factor by kind for a memory of another project: it must match a prompt this much better.
 _HURDLES = {"preference": 1.25, "person": 1.25}
 _HURDLE = 1.5
+_NO_OTHER_PROJECT = 1e6  # what an agent noted, as no person's word, is told in its own project only
 _OF_EPISODE = 1.4  # total weight of its title's terms, which describe it less well
 _COMMON = 0.5  # factor for a word that occurs in prompts about anything
 _COMMON_WORDS = read_whole(os.path.join(os.path.dirname(os.path.abspath(__file__)), "common_words.txt")).decode()
@@ -231,7 +232,8 @@ class _Watched:
         projects = list(dict.fromkeys([self._project(directory) for directory in directories]))
         files = files_named(memory)[1] if memory.kind != EPISODE else []
         branch = unmerged_branch(memory, self._branches, self._deadline)
-        return [_HURDLES.get(memory.kind, _HURDLE), projects, files, settled_after(memory), branch]
+        hurdle = _NO_OTHER_PROJECT if is_by_agent(memory) else _HURDLES.get(memory.kind, _HURDLE)
+        return [hurdle, projects, files, settled_after(memory), branch]
 
     def _worktree(self, directory: str) -> Worktree | None:
         if directory not in self._worktrees:
@@ -269,4 +271,5 @@ def _about(memory: IndexedMemory, watched: _Watched) -> _About:
 
 def _text(memory: IndexedMemory) -> str:
     about = f" ({memory.subject})" if memory.subject and memory.subject.lower() not in memory.title.lower() else ""
-    return one_line(f"{memory.kind}{about}: {memory.title} {memory.text}")
+    noted = ", noted by an agent" if is_by_agent(memory) else ""
+    return one_line(f"{memory.kind}{about}{noted}: {memory.title} {memory.text}")

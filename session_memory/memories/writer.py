@@ -156,11 +156,6 @@ def note_by_person(
     return kept[0]
 
 
-def is_by_agent(memory: IndexedMemory) -> bool:
-    """Return whether only agents noted a memory: it is not the word of a person."""
-    return bool(memory.origins) and all(origin[3] == BY_AGENT for origin in memory.origins)
-
-
 def forget(location: StoreLocation, id: str, note: Note) -> IndexedMemory:
     """Forget the memory with this exact id and return it; the user can undo that for a day. Raises AgentMemoryError for
     an unknown id; DatabaseError, LockedError, OSError."""

@@ -157,7 +157,7 @@ def _worked_on(conversation: Conversation, line: str) -> SearchResult:
 
 def remembered(memory: IndexedMemory) -> SearchResult:
     """Convert a memory to the tools' form."""
-    from ..memories.writer import is_by_agent  # needs apsw
+    from ..memories.format import is_by_agent
 
     seconds = None if memory.at is None else memory.at / 1000
     notes = [*(["noted by an agent, not by the user"] if is_by_agent(memory) else []), *memory.doubts]

@@ -94,6 +94,13 @@ class TestPrompt:
         assert told_with_prompt(memory_dir.directory, prompt, session=elsewhere) == ""
         assert "3600" in told_with_prompt(memory_dir.directory, ASKED, session=elsewhere)
 
+    def test_what_an_agent_noted_is_told_as_that_and_in_no_other_project(self, memory_dir: MemoryDirectory) -> None:
+        memory_dir.keep(EXPIRY, strategy="agent")  # in /srv/app
+        here, elsewhere = (prompt_memories.PromptedSession({}, directory) for directory in ("/srv/app", "/srv/other"))
+        told = told_with_prompt(memory_dir.directory, ASKED, session=here)
+        assert "- fact (auth), noted by an agent: The JWT expiry" in told
+        assert told_with_prompt(memory_dir.directory, ASKED, session=elsewhere) == ""
+
     def test_a_file_in_hand_brings_up_no_memory_that_the_prompt_is_not_about(self, memory_dir: MemoryDirectory) -> None:
         memory_dir.keep(fact("Rounding of vouchers is done in shop/cart.py", ""))
         state = CollisionState("", 0.0)
