@@ -14,7 +14,7 @@ from ..settings.privacy import Privacy
 from ..system.terminal import Terminal
 from ..text.format import counted
 from ..transcripts.sessions import FoundSession, find_sessions, unreadable_projects
-from .arguments import HOME
+from .arguments import add_common
 from .sessions import chosen_session
 
 SUMMARY = "keep conversations as Markdown in the home's conversations/"
@@ -24,8 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("session", metavar="SESSION", nargs="?", help="its id or its beginning, or a word of its title")
     parser.add_argument("--all", action="store_true", help="every session of the home")
     parser.add_argument("--dry-run", action="store_true", help="name the sessions, and write nothing")
-    parser.add_argument("--home", metavar="PATH", help=HOME)
-    parser.add_argument("--json", action="store_true", help="print the result as JSON")
+    add_common(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:

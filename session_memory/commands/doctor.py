@@ -151,7 +151,9 @@ def _targets(
     lost: dict[str, list[Finding]] = {}
     for root in [path] if path else ledger.homes:
         try:
-            targets.append(_home_at(root, ledger, environ))
+            at = os.path.abspath(os.path.expanduser(root))
+            found = templated_home(at, ledger, environ) or known_home(at, ledger, environ)
+            targets.append(found or identify(root, environ))
         except NoHomeError as error:
             is_gone = root in ledger.homes and not os.path.exists(root)
             mend = f"if it is gone for good: {NAME} uninstall --home {shlex.quote(root)}" if is_gone else error.hint
@@ -161,12 +163,6 @@ def _targets(
     if not targets and not lost:
         lost[str(paths.program_dir)] = [Finding(WRONG, "homes", "it is installed into no home", "run install.py")]
     return targets, lost
-
-
-def _home_at(root: str, ledger: InstallLedger, environ: Mapping[str, str]) -> Target:
-    """Raise NoHomeError."""
-    path = os.path.abspath(os.path.expanduser(root))
-    return templated_home(path, ledger, environ) or known_home(path, ledger, environ) or identify(root, environ)
 
 
 def _show(findings: list[Finding], terminal: Terminal) -> None:

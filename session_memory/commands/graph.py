@@ -8,7 +8,6 @@ from shlex import quote
 
 from ..memories.strategies.graphiti import missing_packages
 from ..memories.strategies.graphiti.graphs import is_there, search_graph
-from ..memories.strategies.graphiti.strategy import GraphFact
 from ..settings.sections import memory_settings
 from ..store.location import StoreLocation, find_location
 from ..system.terminal import Terminal, print_error
@@ -36,7 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
     found = search_graph(location, query, arguments.limit, is_untrusted=arguments.untrusted)
     terminal.result({"facts": [fact._asdict() for fact in found]})
     for fact in found:
-        terminal.line(_line(fact))
+        terminal.line(one_line(for_prompt(fact.fact)) + (f" ({fact.times})" if fact.times else ""))
     if not found and not is_there(location, is_untrusted=arguments.untrusted):
         what = f"no knowledge graph{' of untrusted sessions' * arguments.untrusted}"
         how = "`session-memory process` makes one of conversations that have ended"
@@ -54,8 +53,3 @@ def _steps_before(location: StoreLocation) -> str:
         names = ", ".join([*chosen, "graphiti"])
         steps.append(f"session-memory config memories.strategies {quote(f'[{names}]')}")
     return "\n".join(steps)
-
-
-def _line(fact: GraphFact) -> str:
-    """Return a fact, with the days from which and until which it held."""
-    return one_line(for_prompt(fact.fact)) + (f" ({fact.times})" if fact.times else "")

@@ -105,7 +105,6 @@ def _shower(terminal: Terminal) -> Callable[[str, bool], None]:
 
 
 def _say(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> int:
-
     ledger, text = Ledger(layout.database), " ".join(arguments.text)
     group, is_called = ledger.group(arguments.group), ledger.answers(arguments.group, text)
     message_id = received(ledger, group.folder, text, arguments.sender)
@@ -128,10 +127,9 @@ def _say(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> i
 def _tail(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> None:
     ledger = Ledger(layout.database)
     jid = ledger.group(arguments.group).jid
+    last, group = arguments.last, arguments.group
     replies: Iterable[ChatReply] = (
-        ledger.latest_replies(jid, arguments.last)
-        if arguments.no_follow
-        else _follow(ledger, arguments.group, arguments.last)
+        ledger.latest_replies(jid, last) if arguments.no_follow else _follow(ledger, group, last)
     )
     with suppress(KeyboardInterrupt):  # there is no other end
         for reply in replies:

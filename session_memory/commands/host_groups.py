@@ -114,7 +114,6 @@ def remove(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) ->
 
 
 def status(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> None:
-
     ledger = Ledger(layout.database)
     found, others = group_states(ledger, open_sessions(layout)), strangers(ledger)
     runs = is_served(layout)
@@ -138,12 +137,9 @@ def status(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) ->
 def _facts(state: GroupState) -> list[tuple[str, str]]:
     task = state.next_task
     named = f", {counted(state.named_sessions, 'earlier one')}" if state.named_sessions else ""
+    called = f" ({plain(state.name)})" if state.name != state.group else ""
     return [
-        (
-            "answers",
-            f"{_what(state.trigger)} in {state.chat}"
-            + (f" ({plain(state.name)})" if state.name != state.group else ""),
-        ),
+        ("answers", f"{_what(state.trigger)} in {state.chat}{called}"),
         ("session", (state.session_id or "none: the next message begins one") + named),
         ("last active", _ago(state.last_activity)),
         ("queue", f"{state.waiting} waiting, {state.working} being answered"),

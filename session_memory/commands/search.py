@@ -73,9 +73,8 @@ def _search(opened: OpenStore, arguments: argparse.Namespace) -> int:
     remembered = _show_memories(opened, query, options) if _is_unlimited(arguments) else []
     as_json = [_as_json(hit, command) for hit, command in zip(hits, commands)]
     absent = _absent_words(opened, query, wanted, hits)
-    opened.terminal.result(
-        {"memories": remembered, "hits": as_json, "unchecked": hits.unchecked, "words_not_found": absent}
-    )
+    found = {"memories": remembered, "hits": as_json, "unchecked": hits.unchecked, "words_not_found": absent}
+    opened.terminal.result(found)
     if not hits and not remembered:
         opened.terminal.line(f"Nothing found for {brief(query, TITLE_CHARACTERS)}. {_HINT}")
         for fault in opened.location.home.settings().faults:  # which may exclude existing text
@@ -96,11 +95,8 @@ def _search(opened: OpenStore, arguments: argparse.Namespace) -> int:
             _, who, _, *pieces = shown[index]
             _print(opened, hits[index], who, pieces, commands[index])
     if absent and hits:
-        found = [word for word in _words_of(query) if word not in absent]
-        opened.terminal.line(
-            f"\nFound: {brief(', '.join(found), TITLE_CHARACTERS)}. "
-            f"Not found: {brief(', '.join(absent), TITLE_CHARACTERS)}."
-        )
+        there = brief(", ".join([word for word in _words_of(query) if word not in absent]), TITLE_CHARACTERS)
+        opened.terminal.line(f"\nFound: {there}. Not found: {brief(', '.join(absent), TITLE_CHARACTERS)}.")
     if hits.notice:
         opened.terminal.line(("\n" if hits else "") + hits.notice)
     return 0 if hits or remembered else 1

@@ -35,6 +35,7 @@ def _check(opened: OpenStore, terminal: Terminal) -> dict[str, Any]:
     if fault:
         raise CorruptDatabaseError(f"{location.database}: {fault}", "session-memory ingest rebuilds it")
     groups = sorted({watched.home for watched in location.watched})
+    compressed = (file for one in location.watched for file in Path(one.path).rglob(f"*{COMPRESSED}"))
     excluded = store.excluded_files()  # they count, and are not named
     states = [state for home in groups for state in store.file_states(home).values() if state.id not in excluded]
     unread = _unread(opened, groups)
@@ -51,7 +52,7 @@ def _check(opened: OpenStore, terminal: Terminal) -> dict[str, Any]:
         "unfinished": sorted(state.file_path for state in states if state.status == "ingesting"),
         "unreadable": {state.file_path: state.unreadable for state in states if state.unreadable},
         "unread": unread,
-        "compressed": 0 if can_decompress() else _compressed(opened),
+        "compressed": 0 if can_decompress() else len(list(compressed)),
         "watched": told_roots(location.watched),
         "redacted": round(store.redacted_share(), 3),
         "missing": missing,
@@ -68,11 +69,6 @@ def _check(opened: OpenStore, terminal: Terminal) -> dict[str, Any]:
     for line in found["damaged"]:
         terminal.note(line)
     return found
-
-
-def _compressed(opened: OpenStore) -> int:
-    """Count the transcripts that their runtime has compressed."""
-    return sum(1 for one in opened.location.watched for _ in Path(one.path).rglob(f"*{COMPRESSED}"))
 
 
 def _unread(opened: OpenStore, groups: list[str]) -> dict[str, str]:
@@ -104,9 +100,8 @@ def _show_contents(found: dict[str, Any], terminal: Terminal) -> None:
         ("conversations", ", ".join(statuses) or "none yet"),
         ("watch", f"runs, process {found['watcher']}" if found["watcher"] else "does not run"),
     ]
-    items += [
-        ("watched", terminal.short(root) + ("" if os.path.isdir(root) else " (not there)")) for root in found["watched"]
-    ]
+    for root in found["watched"]:
+        items.append(("watched", terminal.short(root) + ("" if os.path.isdir(root) else " (not there)")))
     for label, text in items:
         terminal.paragraph(text, indent=" " * 17, first=f"  {label:<15}")
 

@@ -92,7 +92,8 @@ def _join(arguments: argparse.Namespace, terminal: Terminal) -> int:
     before = team_of(location.home)
     address = address_of(arguments.url)
     person, machine = arguments.name
-    machine = machine or _own_name()
+    own_name = socket.gethostname().partition(".")[0]
+    machine = machine or (own_name if is_name(own_name) else "machine")
     if before.url and (before.url, before.machine) != (address.url, machine):
         problem = f"this machine has joined {before.url} as {before.machine}"
         raise SessionMemoryError(problem, "session-memory team leave, with --purge to delete what it has shared there")
@@ -238,11 +239,8 @@ def _leave(arguments: argparse.Namespace, terminal: Terminal) -> int:
     location, team = _joined(arguments)
     withdrawn = _purge(team, is_dry_run=arguments.dry_run) if arguments.purge else 0
     if arguments.dry_run:
-        what = (
-            f"{counted(withdrawn, 'session')} would be deleted there"
-            if arguments.purge
-            else "what it shared would stay"
-        )
+        deleted = f"{counted(withdrawn, 'session')} would be deleted there"
+        what = deleted if arguments.purge else "what it shared would stay"
         terminal.line(f"This machine would share nothing any more; {what}.")
         terminal.result({"dry_run": True, "withdrawn": withdrawn})
         return 0
@@ -278,12 +276,6 @@ _ACTIONS = {
 def _joined(arguments: argparse.Namespace) -> tuple[StoreLocation, TeamSettings]:
     location = find_location(arguments.home, os.environ)
     return location, joined_team(location.home)
-
-
-def _own_name() -> str:
-    """Return the name of this machine, reduced to the characters of a name in a team."""
-    name = socket.gethostname().partition(".")[0]
-    return name if is_name(name) else "machine"
 
 
 def _name_there(text: str) -> tuple[str, str]:

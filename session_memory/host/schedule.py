@@ -116,7 +116,8 @@ class Schedule:
                     continue
                 if not self._database.has_open_prompt(task.id):
                     self._database.add_prompt(task.group, task.jid, str(uuid.uuid4()), task.id, task.next_run)
-                self._database.change("scheduled_tasks", task.id, next_run=_iso_or_none(following))
+                next_run = None if following is None else iso_time(following)
+                self._database.change("scheduled_tasks", task.id, next_run=next_run)
         return ended
 
     def log_run(self, task_id: str, begun_at: str, result: str, error: str) -> None:
@@ -221,7 +222,3 @@ def storable(text: str) -> str:
 
 def _shown(value: str) -> str:
     return repr(shorten(value, _VALUE_CHARACTERS))
-
-
-def _iso_or_none(seconds: float | None) -> str | None:
-    return None if seconds is None else iso_time(seconds)

@@ -192,12 +192,10 @@ class Host:
         return agent.start(self._layout, group, self._config, self._backend(group.name), name, resume, tell)
 
     def _write_snapshots(self, group: str) -> None:
-        tasks = [one.row() for one in self._ledger.schedule.tasks()]
-        chats = chat_rows(self._ledger)
+        tasks, chats = [one.row() for one in self._ledger.schedule.tasks()], chat_rows(self._ledger)
         backend = self._backend(group)
-        ipc.write_snapshots(
-            self._layout, group, self._sessions, tasks, chats, has_graph=backend.has_graph, has_team=backend.has_team
-        )
+        offers = {"has_graph": backend.has_graph, "has_team": backend.has_team}
+        ipc.write_snapshots(self._layout, group, self._sessions, tasks, chats, **offers)
 
     def _backend(self, group: str) -> GroupBackend:
         """Return the backend of the tools of a group's agent."""

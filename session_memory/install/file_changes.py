@@ -46,7 +46,7 @@ class FileChange:
 
     def diff(self) -> str:
         sides = (self.before, self.after)
-        old, new = ([] if one is None else _lines(one) for one in sides)
+        old, new = ((one or b"").decode("utf-8", "replace").splitlines(keepends=True) for one in sides)
         old_name, new_name = (os.devnull if one is None else str(self.path) for one in sides)
         lines = []
         for line in difflib.unified_diff(old, new, old_name, new_name):
@@ -162,7 +162,3 @@ def _copy_mode_and_owner(old: Path, new: Path, mode: int) -> None:
             os.chown(new, status.st_uid, status.st_gid)
         except PermissionError:  # a file of somebody else that we may write: it becomes ours, as with any editor
             return
-
-
-def _lines(content: bytes) -> list[str]:
-    return content.decode("utf-8", "replace").splitlines(keepends=True)

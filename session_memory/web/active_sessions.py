@@ -52,7 +52,8 @@ class LastUpdate(NamedTuple):
 
     @property
     def gist(self) -> str:
-        return _gist(self.text)
+        """The first line about somebody's action."""
+        return next((line[2:] for line in self.text.splitlines() if line.startswith((_COLLISION, "- "))), "")
 
 
 class ActiveSession(NamedTuple):
@@ -221,11 +222,6 @@ def work_of(role: str, tool: str, silent_seconds: float) -> str:
     if silent_seconds > (ANSWERED_SECONDS if has_answered else UNANSWERED_SECONDS):
         return ""
     return f"at work: {for_people(tool)}" if tool else "at work"
-
-
-def _gist(text: str) -> str:
-    """Return the first line about somebody's action."""
-    return next((line[2:] for line in text.splitlines() if line.startswith((_COLLISION, "- "))), "")
 
 
 def _last_request(entries: list[Entry]) -> tuple[str, str]:

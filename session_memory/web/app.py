@@ -68,10 +68,8 @@ class PageApp:
         routes += [Route(action.path, self._done(action), methods=["POST"]) for action in ACTIONS]
         routes += [Route("/changes", self._changes, methods=["GET"])]
         static = Mount("/static", _Assets(directory=TEMPLATES.with_name("static")))
-        found = Starlette(
-            routes=[Mount(self._access.root, routes=[*routes, static])], exception_handlers={404: self._not_found}
-        )
-        return Guard(found, self._access)
+        mount = Mount(self._access.root, routes=[*routes, static])
+        return Guard(Starlette(routes=[mount], exception_handlers={404: self._not_found}), self._access)
 
     def close(self) -> None:
         self._teams.close()

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote, unquote
@@ -56,9 +56,7 @@ def environment() -> Environment:
 def page_environment(access: Access) -> Environment:
     """Return the environment with the page's addresses and forms."""
     made = environment()
-    made.globals.update(
-        root=access.root, form_token=access.form_token, link=lambda *parts, **query: link(access.root, *parts, **query)
-    )
+    made.globals.update(root=access.root, form_token=access.form_token, link=partial(link, access.root))
     for name in made.list_templates():  # an upgrade may replace the files; all take 0.15 s
         made.get_template(name)
     return made

@@ -61,7 +61,8 @@ class AnnotatedSession:
             reader = TranscriptReader(runtime, first_line(descriptor))
             start = max(0, begin)
             for offset, line in lines_forward(descriptor, start, min(until, start + MOST_BYTES)):
-                if offset > begin and _may_hold(runtime, line):
+                may_hold = runtime.records.THINKING in line or runtime.records.prefilter(line, INJECTED)
+                if offset > begin and may_hold:
                     yield from self._notes_in(runtime, reader, offset, line)
         finally:
             os.close(descriptor)
@@ -77,10 +78,6 @@ class AnnotatedSession:
                 for text in told_in(event) if isinstance(event, Injected) else ():
                     shown = _WITHHELD if at is None or at < self.hidden_at else text
                     yield StoredEntry(NOTE_ID, TOLD, shown, time, "", offset)
-
-
-def _may_hold(runtime: Runtime, line: bytes) -> bool:
-    return runtime.records.THINKING in line or runtime.records.prefilter(line, INJECTED)
 
 
 def _did_next(blocks: Sequence[Block]) -> Iterator[str]:

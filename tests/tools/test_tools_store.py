@@ -156,7 +156,7 @@ class TestErrors:
     def test_without_a_store_it_says_so(self, tmp_path: Path) -> None:
         told = Home(tmp_path / "agent").ask("seen_error", error=self.ERROR)
         assert told.is_error
-        assert told.text.startswith("errors cannot be looked up: the store of all conversations does not exist yet")
+        assert told.text.startswith("nothing can be looked up: the store of all conversations does not exist yet")
 
     def test_a_group_is_told_of_its_own_errors_and_main_of_all(self, tmp_path: Path) -> None:
         with three_groups(tmp_path / "host") as host:

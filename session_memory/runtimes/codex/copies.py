@@ -132,7 +132,7 @@ def _compressed(sessions_dir: str) -> dict[str, str]:
         names = set(files.names_in(f"{sessions_dir}/{folder}"))
         for name in names:
             plain = name.removesuffix(COMPRESSED)
-            if plain != name and _is_rollout(plain) and plain not in names:
+            if plain != name and name.startswith("rollout-") and plain.endswith(".jsonl") and plain not in names:
                 found[folder + plain] = f"{sessions_dir}/{folder}{name}"
     return found
 
@@ -147,10 +147,6 @@ def _archived(config_dir: str, place_of: PlaceOf) -> dict[str, str]:
         if key and not files.is_file(f"{config_dir}/{SESSIONS}/{key}") and not (plain != name and key in found):
             found[key] = f"{config_dir}/{ARCHIVED}/{name}"
     return found
-
-
-def _is_rollout(name: str) -> bool:
-    return name.startswith("rollout-") and name.endswith(".jsonl")
 
 
 def _remove(path: str) -> None:

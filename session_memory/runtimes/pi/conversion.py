@@ -112,11 +112,8 @@ class _Conversion:
             return [self._record("user", record, entry_id, parent, {"role": "user", "content": [block]})]
         if role == "user":
             content = _user_content(record)
-            return (
-                [self._record("user", record, entry_id, parent, {"role": "user", "content": content})]
-                if content
-                else []
-            )
+            said = {"role": "user", "content": content}
+            return [self._record("user", record, entry_id, parent, said)] if content else []
         blocks = _blocks(message.get("content")) if role == "assistant" and message.get("stopReason") != "error" else []
         if not blocks:
             return []

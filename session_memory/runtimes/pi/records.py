@@ -20,13 +20,8 @@ _INJECTED = f'"customType":"{CUSTOM_TYPE}"'.encode()
 _GLUED = (b'}{"type":"', b'{"type":"message"')  # a record behind another one on the same line
 # `exec` is what programs that are built on Pi call their shell.
 _KINDS = {
-    "edit": "edit",
-    "write": "edit",
-    "read": "read",
-    "bash": "command",
-    "exec": "command",
-    "powershell": "command",
-}
+    "edit": "edit", "write": "edit", "read": "read", "bash": "command", "exec": "command", "powershell": "command",
+}  # fmt: skip
 _ARGUMENTS = ("path", "file_path", "command", "pattern", "url", "query", "description")
 
 

@@ -52,11 +52,8 @@ class QwenCodeRecords(records.Records):
         counts = wanted & records.SUB_AGENTS or not record.get("isSidechain")
         found: list[Event] = []
         if kind == "user" or kind == "assistant":
-            entry = (
-                _entry(kind, record, payload, offset)
-                if counts and wanted & (records.MESSAGES | records.TURNS)
-                else None
-            )
+            is_wanted = counts and wanted & (records.MESSAGES | records.TURNS)
+            entry = _entry(kind, record, payload, offset) if is_wanted else None
             if entry is not None and wanted & records.MESSAGES:
                 found.append(entry)
             if kind == "user" and wanted & records.INJECTED and isinstance(payload.get("hookContext"), str):

@@ -65,20 +65,17 @@ def values(request: PageRequest) -> dict[str, Any]:
     shown = next((one for one in chunks if one.first <= at <= one.last), None)
     if shown is None:
         shown = chunks[-1] if is_active or at else chunks[0]
+    of = next(one for one in conversations if one.id == shown.conversation)
     return {
         **_facts(request, conversations),
         "name": for_people(conversations[0].title) or "Untitled",
         **_commands(request, latest),
         "chunks": chunks,
         "shown": shown,
-        "blocks": _notes(request, latest).blocks(_of(conversations, shown), shown),
+        "blocks": _notes(request, latest).blocks(of, shown),
         "at": at,
         "is_active": is_active,
     }
-
-
-def _of(conversations: list[Conversation], chunk: DialoguePart) -> Conversation:
-    return next(one for one in conversations if one.id == chunk.conversation)
 
 
 def _notes(request: PageRequest, conversation: Conversation) -> AnnotatedSession:

@@ -73,9 +73,8 @@ def values(request: PageRequest) -> dict[str, Any]:
     day = request.one("day") or (min(hours[-1].day, today) if hours else today)
     last = _noon_of(day) or _noon_of(today) or request.now
     begin, end = midnight(last, 1 - SPANS[span]), midnight(last, 1)
-    found = request.store.conversations(
-        Filter(request.location.homes, since=round(begin * 1000), until=round(end * 1000) - 1, limit=MOST)
-    )
+    since, until = round(begin * 1000), round(end * 1000) - 1
+    found = request.store.conversations(Filter(request.location.homes, since=since, until=until, limit=MOST))
     lanes = lanes_of(_bars(found, begin, end, span))
     bars = [bar for lane in lanes for bar in lane.bars]
     here = (request.now - begin) / (end - begin) * 100
