@@ -11,10 +11,12 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 from .. import NAME
 from ..errors import ConfigError, LockedError, SessionMemoryError
+from ..hooks.upkeep_start import path_of
 from ..runtimes import all_runtimes
 from ..settings.homes import ENV_HOME
 from ..settings.program import program_paths
@@ -26,9 +28,8 @@ from ..store.sqlite.corruption import quarantine_notice
 from ..store.sqlite.engine import SqliteStore
 from ..system.terminal import Terminal, byte_size
 from ..text.format import counted
-from ..upkeep.due_archives import DueArchives
-from ..upkeep.kept import keep_sessions
 from ..upkeep.leftover_files import follow_rules
+from ..upkeep.runner import do_upkeep
 from ..upkeep.runs import watch_lock
 from ..upkeep.watch import Watcher
 from .arguments import add_home
@@ -107,22 +108,17 @@ def _watch(location: StoreLocation, find: Callable[[], StoreLocation], terminal:
         except SessionMemoryError as error:
             log.say_once(str(error))
 
-    archives = DueArchives()
-
-    def archive(store: SqliteStore) -> None:
+    def keep_up(_: SqliteStore) -> None:
+        run = None
         if watcher.location.home.settings().upkeep == "watch":
-            written, problems = archives.write(store, watcher.location, stop.is_set)
-            if written:
-                log.say(counted(written, "archive"))
-            for problem in problems:
-                log.say_once(terminal.short(problem))
+            with suppress(LockedError):  # another process does it
+                run = do_upkeep(path_of(watcher.location.home), os.environ, stop.is_set)
+        if run and run.archived:
+            log.say(counted(run.archived, "archive"))
+        if run and run.problem:
+            log.say_once(terminal.short(run.problem))
 
-    def keep(store: SqliteStore) -> None:
-        if watcher.location.home.settings().upkeep == "watch":
-            for problem in keep_sessions(store, watcher.location, os.environ, stop.is_set).problems:
-                log.say_once(terminal.short(problem))
-
-    watcher = Watcher(find, opened, stop, log.say, log.tell, steps=[redact, place_files, archive, keep, make_memories])
+    watcher = Watcher(find, opened, stop, log.say, log.tell, steps=[redact, place_files, keep_up, make_memories])
     if is_once:
         return watcher.run_once()
     log.say("watching " + ", ".join(map(terminal.short, told_roots(location.watched))))

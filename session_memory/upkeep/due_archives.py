@@ -20,7 +20,6 @@ from ..store.values import Conversation, Filter
 from ..system.files import Opened
 from ..transcripts.sessions import UnknownSessionError, find_sessions
 
-EVERY_SECONDS = 600  # for a watcher: a check reads the list of all archives
 SLACK_SECONDS = 24 * 3600  # a transcript may be ingested this long after its conversation ended
 _EVERY = 10**9
 
@@ -81,23 +80,6 @@ def write_due(
         if is_over():
             break
     return written, problems
-
-
-class DueArchives:
-    """Due archives for a long-running caller: each call, at most every EVERY_SECONDS, covers the time since."""
-
-    def __init__(self) -> None:
-        self._until = time.time()
-        self._next = 0.0
-
-    def write(self, store: SqliteStore, location: StoreLocation, is_over: Callable[[], bool]) -> tuple[int, list[str]]:
-        """Write the due archives, unless the last check is recent: see `write_due`. Raises DatabaseError, OSError."""
-        began = time.time()
-        if began < self._next:
-            return 0, []
-        done = write_due(due_archives(store, location, self._until, os.environ), location, os.environ, is_over)
-        self._until, self._next = began, began + EVERY_SECONDS
-        return done
 
 
 def _is_of_agent(conversation: Conversation, environ: Mapping[str, str]) -> bool:

@@ -1,14 +1,14 @@
-"""One run of upkeep in its own process: ingests new content, writes due archives, makes memories, and ends.
+"""One run of upkeep: ingests new content, writes due archives, keeps transcripts, makes memories, pushes to the team.
 
-At most one at a time per store, at most every ten minutes, at low priority, with at most a minute of CPU time. It may
-be killed at any moment: the next run resumes."""
+In its own process, at low priority, or in that of `session-memory watch`; at most one at a time per store, at most
+every ten minutes, with at most a minute of CPU time. It may be killed at any moment: the next run resumes."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from importlib.util import find_spec
@@ -36,19 +36,20 @@ REDACTION_SECONDS = 5.0
 MOST_PROBLEMS = 3  # of transcripts that could not be kept
 BATCH_BYTES = 8 * 1024 * 1024
 NICENESS = 10
-NO_APSW = "apsw is not installed, so that there is no store yet, and only archives are searched"
+NO_APSW = "apsw is not installed, so that there is no store yet"
 
 
 class TimeBudget:
-    """The CPU and wall-clock time that a run has left."""
+    """The CPU and wall-clock time that a run has left; none once it `is_stopped`."""
 
-    def __init__(self) -> None:
+    def __init__(self, is_stopped: Callable[[], bool]) -> None:
+        self._is_stopped = is_stopped
         self._cpu_end = cpu_seconds() + CPU_SECONDS
         self._deadline = time.monotonic() + LONGEST_SECONDS
 
     def is_spent(self) -> bool:
         """Return whether the run must end."""
-        return cpu_seconds() >= self._cpu_end or time.monotonic() >= self._deadline
+        return self._is_stopped() or cpu_seconds() >= self._cpu_end or time.monotonic() >= self._deadline
 
 
 class _SpentError(Exception):
@@ -77,23 +78,25 @@ def judge(path: str, environ: Mapping[str, str]) -> None:
         _find_conflicts(location, environ, HookLog(location.home))
 
 
-def do_upkeep(path: str, environ: Mapping[str, str]) -> None:
-    """Run upkeep for the store of the home at `path`, if due. Raises NoStoreError, LockedError."""
+def do_upkeep(
+    path: str, environ: Mapping[str, str], is_stopped: Callable[[], bool] = lambda: False
+) -> UpkeepRun | None:
+    """Run upkeep for the store of the home at `path` if it is due, until it `is_stopped`; return the run. Raises
+    NoStoreError, LockedError."""
     location = find_location(path, environ)
     home = location.home
     try:
         held = lock(lock_file(home), 0)
     except OSError as error:
         HookLog(home).write_fault(EVENT, error)
-        return
-    try:
-        if is_due(home, time.time()):
-            _run(location, environ, held)
-    finally:
-        os.close(held)
+        return None
+    with Closing(held):
+        return _run(location, environ, held, TimeBudget(is_stopped)) if is_due(home, time.time()) else None
 
 
-def _run(location: StoreLocation, environ: Mapping[str, str], held: int) -> None:
+def _run(
+    location: StoreLocation, environ: Mapping[str, str], held: int, allowance: TimeBudget
+) -> UpkeepRun | None:  # fmt: skip
     log, runs = HookLog(location.home), RunLog(location.home)
     before = runs.runs[-1].problem if runs.runs else ""
     runs.note_broken_off()
@@ -101,7 +104,7 @@ def _run(location: StoreLocation, environ: Mapping[str, str], held: int) -> None
     if find_spec("apsw") is None:
         run.problem = NO_APSW  # stays due: a plugin may be installing it
         if before == NO_APSW:
-            return
+            return None
     runs.runs.append(run)
     cpu_before = cpu_seconds()
     try:
@@ -109,7 +112,7 @@ def _run(location: StoreLocation, environ: Mapping[str, str], held: int) -> None
             os.ftruncate(held, 0)
             os.pwrite(held, str(os.getpid()).encode(), 0)  # from here on it is not due
             runs.save()
-            _work(location, environ, run, runs, log)
+            _work(location, environ, run, runs, log, allowance)
     except Exception as error:
         run.problem = _said(error)
     if run.problem and run.problem != before:
@@ -117,16 +120,19 @@ def _run(location: StoreLocation, environ: Mapping[str, str], held: int) -> None
     run.ended, run.cpu_seconds = time.time(), round(cpu_seconds() - cpu_before, 2)
     with suppress(OSError):
         runs.save()
+    return run
 
 
-def _work(location: StoreLocation, environ: Mapping[str, str], run: UpkeepRun, runs: RunLog, log: HookLog) -> None:
+def _work(
+    location: StoreLocation, environ: Mapping[str, str], run: UpkeepRun, runs: RunLog, log: HookLog,
+    allowance: TimeBudget,
+) -> None:  # fmt: skip
     """Do the work and record the outcome in `run`. Raises SessionMemoryError, OSError."""
     from ..store.refresh import use_store
     from . import forget_journal
     from .leftover_files import follow_rules, remove_leftovers
 
     remove_leftovers(location)
-    allowance = TimeBudget()
 
     def note(text: str) -> None:
         log.write(EVENT, text)

@@ -290,3 +290,11 @@ def test_where_the_settings_leave_all_to_it_it_makes_memories_and_archives_too(m
     place = machine.home / ".session-memory"
     assert [path.name[10:] for path in (place / "conversations").glob("*.md")] == ["-roses-0.md"]
     assert "Roses 0?" in "".join(path.read_text() for path in (place / "memories/episodes").iterdir())
+
+
+def test_where_the_settings_leave_all_to_it_it_shares_with_the_team_too(machine):
+    """All that upkeep does: a team that cannot be reached is noted as by upkeep."""
+    machine.config("upkeep: watch\nteam: {url: 'postgresql://ann@127.0.0.1:1/team', machine: laptop}\n")
+    assert machine.run("watch", "--once").returncode == 0
+    assert "127.0.0.1" in (machine.home / ".session-memory/state/team.json").read_text()
+    assert machine.result("doctor", "status")["runs"][-1]["problem"] == ""
