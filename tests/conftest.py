@@ -30,7 +30,7 @@ from hypothesis import HealthCheck, settings
 from install_machine import NOBODY_LISTENS, Machine, copy_repository, make_bare_environment
 from memories_scene import MemoryDirectory
 
-from session_memory.archives.groups import open_sessions
+from session_memory.archives.writer import open_sessions
 from session_memory.host.ledger import Ledger
 from session_memory.settings.host_layout import Layout
 from session_memory.store.postgres.engine import TeamPool

@@ -24,7 +24,7 @@ from fakes.fake_anthropic import FakeAnthropic, Reply
 from fakes.loopback import Json, Request
 from records import exchange, new_id, write
 
-from session_memory.archives.groups import open_sessions
+from session_memory.archives.writer import open_sessions
 from session_memory.commands.host import received
 from session_memory.host.administration import HostAdministration
 from session_memory.host.ipc import answer_requests

@@ -47,14 +47,9 @@ class FileAction:
         self.copy = self.worktree = ""
 
 
-def always(command: str) -> bool:
-    """Return True: parse every command."""
-    return True
-
-
-def actions_of(entries: Iterable[Entry], is_wanted: Callable[[str], bool] = always) -> list[FileAction]:
-    """Return the actions of the tool calls in `entries`, in their order. Only the commands that `is_wanted` accepts are
-    parsed; of the others only the COMMAND is returned."""
+def actions_of(entries: Iterable[Entry], is_wanted: Callable[[str], bool] | None = None) -> list[FileAction]:
+    """Return the actions of the tool calls in `entries`, in their order. Only the commands that `is_wanted` accepts, if
+    given, are parsed; of the others only the COMMAND is returned."""
     found: list[FileAction] = []
     for entry in entries:
         if entry.timestamp is None:
@@ -67,7 +62,7 @@ def actions_of(entries: Iterable[Entry], is_wanted: Callable[[str], bool] = alwa
                     found.append(FileAction(tool.kind, path, place))
             elif tool.kind == COMMAND:
                 found.append(FileAction(COMMAND, "", place, is_command=True, words=(tool.argument,)))
-                if is_wanted(tool.argument):
+                if is_wanted is None or is_wanted(tool.argument):
                     from ..text.shell_effects import effects_of
 
                     for effect in effects_of(tool.argument, entry.cwd):
@@ -89,7 +84,7 @@ def actions_elsewhere(entries: Iterable[Entry], root: str) -> list[FileAction]:
 
 def sub_agent_actions(
     transcripts: Iterable[str], runtime: Runtime, offsets: dict[str, int], oldest: float,
-    is_wanted: Callable[[str], bool] = always, gate: Gate | None = None,
+    is_wanted: Callable[[str], bool] | None = None, gate: Gate | None = None,
 ) -> list[FileAction]:  # fmt: skip
     """Return the actions of the sub-agents with these `transcripts` that their session's `gate` lets through, behind
     `offsets`, which advance; at first sight those since the time `oldest`. `is_wanted` is as in `actions_of`."""

@@ -83,18 +83,13 @@ def _statuses(sessions: Iterable[Session], own: OwnSession) -> list[Changed]:
         transcripts = [*own.runtime_of(session).sub_agents_beside(session.path), *session.known_sub_agents]
         session.sub_agent_bytes = sum([path_stamp(path)[1] for path in transcripts])
 
-    own.deadline.attempt_each(sessions, take, path_of)
+    own.deadline.attempt_each(sessions, take, lambda session: session.path)
     since = time.time() - RUNNING_SECONDS
     recent = [changed for changed in found if changed[1].st_mtime >= since] if own.directory else []
     if len(recent) > MOST_RUNNING:
         recent = sorted(recent, key=lambda changed: -changed[1].st_mtime)[:MOST_RUNNING]
-    own.deadline.attempt_each(recent, add_sub_agents, lambda changed: path_of(changed[0]))
+    own.deadline.attempt_each(recent, add_sub_agents, lambda changed: changed[0].path)
     return found
-
-
-def path_of(session: Session) -> str:
-    """Return the path of a session's transcript, which names it in the log."""
-    return session.path
 
 
 def _changed(

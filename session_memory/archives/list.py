@@ -18,7 +18,7 @@ from ..settings.host_layout import Layout
 from ..settings.privacy import Privacy
 from ..settings.rules import Rule, stricter
 from ..system.confined_files import OutsideGroupError, pinned
-from ..system.files import lock, open_regular, read_at
+from ..system.files import Opened, lock, read_at
 from ..system.json import as_string
 from ..text.format import counted, one_line, shorten
 from ..text.sanitize import for_people, for_prompt
@@ -89,19 +89,16 @@ def _names(directory: str) -> list[str]:
 def _facts(path: str) -> dict[str, Any] | None:
     """Return the facts in the last line of the archive at this path; None if it is not an archive."""
     try:
-        descriptor = open_regular(path)
+        with Opened(path) as descriptor:
+            size = os.fstat(descriptor).st_size
+            end = read_at(descriptor, max(0, size - TRAILER_BYTES), size)
+            facts = facts_in(end.decode("utf-8", "replace"))
+            if facts is not None and not isinstance(facts.get("title"), str):  # as of earlier versions
+                first = read_at(descriptor, 0, FIRST_LINE_BYTES).partition(b"\n")[0]
+                facts["title"] = title_in(first.decode("utf-8", "replace"))
+            return facts
     except OSError:
         return None
-    try:
-        size = os.fstat(descriptor).st_size
-        end = read_at(descriptor, max(0, size - TRAILER_BYTES), size)
-        facts = facts_in(end.decode("utf-8", "replace"))
-        if facts is not None and not isinstance(facts.get("title"), str):  # as of earlier versions
-            first = read_at(descriptor, 0, FIRST_LINE_BYTES).partition(b"\n")[0]
-            facts["title"] = title_in(first.decode("utf-8", "replace"))
-    finally:
-        os.close(descriptor)
-    return facts
 
 
 def compaction_text(archive: str) -> str:
@@ -159,11 +156,6 @@ def _list(value: object) -> list[object]:
     return value if isinstance(value, list) else []
 
 
-def is_private(facts: dict[str, Any], privacy: Privacy) -> bool:
-    """Check if an archive with these facts belongs in the private folder."""
-    return rule_of(facts, privacy).is_private
-
-
 @contextmanager
 def private_folder(directory: str, *, make: bool = False) -> Iterator[str]:
     """Yield a path to the private folder beside `directory`. Raises FileNotFoundError, OutsideGroupError."""
@@ -204,7 +196,7 @@ def visible_archives(directory: str, privacy: Privacy) -> list[tuple[str, dict[s
     visible: list[tuple[str, dict[str, Any]]] = []
     hidden: list[str] = []
     for path, facts in list_archives(directory):
-        if is_private(facts, privacy):
+        if rule_of(facts, privacy).is_private:
             hidden.append(path)
         else:
             visible.append((path, facts))
@@ -221,7 +213,7 @@ def visible_archives(directory: str, privacy: Privacy) -> list[tuple[str, dict[s
             for path in hidden:
                 _move(path, folder)
             for path, facts in list_archives(folder):
-                if not is_private(facts, privacy):
+                if not rule_of(facts, privacy).is_private:
                     visible.append((_move(path, directory), facts))
     except (OSError, OutsideGroupError):
         pass

@@ -20,7 +20,7 @@ from ..transcripts.gate import Family, Gate, describe
 from ..transcripts.lines import first_line
 from ..transcripts.reader import FIRST_PROMPT_RANK, USER_RANK, TitleOwner, TranscriptReader, title_of
 from . import format
-from .list import KnownArchives, free_path, is_private, private_folder, private_folder_if_there, private_path
+from .list import KnownArchives, free_path, private_folder, private_folder_if_there, private_path, rule_of
 
 LOCK_WAIT_SECONDS = 30.0
 PROMPT_TITLE_CHARACTERS = 60
@@ -188,7 +188,7 @@ class _Judged:
     def is_private(self, written: WrittenArchive) -> bool:
         """Return whether an archive belongs in the private folder: whole, if any of it is hidden."""
         is_hidden = any(self._family.rule_of_path(path).is_private for path in self._kin) if self.has_rules else False
-        return is_hidden or is_private(written.facts(self._source), self._privacy)
+        return is_hidden or rule_of(written.facts(self._source), self._privacy).is_private
 
 
 def _keep_names(source: ArchiveSource, facts: dict[str, Any]) -> None:

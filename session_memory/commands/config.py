@@ -8,6 +8,7 @@ from typing import Any
 
 from ..activity.delivery import kind_of_delivery
 from ..errors import WrongCallError
+from ..hooks.log import notices
 from ..install.status_line import switch_status_line
 from ..memories.folders import groups_of, home_of
 from ..runtimes import all_runtimes
@@ -15,7 +16,6 @@ from ..settings.check import FileCheck, as_meant, problem_with, refused
 from ..settings.compiled import Key, Kind
 from ..settings.homes import Home
 from ..settings.keys import parsed, set_key, unset_key, written
-from ..settings.notices import notices
 from ..settings.replaced_keys import current
 from ..settings.rules import SHARES
 from ..settings.rules_check import PROJECTS, SECTIONS, SHARE, WORDS, closest, is_path

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from .. import NAME, __version__
 from ..errors import SessionMemoryError, described
+from ..hooks.log import looks_like_home
 from ..install.checks import check_home
 from ..install.homes import NoHomeError, Target, find, identify, known_home
 from ..install.ledger import InstallLedger, LedgerError, read_ledger
@@ -21,7 +22,6 @@ from ..install.templates import templated_home
 from ..install.trial import Trial
 from ..runtimes import all_runtimes
 from ..settings.homes import required_user_dir
-from ..settings.notices import looks_like_home
 from ..settings.program import ProgramPaths, program_paths
 from ..store.location import find_location
 from ..system.terminal import Terminal

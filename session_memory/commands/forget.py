@@ -23,7 +23,7 @@ from ..store.values import Conversation, FileState, Filter
 from ..system.confined_files import OutsideGroupError, pinned
 from ..system.terminal import Terminal
 from ..text.format import counted
-from ..text.timestamps import epoch_seconds
+from ..text.timestamps import epoch_seconds, now_milliseconds
 from ..transcripts import mirror
 from ..upkeep import forget_journal
 from ..upkeep.kept import kept_of
@@ -75,7 +75,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _forget(opened: OpenStore, arguments: argparse.Namespace) -> int:
     project = os.path.abspath(os.path.expanduser(arguments.project)) if arguments.project else ""
-    now = forgotten.now()
+    now = now_milliseconds()
     if forgotten.is_unfinished(opened.location.database) and not arguments.dry_run:
         opened.note("an earlier forget was not finished: finishing it")
         for problem in forget_journal.finish(opened.location, opened.store, os.environ, opened.note):

@@ -9,7 +9,7 @@ import os
 import time
 from collections.abc import Callable
 
-from ..archives.groups import open_sessions
+from ..archives.writer import open_sessions
 from ..errors import WrongCallError
 from ..host.group_files import add_group, prepare_host
 from ..host.ledger import Ledger

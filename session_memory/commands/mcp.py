@@ -61,7 +61,7 @@ def _served(arguments: argparse.Namespace) -> Served:
 
 
 def _group_backend(directory: str, group: str) -> Backend:
-    from ..archives.groups import open_sessions
+    from ..archives.writer import open_sessions
     from ..host.administration import HostAdministration
     from ..settings.host_layout import Layout
     from ..tools.group_backend import GroupBackend

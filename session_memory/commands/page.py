@@ -8,9 +8,9 @@ from argparse import ArgumentTypeError
 from collections.abc import Mapping
 
 from ..errors import WrongCallError
+from ..hooks.log import notices
 from ..install.ledger import LedgerError, read_ledger
 from ..install.program_checks import WRONG
-from ..settings.notices import notices
 from ..settings.program import program_paths
 from ..store.location import find_location
 from ..system.terminal import Terminal

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from .. import NAME, __version__
 from ..errors import SessionMemoryError, described
 from ..hooks.delivery_state import delivery_state
+from ..hooks.log import notices
 from ..settings.homes import host_of
-from ..settings.notices import notices
 from ..settings.program import program_paths
 from ..store.location import StoreLocation, find_location
 from ..store.sqlite.queue_file import UnreadableQueueError

@@ -100,7 +100,7 @@ class Context:
             return places
         for runtime in runtimes_here(environ):
             if runtime is not self.runtime:
-                attempt(runtime.name, _refresh, runtime, environ)
+                attempt(runtime.name, lambda one: one.refresh(one.config_dir(environ)), runtime)
                 config_dir = attempt(runtime.name, self._config_dir_of, runtime, environ)
                 if config_dir is not None:
                     places.append((runtime, config_dir))
@@ -134,10 +134,6 @@ def home_of(event: Event, environ: Mapping[str, str], runtime: Runtime) -> Home:
 
         home = agent_home(start, environ, stop=stop, folder=runtime.SESSIONS_FOLDER)
     return home or runtime_home(runtime.event_config_dir(event, environ), runtime.USUAL_DIR, environ)
-
-
-def _refresh(runtime: Runtime, environ: Mapping[str, str]) -> None:
-    runtime.refresh(runtime.config_dir(environ))
 
 
 def context_of(

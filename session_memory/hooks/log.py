@@ -11,8 +11,8 @@ from __future__ import annotations
 import time
 
 from ..errors import SessionMemoryError
+from ..hooks.log import untold, untold_home
 from ..settings.homes import environment
-from ..settings.notices import untold, untold_home
 from ..system.files import Closing, is_directory, open_private, os, read_end, read_whole, write_atomically
 from ..system.json import decode, encode
 from ..text.format import one_line

@@ -12,7 +12,7 @@ from typing import Any
 
 from claude_agent_sdk import HookCallback
 
-from ..archives.groups import archive_group_session
+from ..archives.writer import archive_group_session
 from ..hooks.archive import wait_until_quiet
 from ..hooks.callbacks import Handover, answering, offer_update
 from ..hooks.context import Context

@@ -12,12 +12,12 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
 
-from ..archives.groups import open_sessions
+from ..archives.writer import open_sessions
 from ..errors import SessionMemoryError
+from ..hooks.log import notices
 from ..hooks.upkeep_start import SCRIPT, is_due
 from ..settings.homes import home_at
 from ..settings.host_layout import Group, Layout
-from ..settings.notices import notices
 from ..settings.program import source_dir
 from ..settings.sections import HostSettings
 from ..store.postgres.engine import TeamPool

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
-from ..archives.groups import archive_group_session
+from ..archives.writer import archive_group_session
 from ..errors import SessionMemoryError
 from ..settings.host_layout import Group
 from ..settings.sections import HostSettings

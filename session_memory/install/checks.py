@@ -10,9 +10,8 @@ from pathlib import Path
 
 from .. import NAME
 from ..errors import SessionMemoryError
-from ..hooks.log import missed_too_often
+from ..hooks.log import missed_too_often, notices
 from ..runtimes.install import Hook
-from ..settings.notices import notices
 from ..settings.program import ProgramPaths
 from ..settings.registry import agent_home
 from ..text.format import counted, enumerated

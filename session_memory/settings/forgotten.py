@@ -78,13 +78,6 @@ def forgotten_until(tombstones: Iterable[Tombstone], home: str, session_id: str,
     return max([before for _, session, path, before in own if session == hashed or path in above], default=None)
 
 
-def now() -> int:
-    """Return the time until which something is forgotten that is forgotten now."""
-    from time import time_ns
-
-    return time_ns() // 1_000_000
-
-
 def _with_parents(directory: str) -> list[str]:
     steps = directory.replace("\\", "/").rstrip("/").split("/")
     return ["/".join(steps[: count + 1]) for count in range(len(steps))] if directory else []

@@ -15,13 +15,12 @@ groups/global/CLAUDE.md              what every group but main is told too"""
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 from ..errors import WrongCallError
 from ..runtimes import Runtime, runtime
-from ..system.confined_files import OutsideGroupError, open_inside, pinned
+from ..system.confined_files import OutsideGroupError, check_steps, open_inside, pinned
 from ..system.files import make_private_dir
 from ..text.paths import is_name
 from .compiled import Settings
@@ -63,7 +62,7 @@ class Layout:
         make_private_dir(self.root)
         for directory in (self.store_dir, f"{self.groups_dir}/{GLOBAL}", self.root + "/data/sessions"):
             make_private_dir(directory)
-            check_directory(self.root, directory)
+            check_steps(self.root, directory)
 
 
 class Group:
@@ -111,19 +110,10 @@ class Group:
     def check(self) -> None:
         """Raises OutsideGroupError where one of the group's directories is a link, or leads through one."""
         for directory in (self.root, self.config_dir, self.tasks_dir, self.responses_dir):
-            check_directory(self.host, directory)
+            check_steps(self.host, directory)
         for directory in (self.conversations_dir, self.memory_home.sessions_dir):
             if os.path.lexists(directory):
-                check_directory(self.host, directory)
-
-
-def check_directory(root: str, directory: str) -> None:
-    """Raises OutsideGroupError unless every step from `root` to `directory`, which lies below it, is a directory."""
-    path = root
-    for name in os.path.relpath(directory, root).split(os.sep):
-        path = f"{path}/{name}"
-        if not stat.S_ISDIR(os.lstat(path).st_mode):
-            raise OutsideGroupError(f"{path}: not a directory, or a link to one", "put a directory in its place")
+                check_steps(self.host, directory)
 
 
 def open_below(directory: str, *names: str) -> int:

@@ -55,7 +55,7 @@ def pinned(root: str, path: str, *, make: bool = False) -> Iterator[str]:
     paths. Where the system has no such paths (it is Linux that has them) it is `path` itself, as it was checked once.
     Raises as `directory_below` does."""
     if os.open not in os.supports_dir_fd:  # Windows
-        _check_steps(root, path, make=make)
+        check_steps(root, path, make=make)
         yield path
         return
     with directory_below(root, path, make=make) as descriptor:
@@ -120,12 +120,12 @@ def _make(name: str, directory: int | None) -> None:
         os.mkdir(name, 0o700, dir_fd=directory)
 
 
-def _check_steps(root: str, path: str, *, make: bool) -> None:
-    """Raise as `directory_below` does, on a system that opens no directory."""
+def check_steps(root: str, path: str, *, make: bool = False) -> None:
+    """Raise OutsideGroupError unless every step from `root` to `path` below it is a directory."""
     step = root
     for name in os.path.relpath(path, root).split(os.sep):
         step = os.path.join(step, name)
         if make:
             _make(step, None)
         if not stat.S_ISDIR(os.lstat(step).st_mode):
-            raise OutsideGroupError(f"{path}: not a directory", "put a directory in its place")
+            raise OutsideGroupError(f"{step}: not a directory, or a link to one", "put a directory in its place")

@@ -47,7 +47,7 @@ def is_regular(status: stat_result) -> bool:
 
 def stamp_of(status: stat_result) -> Stamp:
     """Return a stamp that stays the same while a file is unchanged; taken without opening the file. Do not trust a
-    stamp if the file's time was younger than RACY_NANOSECONDS (transcripts.cursor) when it was taken."""
+    stamp if the file's time was younger than RACY_NANOSECONDS (transcripts.lines) when it was taken."""
     return status.st_ino, status.st_size, status.st_mtime_ns // 1_000_000
 
 
@@ -182,17 +182,13 @@ def read_at(descriptor: int, start: int, end: int) -> bytes:
 
 
 def read_end(path: str, most_bytes: int) -> bytes:
-    """Return the last bytes of a regular file, or all if it has no more; none if it is missing or not a regular file.
-    Raises OSError if it cannot be read."""
+    """Return the last bytes of a regular file, or all if it has no more; none if it cannot be read."""
     try:
-        descriptor = open_regular(path)
+        with Opened(path) as descriptor:
+            size = os.fstat(descriptor).st_size
+            return read_at(descriptor, max(0, size - most_bytes), size)
     except OSError:
         return b""
-    try:
-        size = os.fstat(descriptor).st_size
-        return read_at(descriptor, max(0, size - most_bytes), size)
-    finally:
-        os.close(descriptor)
 
 
 def read_whole(path: str, most_bytes: int | None = None) -> bytes:

@@ -3,47 +3,24 @@
 from __future__ import annotations
 
 from .shell_words import Word, simple_commands
+from .words import word_lists
 
 MOST_PARTS = 3
 LOOKING = "(looking around)"
 
-# Programs with subcommands, which say more than the program.
-_WITH_SUBCOMMAND = frozenset((
-    "apt", "apt-get", "aws", "az", "brew", "bun", "bundle", "cargo", "composer", "conda", "deno", "docker",
-    "docker-compose", "dotnet", "flutter", "gcloud", "gem", "gh", "git", "go", "gradle", "helm", "just", "kubectl",
-    "make", "mix", "mvn", "npm", "pip", "pip3", "pnpm", "poetry", "rails", "rustup", "systemctl", "terraform", "uv",
-    "xcodebuild", "yarn"
-))  # fmt: skip
-# Programs whose subcommands `run` and `exec` are followed by the name of what runs.
-_RUNNERS = frozenset(("bun", "bundle", "deno", "npm", "pnpm", "poetry", "uv", "yarn"))
-_BEFORE = frozenset((
-    "bunx", "command", "doas", "env", "exec", "nice", "nohup", "npx", "pnpx", "rtk", "sudo", "time", "timeout",
-    "uvx", "xvfb-run"
-))  # fmt: skip
+_WORDS = word_lists()  # words.tsv says what each of them is
+
+_WITH_SUBCOMMAND = _WORDS["with subcommand"]
+_RUNNERS = _WORDS["runners"]
+_BEFORE = _WORDS["before"]
 _TAKES_A_NUMBER = frozenset(("timeout", "nice"))
-_INTERPRETERS = frozenset((
-    "python", "pypy", "node", "ruby", "perl", "php", "bash", "sh", "zsh", "tsx", "ts-node", "deno"
-))  # fmt: skip
-_SILENT = frozenset((
-    ".", ":", "cd", "echo", "eval", "export", "false", "for", "popd", "printf", "pushd", "set", "sleep", "source",
-    "true", "unset", "wait"
-))  # fmt: skip
-_LOOKERS = frozenset((
-    "[", "[[", "ack", "ag", "awk", "basename", "bat", "cat", "column", "cut", "date", "df", "diff", "dirname", "du",
-    "egrep", "env", "fd", "fgrep", "file", "find", "grep", "head", "hexdump", "id", "jq", "less", "locate", "ls",
-    "lsof", "md5sum", "more", "nl", "pgrep", "ps", "pwd", "readlink", "realpath", "rg", "sed", "sha256sum", "sort",
-    "stat", "strings", "tail", "test", "top", "tr", "tree", "type", "uname", "uniq", "wc", "whereis", "which",
-    "whoami", "xxd", "yq"
-))  # fmt: skip
-_GIT_LOOKERS = frozenset((
-    "blame", "branch", "describe", "diff", "grep", "log", "ls-files", "reflog", "remote", "rev-parse", "shortlog",
-    "show", "status"
-))  # fmt: skip
+_INTERPRETERS = _WORDS["interpreters"]
+_SILENT = _WORDS["silent"]
+_LOOKERS = _WORDS["lookers"]
+_GIT_LOOKERS = _WORDS["git lookers"]
 _PRINTERS = frozenset(("awk", "bat", "cat", "head", "less", "more", "nl", "sed", "tail"))
 _KEYWORDS = frozenset(("do", "done", "elif", "else", "fi", "function", "if", "in", "then", "until", "while"))
-_FINDS_NOTHING = frozenset((
-    "[", "[[", "ack", "ag", "cmp", "diff", "egrep", "fd", "fgrep", "git", "grep", "pgrep", "rg", "test", "which"
-))  # fmt: skip
+_FINDS_NOTHING = _WORDS["find nothing"]
 
 
 def family(command: str) -> str:

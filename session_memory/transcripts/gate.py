@@ -6,7 +6,7 @@ names as its own. All that tells of a transcript asks it: prompts, commands, too
 from __future__ import annotations
 
 from ..settings.rules import Rule, stricter
-from ..system.files import Opened, names_in, open_regular, os, read_at
+from ..system.files import Opened, names_in, os, read_at
 from ..text.sanitize import beginning, shortened
 from .entries import Entry
 from .lines import first_line, head_lines, holds_bytes
@@ -211,13 +211,10 @@ class Family:
         for one in self._siblings():
             if one != path and (is_compacted or one not in self._described) and one not in found:
                 try:
-                    descriptor = open_regular(one)
+                    with Opened(one) as descriptor:
+                        found += [one] if holds_bytes(descriptor, mark, limit) else []
                 except OSError:
                     continue
-                try:
-                    found += [one] if holds_bytes(descriptor, mark, limit) else []
-                finally:
-                    os.close(descriptor)
         return found
 
     def copied(self, kin: Iterable[str]) -> dict[object, Rule]:
@@ -286,14 +283,11 @@ def _head_entries(runtime: Runtime, path: str) -> Iterator[Entry]:
 def _keys_in(runtime: Runtime, path: str) -> list[object]:
     """Return the keys of all entries of a transcript; none if it cannot be read."""
     try:
-        descriptor = open_regular(path)
+        with Opened(path) as descriptor:
+            reader = TranscriptReader(runtime, first_line(descriptor))
+            return [key_of(entry) for entry in reader.conversation(descriptor) if entry is not None]
     except OSError:
         return []
-    try:
-        reader = TranscriptReader(runtime, first_line(descriptor))
-        return [key_of(entry) for entry in reader.conversation(descriptor) if entry is not None]
-    finally:
-        os.close(descriptor)
 
 
 def _siblings(runtime: Runtime, path: str) -> list[Session]:
@@ -310,14 +304,11 @@ def _siblings(runtime: Runtime, path: str) -> list[Session]:
 def _reach(path: str, mark: bytes) -> int:
     """Return within how many bytes a transcript that begins as this one does has its first entry's id, too."""
     try:
-        descriptor = open_regular(path)
+        with Opened(path) as descriptor:
+            for limit in (HEAD_BYTES, FURTHER_BYTES):
+                at = read_at(descriptor, 0, limit).find(mark)
+                if at >= 0:
+                    return at + HEAD_BYTES
+            return FURTHER_BYTES
     except OSError:
         return 0
-    try:
-        for limit in (HEAD_BYTES, FURTHER_BYTES):
-            at = read_at(descriptor, 0, limit).find(mark)
-            if at >= 0:
-                return at + HEAD_BYTES
-        return FURTHER_BYTES
-    finally:
-        os.close(descriptor)

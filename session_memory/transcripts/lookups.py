@@ -6,30 +6,20 @@ update skip lookups. The agent's own words about the result stay."""
 
 from __future__ import annotations
 
+from ..text.words import word_lists
+
+_WORDS = word_lists()  # words.tsv says what each of them is
 TOOLS = ("search_sessions", "read_session", "list_sessions", "seen_error", "why", "search_graph", "search_team")
 SKILLS = ("recall", "sessions")
-COMMANDS = frozenset((
-    "search", "show", "conversations", "sessions", "read", "errors", "patterns", "why", "memories", "graph"
-))  # fmt: skip
+COMMANDS = _WORDS["lookup commands"]
 SCRIPTS = ("session_reader.py",)
 COMMAND_SCRIPT = "scripts/memory.py"  # the command, as plugins and packages bring it
 ARCHIVES = ("/.session-memory/conversations/", "/.session-memory}/conversations/")
 _NAMES = ("session-memory", "session_memory", "memory.py", *SCRIPTS)  # without any of these a command line is no lookup
-_FILTERS = frozenset((
-    "cat", "less", "more", "head", "tail", "bat", "grep", "egrep", "fgrep", "rg", "ag", "ack", "sed", "awk", "jq",
-    "wc", "sort", "uniq", "cut", "tr", "column", "nl"
-))  # fmt: skip
+_FILTERS = _WORDS["filters"]
 _READERS = _FILTERS | {"find", "ls"}
-# Commands that are not worth storing beside a lookup.
-_PLUMBING = frozenset((
-    "cd", "pushd", "popd", "echo", "printf", "true", "false", ":", "export", "set", "unset", "sleep", "for", "done",
-    "fi", "esac", "}"
-))  # fmt: skip
-# What may stand before a program that it runs.
-_BEFORE = frozenset((
-    "sudo", "env", "command", "exec", "time", "timeout", "nice", "nohup", "uv", "uvx", "run", "npx", "xargs", "do",
-    "then", "else", "if", "while", "!", "{"
-))  # fmt: skip
+_PLUMBING = _WORDS["plumbing"]
+_BEFORE = _WORDS["before lookups"]
 _SHELLS = ("bash", "sh", "zsh")
 _FURTHEST = 6  # words behind the program, among which its subcommand is
 

@@ -333,14 +333,11 @@ def mark_of(path: str) -> Mark:
 def _state_of(path: str) -> tuple[int, int, Mark]:
     """Return the size of a mirror, the offset behind its last mark, and what that says. Raises OSError."""
     try:
-        descriptor = files.open_regular(path)
+        with files.Opened(path) as descriptor:
+            size = files.os.fstat(descriptor).st_size
+            return size, *_last_mark(descriptor, size)
     except FileNotFoundError:
         return 0, 0, {}
-    try:
-        size = files.os.fstat(descriptor).st_size
-        return size, *_last_mark(descriptor, size)
-    finally:
-        files.os.close(descriptor)
 
 
 def _last_mark(descriptor: int, size: int) -> tuple[int, Mark]:

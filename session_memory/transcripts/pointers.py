@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from ..errors import SessionMemoryError
 from ..runtimes import Runtime
-from ..system.files import is_file, open_regular
+from ..system.files import Opened, is_file
 from ..system.sqlite import Migration, connect_migrated, open_file, writing
 from ..text.paths import is_name
 from ..text.sanitize import shortened
@@ -221,13 +221,10 @@ class SessionManager:
         """Return the begin of a session: the time of the first entry in its transcript, else now."""
         found = self._group_of(group)
         try:
-            descriptor = open_regular(found.transcript(session_id))
+            with Opened(found.transcript(session_id)) as descriptor:
+                began = TranscriptHead(found.runtime, descriptor).first_time
         except OSError:
-            return iso_time(self._now())
-        try:
-            began = TranscriptHead(found.runtime, descriptor).first_time
-        finally:
-            os.close(descriptor)
+            began = None
         return iso_time(self._now() if began is None else began)
 
     def _refresh(self) -> None:

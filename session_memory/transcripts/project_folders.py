@@ -5,7 +5,7 @@ from __future__ import annotations
 from time import time_ns
 
 from ..system.deadline import DeadlineError
-from ..system.files import open_regular, os, path_stamp, write_atomically
+from ..system.files import Opened, path_stamp, write_atomically
 from ..system.git import find_worktree, worktrees_of
 from ..system.json import sealed
 from ..text.secrets import find_secrets
@@ -165,20 +165,17 @@ class _Search:
 def _directory_of(runtime: Runtime, path: str) -> str | list[str]:
     """Return a session's start directory, '' if unknown; for a sub-agent, a list with its session's id."""
     try:
-        descriptor = open_regular(path)
+        with Opened(path) as descriptor:
+            branch = runtime.records.open_transcript(first_line(descriptor))
+            if branch is None:
+                return first_directory(runtime, descriptor)
+            if branch.is_of_subagent:
+                return [branch.of_session]
+            beginning = Entry("user", "")
+            branch.complete(beginning)
+            return beginning.cwd or first_directory(runtime, descriptor)
     except OSError:
         return ""
-    try:
-        branch = runtime.records.open_transcript(first_line(descriptor))
-        if branch is None:
-            return first_directory(runtime, descriptor)
-        if branch.is_of_subagent:
-            return [branch.of_session]
-        beginning = Entry("user", "")
-        branch.complete(beginning)
-        return beginning.cwd or first_directory(runtime, descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _settled(stamp: list[int]) -> list[int]:

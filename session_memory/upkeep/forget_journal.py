@@ -14,8 +14,8 @@ from typing import Any
 from ..activity.call_log import forget_index
 from ..activity.state import StateFile
 from ..activity.status_line import forget_line
-from ..archives.groups import archive_group_session
 from ..archives.list import given_title
+from ..archives.writer import archive_group_session
 from ..errors import SessionMemoryError, described
 from ..memories import forgotten as forgotten_memories
 from ..memories.folders import folder_of, strategies_directory

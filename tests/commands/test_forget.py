@@ -15,7 +15,7 @@ from host_scene import ingested, three_groups
 from records import append, assistant, exchange, gemini_exchange, lines, new_id, user
 from store_scene import COMMAND, MONDAY, StoreUser
 
-from session_memory.archives.groups import archive_group_session
+from session_memory.archives.writer import archive_group_session
 
 DAY = 24 * 3600
 OLD, NEW, OTHER = "old-session", "new-session", "other-session"

@@ -15,7 +15,7 @@ from hooks_scene import PlainUser, run
 from records import NamedHome, append, exchange, line, new_id, register, tool_result, write
 from transcripts_scene import write_transcript
 
-from session_memory.archives.groups import archive_group_session
+from session_memory.archives.writer import archive_group_session
 from session_memory.settings.registry import register_host
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -14,7 +14,7 @@ import share
 from host_scene import Told
 from share import some
 
-from session_memory.archives.groups import open_sessions
+from session_memory.archives.writer import open_sessions
 from session_memory.host.agent import Event, PromptTaken, SessionStarted, TurnEnded
 from session_memory.host.group_files import prepare_host
 from session_memory.host.ledger import Ledger

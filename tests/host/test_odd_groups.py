@@ -13,7 +13,7 @@ from odd_files import NO_FILES
 from records import exchange, new_id, write
 
 from bench.scratch import remove_tree
-from session_memory.archives.groups import archive_group_session
+from session_memory.archives.writer import archive_group_session
 from session_memory.settings.host_layout import Group, Layout, held_home
 
 BOMB = "a: &a [x, x]\n" + "".join(f"{b}: &{b} [*{a}, *{a}]\n" for a, b in zip("abcdefgh", "bcdefghi"))

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from records import register
 
+from session_memory.hooks.log import notices, untold
 from session_memory.settings.homes import Home, home_at, person_home, runtime_home
-from session_memory.settings.notices import notices, untold
 from session_memory.settings.registry import agent_home
 from session_memory.store.location import NoStoreError, find_location
 

@@ -11,7 +11,7 @@ from records import exchange
 from store_scene import EVERYTHING, MONDAY, START, Scene, StoreUser, put, said, state, tool
 
 from session_memory.archives.format import render_trailer
-from session_memory.archives.groups import open_sessions
+from session_memory.archives.writer import open_sessions
 from session_memory.settings.homes import Home, home_at, person_home
 from session_memory.settings.host_layout import Layout
 from session_memory.store.rules import ReadRules

@@ -9,8 +9,8 @@ import apsw
 import pytest
 from transcripts_scene import BEGAN, state, write_transcript
 
-from session_memory.archives.groups import open_sessions
 from session_memory.archives.list import find_archive, former_names
+from session_memory.archives.writer import open_sessions
 from session_memory.errors import SessionMemoryError
 from session_memory.settings.host_layout import GroupNameError, Layout
 from session_memory.transcripts.pointers import LOST, HistoryEntry, NoSessionError, SessionManager

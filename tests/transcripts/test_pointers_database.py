@@ -15,8 +15,8 @@ import apsw
 import pytest
 from transcripts_scene import state, write_transcript
 
-from session_memory.archives.groups import open_sessions
 from session_memory.archives.list import find_archive
+from session_memory.archives.writer import open_sessions
 from session_memory.settings.host_layout import Layout
 from session_memory.system.sqlite import connect, migrate, writing
 from session_memory.transcripts.pointers import MIGRATIONS, SessionManager
@@ -27,7 +27,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 CRASHING = """
 import os, signal, sys
 from session_memory.settings.host_layout import Layout
-from session_memory.archives.groups import open_sessions
+from session_memory.archives.writer import open_sessions
 
 def work(root, left):
     layout = Layout(root)

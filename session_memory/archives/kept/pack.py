@@ -177,7 +177,7 @@ class Pack(sqlite.Database):
         size = os.fstat(descriptor).st_size
         is_lines = file.path.endswith(".jsonl")
         if session.form == REDACTED and is_lines:
-            size = _last_line_end(descriptor, size)
+            size = last_line_end(descriptor, 0, size, size) or 0
         sql = "SELECT id FROM kept_files WHERE (session, path) = (?, ?)"
         known = sqlite.fetch(self.connection, sql, (session.id, file.path))
         if not known:
@@ -299,7 +299,3 @@ def _unchanged(parts: list[_Part], descriptor: int, size: int) -> int:
             return number if number <= _CHECKED else 0
         at += part.size
     return len(parts) - 1 if parts and at < size else len(parts)
-
-
-def _last_line_end(descriptor: int, size: int) -> int:
-    return last_line_end(descriptor, 0, size, size) or 0

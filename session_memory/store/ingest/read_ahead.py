@@ -13,7 +13,7 @@ from multiprocessing.context import BaseContext
 from typing import NamedTuple
 
 from ...runtimes.detection import runtime_of
-from ...system.files import open_regular
+from ...system.files import Opened
 from ...text.secrets import scan  # noqa: F401 - loaded once, not by each fork for itself
 from .extract import Extract, Extractor
 from .sources import SourceFile
@@ -126,21 +126,16 @@ def read_spans(spans: list[Span], home: str, line_key: bytes = b"") -> list[Extr
 
 def _read_span(span: Span, home: str, line_key: bytes) -> Extract | None:
     try:
-        descriptor = open_regular(span.path)
-    except OSError:
-        return None
-    try:
-        runtime = runtime_of(descriptor)
-        if runtime is None:
-            return None
-        end = os.fstat(descriptor).st_size
-        start = _line_start(descriptor, span.start)
-        extractor = Extractor(runtime, descriptor, runtime.session_id_of(span.path), home, line_key)
-        return extractor.read(start, end, (span.stop or end) - start)
+        with Opened(span.path) as descriptor:
+            runtime = runtime_of(descriptor)
+            if runtime is None:
+                return None
+            end = os.fstat(descriptor).st_size
+            start = _line_start(descriptor, span.start)
+            extractor = Extractor(runtime, descriptor, runtime.session_id_of(span.path), home, line_key)
+            return extractor.read(start, end, (span.stop or end) - start)
     except Exception:  # the process that stores it then reads the file itself and reports the error
         return None
-    finally:
-        os.close(descriptor)
 
 
 def _line_start(descriptor: int, offset: int) -> int:

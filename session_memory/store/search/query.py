@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from ...text.words import word_lists
 from .index import Terms, split_unspaced
 
 LONGEST = 10_000
@@ -15,18 +16,7 @@ _QUOTES = str.maketrans("“”„‟«»＂「」『』", '"' * 11)
 _PIECE = re.compile(r'(?P<minus>(?<!\S)-(?=[^\s\-]))?(?:"(?P<phrase>[^"]*)"|(?P<word>[^\s"]+))')
 _SEPARATORS = re.compile(r"[()\[\]{}<>,;:|=*`!?]+")  # separates words, unlike what joins them, as in `package.json`
 
-# Words of a question that are not its subject; none that is also a name.
-_STOP_WORDS = """
-a about after again all also am an and any anybody anyone anything are as at be because been before being both but
-by can cannot could d did do does doing don done during each either else ever every few for from further had has
-have having he her here hers herself him himself his how i if in into is isn it its itself just ll m me might more
-most must my myself neither no nor not now o of off on once only or other ought our ours ourselves out over own re s
-same shall she should shouldn so some somebody someone something such t than that the their theirs them themselves
-then there these they this those through to too under until up upon us ve very was wasn we were weren what whatever
-when where whether which while who whom whose why will with won would wouldn yet you your yours yourself yourselves
-aren couldn didn doesn hadn hasn haven please
-"""
-STOP_WORDS = frozenset(_STOP_WORDS.split())
+STOP_WORDS = word_lists()["stop words"]
 _ASKS_FOR_LAST = {"last", "latest", "previous", "recent", "recently", "leave", "left", "stop", "stopped", "working"}
 _OF_SESSIONS = {"session", "sessions", "conversation", "conversations", "time", "work", "yesterday", "today", "week"}
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from math import log2, sqrt
 
+from ..words import word_lists
 from .assignments import AssignedValue
 
 # The most common pairs of letters in English and code: three quarters of the pairs in words, a fifth by chance.
@@ -16,6 +17,8 @@ PAIRS = frozenset(
         "aishirsuidosiviaamficivipligtuevldrympfeblabghtyopwosaayexkeuieypiapagodobbosp",
     )
 )
+_WORDS = word_lists(__file__.rpartition("judge.")[0] + "words.tsv")  # which says what each of them is
+ABOUT, NO_PASSWORDS, OBJECTS, OTHER_KEYS, NO_PASS = _WORDS.values()
 COMMON = len(PAIRS) / 26**2
 # How many standard deviations above chance make words. STRICT, for values that only a name marks as a key, takes one
 # key in a thousand for words; LENIENT, for values that also have the shape of a key, takes hardly any.
@@ -41,12 +44,6 @@ CODE = re.compile(
 
 # A variable that holds a password.
 IDENTIFIER = re.compile(r"(?i)\w*(?:passw|passphrase)\w*")
-# The last words of names that tell something about a secret, and not the secret.
-ABOUT = frozenset((
-    "name", "names", "id", "ids", "path", "file", "filename", "dir", "type", "kind", "ref", "count", "limit",
-    "length", "size", "url", "uri", "endpoint", "address", "version", "ttl", "expiry", "expires", "timeout", "max",
-    "min", "created", "updated", "at", "date", "format", "prefix", "usage", "index", "arn"
-))  # fmt: skip
 # What stands for a value: a variable, a template, a command's output, a row of dots or stars.
 STANDS_FOR = re.compile(
     r"(?i)\$\w+|\$\{.*|\$\(.*|\$env:.*|%\w+%|%[a-z]|%\(.*|\{.*\}|\[.*\]|<.*>|.*(?:\$\{|\{\{).*|@[a-z.]+\(.*|:[a-z_]+"
@@ -55,17 +52,6 @@ STANDS_FOR = re.compile(
     r"(?:password|passwd|pass|secret|token|key)?|.*\.\.\.|https?://.*|(?:~|\.{1,2})?/(?:[\w.@-]+/)*[\w.@*-]*"
     r"|[\w.@-]+(?:/[\w.@-]+)+\.[a-z]\w{0,5}"
 )
-# Words that a password is called, asked for or checked with; types; what says that there is none.
-NO_PASSWORDS = frozenset((
-    "password", "passwd", "pass", "passwort", "passphrase", "secret", "token", "key", "string", "str", "text",
-    "bytes", "varchar", "char", "number", "int", "integer", "bool", "boolean", "any", "unknown", "never", "object",
-    "null", "none", "nil", "undefined", "optional", "required", "requires", "true", "false", "yes", "no", "on", "off",
-    "hidden", "input", "field", "prompt", "plain", "hash", "hashed", "encrypted", "empty", "blank", "missing",
-    "invalid", "wrong", "incorrect", "valid", "value", "default", "auto", "generated", "random", "env", "stdin",
-    "file", "vault", "config", "example", "todo", "tbd", "masked", "secretstr", "option", "self", "this", "new",
-    "and", "or", "not", "is", "are", "was", "the", "for", "from", "with", "in", "of", "to", "a", "an", "if", "when",
-    "via"
-))  # fmt: skip
 # Words of a sentence about a password.
 PROSE = re.compile(
     r"(?i)\b(?:the|your|is|are|must|should|enter|please|required|at least|characters|forgot|reset|confirm|and|or|not"
@@ -79,32 +65,9 @@ NAME = r"[A-Za-z_$][\w$]*"
 NAMES = re.compile(rf"({NAME}(?:(?:\?\.|\.|->|::){NAME})*)([!?]?[(\[].*)?[!?;]?", re.DOTALL)
 SEED = re.compile("[A-Z2-7 =-]{10,200}|[a-z2-7]{16,200}")  # of one-time passwords, in base32
 PAIR_OF_WORDS = re.compile(r"([A-Za-z]{3,})[._-][A-Za-z]{3,}[0-9]{1,4}[!?]?")
-# What has values in code.
-OBJECTS = frozenset((
-    "self", "this", "config", "cfg", "conf", "env", "process", "settings", "options", "opts", "args", "params",
-    "req", "request", "res", "response", "ctx", "context", "user", "users", "data", "state", "props", "form",
-    "body", "yup", "joi", "types", "schema", "faker", "string", "client", "credentials", "creds", "secrets", "auth",
-    "account", "event", "item", "obj", "input", "inputs", "values", "value", "math", "util", "utils", "test",
-    "tests", "app", "vars", "var", "local", "module", "fields", "field", "row", "record", "entry", "session",
-    "steps", "matrix", "github", "src", "lib", "python"
-))  # fmt: skip
 CAMEL_CASE = re.compile("[a-z]+(?:[A-Z][a-z]+)+[0-9]?")
 CHUNK = re.compile(r"[A-Za-z]+|[0-9]+")
 CASED_WORD = re.compile("[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
-# Names of keys that are no secrets: in tables, caches, maps, messages.
-OTHER_KEYS = frozenset((
-    "primary", "foreign", "sort", "partition", "cache", "public", "pub", "hash", "range", "routing", "group",
-    "grouping", "index", "map", "row", "object", "item", "unique", "composite", "search", "query", "dict", "json",
-    "yaml", "lookup", "idempotency", "dedup", "translation", "i18n", "config", "registry", "hot", "shortcut", "order",
-    "natural", "surrogate", "column", "field", "property", "metadata", "storage", "state", "session", "store", "slot",
-    "node", "tree", "react", "entry", "data", "event", "message", "label", "tag", "meta", "header", "attr",
-    "attribute", "param", "arg", "option", "sorting", "join", "ref"
-))  # fmt: skip
-# What is said of a pass that is no password: of a compiler, a renderer, a test.
-NO_PASS = frozenset((
-    "first", "second", "third", "next", "last", "one", "two", "multi", "single", "render", "shader", "depth",
-    "shadow", "light", "post", "pre", "test", "tests", "checks", "check", "all", "both", "by", "no", "final", "full"
-))  # fmt: skip
 # Technical terms that have a number.
 TECHNICAL = re.compile(
     r"(?i)(?:saml|webauthn|fido|sha|md|base|utf|argon|aes|rsa|oauth|http|ipv|blake|ed|ecdsa|uuid|ulid|v|x|p|h|s|ec|k|i"
