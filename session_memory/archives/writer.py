@@ -1,14 +1,17 @@
-"""Writing an archive: streamed from the transcript, whole or not at all, and never shorter than it was."""
+"""Writing an archive: streamed from the transcript, whole or not at all, and never shorter than it was. The sessions of
+a host's groups are archived when they are cleared."""
 
 from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Any, BinaryIO
 
 from ..runtimes import Runtime
 from ..settings.compiled import Settings
+from ..settings.host_layout import Group, Layout, held
 from ..settings.privacy import Privacy
 from ..system.files import Opened, lock, make_private_dir, open_private, open_regular
 from ..system.quick_json import decode_line
@@ -18,9 +21,19 @@ from ..text.timestamps import epoch_seconds, iso_time
 from ..transcripts.entries import Entry
 from ..transcripts.gate import Family, Gate, describe
 from ..transcripts.lines import first_line
+from ..transcripts.pointers import SessionManager
 from ..transcripts.reader import FIRST_PROMPT_RANK, USER_RANK, TitleOwner, TranscriptReader, title_of
 from . import format
-from .list import KnownArchives, free_path, private_folder, private_folder_if_there, private_path, rule_of
+from .list import (
+    KnownArchives,
+    free_path,
+    is_private_path,
+    private_folder,
+    private_folder_if_there,
+    private_path,
+    rule_of,
+    settle,
+)
 
 LOCK_WAIT_SECONDS = 30.0
 PROMPT_TITLE_CHARACTERS = 60
@@ -290,3 +303,26 @@ def _create(path: str) -> BinaryIO:
 def _copy(source: BinaryIO, target: BinaryIO) -> None:
     while block := source.read(_CHUNK_BYTES):
         target.write(block)
+
+
+def open_sessions(layout: Layout, now: Callable[[], float] = time.time) -> SessionManager:
+    """Return the pointers to the sessions of a host's groups. Raises DatabaseError."""
+
+    def archive(group: str, session_id: str, title: str) -> str | None:
+        return archive_group_session(layout.group(group), session_id, now(), title)
+
+    return SessionManager(layout.database, layout.group, archive, now)
+
+
+def archive_group_session(group: Group, session_id: str, now: float, title: str = "") -> str | None:
+    """Write or update the archive of a group's session, under `title` if given; return its path, None if there is
+    nothing to archive. `now` is in seconds since the epoch. Symlinks that the agent may have made are not followed.
+    Raises SessionMemoryError, OSError."""
+    privacy = Privacy(os.environ, group.memory_home)
+    with held(group) as place:
+        settle(place.conversations_dir, privacy)
+        source = ArchiveSource(session_id, place.transcript(session_id), group.runtime, group.name, title)
+        archive = archive_session(source, place.conversations_dir, group.settings(), now, privacy=privacy)
+    if archive and is_private_path(archive):
+        return private_path(group.conversations_dir, os.path.basename(archive))
+    return archive and f"{group.conversations_dir}/{os.path.basename(archive)}"
