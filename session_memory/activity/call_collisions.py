@@ -179,6 +179,10 @@ class CallSearch:
         for worktree, paths in self._by_worktree():
             known = Known(self._own, self._own_state(paths), worktree, self._log.settled, self._now, self._oldest)
             found = find(known, others, paths)
+            if known.state.draws:
+                from .collisions.coin import is_held
+
+                found.facts = [one for one in found.facts if not is_held(one, known.state, found.evidence)]
             facts += found.facts
             for session in concerned:
                 if session.key not in found.failed:

@@ -179,7 +179,7 @@ def _report(
     lines: list[str] = []
     edit = None
     if own.directory and _may_collide(own, cursors.get(own.key), reports):
-        asked = (own, cursors, reports, now, oldest, limit - len(HEADER))
+        asked = (own, cursors, reports, now, oldest, limit - len(HEADER), settings.withhold)
         collisions = own.deadline.attempt("collisions", _prompt_collisions, *asked)
         if collisions is not None:
             lines, edit = collisions.lines, collisions.edit
@@ -287,11 +287,12 @@ class PromptCollisions:
 
 
 def _prompt_collisions(
-    own: OwnSession, cursors: Cursors, others: list[tuple[Report, NewEntries]], now: float, oldest: float, room: int
-) -> PromptCollisions:
+    own: OwnSession, cursors: Cursors, others: list[tuple[Report, NewEntries]], now: float, oldest: float, room: int,
+    withhold: float,
+) -> PromptCollisions:  # fmt: skip
     """Return the collisions with the sessions `others`, in lines of at most `room` characters in all, each with a line
-    feed. `cursors` are those of the session; `oldest` says how far back its transcript is read at first. Raises OSError
-    if that cannot be read."""
+    feed. `cursors` are those of the session; `oldest` says how far back its transcript is read at first; `withhold`
+    is the share that a coin holds back. Raises OSError if the transcript cannot be read."""
     before = cursors.get(own.key, {})
     from ..system.git import find_worktree, head_of
 
@@ -318,6 +319,7 @@ def _prompt_collisions(
     resolve_symlinks(actions)
     state.working_set.add(sorted(actions, key=lambda action: action.time))
     known = Known(own, state, worktree, None, now, oldest)
+    known.withhold = withhold
     if known_head and before.get("stamp") != stamp:
         known.heads = (known_head, head)
     _add_lines(known, others, found, room)
@@ -344,9 +346,14 @@ def _add_lines(known: Known, others: list[tuple[Report, NewEntries]], found: Pro
     if findings.facts:
         from .collisions.facts import lines_of, newest_edit, reports_by_key
 
+        facts = findings.facts
+        if known.withhold or state.draws:
+            from .collisions.coin import told_now
+
+            facts = told_now(known, facts, findings.evidence)
         worktree, reports = known.worktree, reports_by_key(others)
         directory = worktree.root if worktree and worktree.root else known.own.directory
-        found.lines, reported = lines_of(findings.facts, reports, directory, known.now, room)
+        found.lines, reported = lines_of(facts, reports, directory, known.now, room)
         found.edit = newest_edit(reported, reports, directory)
         for fact in reported:
             state.reported.pop(fact.key, None)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import os
 from pathlib import Path
 
+from ..hooks.delivery_state import every_draw
 from ..text.format import counted
 from ..upkeep.costs import SessionFiles
 from ..upkeep.proof import Proof, prove
@@ -31,7 +33,8 @@ def run(opened: OpenStore, arguments: argparse.Namespace) -> int:
     wanted = filter_of(arguments, opened.location)
     files = SessionFiles(opened.location.watched, opened.store, wanted).files
     with shown_of(opened.terminal, lambda: (len(files), sum(file.size for file, _ in files))) as advance:
-        proof = prove(opened.location, opened.store, wanted, advance)
+        drawn = every_draw(opened.location.home, arguments.home, os.environ)
+        proof = prove(opened.location, opened.store, wanted, drawn, advance)
     if not proof.sessions:
         check_names(opened, wanted)
     opened.terminal.result(as_json(proof))
@@ -57,6 +60,8 @@ def _show(opened: OpenStore, proof: Proof) -> None:
             terminal.paragraph(row.verdict, indent=" " * (width + 4))
     for line in compared_lines(proof):
         terminal.paragraph(line, indent="  ")
+    if proof.withheld:
+        _section(opened, "Held back by the coin (proof.withhold)", [one.words for one in proof.latest_withheld])
     sums = sum_lines(proof)
     if sums:
         _section(opened, "Sums", sums)

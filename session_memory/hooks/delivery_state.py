@@ -8,18 +8,26 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from ..activity.changes import Observation, OwnSession
+from ..activity.collisions.coin import RELEASED, TOLD
+from ..activity.collisions.working_set import CollisionState
 from ..activity.delivery import Delivered, as_reported, delivered
-from ..activity.state import KnownState
+from ..activity.state import COLLISIONS, KnownState
 from ..activity.updates import waiting_text
 from ..settings.compiled import Settings
 from ..settings.homes import Home
 from ..settings.host_layout import Group, held_home
 from ..settings.privacy import Privacy
+from ..system.files import is_file, names_in, read_whole
+from ..text.paths import relative
+from ..text.sanitize import for_people
+from ..text.timestamps import age
 from ..transcripts.entries import INTRODUCTION
 from ..transcripts.gate import describe
-from ..transcripts.sessions import FoundSession
+from ..transcripts.sessions import FoundSession, UnknownSessionError, find_sessions
 from .context import Context
 from .prompt import observation
+
+_MARK = b'\\"draws\\":'  # in a state within a state
 
 
 class DeliveryState(NamedTuple):
@@ -31,6 +39,55 @@ class DeliveryState(NamedTuple):
     waiting: str
     is_withheld: bool = False
     left_out: tuple[str, ...] = ()
+
+
+class Drawn(NamedTuple):
+    """A line that the coin decided on, in the session with the key `own`, about an edit of the file at `path` by
+    `other`: when, in seconds since the epoch; if it was held back, and if it was told since."""
+
+    own: FoundSession
+    other: FoundSession
+    path: str
+    at: float
+    is_held: bool
+    is_released: bool
+
+    @property
+    def words(self) -> str:
+        """Return what was held back, for people."""
+        rest = "told with the prompt after" if self.is_released else "not told yet"
+        name = relative(self.path, self.own.start)
+        return for_people(f"{name}, edited by {self.other.name}: held back {age(time.time() - self.at)}, {rest}")
+
+
+def drawn_for(one: FoundSession, found: Iterable[FoundSession]) -> list[Drawn]:
+    """Return what the coin decided for the session `one`, as far as the sessions that may be shown, `found`, did it.
+    Raises OSError."""
+    cursors = as_reported(KnownState(one.home.cursor_file(one.session.key)).cursors.get(one.session.key, {}))
+    shown = {other.session.key: other for other in found}
+    return [
+        Drawn(one, shown[key], path, at, outcome != TOLD, outcome == RELEASED)
+        for key, path, _, at, outcome in CollisionState(cursors.get(COLLISIONS, ""), 0.0).draws
+        if key in shown and not _is_forgotten(shown[key], at)
+    ]
+
+
+def every_draw(home: Home, path: str | None, environ: Mapping[str, str]) -> list[Drawn]:
+    """Return what the coin decided in all sessions that may be shown, of the home `path` as commands take it. Without
+    a draw in the state of `home`, no transcript is read. Raises OSError."""
+    folder = f"{home.state_dir}/cursors"
+    files = [f"{folder}/{name}" for name in names_in(folder) if name.endswith(".json")]
+    if not any(_MARK in read_whole(file) for file in files if is_file(file)):
+        return []
+    try:
+        found = find_sessions(path, True, environ)
+    except UnknownSessionError:
+        return []
+    return [drawn for one in found for drawn in drawn_for(one, found)]
+
+
+def _is_forgotten(one: FoundSession, at: float) -> bool:
+    return one.gate is not None and one.gate.until is not None and at * 1000 <= one.gate.until
 
 
 def delivery_state(one: FoundSession, environ: Mapping[str, str]) -> DeliveryState:

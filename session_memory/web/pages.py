@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 from .page_request import PageRequest
-from .views import branches, costs, files, memories, patterns, search, session, sessions, timeline, why
+from .views import branches, costs, files, memories, patterns, proof, search, session, sessions, timeline, why
 
 
 class View(NamedTuple):
@@ -40,6 +40,8 @@ VIEWS = (
     View("branches_judged", "/branches/judged", branches.judged),
     View("costs", "/costs", costs.values, "Costs", "c"),
     View("costs_counted", "/costs/counted", costs.counted),
+    View("proof", "/proof", proof.values, "Proof", "o"),
+    View("proof_counted", "/proof/counted", proof.counted),
     View("session", "/session/{session}", session.values),
     View("session_facts", "/session/{session}/facts", session.facts),
     View("session_cost", "/session/{session}/cost", session.cost),

@@ -10,12 +10,16 @@ from typing import Any
 
 import pytest
 from collision_scene import Pair, collisions
+from page_scene import ServedPage
 from proof_scene import CWD, HOUR, INSTALLED, Scene, heeds, ignores, looks_always
 from records import append, assistant, stamp, user
 from store_scene import MONDAY, StoreUser
 
 from bench.clones import Clone
+from session_memory.activity.collisions.coin import HELD, TOLD
+from session_memory.activity.collisions.working_set import CollisionState
 from session_memory.activity.conflicts import line_of as conflict_line
+from session_memory.activity.state import COLLISIONS
 from session_memory.upkeep.proof.comparison import FEW, Tally, interval, permuted, tally_of
 from session_memory.upkeep.proof.told import BRANCH, CONFLICT, FILE, is_named, line_of
 
@@ -241,6 +245,63 @@ def test_the_picture_has_a_bar_for_each_arm_and_nothing_to_load(machine: StoreUs
 def test_a_machine_without_an_update_says_so(machine: StoreUser) -> None:
     machine.session("a", user("Bake", at=MONDAY), assistant("Done.", at=MONDAY + 1))
     assert "No transcript here shows an update" in machine.run("proof").stdout
+
+
+def tossed(machine: StoreUser, count: int) -> list[tuple[str, str]]:
+    """So many sessions for which the coin held a line back, and as many for which it did not, in their state."""
+    scene = Scene(machine, heeds)
+    found = []
+    for number in range(2 * count):
+        begin = INSTALLED + number * HOUR
+        own, other = scene.pair(begin, is_told=number % 2 == 0)
+        [path] = {step["message"]["content"][0]["input"]["file_path"] for step in reads_of(machine, own)}
+        state = CollisionState("", begin)
+        state.draws = [[other, path, begin + 10, begin + 400, HELD if number % 2 else TOLD]]
+        cursors = machine.home / ".session-memory" / "state" / "cursors" / f"{own}.json"
+        cursors.parent.mkdir(parents=True, exist_ok=True)
+        cursors.write_text(json.dumps({own: {other: {"offset": 0}, COLLISIONS: state.content()}}))
+        (cursors.with_name(cursors.name + ".lock")).touch()
+        found.append((own, other))
+    return found
+
+
+def reads_of(machine: StoreUser, session: str) -> list[dict[str, Any]]:
+    lines = (machine.projects / "-srv-agent" / f"{session}.jsonl").read_text().splitlines()
+    return [one for one in map(json.loads, lines) if '"Read"' in json.dumps(one)]
+
+
+def test_what_the_coin_held_back_is_compared_and_shown_in_deliveries_and_proof(machine: StoreUser) -> None:
+    pairs = tossed(machine, FEW)
+    found = arms(machine)
+    assert (found["drawn"]["heeded"], found["drawn"]["moments"]) == (FEW, FEW)
+    assert (found["withheld"]["heeded"], found["withheld"]["moments"]) == (0, FEW)
+    assert found["withheld"]["difference"]["value"] == 1.0
+    assert machine.result("proof")["held_back"] == FEW
+    own, other = pairs[1]
+    path = reads_of(machine, own)[0]["message"]["content"][0]["input"]["file_path"].removeprefix(f"{CWD}/")
+    said = f"{path}, edited by Bake the bread: held back"
+    assert said in " ".join(machine.run("proof").stdout.split())
+    assert said in machine.run("deliveries", own).stdout
+    [state] = machine.result("deliveries", own)["sessions"]
+    assert [(one["session"], one["told_since"]) for one in state["held_back"]] == [(other, False)]
+    machine.config(f"sessions: {{{other}: {{ignore: true}}}}")
+    assert said not in machine.run("deliveries", own).stdout
+    assert machine.result("proof")["held_back"] == FEW - 1
+    with ServedPage(machine) as page:
+        text = page.view("/proof/counted").text
+    assert "Held back by the coin" in text
+    assert said not in text
+    assert text.count(": held back") == FEW - 1
+
+
+def test_the_page_says_what_the_command_says(machine: StoreUser) -> None:
+    played(machine, heeds)
+    with ServedPage(machine) as page:
+        assert page.view("/proof").status == 200
+        text = page.view("/proof/counted").text
+    assert "40 of 40" in text
+    assert "0 of 40" in text
+    assert "prevent" not in text
 
 
 class TestLines:

@@ -29,6 +29,7 @@ VIEWS = {
     "memories": "/memories?doubts=1",
     "patterns": "/patterns?since=all",
     "costs": "/costs?since=all",
+    "proof": "/proof",
     "what there is not": "/nothing",
 }
 
@@ -95,6 +96,7 @@ def test_keys_alone_lead_to_every_view_and_say_what_they_do(context: BrowserCont
         ("p", "Patterns"),
         ("b", "Branches"),
         ("c", "Costs"),
+        ("o", "Proof"),
         ("n", "Now"),
     ):
         page.keyboard.press("g")

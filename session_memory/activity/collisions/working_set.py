@@ -19,6 +19,7 @@ MOST_PATHS = 400
 MOST_OPEN = 100
 MOST_REPORTED = 400
 MOST_SUB_AGENTS = 400
+MOST_DRAWS = 400
 
 
 class WorkingSet:
@@ -88,7 +89,8 @@ class WorkingSet:
 class CollisionState:
     """State of one session between its prompts: its `working_set`, the `reported` facts (each with the time of its own
     action then), the `open_actions` of each other session that had no result yet, and the `sub_agents`' transcripts
-    with the offsets up to which they were read. Content that cannot be read counts as none."""
+    with the offsets up to which they were read; `draws` are those of the coin. Content that cannot be read counts as
+    none."""
 
     def __init__(self, content: str, updated: float) -> None:
         """`content` is what `content()` returned; `updated` the time of the last update."""
@@ -96,6 +98,7 @@ class CollisionState:
         self.reported: dict[str, float] = {}
         self.open_actions: dict[str, list[FileAction]] = {}
         self.sub_agents: dict[str, int] = {}
+        self.draws: list[list[Any]] = []
         try:
             self._load(unsealed(content.encode()))
         except (ValueError, KeyError, TypeError, AttributeError):
@@ -111,12 +114,16 @@ class CollisionState:
             "open": open_actions,
             "sub_agents": dict(list(self.sub_agents.items())[-MOST_SUB_AGENTS:]),
         }
+        if self.draws:
+            content["draws"] = self.draws[-MOST_DRAWS:]
         return sealed(content).decode()
 
     def _load(self, content: dict[str, Any]) -> None:
         actions = [_action(fields) for fields in content["touched"]]
         reported = {str(key): float(time) for key, time in content["told"].items()}
         found = {str(key): [_action(fields) for fields in actions] for key, actions in content["open"].items()}
+        draws = [[str(key), str(path), *map(float, rest)] for key, path, *rest in content.get("draws", ())]
+        self.draws = [one for one in draws if len(one) == 5]
         self.working_set.add(actions)
         self.sub_agents = {str(path): int(offset) for path, offset in content["sub_agents"].items()}
         self.reported, self.open_actions = reported, found

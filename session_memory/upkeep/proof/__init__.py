@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from ...hooks.delivery_state import Drawn
 from ...store.location import StoreLocation
 from ...store.sqlite.tool_uses import conversation_steps
 from ...store.values import Conversation, Filter, StoredEntry
@@ -19,17 +20,18 @@ from ...system.git import find_worktree
 from ...text.timestamps import local_time
 from ..costs import EVERY, Expense, SessionFiles, expenses
 from .comparison import Difference, Tally, difference, tally_of
-from .moments import EDIT, LONGEST, PROMPT, READ, Edits, Moment, Step, moments_of, steps_of
+from .moments import EDIT, LONGEST, PROMPT, READ, Edits, Moment, Step, moments_of, next_action, steps_of
 from .told import CHARACTERS_PER_TOKEN, CONFLICT, FILE, ReadFile, ToldText, TranscriptNotes, notes_of, without_copies
 
 if TYPE_CHECKING:
     from ...store.sqlite.engine import SqliteStore
 
-TOLD, BEFORE, SILENT, WITHHELD = "told", "before", "silent", "withheld"
+TOLD, BEFORE, SILENT, DRAWN, WITHHELD = "told", "before", "silent", "drawn", "withheld"
 ARMS = {
     TOLD: "told",
     BEFORE: "before the first update",
     SILENT: "in sessions that got no update",
+    DRAWN: "told, as the coin fell",
     WITHHELD: "held back by the coin",
 }
 _LEFT_OUT = "left out"
@@ -85,16 +87,25 @@ class Proof:
     left_alone: Counter[str] = field(default_factory=Counter)
     left_out: int = 0
     hooks_a_day: float = 0.0
+    withheld: list[Drawn] = field(default_factory=list)
     sums: Sums = field(default_factory=Sums)
+
+    @property
+    def latest_withheld(self) -> list[Drawn]:
+        """Return what the coin held back, the latest first."""
+        return sorted(self.withheld, key=lambda one: -one.at)
 
     def difference(self, arm: str) -> Difference | None:
         """Return how much more often a told session looked first than those of another arm; None for too few."""
-        return difference(self.arms[TOLD], self.arms[arm])
+        return difference(self.arms[DRAWN if arm == WITHHELD else TOLD], self.arms[arm])
 
 
-def prove(location: StoreLocation, store: SqliteStore, wanted: Filter, advance: Callable[[str, int], None]) -> Proof:
-    """Return the proof of the sessions that fit. Calls `advance` with each transcript and its size. Raises
-    DatabaseError."""
+def prove(
+    location: StoreLocation, store: SqliteStore, wanted: Filter, drawn: Iterable[Drawn],
+    advance: Callable[[str, int], None],
+) -> Proof:  # fmt: skip
+    """Return the proof of the sessions that fit; the coin has `drawn` for them, and others. Calls `advance` with each
+    transcript and its size. Raises DatabaseError."""
     talks: dict[Session, Conversation] = {}
     items: dict[Session, list[StoredEntry]] = {}
     for talk, steps in conversation_steps(store, wanted._replace(limit=EVERY)):
@@ -109,7 +120,9 @@ def prove(location: StoreLocation, store: SqliteStore, wanted: Filter, advance: 
     edits = Edits((_name(key), steps) for key, steps in every.items())
     found.installed_at = min((one.at for note in notes.values() for one in note.told if one.at), default=None)
     _add_told(found.told, notes, talks, edits, is_excluding=store.is_excluding())
-    _add_arms(found, every, notes, edits)
+    cases = _cases(found, every, notes, edits)
+    _add_drawn(found, cases, drawn, {talks[key].session_id: steps for key, steps in every.items()})
+    found.arms = {arm: tally_of(one) for arm, one in cases.items()}
     found.hooks_a_day = _hooks_a_day(every.values(), found.installed_at)
     found.sums = _sums(expenses(files.files, {}, lambda *_: None), files, notes)
     return found
@@ -173,9 +186,10 @@ def _project(directory: str) -> str:
     return found.common_dir if found else directory
 
 
-def _add_arms(
+def _cases(
     found: Proof, every: Mapping[Session, list[Step]], notes: Mapping[Session, TranscriptNotes], edits: Edits
-) -> None:
+) -> dict[str, list[tuple[str, bool]]]:
+    """Return the moments of each arm; count in `found` those that are in none."""
     cases: dict[str, list[tuple[str, bool]]] = {arm: [] for arm in ARMS}
     for key, steps in every.items():
         note = notes.get(key)
@@ -187,7 +201,21 @@ def _add_arms(
                 found.left_alone[arm] += 1
             else:
                 cases[arm].append((moment.session, moment.has_looked))
-    found.arms = {arm: tally_of(one) for arm, one in cases.items()}
+    return cases
+
+
+def _add_drawn(
+    found: Proof, cases: dict[str, list[tuple[str, bool]]], drawn: Iterable[Drawn], every: Mapping[str, list[Step]]
+) -> None:
+    """Add what followed on each draw in a session of `every`, by its id: a case of its own, as the coin fell for it."""
+    for number, one in enumerate(one for one in drawn if one.own.id in every):
+        arm = WITHHELD if one.is_held else DRAWN
+        has_looked = next_action(every[one.own.id], one.path, round(one.at * 1000))
+        found.withheld += [one] if one.is_held else []
+        if has_looked is None:
+            found.left_alone[arm] += 1
+        else:
+            cases[arm].append((f"{number}", has_looked))
 
 
 def _arm_of(moment: Moment, told: list[ToldText], installed_at: int | None) -> str:

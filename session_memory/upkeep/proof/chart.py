@@ -31,9 +31,9 @@ def svg_of(proof: Proof) -> str:
         y = _TOP + number * _ROW
         parts.append(f'<text x="16" y="{y + 15}">{escape(row.label)}</text>')
         parts.append(f'<rect class="track" x="{_LEFT}" y="{y}" width="{_WIDE}" height="20" rx="3"/>')
-        if row.side.cases:
-            low, high = (_LEFT + _WIDE * share for share in row.side.interval)
-            kind, wide, middle = "without" if number else "bar", _WIDE * row.side.share, y + 10
+        if row.tally.cases:
+            low, high = (_LEFT + _WIDE * share for share in row.tally.interval)
+            kind, wide, middle = "without" if number else "bar", _WIDE * row.tally.share, y + 10
             line = f"M{low:.1f} {middle}H{high:.1f}M{low:.1f} {y + 5}v10M{high:.1f} {y + 5}v10"
             parts.append(f'<rect class="{kind}" x="{_LEFT}" y="{y}" width="{wide:.1f}" height="20" rx="3"/>')
             parts.append(f'<path class="range" d="{line}"/>')

@@ -55,7 +55,7 @@ class ToldText(NamedTuple):
 
     @property
     def lines(self) -> list[ToldLine]:
-        """The `!` lines in it."""
+        """Return the `!` lines in it."""
         return [line_of(line) for line in self.text.split("\n") if line.startswith("! ")]
 
 

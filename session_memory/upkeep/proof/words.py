@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from ...text.format import counted, enumerated
 from ...text.timestamps import iso_time, local_time
-from . import ARMS, TOLD, Proof
+from . import ARMS, DRAWN, TOLD, Proof
 from .comparison import FEW, Difference, Tally
 from .told import CONFLICT, FILE, KINDS
 
@@ -21,18 +21,18 @@ class Row(NamedTuple):
 
     arm: str
     label: str
-    side: Tally
+    tally: Tally
     left_alone: int
     verdict: str
 
     @property
     def heeded(self) -> str:
-        return f"{self.side.heeded} of {self.side.cases}"
+        return f"{self.tally.heeded} of {self.tally.cases}"
 
     @property
     def interval(self) -> str:
-        low, high = self.side.interval
-        return f"{low:.0%} to {high:.0%}" if self.side.cases else ""
+        low, high = self.tally.interval
+        return f"{low:.0%} to {high:.0%}" if self.tally.cases else ""
 
 
 def rows_of(proof: Proof) -> list[Row]:
@@ -123,13 +123,14 @@ def as_json(proof: Proof) -> dict[str, Any]:
         },
         "heeded": [
             {
-                "arm": row.arm, "heeded": row.side.heeded, "moments": row.side.cases,
-                "sessions": len(row.side.clusters), "interval": [round(one, 4) for one in row.side.interval],
+                "arm": row.arm, "heeded": row.tally.heeded, "moments": row.tally.cases,
+                "sessions": len(row.tally.clusters), "interval": [round(one, 4) for one in row.tally.interval],
                 "left_alone": row.left_alone, "difference": _difference(proof, row.arm),
             }
             for row in rows_of(proof)
         ],
         "not_compared": proof.left_out,
+        "held_back": len(proof.withheld),
         "sums": {
             "tokens": sums.tokens, "told_tokens": sums.told, "told_tokens_read_again_at_most": sums.told_again,
             "read_tokens": sums.read, "identical_read_tokens": sums.identical,
@@ -139,13 +140,13 @@ def as_json(proof: Proof) -> dict[str, Any]:
 
 
 def _difference(proof: Proof, arm: str) -> dict[str, float] | None:
-    found = proof.difference(arm) if arm != TOLD else None
+    found = proof.difference(arm) if arm not in (TOLD, DRAWN) else None
     return {name: round(value, 4) for name, value in found._asdict().items()} if found else None
 
 
 def _verdict(proof: Proof, arm: str) -> str:
-    if arm == TOLD:
-        return "" if proof.arms[TOLD].cases >= FEW else TOO_FEW
+    if arm in (TOLD, DRAWN):
+        return TOO_FEW if 0 < proof.arms[arm].cases < FEW else ""
     found = proof.difference(arm)
     return _words(found) if found else TOO_FEW
 
@@ -154,8 +155,8 @@ def _words(found: Difference) -> str:
     more = "more" if found.value >= 0 else "fewer"
     low, high = sorted((found.low, found.high))
     return (
-        f"told: {abs(found.value) * 100:.0f} points {more} ({low * 100:+.0f} to {high * 100:+.0f}); shuffled labels "
-        f"differ as much in {found.p:.2%}"
+        f"told: {abs(found.value) * 100:.0f} points {more} ({low * 100:+.0f} to {high * 100:+.0f}); as much in "
+        f"{found.p:.2%} of shuffles"
     )
 
 
