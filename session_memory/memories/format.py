@@ -34,9 +34,15 @@ REJECTED = "rejected"  # tried and given up, with the reason
 BY_AGENT, BY_PERSON = "agent", "person"  # the strategy in the origin of a memory that one of these wrote
 KINDS = ("fact", "decision", "preference", "question", "solution", REJECTED, "project", "person")  # of single items
 
-_ITEM = re.compile(r"^## ", re.MULTILINE)
-_HEADING = re.compile(r"## (?P<struck>~~)?(?P<title>.*?)(?(struck)~~)(?: \^(?P<id>[a-z2-7]{10}))?[ \t]*$")
+_ITEM = re.compile(r"^\ufeff?## ", re.MULTILINE)
+_HEADING = re.compile(r"\ufeff?## (?P<struck>~~)?(?P<title>.*?)(?(struck)~~)(?: \^(?P<id>[a-z2-7]{10}))?[ \t\r]*$")
+_SECTION = re.compile(r"^# ", re.MULTILINE)
+_SECTION_OR_FENCE = re.compile(r"^(?:(?P<fence>`{3,}|~{3,})|# )", re.MULTILINE)
 _META = re.compile(r"\*(About|From|Superseded) ?(.*?)\*[ \t]*$")
+_META_LINES = re.compile(r"^\*(?:About|From|Superseded) .*\*[ \t]*(?=\r?$)", re.MULTILINE)
+_OUR_SUPERSEDED = re.compile(
+    r"^\*Superseded(?: \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC)?(?: by \^[a-z2-7]{10})?\*[ \t]*(?:\r?\n|\Z)", re.MULTILINE
+)
 _SOURCE = re.compile(
     r"(?P<at>-|\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC), session (?P<session>\S+), conversation (?P<number>\d+), "
     r"(?:message (?P<message>\d+), )?by (?P<strategy>\S+?)(?=, in |\s|\Z)(?:, in (?P<directory>\S+))?"
@@ -98,15 +104,36 @@ def render(memory: IndexedMemory) -> str:
 
 
 def split(page: str) -> list[str]:
-    """Split a page, unchanged, into the text before the first memory and one part per memory."""
+    """Split a page, unchanged, into the text before the first memory, a part for each memory, and one for each section
+    of a person's own behind a memory, which begins with a heading of the first level."""
     starts = [found.start() for found in _ITEM.finditer(page)]
     ends = [*starts, len(page)]
-    return [page[: ends[0]], *[page[start:end] for start, end in zip(starts, ends[1:])]]
+    parts = [page[: ends[0]]]
+    for start, end in zip(starts, ends[1:]):
+        at = _section_in(page[start:end])
+        parts += [one for one in (page[start : start + at], page[start + at : end]) if one]
+    return parts
+
+
+def is_item(part: str) -> bool:
+    """Return whether a part of a page is a memory."""
+    return _ITEM.match(part) is not None
+
+
+def _section_in(part: str) -> int:
+    """Return where in a memory's part a section of a person's own begins, outside fenced code; the part's end for
+    none."""
+    fence = ""
+    for found in _SECTION_OR_FENCE.finditer(part) if _SECTION.search(part) else ():
+        if not fence and not found["fence"]:
+            return found.start()
+        fence = (fence if not found["fence"].startswith(fence) else "") if fence else found["fence"]
+    return len(part)
 
 
 def parse(part: str, path: str, kind: str, *, is_untrusted: bool) -> IndexedMemory:
     """Parse a memory from a part of the page at `path`. Tolerates any edit that a person made."""
-    first, _, rest = part.partition("\n")
+    first, _, rest = part.replace("\r\n", "\n").partition("\n")
     heading = _HEADING.match(first)
     assert heading is not None, "every line that begins with ## fits"
     text: list[str] = []
@@ -141,29 +168,36 @@ def parse(part: str, path: str, kind: str, *, is_untrusted: bool) -> IndexedMemo
 def with_origin(part: str, origin: Origin) -> str:
     """Add a line for one more origin to a part, unless it is there."""
     line = _source_line(origin)
-    return part if line in part.split("\n") else f"{part.rstrip()}\n{line}\n"
+    return part if line in [one.rstrip("\r") for one in part.split("\n")] else _with_line(part, line)
 
 
 def struck(part: str, by: IndexedMemory) -> str:
     """Mark a part as superseded by the memory `by`."""
-    first, _, rest = part.partition("\n")
-    heading = _HEADING.match(first)
+    heading = _HEADING.match(part.partition("\n")[0])
     assert heading is not None
     if heading["struck"]:
         return part
-    mark = f" ^{heading['id']}" if heading["id"] else ""
-    line = _superseded_line(by._replace(superseded=by.id))
-    return f"## ~~{heading['title']}~~{mark}\n{rest.rstrip()}\n{line}\n"
+    start, end = heading.span("title")
+    marked = f"{part[:start]}~~{part[start:end]}~~{part[end:]}"
+    return _with_line(marked, _superseded_line(by._replace(superseded=by.id)))
 
 
 def restored(part: str) -> str:
     """Remove the marks that `struck` added."""
-    first, _, rest = part.partition("\n")
-    heading = _HEADING.match(first)
+    heading = _HEADING.match(part.partition("\n")[0])
     assert heading is not None
-    mark = f" ^{heading['id']}" if heading["id"] else ""
-    kept = [line for line in rest.split("\n") if not line.startswith("*Superseded")]
-    return f"## {heading['title']}{mark}\n" + "\n".join(kept)
+    if heading["struck"]:
+        start, end = heading.span("title")
+        part = f"{part[: start - 2]}{part[start:end]}{part[end + 2 :]}"
+    return _OUR_SUPERSEDED.sub("", part)
+
+
+def _with_line(part: str, line: str) -> str:
+    """Add a line behind the last of ours, else at the end; every byte that is there stays."""
+    ours = [found.end() for found in _META_LINES.finditer(part)]
+    at = ours[-1] if ours else len(part.rstrip())
+    end = "\r\n" if "\r\n" in part else "\n"
+    return f"{part[:at]}{end}{line}{part[at:] or end}"
 
 
 def source_of(origin: Origin) -> tuple[str, str, str]:

@@ -150,12 +150,14 @@ class Library:
             forgotten.write_undo(self.directory, ())
         forgotten.add(self.directory, memories)  # first: after a crash here no strategy recreates the memories
         for page in found:
-            parts = page.parts[:1]
-            for part, memory in zip(page.parts[1:], page.memories):
-                if memory.id not in ids:
-                    parts.append(restored(part) if memory.superseded in ids else part)
-            if parts != page.parts:
-                pages.write(self.directory, page._replace(parts=parts))
+            parts = dict(enumerate(page.parts))
+            for at, memory in page.items:
+                if memory.id in ids:
+                    del parts[at]
+                elif memory.superseded in ids:
+                    parts[at] = restored(parts[at])
+            if [*parts.values()] != page.parts:
+                pages.write(self.directory, page._replace(parts=[*parts.values()]))
         self._index.remove(self.home, ids)
         return sorted(ids)
 
@@ -167,13 +169,13 @@ class Library:
         for one in chosen:
             page = there.setdefault(one.path, pages.read(self.directory, one.path))
             if one.id not in here:
-                page.parts.append(one.part)
+                page.add(one.part)
         for one in chosen:
             by = next(memory for memory in there[one.path].memories if memory.id == one.id)
             for page in there.values():
-                for number, memory in enumerate(page.memories, 1):
+                for at, memory in page.items:
                     if memory.id in one.superseded:
-                        page.parts[number] = struck(page.parts[number], by)
+                        page.parts[at] = struck(page.parts[at], by)
         for page in there.values():
             if page.parts != pages.read(self.directory, page.path).parts:
                 pages.write(self.directory, page)
@@ -309,7 +311,7 @@ def take_back(location: StoreLocation, ids: Collection[str], note: Note) -> list
 def _to_undo(found: Iterable[Page], ids: Collection[str]) -> list[forgotten.Forgotten]:
     """Return the undo entries of the memories about to be forgotten."""
     now = time.time()
-    parts = [(page.path, part, memory) for page in found for part, memory in zip(page.parts[1:], page.memories)]
+    parts = [(page.path, page.parts[at], memory) for page in found for at, memory in page.items]
     return [
         forgotten.Forgotten(
             memory.id, now, path, part, tuple([other.id for _, _, other in parts if other.superseded == memory.id])

@@ -103,8 +103,9 @@ class PageChanges:
             others += poorer
             newer = richer or next((one for one in others if (one.at or 0) > (memory.at or 0)), None)
             memory = memory._replace(path=self._path_for(memory), superseded=newer.id if newer else "")
-            part = render(memory)
-            self._page(memory.path).parts.append(part)
+            page = self._page(memory.path)
+            part = render(memory).replace("\n", page.line_end)
+            page.add(part)
             self._note(memory, part)
             for other in others if newer is None else ():
                 self._supersede(other.id, memory)

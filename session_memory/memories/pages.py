@@ -20,7 +20,7 @@ from ..archives.format import slug
 from ..settings.homes import private_beside
 from ..store.sqlite.memory_index import PRIVATE, IndexedMemory, PlacedMemory
 from ..system.files import Opened, read_at, write_atomically
-from .format import EPISODE, REJECTED, parse, short_hash, split
+from .format import EPISODE, REJECTED, is_item, parse, short_hash, split
 
 UNTRUSTED = "untrusted/"
 SETTLED_SECONDS = 2.0  # two writes within one clock tick of the file system leave the same stamp
@@ -42,8 +42,8 @@ class EditedMeanwhileError(Exception):
 
 
 class Page(NamedTuple):
-    """A page as read: its parts (see `format.split`), its stamp ('' for no file), and whether the stamp is old enough
-    that every later write changes it."""
+    """A page as read: its parts (see `format.split`), which together are its text, its stamp ('' for no file), and
+    whether the stamp is old enough that every later write changes it."""
 
     path: str
     parts: list[str]
@@ -53,7 +53,7 @@ class Page(NamedTuple):
     @property
     def text(self) -> str:
         """Its text in the file."""
-        return "\n\n".join([part.strip("\n") for part in self.parts if part.strip()]) + "\n"
+        return "".join(self.parts)
 
     @property
     def content_stamp(self) -> str:
@@ -61,11 +61,28 @@ class Page(NamedTuple):
         return f"unsettled {short_hash(self.text)}"
 
     @property
+    def items(self) -> list[tuple[int, IndexedMemory]]:
+        """Its memories, each with the index of its part."""
+        kind, is_untrusted = kind_of(self.path), is_untrusted_path(self.path)
+        texts = [(at, one.encode("utf-8", "replace").decode()) for at, one in enumerate(self.parts) if is_item(one)]
+        return [(at, parse(text, self.path, kind, is_untrusted=is_untrusted)) for at, text in texts]
+
+    @property
     def memories(self) -> list[IndexedMemory]:
         """Its memories."""
-        kind, is_untrusted = kind_of(self.path), is_untrusted_path(self.path)
-        texts = [part.encode("utf-8", "replace").decode() for part in self.parts[1:]]
-        return [parse(text, self.path, kind, is_untrusted=is_untrusted) for text in texts]
+        return [memory for _, memory in self.items]
+
+    @property
+    def line_end(self) -> str:
+        """The end of its lines: CRLF if any line has that."""
+        return "\r\n" if "\r\n" in self.text else "\n"
+
+    def add(self, part: str) -> None:
+        """Append a part, behind an empty line."""
+        last, end = self.parts[-1], self.line_end
+        if last:
+            self.parts[-1] += "" if last.endswith((f"\n{end}", "\n\n")) else end if last.endswith("\n") else 2 * end
+        self.parts.append(part)
 
 
 def path_for(memory: IndexedMemory) -> str:
@@ -143,7 +160,7 @@ def read(directory: str, path: str) -> Page:
     except FileNotFoundError:
         return Page(path, [_head(path)], "", True)
     stamp, is_settled = _stamp(status)
-    return Page(path, split(content.decode("utf-8", "surrogateescape").replace("\r\n", "\n")), stamp, is_settled)
+    return Page(path, split(content.decode("utf-8", "surrogateescape")), stamp, is_settled)
 
 
 def write(directory: str, page: Page) -> str:
@@ -156,7 +173,7 @@ def write(directory: str, page: Page) -> str:
         stamp = ""
     if stamp != page.stamp:
         raise EditedMeanwhileError(page.path)
-    if [part.strip() for part in page.parts] == [_head(page.path).strip()]:
+    if page.text.strip() == _head(page.path).strip():
         _remove(file, private_beside(directory) if is_private_path(page.path) else directory)
         return ""
     write_atomically(file, page.text.encode("utf-8", "surrogateescape"))
@@ -165,10 +182,10 @@ def write(directory: str, page: Page) -> str:
 
 def position_of(page: Page, id: str) -> int | None:
     """Return the index of the part with this memory id; None if there is none."""
-    for number, part in enumerate(page.parts[1:], 1):
-        if part.partition("\n")[0].rstrip().endswith(f" ^{id}"):
+    for number, part in enumerate(page.parts):
+        if part.partition("\n")[0].rstrip().endswith(f" ^{id}") and is_item(part):
             return number
-    return next((number for number, memory in enumerate(page.memories, 1) if memory.id == id), None)
+    return next((number for number, memory in page.items if memory.id == id), None)
 
 
 def move_misplaced(directory: str, misplaced: Iterable[PlacedMemory]) -> None:
@@ -187,15 +204,14 @@ def move_misplaced(directory: str, misplaced: Iterable[PlacedMemory]) -> None:
 
 def _move(directory: str, path: str, ids: set[str]) -> None:
     source = read(directory, path)
-    moved = [(part, memory.id) for part, memory in zip(source.parts[1:], source.memories) if memory.id in ids]
+    moved = {at: memory.id for at, memory in source.items if memory.id in ids}
     if not moved:
         return
     target = read(directory, moved_path(path))
-    for part, id in moved:
-        _put(target, part, id, replaces=is_private_path(target.path))
+    for at, id in moved.items():
+        _put(target, source.parts[at], id, replaces=is_private_path(target.path))
     write(directory, target)
-    gone = {part for part, _ in moved}
-    write(directory, source._replace(parts=[part for part in source.parts if part not in gone]))
+    write(directory, source._replace(parts=[part for at, part in enumerate(source.parts) if at not in moved]))
 
 
 def _put(page: Page, part: str, id: str, *, replaces: bool) -> None:
@@ -203,7 +219,7 @@ def _put(page: Page, part: str, id: str, *, replaces: bool) -> None:
     one."""
     at = position_of(page, id)
     if at is None:
-        page.parts.append(part)
+        page.add(part)
     elif replaces:
         page.parts[at] = part
 

@@ -6,7 +6,9 @@ import json
 import os
 import stat
 import time
+from contextlib import closing
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import example, given, settings
@@ -110,6 +112,85 @@ class TestPages:
         memory_dir.keep(EXPIRY)
         memory_dir.keep(EXPIRY, of=conversation(99))
         assert memory_dir.page("facts.md").read_text().count("*From ") == 1
+
+
+# What a person may put into a page: Markdown, other scripts, marks of order, what some programs take for the end of a line.
+_WRITTEN = st.sampled_from([
+    "my own words\n", "## An item of mine\nwith text\n", "# A section of mine\n\nand text\r\n", "---\ntags: [a, b]\n---\n", "\ufeff",
+    "\u2028", "\x85", "\x0b\x0c", "\r", "\r\n\r\n", "\n\n\n", "  trailing blanks  \n", "naïve café 日本 👩‍👩‍👧 ‮abc\n", "```\n# code\n```\n",
+    "*Superseded by my cat*\n", "> quoted\n", "~~", "^", "\x00", "no end of line", "\udcff",
+]) | st.text(max_size=20)  # fmt: skip
+_EDITS = st.lists(st.tuples(st.floats(0, 1), _WRITTEN), max_size=5)
+_RUNS = st.lists(
+    st.sampled_from(["keep", "keep again", "contradict", "note", "forget and take back"]), min_size=1, max_size=4
+)
+_PAGE = "facts.md"
+
+
+class TestEditedByHand:
+    """A page that a person edited keeps every byte of it, whatever is written to it later."""
+
+    @settings(deadline=None, max_examples=40)
+    @given(_EDITS, st.sampled_from(["\n", "\r\n"]), st.booleans(), st.booleans(), _RUNS)
+    @example([(1.0, "# A section of mine\n\nand text\r\n")], "\n", False, False, ["forget and take back"])
+    @example([], "\r\n", True, True, ["keep again", "contradict", "keep"])
+    @example([(0.5, "\r\n")], "\n", False, True, ["contradict", "forget and take back"])
+    def test_what_is_there_stays(
+        self, edits: list[tuple[float, str]], end: str, has_mark: bool, is_cut: bool, runs: list[str]
+    ) -> None:
+        with TemporaryDirectory() as directory, closing(MemoryDirectory(Path(directory))) as memory_dir:
+            ids = memory_dir.keep(
+                EXPIRY, fact("The login service listens on port 8080", "auth"), fact("Tea is hot", "")
+            )
+            page = memory_dir.page(_PAGE)
+            text = page.read_text().rstrip("\n" if is_cut else "").replace("\n", end)
+            for share, written in edits:
+                at = round(share * len(text))
+                text = text[:at] + written + text[at:]
+            page.write_bytes((f"\ufeff{text}" if has_mark else text).encode("utf-8", "surrogateescape"))
+            for number, run in enumerate(runs):
+                memory_dir.refresh()
+                before = page.read_bytes()
+                if run == "forget and take back":
+                    there = [memory.id for memory in memory_dir.all() if memory.id == ids[2]]
+                    memory_dir.library().forget(there, can_undo=True)
+                    left = page.read_bytes()
+                    assert is_within(left, before)
+                    assert not there or b"# A section of mine" not in before or b"# A section of mine" in left
+                    memory_dir.library().take_back(there)
+                    assert not there or sorted(filter(None, lines(before))) == sorted(
+                        filter(None, lines(page.read_bytes()))
+                    )
+                    continue
+                if run == "note":
+                    memory_dir.keep(fact(f"A thing noted {number}", "noted"), strategy="person")
+                elif run == "contradict":
+                    memory_dir.keep(
+                        fact("The login service listens on port 9090", "auth"), of=conversation(13, FEBRUARY + DAY)
+                    )
+                else:
+                    other = EXPIRY if run == "keep again" else fact(f"Port {number} is open", "ports")
+                    memory_dir.keep(other, of=conversation(20 + number, FEBRUARY + DAY, session_id=f"other-{number}"))
+                assert is_within(before, page.read_bytes())
+
+    def test_lines_of_ours_end_as_those_of_the_page(self, memory_dir: MemoryDirectory) -> None:
+        memory_dir.keep(EXPIRY)
+        page = memory_dir.page(_PAGE)
+        page.write_bytes(page.read_bytes().replace(b"\n", b"\r\n"))
+        memory_dir.refresh()
+        memory_dir.keep(EXPIRY, fact("Tea is hot", ""), of=conversation(13, FEBRUARY + DAY, session_id="another"))
+        assert page.read_bytes().count(b"\n") == page.read_bytes().count(b"\r\n")
+        assert len(memory_dir.all()) == 2
+
+
+def lines(content: bytes) -> list[bytes]:
+    return [line.rstrip(b"\r") for line in content.split(b"\n")]
+
+
+def is_within(some: bytes, whole: bytes) -> bool:
+    """Tell whether `some` remains of `whole` if other bytes are taken out."""
+    rest = iter(whole)
+    return all(byte in rest for byte in some)
 
 
 class TestDirectories:

@@ -91,8 +91,8 @@ def test_a_rule_takes_memories_from_the_pages_and_without_it_they_are_as_they_we
     scene.rules("")
     assert scene.look() == ["Cherimoya", SECRET, OPEN]
     assert "cherimoya" in scene.told()
-    assert {path: sorted(text.split("\n")) for path, text in scene.files().items()} == {
-        path: sorted(text.split("\n")) for path, text in before.items()
+    assert {path: sorted(filter(None, text.split("\n"))) for path, text in scene.files().items()} == {
+        path: sorted(filter(None, text.split("\n"))) for path, text in before.items()
     }
     assert not scene.private.exists()
     assert forgotten.read(str(scene.directory)) == []
