@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from ...system.files import is_directory, path_stamp
-from ...system.json import as_string
 from ...transcripts.edits import patch_uses
 from ...transcripts.entries import called
-from ..base import CopiedSessions, ProjectFolders
+from ..mirrored import MirroredSessions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +19,7 @@ DATABASE = "opencode.db"
 _STAMPED = ("", "-wal")  # what is behind the names of the files that change with it
 
 
-class OpenCode(CopiedSessions, ProjectFolders):
+class OpenCode(MirroredSessions):
     """OpenCode keeps all sessions in one database, whose rows it changes, and before in files, which it wrote anew. So
     each session has a mirror (see transcripts/mirror.py and mirrors.py), `<directory>/<session>.jsonl`; that of a
     sub-agent lies in `<session>/` beside it. Our plugin file sends the events, once for each prompt."""
@@ -29,6 +28,7 @@ class OpenCode(CopiedSessions, ProjectFolders):
     TITLE = "OpenCode"
     USUAL_DIR = ".local/share/opencode"
     CONFIG_VARIABLE = "XDG_DATA_HOME"
+    NO_DIRECTORY = ""
     SESSIONS_FOLDER = "opencode-sessions"
     PROGRAM = "opencode"
     OWN_ID_VARIABLE = "OPENCODE_SESSION_ID"
@@ -48,9 +48,6 @@ class OpenCode(CopiedSessions, ProjectFolders):
 
     def event_config_dir(self, event: Event, environ: Mapping[str, str]) -> str:
         return self.config_dir(environ)
-
-    def transcripts_dir(self, config_dir: str) -> str:
-        return self.copies_root(config_dir)
 
     def refresh(self, config_dir: str, everything: bool = False) -> None:
         """Update the mirrors, if the database has changed. What is read for a prompt is bounded."""
@@ -74,20 +71,8 @@ class OpenCode(CopiedSessions, ProjectFolders):
 
             take_files(database, storage, root, Exclusion(home))
 
-    def folder_name(self, directory: str) -> str:
-        from .rows import folder_name
-
-        return folder_name(directory)
-
-    def transcript_path(self, config_dir: str, cwd: str, session_id: str) -> str:
-        """Return where the mirror lies: a session stays in its folder, and may go on in another directory."""
-        return self.transcript_of(config_dir, session_id) or super().transcript_path(config_dir, cwd, session_id)
-
     def is_own(self, event: Event, environ: Mapping[str, str]) -> bool:
         return event.get("runtime") == "opencode"
-
-    def own_path(self, event: Event, start: str, config_dir: str) -> str:
-        return self.transcript_path(config_dir, start, as_string(event.get("session_id")))
 
     def is_from_a_person(self, prompt: str) -> bool:
         """Tell whether something was typed. What goes to a sub-agent the plugin file leaves out."""

@@ -14,9 +14,10 @@ from ...text.paths import is_name
 from ...text.secrets import redact
 from ...transcripts.lines import RACY_NANOSECONDS, lines_forward
 from ...transcripts.mirror import Exclusion, Mirror, keep_state, read_state, update_mirrors
+from . import RUNTIME
 from .database import DatabaseReader, Error
 from .records import ids_in, is_taken_back, is_unnamed
-from .rows import decoded, folder_name, is_final, is_kept, session_line
+from .rows import decoded, is_final, is_kept, session_line
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -155,7 +156,7 @@ class _Refresh:
     def _path(self, session: SessionRow) -> str:
         """Return where the mirror of a session lies: that of a sub-agent in a folder beside the session's."""
         above = self._database.parents(session)
-        folder = f"{self._root}/{folder_name(above.directory)}"
+        folder = f"{self._root}/{RUNTIME.folder_name(above.directory)}"
         return f"{folder}/{session.id}.jsonl" if above is session else f"{folder}/{above.id}/{session.id}.jsonl"
 
     def _leave(self, session_id: str) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from ...system.json import as_string, decode, encode
-from ...text.paths import dashed
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -11,7 +10,6 @@ if TYPE_CHECKING:
 
     Data = dict[str, Any]
 
-MOST_CHARACTERS = 200  # of the name of a folder
 LAST_MILLISECOND = 253_402_300_800_000  # of the year 9999
 _KEPT = ("text", "tool", "compaction", "file")  # kinds of parts
 _KEPT_OF_PART = ("type", "text", "synthetic", "ignored", "tool", "callID", "mime", "filename", "auto")
@@ -84,11 +82,6 @@ class MessageRow:
 def milliseconds(time: object) -> int:
     """Return a time in milliseconds since the epoch; 0 where it is none of the years up to 9999."""
     return int(time) if isinstance(time, (int, float)) and 0 < time < LAST_MILLISECOND else 0
-
-
-def folder_name(directory: str) -> str:
-    """Return what the folder for the mirrors of sessions is called that are started in `directory`."""
-    return dashed(directory)[:MOST_CHARACTERS]
 
 
 def session_line(session: SessionRow) -> Data:
