@@ -84,7 +84,8 @@ def test_until_the_store_can_be_made_a_search_says_so(plugin: ClaudePlugin, api:
     tool = "mcp__plugin_session-memory_sessions__search_sessions"
     api.replies = [{"tools": [{"name": tool, "input": {"query": "zinnias"}}]}]
     plugin.claude.run("where do they go?", "--allowedTools", tool)
-    assert "the store of all conversations does not exist yet" in tool_results(api.prompts()[-1])[-1]
+    told = json.dumps(api.prompts()[-1].body["messages"])
+    assert "the store of all conversations does not exist yet" in told
 
 
 @pytest.mark.parametrize("environ", [{}, {"CLAUDE_PLUGIN_DATA": "/proc/nowhere"}, {"SESSION_MEMORY_GUARD": "1"}])
