@@ -1,8 +1,9 @@
-"""`session-memory export`: conversations as Markdown, JSON or HTML, to a file or to stdout."""
+"""`session-memory export`: conversations as Markdown, JSON, HTML or ATIF, to a file or to stdout."""
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import sys
 from collections.abc import Iterator, Sequence
@@ -16,13 +17,14 @@ from ..store.values import Conversation, Filter
 from ..system.sqlite import CorruptDatabaseError
 from ..text.format import counted
 from ..text.timestamps import now_milliseconds
-from ..upkeep.export import FORMATS, ExportFormat, export
+from ..upkeep.export import FORMATS, WITHHELD, ExportFormat, export
+from ..upkeep.trajectory import trajectory_of
 from .arguments import NO_LIMIT, add_home, add_private, filter_of
 from .opened_store import OpenStore, check_names, refresh, with_store
 from .stored_ids import line_of, wanted_of
 
-HTML = "html"
-SUMMARY = "write conversations to a file, as Markdown, JSON or HTML"
+HTML, ATIF = "html", "atif"
+SUMMARY = "write conversations to a file, as Markdown, JSON, HTML or ATIF"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     project = "only the repository of the path P (such as .), or directories whose path contains P"
     parser.add_argument("--project", metavar="P", default="", help=project)
     parser.add_argument("--all", action="store_true", help="everything")
-    parser.add_argument("--format", choices=[*FORMATS, HTML], default="markdown", help="default: markdown")
+    parser.add_argument("--format", choices=[*FORMATS, HTML, ATIF], default="markdown", help="default: markdown")
     parser.add_argument("--json", action="store_const", dest="format", const="json", help="as --format json")
     parser.add_argument("--full", action="store_true", help="also the tool uses, and how each ended")
     parser.add_argument(
@@ -71,6 +73,8 @@ def _export(opened: OpenStore, arguments: argparse.Namespace) -> int:
         where = opened.terminal.short(arguments.out) if arguments.out else "stdout"
         opened.terminal.line(f"{counted(len(found), 'conversation')} would be written to {where}.")
         return 0
+    if arguments.format == ATIF:
+        return _export_trajectories(opened, arguments, ids)
     counts = {"conversation": 0}
 
     def conversations() -> Iterator[Conversation]:
@@ -92,6 +96,34 @@ def _export(opened: OpenStore, arguments: argparse.Namespace) -> int:
             file.write(_bytes(piece))
     opened.terminal.line(f"{counted(counts['conversation'], 'conversation')} in {opened.terminal.short(arguments.out)}")
     return 0
+
+
+def _export_trajectories(opened: OpenStore, arguments: argparse.Namespace, ids: Sequence[int]) -> int:
+    """Write a file for each session, several into a directory. Raises SessionMemoryError, OSError."""
+    sessions: dict[tuple[str, str], list[Conversation]] = {}
+    for id in ids:
+        if found := opened.store.conversation(id, opened.location.homes):
+            sessions.setdefault((found.home, found.session_id), []).append(found)
+    out = os.path.expanduser(arguments.out)
+    if len(sessions) > 1 and not os.path.isdir(out):
+        raise WrongCallError(f"a trajectory is one session, not {len(sessions):,}", "name a directory: --out DIR")
+    written = 0
+    for conversations in sessions.values():
+        document = trajectory_of(opened.location, opened.store, conversations, arguments.include_private)
+        if document is None:
+            opened.terminal.note(f"{WITHHELD}: {conversations[-1].session_id}")
+            continue
+        text = json.dumps(document, ensure_ascii=False, indent=1) + "\n"
+        written += 1
+        if not out:
+            _print(iter([text]))
+            continue
+        path = f"{out}/{conversations[-1].session_id}.json" if os.path.isdir(out) else out
+        with _replaced(path) as file:
+            file.write(_bytes(text))
+    if out:
+        opened.terminal.line(f"{counted(written, 'session')} in {opened.terminal.short(arguments.out)}")
+    return 0 if written else 1
 
 
 def _html(location: StoreLocation) -> ExportFormat:

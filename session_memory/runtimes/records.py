@@ -5,7 +5,7 @@ nothing else is looked for in a record."""
 
 from __future__ import annotations
 
-from ..system.json import as_list, as_string
+from ..system.json import as_list, as_object, as_string, objects_in
 from ..text.timestamps import epoch_seconds
 from ..transcripts.entries import Entry, Value, tool_use
 
@@ -30,6 +30,9 @@ LINKS = 16
 TURNS = 32  # prompts and replies
 USAGE = 64
 SUB_AGENTS = 128  # with others: what sub-agents did counts, and nothing else
+
+_CALL_IDS = ("id", "call_id", "callID", "toolCallId", "tool_call_id")  # how runtimes call the id of a call
+_GIVEN = ("arguments", "input", "args")  # and its arguments
 
 
 class Title(Value):
@@ -190,6 +193,24 @@ class Records:
         """Return what a call in the record took out of a file and put in, as pairs of texts; [] for any other call. The
         whole of a file that it wrote replaces ''."""
         return []
+
+    def arguments(self, record: Record, call_id: str) -> Record:
+        """Return the arguments of a call in the record, wherever the runtime writes them; {} for none."""
+        parts: list[object] = [record]
+        while parts:
+            one = parts.pop()
+            if isinstance(one, list):
+                parts += one
+            elif isinstance(one, dict):
+                if call_id in [one.get(key) for key in _CALL_IDS]:
+                    given = next((one[key] for key in _GIVEN if key in one), as_object(one.get("state")).get("input"))
+                    if isinstance(given, str):
+                        found = next(iter(objects_in(given.encode())), {}) if given.startswith("{") else {}
+                        given = found or {"input": given}
+                    if isinstance(given, dict):
+                        return given
+                parts += one.values()
+        return {}
 
     def thinking(self, record: Record) -> str:
         """Return the model's thinking in a line with THINKING; '' for none."""

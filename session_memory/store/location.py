@@ -16,8 +16,9 @@ from ..settings.registry import agent_home, is_registered_host, unregistered_hom
 from ..settings.sections import StoreSettings, is_inside, store_settings
 from ..system.files import path_text
 from ..text.paths import is_name
-from .ingest.sources import SourceDirectory
+from .ingest.sources import SourceDirectory, SourceFile
 from .rules import ReadRules
+from .values import Conversation
 
 # Directories below an agent home in which its runtime may be started, and so have its own directory.
 _WORK_DIRS = ("", "/home")
@@ -58,11 +59,19 @@ class StoreLocation:
         host = self.home.root
         return homes.home_at(f"{host}/groups/{group}", self._environ, host=host) if group else self.home
 
-    def rules(self) -> ReadRules:
-        """Read the rules for the content of the store."""
-        from .rules import ReadRules  # imported late, with all that checks rules: not needed if nothing is new
+    def rules(self, with_private: bool = False) -> ReadRules:
+        """Read the rules for the content of the store; `with_private` for a person who wants to see what they hide."""
+        return ReadRules(self.home_for, self._environ, with_private)
 
-        return ReadRules(self.home_for, self._environ)
+    def transcript_of(self, conversation: Conversation) -> SourceFile | None:
+        """Return the transcript; None if it is gone or must not be shown."""
+        key = conversation.source_file
+        for directory in self.watched if key else ():
+            if directory.home == conversation.home and directory.holds(key):
+                file = directory.file_at(f"{directory.path}/{key}")
+                if file is not None:
+                    return file
+        return None
 
     @property
     def own_sessions(self) -> tuple[str, ...]:

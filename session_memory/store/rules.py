@@ -11,7 +11,7 @@ from ..settings.homes import Home
 from ..settings.host_layout import Layout
 from ..settings.privacy import Privacy
 from ..settings.rules import Rule
-from ..transcripts.gate import Family, Gate, describe
+from ..transcripts.gate import Family, Gate, Unruled, describe
 from ..transcripts.pointers import earlier_names
 from .values import RuleSubject
 
@@ -20,9 +20,10 @@ class ReadRules:
     """The rules for a store as they were when this was made. `home_for` returns the home whose rules count for a group
     ('' without groups); `places` are the files and directories that they were read from."""
 
-    def __init__(self, home_for: Callable[[str], Home], environ: Mapping[str, str]) -> None:
+    def __init__(self, home_for: Callable[[str], Home], environ: Mapping[str, str], with_private: bool = False) -> None:
         self._home_for = home_for
         self._environ = environ
+        self._with_private = with_private
         self._of_group: dict[str, Privacy] = {}
         self._names: dict[str, dict[str, list[str]]] = {}
         self.places: set[str] = set()
@@ -40,8 +41,9 @@ class ReadRules:
         """Return the gate of the transcript at `path`. Raises OSError."""
         privacy = self._privacy(file.home)
         known = (file.home, file.file_path.partition("/")[0], *self.names(file))
-        family = Family(privacy, runtime, path, {path: [name for name in known if name]})
-        return family.gate(path, describe(runtime, path, privacy))
+        rules = Unruled(privacy) if self._with_private else privacy
+        family = Family(rules, runtime, path, {path: [name for name in known if name]})
+        return family.gate(path, describe(runtime, path, rules))
 
     def rule_for_directory(self, file: RuleSubject, directory: str) -> Rule:
         return self._privacy(file.home).of_directory(directory, file.cwd)

@@ -226,12 +226,17 @@ def _answers_of(file: SourceFile, read: Callable[[Runtime, int], Iterable[_Answe
 
 
 def _answers_in(runtime: Runtime, descriptor: int) -> Iterator[_Answer]:
-    """Yield the answers in one file. Of several records of one answer, the one with the most tokens counts: earlier
-    ones may have been written while it was streaming."""
+    for _, usage, at in answers_in(runtime, descriptor):
+        yield runtime, usage, at
+
+
+def answers_in(runtime: Runtime, descriptor: int) -> Iterator[tuple[int, ModelUsage, int | None]]:
+    """Yield the answers in one file, each with the offset of its first record and its time. Of several records of one
+    answer, the one with the most tokens counts: earlier ones may have been written while it was streaming."""
     records = runtime.records
     branch = records.open_transcript(first_line(descriptor))
     model, total = "", None
-    answers: dict[object, tuple[ModelUsage, int | None]] = {}
+    answers: dict[object, tuple[int, ModelUsage, int | None]] = {}
     for offset, line in lines_forward(descriptor, 0, os.fstat(descriptor).st_size):
         if not records.prefilter(line, USAGE):
             continue
@@ -251,11 +256,11 @@ def _answers_in(runtime: Runtime, descriptor: int) -> Iterator[_Answer]:
                 usage = usage._replace(is_copy=True)
             key = usage.id or (offset, number)
             first = answers.get(key)
-            if first is None or usage.tokens > first[0].tokens:
-                moment = None if at is None else round(at * 1000)
-                answers[key] = usage._replace(model=usage.model or model), first[1] if first else moment
-    for answer, moment in answers.values():
-        yield runtime, answer, moment
+            if first is None or usage.tokens > first[1].tokens:
+                begun = first[0] if first else offset
+                moment = first[2] if first else None if at is None else round(at * 1000)
+                answers[key] = begun, usage._replace(model=usage.model or model), moment
+    yield from answers.values()
 
 
 BY = ("day", "project", "session", "model", "runtime")

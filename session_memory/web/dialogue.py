@@ -14,7 +14,6 @@ from ..errors import SessionMemoryError
 from ..runtimes import Runtime, all_runtimes
 from ..runtimes.records import CallResult
 from ..store.ingest.extract import result_text
-from ..store.ingest.sources import SourceFile
 from ..store.location import StoreLocation
 from ..store.sqlite.engine import SqliteStore
 from ..store.values import ITEM_BITS, NUMBERS, TOOL_ROLE, Conversation, StoredEntry
@@ -175,7 +174,7 @@ def call_detail(location: StoreLocation, conversation: Conversation, item: Store
     found = CallDetail(for_people(item.text))
     runtime = next((one for one in all_runtimes() if one.name == conversation.runtime), None)
     try:
-        file = transcript_of(location, conversation)
+        file = location.transcript_of(conversation)
         if runtime is None or file is None:
             return found._replace(problem="its transcript is gone; shown as stored")
         descriptor = file.open()
@@ -185,17 +184,6 @@ def call_detail(location: StoreLocation, conversation: Conversation, item: Store
             os.close(descriptor)
     except (OSError, SessionMemoryError) as error:
         return found._replace(problem=for_people(f"its transcript cannot be read: {error}"))
-
-
-def transcript_of(location: StoreLocation, conversation: Conversation) -> SourceFile | None:
-    """Return the transcript; None if it is gone or must not be shown."""
-    key = conversation.source_file
-    for directory in location.watched if key else ():
-        if directory.home == conversation.home and directory.holds(key):
-            file = directory.file_at(f"{directory.path}/{key}")
-            if file is not None:
-                return file
-    return None
 
 
 def _read(found: CallDetail, runtime: Runtime, descriptor: int, item: StoredEntry) -> CallDetail:

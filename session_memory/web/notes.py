@@ -17,7 +17,7 @@ from ..store.values import TOOL_ROLE, Conversation, StoredEntry
 from ..transcripts.lines import first_line, lines_forward
 from ..transcripts.reader import TranscriptReader
 from ..upkeep.proof.told import told_in
-from .dialogue import NOTE_ID, THOUGHT, TOLD, Block, DialoguePart, blocks_of, items_of, transcript_of
+from .dialogue import NOTE_ID, THOUGHT, TOLD, Block, DialoguePart, blocks_of, items_of
 
 MOST_BYTES = 16 * 1024 * 1024  # of a transcript, searched for one chunk
 DID_NEXT = 4
@@ -51,7 +51,7 @@ class AnnotatedSession:
     def _notes(self, conversation: Conversation, begin: int, end: int | None) -> Iterator[StoredEntry]:
         """Yield the notes behind the record at `begin` and before that at `end`. Raises OSError."""
         runtime = next((one for one in all_runtimes() if one.name == conversation.runtime), None)
-        file = transcript_of(self.location, conversation)
+        file = self.location.transcript_of(conversation)
         if runtime is None or file is None:
             return
         descriptor = file.open()

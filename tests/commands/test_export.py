@@ -261,3 +261,51 @@ def test_page_writes_a_session_to_one_file(machine, tmp_path):
     refused = machine.run("page", "--out", tmp_path / "trip.html")
     assert refused.returncode == 2
     assert "name the session: --export SESSION" in refused.stderr
+
+
+def test_atif_has_the_steps_of_a_session_with_calls_results_and_usage(machine):
+    document = json.loads(exported(machine, "8f3a", "--format", "atif"))
+    assert (document["schema_version"], document["session_id"]) == ("ATIF-v1.7", "8f3a-trip")
+    assert document["agent"]["name"] == "claude-code"
+    assert [step["step_id"] for step in document["steps"]] == list(range(1, len(document["steps"]) + 1))
+    assert document["steps"][0]["message"] == "plan a trip to <b>Japan</b>"
+    [step] = [one for one in document["steps"] for call in one.get("tool_calls", ()) if "npm test" in str(call)]
+    [result] = step["observation"]["results"]
+    assert "3 failed" in result["content"]
+    assert result["extra"]["is_error"] is True
+
+
+def test_atif_of_several_sessions_is_a_file_each_in_a_directory(machine, tmp_path):
+    done = machine.run("export", "--all", "--format", "atif")
+    assert done.returncode == 2
+    assert "name a directory: --out DIR" in done.stderr
+    out = tmp_path / "out"
+    out.mkdir()
+    assert "2 sessions in" in exported(machine, "--all", "--format", "atif", "--out", str(out))
+    assert sorted(path.name for path in out.iterdir()) == ["8f3a-trip.json", "9c01-bread.json"]
+
+
+def test_atif_of_a_session_whose_transcript_is_gone_is_what_the_store_has(machine):
+    machine.run("ingest")
+    next(machine.projects.rglob("8f3a-trip.jsonl")).unlink()
+    document = json.loads(exported(machine, "8f3a", "--format", "atif"))
+    assert "The transcript is gone" in document["notes"]
+    assert document["steps"][0]["message"] == "plan a trip to <b>Japan</b>"
+    [step] = [one for one in document["steps"] for call in one.get("tool_calls", ()) if "npm test" in str(call)]
+    assert "3 failed" in step["observation"]["results"][0]["content"]
+
+
+def test_atif_has_nothing_that_rules_hide_nor_a_secret_nor_what_was_forgotten(machine):
+    secret = "ghp_" + "a1B2" * 9
+    call = {"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": f"curl -H {secret}"}}
+    result = {"tool_use_id": "t1", "type": "tool_result", "content": secret}
+    machine.session("5ec-ret", user("run it"), assistant(call), user([result]))
+    assert secret not in exported(machine, "5ec", "--format", "atif")
+    machine.config("projects: {/srv/agent: {text: false}}\n")
+    assert machine.run("export", "8f3a", "--format", "atif").returncode == 1
+    assert "npm test" not in machine.run("export", "8f3a", "--format", "atif").stdout
+    machine.config("projects: {/srv/agent: {ignore: true}}\n")
+    assert machine.run("export", "8f3a", "--format", "atif").returncode == 1
+    machine.config("")
+    machine.run("forget", "9c01-bread", "--yes")
+    assert "slowly" not in machine.run("export", "9c01", "--format", "atif").stdout

@@ -137,12 +137,13 @@ def _lines(document: Record, session_id: str) -> Iterator[tuple[int, Record]]:
         if not isinstance(step, dict) or step.get("is_copied_context"):
             continue
         extra = as_object(step.get("extra"))
-        line: Record = {"type": STEP, "id": as_string(extra.get("id")) or f"{session_id}:{number}", "number": number}
+        own_id = as_string(extra.get("entry_id")) or f"{session_id}:{number}"
+        line: Record = {"type": STEP, "id": own_id, "number": number}
         keys = ("source", "timestamp", "message", "reasoning_content", "tool_calls", "metrics")
         line.update({key: step[key] for key in keys if step.get(key) is not None})
         if step.get("source") == "agent":
             line["model"] = as_string(step.get("model_name")) or as_string(agent.get("model_name"))
-        line.update({key: extra[key] for key in ("cwd", "context_management") if extra.get(key)})
+        line.update({key: extra[key] for key in ("cwd", "message_id", "role", "context_management") if extra.get(key)})
         yield number, line
         calls = [one for one in as_list(step.get("tool_calls")) if isinstance(one, dict)]
         given = [one for one in as_list(as_object(step.get("observation")).get("results")) if isinstance(one, dict)]

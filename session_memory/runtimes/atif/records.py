@@ -144,8 +144,9 @@ def _entry(record: Record, offset: int) -> Entry | None:
     if not text and not tools:
         return None
     return Entry(
-        "user" if source == "user" else "assistant", text, tools=tuple(tools),
-        timestamp=epoch_seconds(record.get("timestamp")), id=as_string(record.get("id")), offset=offset,
+        "user" if "user" in (source, record.get("role")) else "assistant", text, tools=tuple(tools),
+        timestamp=epoch_seconds(record.get("timestamp")), id=as_string(record.get("id")),
+        message_id=as_string(record.get("message_id")), offset=offset,
         cwd=as_string(record.get("cwd")),
     )  # fmt: skip
 
@@ -165,8 +166,9 @@ def _uses(call: Record) -> tuple[ToolUse, ...]:
     name, call_id, given = (call.get(key) for key in ("function_name", "tool_call_id", "arguments"))
     name, call_id, extra = as_string(name) or "tool", as_string(call_id), as_object(call.get("extra"))
     kind = extra.get("kind") if extra.get("kind") in ("edit", "read", "command", "other") else None
-    if isinstance(extra.get("argument"), str):
-        return (ToolUse(name, extra["argument"], kind or "other", call_id),)
+    argument = extra.get("argument", as_object(given).get(as_string(extra.get("argument_key"))))
+    if isinstance(argument, str):
+        return (ToolUse(name, argument, kind or "other", call_id),)
     if patch := _patch(as_object(given)):
         paths = patched_files(patch)
         return tuple([ToolUse(name, path, "edit", part_id(call_id, at)) for at, path in enumerate(paths)])
@@ -188,7 +190,7 @@ def _usage(metrics: Record, record: Record) -> ModelUsage:
     cached, extra, dollars = amount(metrics, "cached_tokens"), metrics.get("extra"), metrics.get("cost_usd")
     written, for_an_hour = amount(extra, "cache_creation_input_tokens"), amount(extra, "cache_creation_1h_tokens")
     return ModelUsage(
-        as_string(as_object(extra).get("id")) or as_string(record.get("id")), as_string(record.get("model")),
+        as_string(as_object(extra).get("answer_id")) or as_string(record.get("id")), as_string(record.get("model")),
         input=max(0, amount(metrics, "prompt_tokens") - cached - written), output=amount(metrics, "completion_tokens"),
         cached=cached, written=written - min(written, for_an_hour), written_for_an_hour=min(written, for_an_hour),
         dollars=float(dollars) if isinstance(dollars, (int, float)) and dollars >= 0 else None,

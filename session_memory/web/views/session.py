@@ -21,7 +21,7 @@ from ...transcripts.reader import is_request
 from ...upkeep.costs import KnownAnswers, expenses, sums_of
 from ...upkeep.kept import kept_of
 from ..active_sessions import active_since
-from ..dialogue import DialoguePart, call_detail, chunks_of, items_of, transcript_of
+from ..dialogue import DialoguePart, call_detail, chunks_of, items_of
 from ..diffs import hunks_of
 from ..labels import project_of, quoted, shown_runtime
 from ..notes import AnnotatedSession
@@ -88,7 +88,7 @@ def cost(request: PageRequest) -> dict[str, Any]:
     count where they were given."""
     conversations = _conversations(request)
     latest = conversations[-1]
-    file = transcript_of(request.location, latest)
+    file = request.location.transcript_of(latest)
     prices = all_prices(settings_of(request.location).prices)
     found = expenses([(file, latest)] if file else [], prices, lambda *_: None, _ANSWERS)
     total, (models,) = sums_of((one for one in request.while_wanted(found) if not one.usage.is_copy), "model")
