@@ -37,16 +37,17 @@ class Transcript(NamedTuple):
 
 
 class Checkpoints:
-    """A collection: the sessions of a repository, and what is asked of them. Raises SetError where it has none."""
+    """A collection: the sessions of a repository, and what is asked of them. Raises SetError where it has none, unless
+    nothing is asked."""
 
-    def __init__(self, repository: Path, agents: tuple[str, ...] = AGENTS) -> None:
+    def __init__(self, repository: Path, agents: tuple[str, ...] = AGENTS, *, is_asked: bool = True) -> None:
         self._git = ["git", "-C", str(repository)]
         self._agents = agents
         sessions = self._sessions()
         self.transcripts = self._longest(sessions)
         self.sessions_of = {name: {one.session for one in ones} for name, ones in sessions.items()}
         self.questions = self._questions(sessions)
-        if not self.questions:
+        if is_asked and not self.questions:
             raise SetError(f"{repository}: no commit names a checkpoint with a session whose transcript is there")
 
     def write_transcripts(self, directory: Path) -> dict[str, str]:
