@@ -198,7 +198,7 @@ def test_reads_of_the_same_content_in_two_sessions_are_an_upper_bound(machine: S
             name, user("Look", at=begin), *reads, *scene.call("Read", begin + 5, file_path="/x", result=name)
         )
     sums = machine.result("proof")["sums"]
-    assert (sums["read_tokens"], sums["identical_read_tokens"]) == (3000, 1000)
+    assert (sums["read"], sums["identical"]) == (3000, 1000)
     assert "33.3% of about 3,000 tokens of files" in machine.run("proof").stdout.replace("\n  ", " ")
 
 
@@ -210,8 +210,8 @@ def test_tokens_told_stand_beside_those_of_the_sessions_in_proof_and_costs(machi
     machine.session("a", user("Bake", at=MONDAY), answers[0], told, *answers[1:])
     sums = machine.result("proof")["sums"]
     size = len(told["attachment"]["content"][0].partition(":\n")[2]) // 4
-    assert (sums["tokens"], sums["told_tokens"]) == (150_300, size)
-    assert abs(sums["told_tokens_read_again_at_most"] - 2 * size) <= 1
+    assert (sums["tokens"], sums["told"]) == (150_300, size)
+    assert abs(sums["told_again"] - 2 * size) <= 1
     line = f"Updates told: {size} tokens, under 0.1% of these; session-memory proof says what came of them."
     assert line in machine.run("costs").stdout
 
@@ -224,10 +224,10 @@ def test_a_merge_that_conflicts_later_is_counted_for_its_line(machine: StoreUser
     clash = "Auto-merging src/app.py\nCONFLICT (content): Merge conflict in src/app.py\n"
     merge = scene.call("Bash", MONDAY + 500, fails=True, result=clash, command="git merge fix")
     machine.session("a", user("Bake", at=MONDAY), told, assistant("Well.", at=MONDAY + 6))
-    assert machine.result("proof")["told"]["merges_conflicted"] == 0
+    assert machine.result("proof")["told"]["conflicted"] == 0
     machine.session("b", user("Merge", at=MONDAY + 400), *merge)
     found = machine.result("proof")["told"]
-    assert (found["lines"]["conflict"], found["merges_conflicted"]) == (1, 1)
+    assert (found["lines"]["conflict"], found["conflicted"]) == (1, 1)
 
 
 def test_the_picture_has_a_bar_for_each_arm_and_nothing_to_load(machine: StoreUser, tmp_path: Path) -> None:

@@ -34,6 +34,7 @@ ARMS = {
     DRAWN: "told, as the coin fell",
     WITHHELD: "held back by the coin",
 }
+AS_TOLD = (TOLD, DRAWN)  # to which the others are compared
 _LEFT_OUT = "left out"
 _AT_ONCE = 60_000  # milliseconds: what the first update's own prompt may stand before it
 Session = tuple[str, str]  # the group and the key of its transcript
@@ -41,15 +42,17 @@ Session = tuple[str, str]  # the group and the key of its transcript
 
 @dataclass
 class ToldSum:
-    """Counts of what was told: texts, those that `arrived`, their characters, `!` lines by kind; how many of the lines
-    about files name an edit that is known, in how many both sessions edited the file; how often a merge conflicted in
-    the file of a line about that. `runtimes` are those whose transcripts show it."""
+    """Counts of what was told: updates, and texts with `memories`; updates that `arrived`; characters of all; `!` lines
+    by kind. Of the lines about files, those that name an edit that is `known`, and those of a file that `both` sessions
+    edited; of those about conflicts, those in whose file a merge `conflicted` later. `runtimes` are those that show
+    it."""
 
-    texts: int = 0
+    updates: int = 0
+    memories: int = 0
     arrived: int = 0
     characters: int = 0
     lines: Counter[str] = field(default_factory=Counter)
-    seen: int = 0
+    known: int = 0
     both: int = 0
     conflicted: int = 0
     runtimes: set[str] = field(default_factory=set)
@@ -97,6 +100,8 @@ class Proof:
 
     def difference(self, arm: str) -> Difference | None:
         """Return how much more often a told session looked first than those of another arm; None for too few."""
+        if arm in AS_TOLD:
+            return None
         return difference(self.arms[DRAWN if arm == WITHHELD else TOLD], self.arms[arm])
 
 
@@ -154,17 +159,20 @@ def _add_told(
     merges = [(at, name, _project(talks[key].cwd)) for key, one in notes.items() for at, name in one.merges]
     for key, note in notes.items():
         for text in note.told:
-            told.texts += 1
             told.characters += len(text.text)
-            told.arrived += text.has_arrived
             told.runtimes.add(note.runtime.TITLE)
+            if text.is_of_memories:
+                told.memories += 1
+                continue
+            told.updates += 1
+            told.arrived += text.has_arrived
             for line in text.lines if text.has_arrived else ():
                 paths = [path for name in line.files for path in _edited(edits, _name(key), name, text)]
                 if is_excluding and not (line.kind == FILE and paths):
                     continue
                 told.lines[line.kind] += 1
                 if line.kind == FILE and paths:
-                    told.seen += 1
+                    told.known += 1
                     told.both += any(edits.are_by(path, _name(key)) for path in paths)
                 elif line.kind == CONFLICT:
                     where = _project(talks[key].cwd)

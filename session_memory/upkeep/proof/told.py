@@ -54,6 +54,11 @@ class ToldText(NamedTuple):
     has_arrived: bool
 
     @property
+    def is_of_memories(self) -> bool:
+        """Check if it is what was remembered, and no update."""
+        return self.text.startswith(REMEMBERED)
+
+    @property
     def lines(self) -> list[ToldLine]:
         """Return the `!` lines in it."""
         return [line_of(line) for line in self.text.split("\n") if line.startswith("! ")]

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 from ...text.format import counted, enumerated
 from ...text.timestamps import iso_time, local_time
-from . import ARMS, DRAWN, TOLD, Proof
-from .comparison import FEW, Difference, Tally
+from . import ARMS, AS_TOLD, TOLD, Proof
+from .comparison import FEW, Tally
 from .told import CONFLICT, FILE, KINDS
 
 HEEDED = "Read the file again, or its diff, before the next edit"
@@ -47,19 +47,20 @@ def rows_of(proof: Proof) -> list[Row]:
 def told_lines(proof: Proof) -> list[str]:
     """Return what was told, and what came true of it."""
     told = proof.told
-    if not told.texts:
+    if not (told.updates or told.memories):
         return ["No transcript here shows an update: see session-memory doctor."]
+    memories = f" and {told.memories:,} with memories" if told.memories else ""
     since, shown = local_time((proof.installed_at or 0) / 1000), enumerated(sorted(told.runtimes))
     lines = [
-        f"{counted(told.texts, 'update')}, about {told.tokens:,} tokens, since {since}. {told.arrived:,} arrived: the "
-        f"transcript shows the text, and the conversation went on from it ({shown})."
+        f"{counted(told.updates, 'update')}{memories}, about {told.tokens:,} tokens, since {since}. {told.arrived:,} "
+        f"arrived: the transcript shows the text, and the conversation went on from it ({shown})."
     ]
     number = sum(told.lines.values())
     kinds = [f"{told.lines[kind]:,} about {words}" for kind, words in KINDS.items() if told.lines[kind]]
     lines.append(f"{counted(number, 'line')} with `!` arrived{': ' + enumerated(kinds) if kinds else ''}.")
     if told.lines[FILE]:
         lines.append(
-            f"Of {counted(told.lines[FILE], 'line')} about files, {told.seen:,} name an edit that another transcript "
+            f"Of {counted(told.lines[FILE], 'line')} about files, {told.known:,} name an edit that another transcript "
             f"here shows; in {told.both:,} both sessions edited the file."
         )
     if told.lines[CONFLICT]:
@@ -111,47 +112,31 @@ def sum_lines(proof: Proof) -> list[str]:
 
 def as_json(proof: Proof) -> dict[str, Any]:
     """Return the proof as plain values."""
-    told, sums = proof.told, proof.sums
+    told = {**vars(proof.told), "tokens": proof.told.tokens, "runtimes": sorted(proof.told.runtimes)}
+    del told["characters"]
     return {
-        "sessions": proof.sessions,
-        "missing_transcripts": proof.missing,
+        "sessions": proof.sessions, "missing_transcripts": proof.missing,
         "first_update_at": iso_time(proof.installed_at / 1000) if proof.installed_at else None,
-        "told": {
-            "updates": told.texts, "arrived": told.arrived, "tokens": told.tokens, "runtimes": sorted(told.runtimes),
-            "lines": {kind: told.lines[kind] for kind in KINDS}, "edits_seen": told.seen, "both_edited": told.both,
-            "merges_conflicted": told.conflicted,
-        },
+        "told": {**told, "lines": {kind: proof.told.lines[kind] for kind in KINDS}},
         "heeded": [
             {
-                "arm": row.arm, "heeded": row.tally.heeded, "moments": row.tally.cases,
-                "sessions": len(row.tally.clusters), "interval": [round(one, 4) for one in row.tally.interval],
-                "left_alone": row.left_alone, "difference": _difference(proof, row.arm),
+                "arm": row.arm, "heeded": row.tally.heeded, "moments": row.tally.cases, "interval": row.tally.interval,
+                "sessions": len(row.tally.clusters), "left_alone": row.left_alone,
+                "difference": found._asdict() if (found := proof.difference(row.arm)) else None,
             }
             for row in rows_of(proof)
         ],
-        "not_compared": proof.left_out,
-        "held_back": len(proof.withheld),
-        "sums": {
-            "tokens": sums.tokens, "told_tokens": sums.told, "told_tokens_read_again_at_most": sums.told_again,
-            "read_tokens": sums.read, "identical_read_tokens": sums.identical,
-            "hooks_a_day": round(proof.hooks_a_day, 1),
-        },
+        "not_compared": proof.left_out, "held_back": len(proof.withheld),
+        "sums": {**vars(proof.sums), "hooks_a_day": proof.hooks_a_day},
     }  # fmt: skip
 
 
-def _difference(proof: Proof, arm: str) -> dict[str, float] | None:
-    found = proof.difference(arm) if arm not in (TOLD, DRAWN) else None
-    return {name: round(value, 4) for name, value in found._asdict().items()} if found else None
-
-
 def _verdict(proof: Proof, arm: str) -> str:
-    if arm in (TOLD, DRAWN):
+    if arm in AS_TOLD:
         return TOO_FEW if 0 < proof.arms[arm].cases < FEW else ""
     found = proof.difference(arm)
-    return _words(found) if found else TOO_FEW
-
-
-def _words(found: Difference) -> str:
+    if found is None:
+        return TOO_FEW
     more = "more" if found.value >= 0 else "fewer"
     low, high = sorted((found.low, found.high))
     return (
