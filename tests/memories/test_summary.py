@@ -119,6 +119,8 @@ class TestClaude:
             ("preference", "Short commits."),
         ]
         assert memories["The JWT expiry of the login is 3600 seconds."].quote == EXPIRY["quote"]
+        sources = {title: one.origins[0].message for title, one in memories.items()}
+        assert sources == {"Login bug": 0, "Short commits.": 1, "The JWT expiry of the login is 3600 seconds.": 4}
         assert memories["Login bug"].subject == "agent"
         assert machine.spent() == 1000
         text = api.requests[0].text
@@ -329,14 +331,23 @@ class TestCheck:
 
     @pytest.mark.parametrize("quote", ["i LIKE short\tcommits", 'The "JWT" expiry - now 3600', "expiry – now"])
     def test_a_quote_may_differ_in_blanks_case_and_typography(self, quote: str) -> None:
-        reply = checked({**GOOD, "memories": [{**EXPIRY, "quote": quote}]}, self.TEXT, ())
+        reply = checked({**GOOD, "memories": [{**EXPIRY, "quote": quote}]}, self.TEXT, self.TEXT, ())
         assert (len(reply.memories), reply.problems) == (1, ())
+
+    def test_a_preference_needs_the_user_s_own_words(self) -> None:
+        wishes = [WISH, {**WISH, "quote": "expiry – now 3600"}]
+        found = checked({**GOOD, "memories": wishes}, self.TEXT, "I like short commits.", ())
+        assert [one.quote for one in found.memories] == [WISH["quote"]]
+        assert "not the user's" in found.problems[0]
+
+    def test_an_episode_is_one_line(self) -> None:
+        assert checked({**GOOD, "summary": "Asked.\n\nDone."}, self.TEXT, "", ()).summary == "Asked. Done."
 
     @pytest.mark.parametrize(
         "quote", ["", " ", "commits", "I like long commits", "I like short ... 3600", "commits The"]
     )
     def test_any_other_quote_drops_its_memory(self, quote: str) -> None:
-        reply = checked({**GOOD, "memories": [{**EXPIRY, "quote": quote}]}, self.TEXT, ())
+        reply = checked({**GOOD, "memories": [{**EXPIRY, "quote": quote}]}, self.TEXT, self.TEXT, ())
         assert (reply.memories, len(reply.problems)) == ((), 1)
 
     @pytest.mark.parametrize(
@@ -349,7 +360,7 @@ class TestCheck:
     )  # fmt: skip
     def test_any_other_shape_is_refused(self, value: Any) -> None:
         with pytest.raises(BadReplyError):
-            checked(value, self.TEXT, ())
+            checked(value, self.TEXT, self.TEXT, ())
 
     @pytest.mark.parametrize(
         "value", [None, {"title": "T", "summary": "S"}, {"title": "T", "summary": "S", "answered": [True]}]
@@ -360,7 +371,9 @@ class TestCheck:
 
     def test_only_ids_that_were_shown_may_be_replaced(self) -> None:
         memory = {**EXPIRY, "quote": "I like short commits", "replaces": ["known", "other"]}
-        assert checked({**GOOD, "memories": [memory]}, self.TEXT, {"known"}).memories[0].replaces == ("known",)
+        assert checked({**GOOD, "memories": [memory]}, self.TEXT, self.TEXT, {"known"}).memories[0].replaces == (
+            "known",
+        )
 
 
 @pytest.mark.parametrize(

@@ -12,9 +12,9 @@ from ....text.format import one_line, shorten
 from ....text.sanitize import for_people
 from ...format import KINDS
 
-MOST_MEMORIES = 40
+MOST_MEMORIES = 12
 LEAST_QUOTE_CHARACTERS = 12
-LONGEST = {"title": 160, "summary": 4000, "subject": 80, "text": 1000, "quote": 1000}
+LONGEST = {"title": 160, "summary": 1000, "subject": 80, "text": 1000, "quote": 1000}
 SHOWN_CHARACTERS = 80
 
 _TYPOGRAPHY = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "–": "-", "—": "-", "…": "...", "\u00a0": " "})
@@ -43,23 +43,27 @@ class BadReplyError(Exception):
     """An unusable answer; the message says why."""
 
 
-def checked(value: Any, text: str, known_ids: Collection[str]) -> SummaryReply:
-    """Return the answer in `value`, with the memories whose quotation occurs in `text`. Raises BadReplyError."""
+def checked(value: Any, text: str, of_user: str, known_ids: Collection[str]) -> SummaryReply:
+    """Return the answer in `value`, with the memories whose quotation occurs in `text`; that of a preference must occur
+    in `of_user`, what the user said. Raises BadReplyError."""
     answer = _object(value, ("title", "summary", "memories"), "the answer")
     memories = answer["memories"]
     if not isinstance(memories, list):
         raise BadReplyError("`memories` is not a list")
-    comparable_text = comparable(text)
+    comparable_text, comparable_words = comparable(text), comparable(of_user)
     stated: list[StatedMemory] = []
     problems: list[str] = []
     for number, memory in enumerate(memories[:MOST_MEMORIES], 1):
         one = _stated(memory, number, known_ids)
         problem = _problem_of(one.quote, comparable_text)
+        if not problem and one.kind == "preference" and comparable(one.quote) not in comparable_words:
+            problem = "its quote is not the user's: only they have preferences"
         if problem:
             problems.append(f"memory {number} ({shorten(one_line(one.text), SHOWN_CHARACTERS)}): {problem}")
         else:
             stated.append(one)
-    return SummaryReply(_string(answer, "title"), _string(answer, "summary"), tuple(stated), tuple(problems))
+    summary = one_line(_string(answer, "summary"))
+    return SummaryReply(_string(answer, "title"), summary, tuple(stated), tuple(problems))
 
 
 def checked_whole(value: Any, questions: int) -> tuple[str, str, frozenset[int]]:
@@ -69,9 +73,8 @@ def checked_whole(value: Any, questions: int) -> tuple[str, str, frozenset[int]]
     answered = answer["answered"]
     if not isinstance(answered, list) or not all(type(one) is int for one in answered):
         raise BadReplyError("`answered` is not a list of numbers")
-    return (
-        _string(answer, "title"), _string(answer, "summary"), frozenset(n for n in answered if 1 <= n <= questions),
-    )  # fmt: skip
+    numbers = frozenset([number for number in answered if 1 <= number <= questions])
+    return _string(answer, "title"), one_line(_string(answer, "summary")), numbers
 
 
 def comparable(text: str) -> str:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from ....settings.check import strategy_settings
 from ....settings.sections import SummarySettings, memory_settings
-from ....store.values import Conversation, StoredEntry
+from ....store.values import ENTRY_ROLES, Conversation, StoredEntry
 from ....text.format import shorten
 from ....text.sanitize import for_people
 from ...budget import estimated_tokens
@@ -78,7 +78,9 @@ class SummaryStrategy(TextStrategy):
             return MemoryResult(skipped="nothing of it is left to be read")
         dialogue = _Dialogue(self._claude, self._budget)
         replies = [
-            self._read(dialogue, conversation, part, f"part {number} of {len(parts)}" if len(parts) > 1 else "")
+            self._read(
+                dialogue, conversation, entries, part, f"part {number} of {len(parts)}" if len(parts) > 1 else ""
+            )
             for number, part in enumerate(parts, 1)
         ]
         title, summary = replies[0].title, replies[0].summary
@@ -87,7 +89,8 @@ class SummaryStrategy(TextStrategy):
             title, summary, stated = _as_whole(dialogue, replies, stated)
         project = conversation.cwd.rstrip("/").rpartition("/")[2]
         episode = Memory("episode", title, summary, project)
-        memories = [_memory(one) for one in _unique(stated)]
+        spoken = [(entry, comparable(for_people(entry.text))) for entry in entries if entry.role in ENTRY_ROLES]
+        memories = [_memory(one, spoken) for one in _unique(stated)]
         return MemoryResult((episode, *memories))
 
     def _parts(self, entries: Sequence[StoredEntry]) -> list[str]:
@@ -104,7 +107,10 @@ class SummaryStrategy(TextStrategy):
             tokens += chunk.tokens + 1
         return [*parts, _joined(packed)] if packed else parts
 
-    def _read(self, dialogue: _Dialogue, conversation: Conversation, part: str, name: str) -> SummaryReply:
+    def _read(
+        self, dialogue: _Dialogue, conversation: Conversation, entries: Sequence[StoredEntry], part: str, name: str
+    ) -> SummaryReply:
+        of_user = for_people("\n".join([entry.text for entry in entries if entry.role == "user"]))
         known = self._known(conversation, part, MOST_KNOWN)
         while known and sum(estimated_tokens(f"{one.subject}{one.text}") + 20 for one in known) > KNOWN_TOKENS:
             known = known[:-1]
@@ -114,7 +120,7 @@ class SummaryStrategy(TextStrategy):
             instructions.READING.format(mark=mark),
             instructions.reading_prompt(part, mark, known, name),
             instructions.CONVERSATION_SCHEMA,
-            lambda value: checked(value, part, ids),
+            lambda value: checked(value, part, of_user, ids),
             dialogue.cost(estimated_tokens(part) + KNOWN_TOKENS),
         )
 
@@ -213,8 +219,11 @@ def _unique(stated: Sequence[StatedMemory]) -> list[StatedMemory]:
     return list(found.values())
 
 
-def _memory(one: StatedMemory) -> Memory:
+def _memory(one: StatedMemory, spoken: Sequence[tuple[StoredEntry, str]]) -> Memory:
+    """Return the memory, with the message that its quotation is from: the user's, if both said it."""
     is_short = len(one.text) <= TITLE_CHARACTERS
     title = one.text if is_short else shorten(one.text, TITLE_CHARACTERS)
-    text = "" if is_short else one.text
-    return Memory(one.kind, title, text, one.subject, one.quote, one.replaces)
+    sources = [entry for entry, text in spoken if comparable(one.quote) in text]
+    source = min(sources, key=lambda entry: entry.role != "user", default=None)
+    number, at = (source.number, source.timestamp) if source else (0, None)
+    return Memory(one.kind, title, "" if is_short else one.text, one.subject, one.quote, one.replaces, number, at)
