@@ -9,9 +9,8 @@ from ..store.values import STATUSES, Conversation, Filter
 from ..text.format import enumerated, one_line, shorten
 from ..text.sanitize import all_for_prompt
 from .arguments import add_common
-from .opened_store import OpenStore, check_names, on_store, refresh
+from .opened_store import OpenStore, check_names, on_store, refresh, wanted_of
 from .output import brief, fields, moment
-from .stored_ids import wanted_of
 
 SUMMARY = "list conversations, the latest first"
 LIMIT = 20

@@ -16,10 +16,9 @@ from ..upkeep.costs import BY, CostSum, SessionFiles, expenses, of_memories, sum
 from ..upkeep.proof.told import told_tokens
 from ..upkeep.proof.words import share_of
 from .arguments import add_common
-from .opened_store import OpenStore, check_names, on_store, refresh
+from .opened_store import OpenStore, check_names, on_store, refresh, wanted_of
 from .output import brief
 from .progress import shown_of
-from .stored_ids import wanted_of
 
 SUMMARY = "show what sessions cost in tokens and dollars, from their transcripts"
 LIMIT = 20

@@ -19,7 +19,7 @@ from .sessions import chosen_session
 
 SUMMARY = "show the last update that a session got about the others, if it arrived, and what waits"
 SHOWN = 5
-WITHHELD = "The text is withheld: rules have changed since, or something was forgotten, which it may show."
+WITHHELD = "The text is withheld: it may show what a rule has hidden since, or what was forgotten."
 _ARRIVED = {True: "and it arrived", False: "not found in its transcript", None: "not known yet if it arrived"}
 
 

@@ -15,9 +15,8 @@ from ..system.terminal import called_as
 from ..text.format import counted
 from ..text.sanitize import all_for_prompt, for_prompt
 from .arguments import NO_LIMIT, add_common
-from .opened_store import OpenStore, check_names, refresh, with_store
+from .opened_store import OpenStore, check_names, refresh, wanted_of, with_store
 from .output import brief, iso, moment
-from .stored_ids import wanted_of
 
 SUMMARY = "find where an error was seen before, and what solved it"
 LIMIT = 5

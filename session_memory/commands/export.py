@@ -20,8 +20,7 @@ from ..text.timestamps import now_milliseconds
 from ..upkeep.export import FORMATS, WITHHELD, ExportFormat, export
 from ..upkeep.trajectory import trajectory_of
 from .arguments import NO_LIMIT, add_home, add_private, filter_of
-from .opened_store import OpenStore, check_names, refresh, with_store
-from .stored_ids import line_of, wanted_of
+from .opened_store import OpenStore, check_names, line_of, refresh, wanted_of, with_store
 
 HTML, ATIF = "html", "atif"
 SUMMARY = "write conversations to a file, as Markdown, JSON, HTML or ATIF"

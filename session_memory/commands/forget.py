@@ -28,8 +28,7 @@ from ..transcripts import mirror
 from ..upkeep import forget_journal
 from ..upkeep.kept import kept_of
 from .arguments import NO_LIMIT, OnlyForPeopleError, add_common, point_in_time
-from .opened_store import OpenStore, check_names, with_store
-from .stored_ids import line_of, sessions_called
+from .opened_store import OpenStore, check_names, line_of, sessions_called, with_store
 
 SUMMARY = "delete sessions from store, memories and archives, for good"
 SHOWN = 10

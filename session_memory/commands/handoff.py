@@ -15,9 +15,8 @@ from ..store.values import Conversation, Filter
 from ..system.terminal import called_as
 from ..upkeep.conflicts import find_conflicts, live_sessions, sides_of
 from .arguments import NO_LIMIT, add_common
-from .opened_store import OpenStore, on_store, refresh
+from .opened_store import OpenStore, last_conversation, on_store, refresh
 from .output import fields
-from .stored_ids import last_conversation
 
 SUMMARY = "write a page with which another session or agent continues this one"
 CONFLICT_SECONDS = 2.0

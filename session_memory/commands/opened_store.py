@@ -1,7 +1,10 @@
-"""Opens the caller's store for a command, and suggests the closest session or project for an unknown name."""
+"""Opens the caller's store for a command, and finds what an id or a name given to a command means in it: a number of
+a conversation, an id of a memory or a session, words of a title. Suggests the closest session or project for an unknown
+name."""
 
 from __future__ import annotations
 
+import argparse
 import os
 import shlex
 import sys
@@ -16,13 +19,13 @@ from ..store.sqlite.exclusions import VisibilityOverrides
 from ..store.values import Filter
 from ..system.sqlite import Patience
 from ..system.terminal import Terminal
-from ..text.format import one_line, shorten
+from ..text.format import has_words, one_line, shorten
 from ..text.sanitize import for_people
-from .arguments import NO_LIMIT, OnlyForPeopleError
+from .arguments import NO_LIMIT, OnlyForPeopleError, filter_of
+from .output import brief, moment
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    import argparse
     from collections.abc import Callable, Iterable
     from contextlib import AbstractContextManager
     from typing import TypeVar
@@ -32,11 +35,15 @@ if TYPE_CHECKING:
     from ..store.postgres.engine import TeamStore
     from ..store.refresh import Note
     from ..store.sqlite.engine import SqliteStore
+    from ..store.sqlite.memory_index import IndexedMemory
+    from ..store.values import Conversation
 
     Done = TypeVar("Done")
 
 NAMES = 5  # suggested at most
-TITLE_CHARACTERS = 40
+SHORT_TITLE_CHARACTERS = 40
+CANDIDATES = 12
+TITLE_CHARACTERS = 60
 _LIKENESS = 0.4
 
 
@@ -134,7 +141,7 @@ def check_names(opened: OpenStore, wanted: Filter) -> None:
     if wanted.session and not store.conversations(Filter(wanted.homes, session=wanted.session, limit=1)):
         talks = store.conversations(Filter(wanted.homes, limit=NO_LIMIT))
         by_name = {
-            name: f"{one.session_id} {shorten(one_line(one.title), TITLE_CHARACTERS)}"
+            name: f"{one.session_id} {shorten(one_line(one.title), SHORT_TITLE_CHARACTERS)}"
             for one in talks[::-1]
             for name in (one.title, one.session_id)
         }
@@ -162,3 +169,73 @@ def _hint(name: str, by_name: dict[str, str], otherwise: str) -> str:
 
 def _different(names: Iterable[str]) -> list[str]:
     return [for_people(name) for name in dict.fromkeys(names)][:NAMES]
+
+
+def session_behind(word: str, arguments: argparse.Namespace) -> str:
+    """Return the id of the session of which `word` is the number of a conversation, or from which a memory with this id
+    was made; '' if there is none, or no store."""
+    asked = argparse.Namespace(home=arguments.home, json=False)
+    try:
+        if os.path.exists(find_location(arguments.home, os.environ).database):
+            return with_store(asked, lambda opened: _session_behind(opened, word))
+    except (SessionMemoryError, ImportError, OSError):  # then it is unknown
+        pass
+    return ""
+
+
+def _session_behind(opened: OpenStore, word: str) -> str:
+    from ..memories.session_ids import session_behind
+
+    return session_behind(opened.store, opened.location, opened.note, opened.patience, word)
+
+
+def wanted_of(opened: OpenStore, arguments: argparse.Namespace) -> Filter:
+    """Return the filter of the arguments, with the id that `--session` means. Raises AmbiguousSessionError."""
+    wanted = filter_of(arguments, opened.location)
+    if not wanted.session or opened.store.conversations(Filter(wanted.homes, session=wanted.session, limit=1)):
+        return wanted
+    found = sessions_called(opened, wanted.session, wanted.homes)
+    session = found[0].session_id if found else _session_behind(opened, wanted.session)
+    return wanted._replace(session=session or wanted.session)
+
+
+def memory_called(opened: OpenStore, word: str) -> IndexedMemory | None:
+    """Return the only memory whose id begins with `word`; None if there is none, or another than one."""
+    from ..memories.session_ids import memory_called
+
+    return None if opened.is_team else memory_called(opened.location, opened.note, opened.patience, word)
+
+
+def last_conversation(opened: OpenStore, word: str) -> Conversation | None:
+    """Return the last conversation of the session that `word` means, which may also be the number of a conversation or
+    the id of a memory. Raises AmbiguousSessionError."""
+    homes = opened.location.homes
+    found = sessions_called(opened, word, homes)
+    if not found and (session := _session_behind(opened, word)):
+        found = sessions_called(opened, session, homes)
+    return found[0] if found else None
+
+
+def sessions_called(opened: OpenStore, word: str, homes: tuple[str, ...] | None) -> list[Conversation]:
+    """Return the conversations of the only session that `word` means, the latest first. Raises
+    AmbiguousSessionError."""
+    every = opened.store.conversations(Filter(homes, limit=NO_LIMIT))
+    found = (
+        [one for one in every if one.session_id == word]
+        or [one for one in every if word and one.session_id.startswith(word)]
+        or [one for one in every if one.title.casefold() == word.casefold()]
+        or [one for one in every if has_words(one.title, word)]
+    )
+    sessions = {one.session_id: one for one in reversed(found)}
+    if len(sessions) > 1:
+        from ..transcripts.sessions import AmbiguousSessionError  # only then: it loads all that reads transcripts
+
+        lines = [f"  {line_of(one)}" for one in list(sessions.values())[::-1][:CANDIDATES]]
+        raise AmbiguousSessionError(f"{word!r} could be any of {len(sessions)}; give the id of one:", "\n".join(lines))
+    return found
+
+
+def line_of(one: Conversation) -> str:
+    """Return a line that tells a session from others, by one of its conversations."""
+    project = os.path.basename(one.cwd) or "-"
+    return f"{one.session_id}  {moment(one.last_message_at)}  {project}  {brief(one.title, TITLE_CHARACTERS)}"

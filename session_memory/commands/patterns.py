@@ -11,9 +11,8 @@ from ..store.sqlite.tool_uses import conversation_steps
 from ..text.format import counted
 from ..text.sanitize import for_prompt
 from .arguments import NO_LIMIT, add_common
-from .opened_store import OpenStore, check_names, on_store, refresh
+from .opened_store import OpenStore, check_names, on_store, refresh, wanted_of
 from .output import brief, fields, moment
-from .stored_ids import wanted_of
 
 SUMMARY = "show what fails and what helps, and other habits"
 LIMIT = 8

@@ -91,7 +91,9 @@ def _work_off(opened: OpenStore, work: StrategyRun, pieces: Iterable[PartResult]
     if summary:
         opened.terminal.line(f"{summary}; {counted(memories, 'memory', 'memories')}.")
     elif not retries:
-        opened.terminal.line("Nothing waits: a conversation is ready after an hour (store.conversation_gap_minutes).")
+        opened.terminal.line(
+            "Nothing waits: a conversation is ready when it was silent for an hour (store.conversation_gap_minutes)."
+        )
         opened.terminal.line(f"  those that other strategies have done: {called_as()} process --archived --dry-run")
     for line in retry_lines(retries):
         opened.terminal.line(line)

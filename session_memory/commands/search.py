@@ -9,9 +9,8 @@ from ..system.terminal import called_as
 from ..text.format import one_line, shorten
 from ..text.sanitize import all_for_prompt
 from .arguments import add_common
-from .opened_store import check_names, note, options_of, refresh, with_store
+from .opened_store import check_names, note, options_of, refresh, wanted_of, with_store
 from .output import brief, fields, moment
-from .stored_ids import wanted_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

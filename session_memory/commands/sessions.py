@@ -63,7 +63,7 @@ def chosen_session(
     except AmbiguousSessionError:
         raise
     except UnknownSessionError as unknown:
-        from .stored_ids import session_behind
+        from .opened_store import session_behind
 
         stored = session_behind(word, arguments)
         everywhere = here

@@ -7,9 +7,8 @@ from ..store.values import TOOL_ROLE
 from ..text.format import counted, one_line, shorten
 from ..text.sanitize import all_for_prompt, for_people
 from .arguments import NO_LIMIT, add_common, positive
-from .opened_store import on_store, options_of
+from .opened_store import last_conversation, memory_called, on_store, options_of
 from .output import fields, moment
-from .stored_ids import last_conversation, memory_called
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
