@@ -61,7 +61,7 @@ def _show(opened: OpenStore, proof: Proof) -> None:
     for line in compared_lines(proof):
         terminal.paragraph(line, indent="  ")
     if proof.withheld:
-        _section(opened, "Held back by the coin (proof.withhold)", [one.words for one in proof.latest_withheld])
+        _section(opened, "Held back by the coin (proof.withhold)", [one.words for one in proof.withheld])
     sums = sum_lines(proof)
     if sums:
         _section(opened, "Sums", sums)

@@ -80,7 +80,7 @@ class Proof:
     """The result. `installed_at` is when the first update was told, in milliseconds since the epoch; `arms` are the
     moments by kind, without those after which the session did nothing more with the file, which `left_alone` counts;
     `left_out` counts moments that were not told for another reason, `missing` the sessions without a transcript,
-    `hooks_a_day` the prompts and edits since the first update on a day with any."""
+    `hooks_a_day` the prompts and edits since the first update on a day with any; `withheld` is the latest first."""
 
     sessions: int = 0
     missing: int = 0
@@ -92,11 +92,6 @@ class Proof:
     hooks_a_day: float = 0.0
     withheld: list[Drawn] = field(default_factory=list)
     sums: Sums = field(default_factory=Sums)
-
-    @property
-    def latest_withheld(self) -> list[Drawn]:
-        """Return what the coin held back, the latest first."""
-        return sorted(self.withheld, key=lambda one: -one.at)
 
     def difference(self, arm: str) -> Difference | None:
         """Return how much more often a told session looked first than those of another arm; None for too few."""
@@ -202,7 +197,8 @@ def _cases(
     for key, steps in every.items():
         note = notes.get(key)
         for moment in moments_of(_name(key), steps, edits):
-            arm = _arm_of(moment, note.told, found.installed_at) if note else _LEFT_OUT
+            is_shown = note is not None and note.runtime.SHOWS_WHAT_WAS_TOLD
+            arm = _arm_of(moment, note.told, found.installed_at) if note and is_shown else _LEFT_OUT
             if arm == _LEFT_OUT:
                 found.left_out += 1
             elif moment.has_looked is None:
@@ -216,7 +212,8 @@ def _add_drawn(
     found: Proof, cases: dict[str, list[tuple[str, bool]]], drawn: Iterable[Drawn], every: Mapping[str, list[Step]]
 ) -> None:
     """Add what followed on each draw in a session of `every`, by its id: a case of its own, as the coin fell for it."""
-    for number, one in enumerate(one for one in drawn if one.own.id in every):
+    shown = sorted([one for one in drawn if one.own.id in every], key=lambda one: -one.at)
+    for number, one in enumerate(shown):
         arm = WITHHELD if one.is_held else DRAWN
         has_looked = next_action(every[one.own.id], one.path, round(one.at * 1000))
         found.withheld += [one] if one.is_held else []

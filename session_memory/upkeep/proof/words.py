@@ -76,8 +76,8 @@ def compared_lines(proof: Proof) -> list[str]:
     lines = []
     if proof.left_out:
         lines.append(
-            f"{counted(proof.left_out, 'moment')} more are not compared: the transcript is gone, or the session got "
-            "updates of which none named the file."
+            f"{counted(proof.left_out, 'moment')} more are not compared: the transcript is gone or does not show what "
+            "was told, or the session got updates of which none named the file."
         )
     if len(rows_of(proof)) > 1:
         lines.append(

@@ -32,7 +32,7 @@ def counted(request: PageRequest) -> dict[str, Any]:
         "heeded": HEEDED,
         "rows": rows_of(proof),
         "about": compared_lines(proof),
-        "withheld": [(one.own.id, for_people(one.own.name), one.words) for one in proof.latest_withheld],
+        "withheld": [(one.own.id, for_people(one.own.name), one.words) for one in proof.withheld],
         "sessions": proof.sessions,
         "missing": proof.missing,
     }
