@@ -12,20 +12,18 @@ from __future__ import annotations
 import http.client
 import os
 import re
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from random import Random
 from statistics import median, quantiles
-from typing import NamedTuple
 from urllib.parse import urlencode
 
 from playwright.sync_api import Page, sync_playwright
 
+from .agentsview import SETTLED_SECONDS, WAIT_SECONDS, Server, its_server
 from .browser import launched
 from .command import run
 from .corpus import Author, Texts, write_session
@@ -50,30 +48,7 @@ VIEWS = (
     "/list",
 )
 QUERIES = ("file error", "the server request", "branch memory", "cursor update test", "database")
-WAIT_SECONDS = 120
 LIVE_RUNS = 5
-ITS_PORT = 18_080
-SETTLED_SECONDS = 4.0
-
-
-class Server(NamedTuple):
-    """A server that is asked: where it listens, and what is sent with each request."""
-
-    port: int
-    headers: dict[str, str]
-
-    def ask(self, path: str) -> float:
-        """Seconds to the first byte of an answer, which is read to its end. Raises OSError where there is none."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=WAIT_SECONDS)
-        began = time.perf_counter()
-        connection.request("GET", path, headers=self.headers)
-        answer = connection.getresponse()
-        seconds = time.perf_counter() - began
-        body = answer.read()
-        connection.close()
-        if answer.status not in (200, 404) or not body:
-            raise OSError(f"{path}: {answer.status}")
-        return seconds
 
 
 def main(megabytes: int = 1000, runs: int = 20, home: Path | None = None, agentsview: str = "") -> None:
@@ -92,9 +67,9 @@ def main(megabytes: int = 1000, runs: int = 20, home: Path | None = None, agents
                 base = link.rpartition("/enter")[0]
                 in_browser(page, base, long_session, runs)
                 if agentsview:
-                    with its_server(agentsview, place, name) as other:
+                    with its_server(agentsview, place, name / "agentsview") as other:
                         rows = race(server, root, other, runs)
-                        own, its = (f"{base}/", f"http://127.0.0.1:{ITS_PORT}/")
+                        own, its = (f"{base}/", f"http://127.0.0.1:{other.port}/")
                         paints = in_turn(lambda: painted(page, own) / 1000, lambda: painted(page, its) / 1000, runs)
                         rows.append(Row("first paint of the first page", *paints, "agentsview", 1.0))
                     print("\n" + as_table(rows, runs, "against agentsview"), "\n")
@@ -227,27 +202,6 @@ def peak_megabytes(port: int) -> float:
         except OSError:
             continue
     return 0.0
-
-
-@contextmanager
-def its_server(program: str, home: Path, place: Path) -> Iterator[Server]:
-    """Its server over the same transcripts, once it has taken them in."""
-    environment = {"HOME": str(home), "PATH": "/usr/bin:/bin", "AGENTSVIEW_DATA_DIR": str(place / "agentsview")}
-    command = [program, "serve", "--no-browser", "--no-update-check", "--port", str(ITS_PORT)]
-    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    server = Server(ITS_PORT, {})
-    try:
-        deadline = time.monotonic() + WAIT_SECONDS
-        known, sizes = -1, [0]
-        while time.monotonic() < deadline and (known != sum(sizes) or not known):  # as long as it takes something in
-            known = sum(sizes)
-            time.sleep(SETTLED_SECONDS)
-            sizes = [one.stat().st_size for one in (place / "agentsview").glob("sessions.db*")]
-        server.ask("/api/v1/sessions?limit=1")
-        yield server
-    finally:
-        process.terminate()
-        process.wait()
 
 
 def asked(server: Server, paths: list[str]) -> float:

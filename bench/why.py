@@ -18,12 +18,11 @@ from pathlib import Path
 from statistics import quantiles
 from typing import NamedTuple
 
-from session_memory.patterns.why import Asked, Reasons, bot_reason, distance, fused
+from session_memory.patterns.why import Asked, Reasons, bot_reason
 from session_memory.store.ingest.ingestion import Ingestion
 from session_memory.store.ingest.sources import SourceDirectory
 from session_memory.store.sqlite.engine import SqliteStore
 from session_memory.store.sqlite.written_lines import known_key
-from session_memory.store.values import Filter
 from session_memory.system.commits import Commit, Repository
 
 from .command import run
@@ -33,7 +32,6 @@ from .scratch import scratch_directory
 TRAILER = re.compile(r"^Entire-Checkpoint: ([0-9a-f]{12})$", re.M)
 DAY = re.compile(r"^\d{4}-\d\d-\d\d-")
 SAMPLE = 100  # lines of which the reason is looked at
-RANKS = (1, 5, 10)
 
 
 class Labelled(NamedTuple):
@@ -90,35 +88,8 @@ def measure(path: Path, root: Path, most: int, seed: int) -> None:
     print(f"  precision on the commits that move nothing {clean:.3f} ({moving} move)")
     print(f"  top session {top / max(1, len(labelled)):.3f}; {of_any:.3f} of the {commits} commits with any")
     print(f"  {attributed} of {len(bumps)} bumps and commits of bots attributed")
-    ranks(store, reasons, labelled)
     quotations(store, reasons, labelled, seed)
     store.close()
-
-
-def ranks(store: SqliteStore, reasons: Reasons, labelled: list[Labelled]) -> None:
-    """Print how often a session of the commit is among the first 1, 5 and 10, by each way of asking."""
-    every = store.conversations(Filter(limit=10**6))
-
-    def by_words(commit: Commit) -> list[str]:
-        return [hit.conversation.session_id for hit in store.search(commit.words, Filter(limit=30))]
-
-    def by_date(commit: Commit) -> list[str]:
-        return [one.session_id for one in sorted(every, key=lambda one: distance(one, commit.authored_at))]
-
-    ways = {
-        "lines, date and words": lambda commit: reasons.sessions_of(commit, by_date(commit), by_words(commit)),
-        "date and words": lambda commit: fused(by_date(commit), by_words(commit)),
-        "date alone": by_date,
-        "words alone": by_words,
-    }
-    for name, way in ways.items():
-        hits = Counter[int]()
-        for one in labelled:
-            order = list(dict.fromkeys([DAY.sub("", session) for session in way(one.commit)]))
-            place = next((at for at, session in enumerate(order) if session in one.sessions), 1000)
-            hits.update(rank for rank in RANKS if place < rank)
-        shares = " / ".join(f"{hits[rank] / max(1, len(labelled)):.3f}" for rank in RANKS)
-        print(f"  commit to session at 1/5/10, {name}: {shares}")
 
 
 def quotations(store: SqliteStore, reasons: Reasons, labelled: list[Labelled], seed: int) -> None:

@@ -1,10 +1,8 @@
-"""`python -m bench.recall [FILE...] [--checkpoints REPOSITORY...]`: how often a search finds the session in which the
-answer is.
+"""`python -m bench.recall [FILE...]`: how often a search finds the session in which the answer is.
 
-Sets of questions, in the form that `bench/recall/__init__.py` tells, or those that a repository with checkpoints makes
-(`checkpoints.py`), are taken in as transcripts by the real ingest into a real store, and each question is a query as it
-stands. R@k is the share of questions of which a session with the answer is among the first k that are found; `all @10`
-is the share of all such sessions that are among the first ten.
+Sets of questions, in the form that `bench/recall/__init__.py` tells, are taken in as transcripts by the real ingest
+into a real store, and each question is a query as it stands. R@k is the share of questions of which a session with the
+answer is among the first k that are found; `all @10` is the share of all such sessions that are among the first ten.
 
 Each set is also asked of plain FTS5: `bm25()` of messages and tool uses, and of whole sessions, as shares of the best,
 added. And ours is asked for sentences of the sessions, verbatim, each of which is in one of them only. With `--team`
@@ -38,7 +36,6 @@ from tests.postgres_server import running_server
 from ..command import run
 from ..scratch import scratch_directory
 from ..team import SHARED
-from .checkpoints import Checkpoints
 from .sets import Collection, Question, SetError, read_set
 
 OWN_SETS = sorted(Path(__file__).parent.glob("*.json"))
@@ -64,8 +61,7 @@ class Answer(NamedTuple):
         return len(self.question.evidence & set(self.found[: DEPTHS[-1]])) / len(self.question.evidence)
 
 
-def main(*files: Path, checkpoints: list[Path] = [], team: bool = False, missed: bool = False) -> int:  # noqa: B006
-    given = files or ([] if checkpoints else OWN_SETS)
+def main(*files: Path, team: bool = False, missed: bool = False) -> int:
     headings = "  ".join(f"R@{depth:<4}" for depth in DEPTHS)
     print(f"{'':26} {'questions':>9}   {headings}  all @10  ms/query")
     try:
@@ -73,10 +69,8 @@ def main(*files: Path, checkpoints: list[Path] = [], team: bool = False, missed:
             if isinstance(server, str):
                 raise OSError(server)
             url = server.url_of(server.database, "ann") if server else ""
-            for path in given:
+            for path in files or OWN_SETS:
                 _print_rows(path.stem, read_set(path), missed, url)
-            for path in checkpoints:
-                _print_rows("/".join(path.resolve().parts[-2:]), [Checkpoints(path)], missed, url)
     except (SetError, OSError) as error:
         print(f"bench: {error}", file=sys.stderr)
         return 1

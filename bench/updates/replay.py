@@ -25,7 +25,7 @@ from .clone import ENVIRONMENT, Clone
 
 _HOME = re.compile(rb"/(?:Users|home)/[A-Za-z0-9._-]+")
 _COMMITTED = re.compile(r"^\[(\S+)(?: \(root-commit\))? ([0-9a-f]{7,12})\] (.*)$", re.MULTILINE)
-_PATCHED = re.compile(r"^\*\*\* (?:Add|Update) File: (.+)$", re.MULTILINE)
+PATCHED = re.compile(r"^\*\*\* (?:Add|Update) File: (.+)$", re.MULTILINE)
 _START = """import sys, time
 now = float(sys.argv[2])
 time.time = lambda: now
@@ -81,7 +81,7 @@ class Talk:
         first = next((line.time for line in self.lines if line.time), 0.0)
         for line in self.lines:
             line.time = line.time or first
-        cwds = [line.record.get("cwd") or _payload(line).get("cwd") for line in self.lines]
+        cwds = [line.record.get("cwd") or payload_of(line).get("cwd") for line in self.lines]
         self.cwd = next((cwd for cwd in cwds if isinstance(cwd, str)), "")
         self.path = Path()
         self.waiting = b""
@@ -104,7 +104,7 @@ class History:
     """One person's sessions in a repository, in a home at `root`."""
 
     def __init__(self, name: str, repository: Path, talks: list[Talk], commits: list[Commit], root: Path) -> None:
-        self.name, self._talks, self._root = name, talks, root
+        self.name, self.talks, self._root = name, talks, root
         self._repository = repository
         self._person = talks[0].person.encode()
         self._commits = commits
@@ -126,23 +126,27 @@ class History:
         self._roots = self._worktrees()
         self._paths = {root: self._touched(root) for root in self._roots}
 
+    def of(self, talks: list[Talk], root: Path) -> History:
+        """Return the history of some of these sessions only, in another home."""
+        return History(self.name, self._repository, talks, self._commits, root)
+
     def play(self, program: Path) -> Iterator[Told]:
         """Play it with a program, and yield what its hook tells."""
-        order = [(line.time, n, at) for n, talk in enumerate(self._talks) for at, line in enumerate(talk.lines)]
+        order = [(line.time, n, at) for n, talk in enumerate(self.talks) for at, line in enumerate(talk.lines)]
         order.sort()
         own = self._own_commits()
-        prompts = [0] * len(self._talks)
+        prompts = [0] * len(self.talks)
         for now, n, at in order:
-            talk = self._talks[n]
+            talk = self.talks[n]
             line = talk.lines[at]
             while own and own[0].time <= now:
                 self._commit(own.pop(0))
             if talk.agent in AGENTS:
                 self._follow_branch(talk, at, line)
-                if _is_typed(line.record) and line.record.get("uuid") not in self._seen:
+                if is_typed(line.record) and line.record.get("uuid") not in self._seen:
                     self._seen.add(line.record["uuid"])
                     prompts[n] += 1
-                    for one in self._talks:
+                    for one in self.talks:
                         one.flush(one.lines[0].time if one is talk and not at else self._written(one, now))
                     text = self._ask(program, n, line)
                     self._write(talk, line)
@@ -187,7 +191,7 @@ class History:
         talk.relinked = uuid.encode(), shown.encode()
 
     def _ask(self, program: Path, n: int, line: Line) -> str:
-        talk = self._talks[n]
+        talk = self.talks[n]
         event = {
             "session_id": talk.session, "transcript_path": str(talk.path), "hook_event_name": "UserPromptSubmit",
             "cwd": self._here(line.record.get("cwd") or talk.cwd), "prompt": _text(line.record),
@@ -210,7 +214,7 @@ class History:
 
     def _do(self, talk: Talk, line: Line) -> None:
         """What a result shows that was done: a file written, a commit made."""
-        payload = _payload(line)
+        payload = payload_of(line)
         if payload.get("type") in ("custom_tool_call", "function_call"):
             self._calls[str(payload.get("call_id"))] = line
         elif payload.get("type") in ("custom_tool_call_output", "function_call_output"):
@@ -251,11 +255,11 @@ class History:
             clone.write(path[len(root) + 1 :], str(content).encode(errors="replace"), when)
 
     def _patch(self, talk: Talk, line: Line, called: Line | None) -> None:
-        text = str(_payload(called).get("input") or _payload(called).get("arguments") or "") if called else ""
+        text = str(payload_of(called).get("input") or payload_of(called).get("arguments") or "") if called else ""
         if called is None or "*** Begin Patch" not in text:
             return
         when = (called.time + line.time) / 2 if line.time - called.time > 0.02 else line.time - 0.1
-        for name in _PATCHED.findall(text.replace("\\n", "\n")):
+        for name in PATCHED.findall(text.replace("\\n", "\n")):
             path = os.path.normpath(os.path.join(talk.cwd, name))
             root = self._root_of(path)
             clone = self._clone(root, line.time) if root else None
@@ -283,7 +287,7 @@ class History:
         """The commits of the person that no transcript shows."""
         shown = {
             name[:7]
-            for talk in self._talks
+            for talk in self.talks
             for line in talk.lines
             if b"] " in line.content
             for _, name, _ in _COMMITTED.findall(
@@ -291,7 +295,7 @@ class History:
             )
         }
         persons = {commit.committer for commit in self._commits if commit.name[:7] in shown} - {"noreply@github.com"}
-        first = min(talk.lines[0].time for talk in self._talks)
+        first = min(talk.lines[0].time for talk in self.talks)
         own = [one for one in self._commits if one.committer in persons and one.name[:7] not in shown]
         return [one for one in sorted(own, key=lambda one: one.time) if one.time >= first]
 
@@ -347,7 +351,7 @@ class History:
     def _worktrees(self) -> list[str]:
         """The directories of the sessions, without those that are within the worktree of another."""
         roots: list[str] = []
-        for cwd in sorted({talk.cwd for talk in self._talks if talk.cwd}, key=len):
+        for cwd in sorted({talk.cwd for talk in self.talks if talk.cwd}, key=len):
             above = [root for root in roots if cwd.startswith(root + "/")]
             rest = cwd[len(above[-1]) + 1 :] if above else ""
             command = ["git", "-C", str(self._repository), "cat-file", "-e", f"HEAD:{rest}"]
@@ -358,13 +362,13 @@ class History:
     def _touched(self, root: str) -> set[str]:
         pattern = re.compile(re.escape(root.encode()) + rb"/([^\"\\\s:]+)\"")
         others = [other[len(root) + 1 :].encode() + b"/" for other in self._roots if other.startswith(root + "/")]
-        found = {path for talk in self._talks for line in talk.lines for path in pattern.findall(line.content)}
+        found = {path for talk in self.talks for line in talk.lines for path in pattern.findall(line.content)}
         patched = {
             path.encode()
-            for talk in self._talks
+            for talk in self.talks
             if talk.agent not in AGENTS
             for line in talk.lines
-            for path in _PATCHED.findall(line.content.decode(errors="replace").replace("\\n", "\n"))
+            for path in PATCHED.findall(line.content.decode(errors="replace").replace("\\n", "\n"))
         }
         kept = {path for path in found | patched if not path.startswith((*others, b".git/"))}
         return {path.decode(errors="replace") for path in kept}
@@ -390,7 +394,7 @@ def histories(repository: Path, root: Path) -> Iterator[History]:
             yield History(name, repository, talks, commits, root / person.rpartition("/")[2])
 
 
-def _payload(line: Line) -> dict[str, Any]:
+def payload_of(line: Line) -> dict[str, Any]:
     payload = line.record.get("payload")
     return payload if isinstance(payload, dict) else {}
 
@@ -412,7 +416,7 @@ def _flat(content: object) -> str:
     return content if isinstance(content, str) else ""
 
 
-def _is_typed(record: dict[str, Any]) -> bool:
+def is_typed(record: dict[str, Any]) -> bool:
     """Check if a record is a prompt that a person typed."""
     if record.get("type") != "user" or any(record.get(key) for key in ("isMeta", "isSidechain", "isCompactSummary")):
         return False
