@@ -54,8 +54,8 @@ class Team:
         self.name = name = server.database
         self.admin_url = server.url_of(name)
         self.rows(
-            "TRUNCATE machine, session, segment, item, posting, conversation, changed_file, memory, memory_posting "
-            "RESTART IDENTITY"
+            "TRUNCATE machine, session, segment, item, posting, conversation, changed_file, handoff, memory, "
+            "memory_posting RESTART IDENTITY"
         )
         for member in MEMBERS:  # an earlier test may have removed one
             self.rows("SELECT session_memory.add_member(%s)", member)

@@ -6,15 +6,21 @@ import argparse
 import os
 import shlex
 import time
+from typing import Any
 
+from ..activity.handoffs import kept
 from ..errors import SessionMemoryError
-from ..patterns.handoff import handed_over, page
+from ..patterns.handoff import Handoff, handed_over, page
 from ..runtimes import all_runtimes
+from ..runtimes.detection import is_started_by_agent
 from ..settings.homes import user_dir
+from ..store.postgres.connection import place_of
 from ..store.values import Conversation, Filter
 from ..system.terminal import called_as
+from ..text.sanitize import for_people
 from ..upkeep.conflicts import find_conflicts, live_sessions, sides_of
-from .arguments import NO_LIMIT, add_common
+from ..upkeep.team import hand_over, joined_team, shared_session
+from .arguments import NO_LIMIT, OnlyForPeopleError, add_common
 from .opened_store import OpenStore, last_conversation, on_store, refresh
 from .output import fields
 
@@ -28,34 +34,64 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     runtimes = [one.name for one in all_runtimes() if one.install.START]
     command = "print the command that starts this runtime with the page"
     parser.add_argument("--to", metavar="RUNTIME", choices=runtimes, help=f"{command}: {', '.join(runtimes)}")
+    shared = "put the page into the team's store, after a preview"
+    parser.add_argument("--team", action="store_true", dest="to_team", help=shared)
+    parser.add_argument("--yes", action="store_true", help="with --team: do not ask")
     add_common(parser, private=True)
 
 
 @on_store
 def run(opened: OpenStore, arguments: argparse.Namespace) -> int:
+    if arguments.to_team and is_started_by_agent(os.environ):
+        raise OnlyForPeopleError("--team")
     refresh(opened)
     last = last_conversation(opened, arguments.session)
     if last is None:
+        given = [one for one in kept(opened.location.home) if one["session"].startswith(arguments.session)]
+        if given and not arguments.to_team:
+            session = given[0]["session"]
+            return _tell(opened, {"session_id": session}, given[0]["page"], arguments.to, session)
         raise SessionMemoryError(f"there is no session {arguments.session}", "session-memory conversations lists them")
     ids = opened.store.conversation_ids(Filter(opened.location.homes, session=last.session_id, limit=NO_LIMIT))
     items = sorted((item for id in ids for item in opened.store.entries(id)), key=lambda one: one.id)
     if not items:
         raise SessionMemoryError(f"the rules in config.yaml hide the text of session {last.session_id}")
     found = handed_over(last, items, _conflicts(last, arguments.home), user_dir(os.environ))
-    text = page(found, called_as())
-    command = _command(arguments.to, last) if arguments.to else ""
-    files = [one._asdict() for one in found.files]
-    opened.terminal.result({**fields(found), "files": files, "page": text, "command": command})
+    if arguments.to_team:
+        return _hand_to_team(opened, last, found, is_confirmed=arguments.yes)
+    values = {**fields(found), "files": [one._asdict() for one in found.files]}
+    return _tell(opened, values, page(found, called_as()), arguments.to, last.session_id, last.cwd)
+
+
+def _tell(opened: OpenStore, values: dict[str, Any], text: str, to: str | None, session: str, cwd: str = "") -> int:
+    """Print the page, or the command that starts the runtime `to` with it, in the directory of the session."""
+    command = ""
+    if to:
+        [runtime] = [one for one in all_runtimes() if one.name == to]
+        command = runtime.install.START.format(prompt=f'"$({called_as()} handoff {shlex.quote(session)})"')
+        command = f"cd {shlex.quote(cwd)} && {command}" if cwd else command
+    opened.terminal.result({**values, "page": text, "command": command})
     opened.terminal.line(command or text.rstrip("\n"))
     return 0
 
 
-def _command(name: str, last: Conversation) -> str:
-    """Return the command for a terminal: in the directory of the session, with the page as prompt."""
-    [runtime] = [one for one in all_runtimes() if one.name == name]
-    prompt = f'"$({called_as()} handoff {shlex.quote(last.session_id)})"'
-    started = runtime.install.START.format(prompt=prompt)
-    return f"cd {shlex.quote(last.cwd)} && {started}" if last.cwd else started
+def _hand_to_team(opened: OpenStore, last: Conversation, found: Handoff, *, is_confirmed: bool) -> int:
+    """Show what would go to the team, and send it if a person agrees."""
+    team, terminal = joined_team(opened.location.home), opened.terminal
+    file, shared = shared_session(opened.store, opened.location, last)
+    if not found.branch:
+        raise SessionMemoryError(f"{last.cwd}: no branch is checked out there, so nobody would be told")
+    text = for_people(page(found, called_as(), is_for_team=True)).replace(shared.root, shared.project)
+    readers = "all members read it" if shared.share == "team" else "only your own machines read it, by your rules"
+    told = f"who starts a session of {shared.project} on the branch {found.branch} is told"
+    terminal.line(f"{text}\nThis goes to {place_of(team.url)}: {readers}, and {told}.")
+    is_sent = is_confirmed or (terminal.can_ask() and terminal.ask("Send it?"))
+    if is_sent:
+        hand_over(opened.store, opened.location, os.environ, file, found.branch, text)
+    terminal.result({"page": text, "branch": found.branch, "share": shared.share, "sent": is_sent})
+    again = f"{called_as()} handoff {shlex.quote(last.session_id)} --team --yes"
+    terminal.line("Sent." if is_sent else f"Not sent. {again} sends it.")
+    return 0
 
 
 def _conflicts(last: Conversation, home: str) -> dict[str, str]:

@@ -30,13 +30,14 @@ def is_typed(event: Event, runtime: Runtime) -> bool:
 
 def answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> None:
     """Print an update, if there is news, then move the cursors. Raises SessionMemoryError, OSError: none moved."""
-    notice = "" if context.runtime.START_EVENT else _notice_at_first(context)
+    handed = _handed_over(context)
+    notice = joined("" if context.runtime.START_EVENT else _notice_at_first(context), handed)
     own, observed = observation(context, environment())
     is_quiet = not notice and not may_have_memories(context)
     if is_quiet and is_standstill(own, observed, context.settings.first_sight_seconds):
         note_status(context, own, observed, None, is_new=False)
         return
-    with open_delivery(context, own, observed) as delivery:
+    with open_delivery(context, own, observed, len(handed) + 2 if handed else 0) as delivery:
         memories = memories_for(context, delivery, notice)
         text = joined(notice, delivery.text, memories.text if memories else "")
         if text and delivery.is_first_to_answer(_key(context)):
@@ -75,11 +76,12 @@ def observation(context: Context, environ: Mapping[str, str]) -> tuple[OwnSessio
     return own, Observation(own, others, context.settings)
 
 
-def open_delivery(context: Context, own: OwnSession, observed: Observation) -> Delivery:
-    """Return the delivery of the next update, for a `with` block. Raises SessionMemoryError, OSError."""
+def open_delivery(context: Context, own: OwnSession, observed: Observation, taken: int = 0) -> Delivery:
+    """Return the delivery of the next update, for a `with` block, if so many of the characters for it are `taken`.
+    Raises SessionMemoryError, OSError."""
     from ..activity.updates import open_update
 
-    settings, limit = context.settings, context.settings.max_characters
+    settings, limit = context.settings, context.settings.max_characters - taken
     return open_update(own, observed, settings=settings, now=time.time(), limit=limit, introduction=INTRODUCTION)
 
 
@@ -144,6 +146,16 @@ def _key(context: Context) -> str:
 
     prompt_id = context.runtime.prompt_id(context.event)
     return prompt_id and f"{prompt_id} {id_checksum(str(context.event.get('prompt', '')))}"
+
+
+def _handed_over(context: Context) -> str:
+    """Return the line that offers, at the first prompt, what others of the team handed over on the branch."""
+    if not is_file(context.home.handoffs_file) or is_file(context.cursor_file + ".lock"):
+        return ""
+    from ..activity.handoffs import offer
+
+    found: str | None = context.deadline.attempt("handoffs", offer, context.home, context.directory)
+    return found if found and len(found) <= context.settings.max_characters else ""
 
 
 def _notice_at_first(context: Context) -> str:

@@ -123,13 +123,14 @@ def handed_over(
     )  # fmt: skip
 
 
-def page(handoff: Handoff, called_as: str) -> str:
+def page(handoff: Handoff, called_as: str, *, is_for_team: bool = False) -> str:
     """Return the page, as Markdown of at most PAGE_CHARACTERS."""
-    blocks = list(_blocks(handoff, called_as))
+    more = f"More: `{called_as} show {handoff.conversation}`; why a line is so: `{called_as} why FILE:LINE`."
+    blocks = [*_blocks(handoff), f"More: `{called_as} search --team WORDS`." if is_for_team else more]
     return shorten("\n\n".join(blocks), PAGE_CHARACTERS - 1) + "\n"
 
 
-def _blocks(handoff: Handoff, called_as: str) -> Iterator[str]:
+def _blocks(handoff: Handoff) -> Iterator[str]:
     title = one_line(for_prompt(handoff.title)) or "a session without a title"
     yield f"# Handoff: {shorten(title, 100)}"
     branch = f", branch {for_prompt(handoff.branch)}" if handoff.branch else ""
@@ -162,7 +163,6 @@ def _blocks(handoff: Handoff, called_as: str) -> Iterator[str]:
         yield f"## The next step, as last stated\n\n{_quoted(handoff.next_step, PART_CHARACTERS)}"
     elif handoff.ended_with and not handoff.question:
         yield f"## How it ended; no next step was stated\n\n{_quoted(handoff.ended_with, PART_CHARACTERS)}"
-    yield f"More: `{called_as} show {handoff.conversation}`; why a line is so: `{called_as} why FILE:LINE`."
 
 
 def _listed(handoff: Handoff) -> str:

@@ -59,6 +59,7 @@ class Home:
         self.team_dir = self.state_dir + "/team"
         self.team_starts = self.team_dir + "/starts"
         self.conflicts_file = self.state_dir + "/conflicts.json"
+        self.handoffs_file = self.state_dir + "/team-handoffs.json"
         self.log_file = self.state_dir + "/hook.log"
         self.config_file = memory_dir + "/config.yaml"
         self.compiled_file = self.state_dir + "/settings.json"  # not that of 0.2.0, which knows other words

@@ -313,6 +313,19 @@ class UnmergedFile(NamedTuple):
     at: int
 
 
+class OthersHandoff(NamedTuple):
+    """A session that another member or machine handed over on a branch; `at` is in milliseconds since the epoch."""
+
+    who: str
+    project: str
+    session_id: str
+    runtime: str
+    title: str
+    branch: str
+    at: int
+    page: str
+
+
 class OthersFile(NamedTuple):
     """A file that a session of another member or machine changed: its number in the team, `who` as in ann@laptop."""
 

@@ -33,6 +33,7 @@ from .team_memories import MemoryPushReport
 
 if TYPE_CHECKING:
     from ..store.postgres.push import TeamPush
+    from ..store.values import Conversation
 
 NOBODY = SHARES[0]
 
@@ -55,6 +56,10 @@ def team_of(home: Home) -> TeamSettings:
 
 class NoTeamError(SessionMemoryError):
     """The home has joined no team."""
+
+
+class UnsharedError(SessionMemoryError):
+    """Rules do not share the session with the team."""
 
 
 def joined_team(home: Home) -> TeamSettings:
@@ -94,10 +99,11 @@ def push_to_team(
 ) -> tuple[TeamPushReport, MemoryPushReport]:  # fmt: skip
     """Push new sessions and memories to the home's team, and store others' recent activity in its projects on this
     machine. Calls `note` with warnings for the user. Raises SessionMemoryError, OSError."""
-    from ..store.postgres.engine import others_files, recent_sessions
+    from ..store.postgres.engine import others_files, others_handoffs, recent_sessions
     from ..store.postgres.push import TeamPush
     from .team_activity import keep_activity, noted_starts
     from .team_conflicts import keep_others
+    from .team_handoffs import keep_handoffs
     from .team_memories import push_memories
 
     team = team_of(location.home)
@@ -115,9 +121,11 @@ def push_to_team(
         recent = recent_sessions(pushing, {project for project, _ in starts.values()})
         roots = _push_changes(pushing, sharing, location, environ)
         changed = others_files(pushing, set(roots.values()))
+        handoffs = others_handoffs(pushing, {project for project, _ in starts.values()})
     own_ids = {file.session_id for file in stored_files(store)}
     keep_others(location.home, changed, roots, own_ids)
     keep_activity(location.home, recent, starts, own_ids)
+    keep_handoffs(location.home, handoffs, starts, own_ids)
     note_heard(location.home, pushed=report.is_complete)
     return report, memories
 
@@ -142,6 +150,34 @@ def _push_changes(
     )
     push_changed_files(pushing, {numbers[id]: files for id, files in changed.items() if id in numbers})
     return {root: project for project, root in projects.values() if project}
+
+
+def shared_session(store: SqliteStore, location: StoreLocation, last: Conversation) -> tuple[StoredFile, SharedAs]:
+    """Return the transcript of the session whose last conversation this is, and how it is shared. Raises UnsharedError,
+    DatabaseError, ConfigError."""
+    for file, shared in shared_files(store, location):
+        if file.file_path == last.source_file and file.home == last.home:
+            return file, shared
+    problem = f"session {last.session_id} is not shared: rules exclude it, or it is in no project"
+    raise UnsharedError(problem, "session-memory team preview shows what is")
+
+
+def hand_over(
+    store: SqliteStore, location: StoreLocation, environ: Mapping[str, str], file: StoredFile, branch: str, page: str
+) -> None:
+    """Push what is new, then the page of a session. It goes when its session is withdrawn. Raises SessionMemoryError,
+    OSError."""
+    from ..store.postgres.engine import push_handoff
+    from ..store.postgres.push import TeamPush
+
+    problems: list[str] = []
+    push_to_team(store, location, environ, problems.append)
+    team = team_of(location.home)
+    with closing(TeamPush(team.url, team.machine)) as pushing:
+        known = pushing.pushed().get((file.home, file.file_path))
+        if known is None:
+            raise SessionMemoryError("; ".join(problems) or "another process pushes the session", "try again soon")
+        push_handoff(pushing, known.id, branch, page)
 
 
 def withdraw_forgotten(
@@ -178,8 +214,10 @@ def drop_state(home: Home) -> None:
     """Delete the state and others' activity of a team that the home has left. Raises OSError."""
     from .team_activity import drop_activity
     from .team_conflicts import drop_others
+    from .team_handoffs import drop_handoffs
 
     drop_activity(home)
+    drop_handoffs(home)
     drop_others(home)
     with suppress(FileNotFoundError):
         os.unlink(_state_file(home))

@@ -12,7 +12,7 @@ from store_scene import Scene, put, said, state
 from team_scene import AS_IT_IS, Team, memory
 
 from session_memory.store.postgres.connection import TeamError, connect
-from session_memory.store.postgres.engine import TeamStore, push_changed_files
+from session_memory.store.postgres.engine import TeamStore, push_changed_files, push_handoff
 from session_memory.store.postgres.memories import TeamMemories, push_memories
 from session_memory.store.postgres.push import TeamPush
 from session_memory.store.postgres.schema import add_member, remove_member
@@ -20,9 +20,15 @@ from session_memory.store.postgres.session_push import packed
 from session_memory.store.sqlite.memory_index import MemoryFilter
 from session_memory.store.values import Filter, UnmergedFile
 
-TABLES = ("session", "segment", "item", "posting", "conversation", "changed_file")
+TABLES = ("session", "segment", "item", "posting", "conversation", "changed_file", "handoff")
 MEMORY_TABLES = ("memory", "memory_posting")
-PARENT = {"item": "session", "conversation": "session", "posting": "segment", "changed_file": "session"}
+PARENT = {
+    "item": "session",
+    "conversation": "session",
+    "posting": "segment",
+    "changed_file": "session",
+    "handoff": "session",
+}
 CHANGED = UnmergedFile("cart", "a" * 40, "b" * 40, "c" * 40, ((1, 2, 1, 1),), 0)
 SESSION = "segment, machine, home, file_path, session_id, runtime, project, share, title, cwd, shape"
 # A session as it may be added, but for the column before it or the change to it.
@@ -45,6 +51,8 @@ def shared(postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory) -
         team.rows(MACHINE, user=member)
         with closing(TeamPush(team.url(member), "laptop")) as pushing:
             push_changed_files(pushing, {one.id: [CHANGED] for one in pushing.pushed().values()})
+            for one in pushing.pushed().values():
+                push_handoff(pushing, one.id, "main", f"{one.session.title} goes on")
             secret = memory(f"{member} decides on a secret zeppelin", "1", share="mine")
             push_memories(pushing, [secret, memory(f"{member} decides on a shared balloon", "2")], ())
     return team
@@ -152,6 +160,9 @@ def test_nothing_of_another_is_changed_or_deleted(shared, share):
         "INSERT INTO item (session, number, role, message, byte_offset, text) VALUES (%(id)s, 7, 'user', 7, 0, 'x')",
         "INSERT INTO changed_file VALUES (%(id)s, 'x', '', '', '', '', 0)",
         "UPDATE changed_file SET session = %(id)s",
+        "INSERT INTO handoff VALUES (%(id)s, 'main', 'x', 0)",
+        "INSERT INTO handoff VALUES (%(id)s, 'main', 'x', 0) ON CONFLICT (session) DO UPDATE SET page = 'x'",
+        "UPDATE handoff SET session = %(id)s",
         "INSERT INTO item (session, number, role, message, byte_offset, text) VALUES (%(id)s, 0, 'user', 7, 0, 'x') "
         "ON CONFLICT (session, number) DO UPDATE SET text = excluded.text",
         "INSERT INTO posting VALUES ('zeppelin', %(segment)s, '')",

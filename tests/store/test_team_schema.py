@@ -15,7 +15,7 @@ from store_scene import Scene, put, said, state
 from team_scene import push
 
 from session_memory.store.postgres.connection import TeamError, connect
-from session_memory.store.postgres.engine import TeamStore, push_changed_files
+from session_memory.store.postgres.engine import TeamStore, others_handoffs, push_changed_files
 from session_memory.store.postgres.push import TeamPush
 from session_memory.store.postgres.schema import (
     MIGRATIONS,
@@ -134,7 +134,7 @@ def test_a_database_of_version_1_becomes_one_as_it_is_made_now_with_what_was_sha
             TeamPush(of("ann", url), "laptop")
         team_in(fresh, "ann")
         with closing(connect(url)) as connection:
-            assert migrate(connection) == [2, 3]
+            assert migrate(connection) == [2, 3, 4]
             assert migrate(connection) == []
         for sql in CATALOG:
             assert sorted(map(str, rows(url, sql))) == sorted(map(str, rows(fresh, sql)))
@@ -148,10 +148,11 @@ def test_the_members_of_a_database_of_version_2_push_again_after_its_migration(d
         with closing(connect(url)) as connection:
             migrate(connection, MIGRATIONS[:1])
             add_member(connection, "ann")
-            connection.execute("DROP TABLE changed_file")
-            assert migrate(connection) == [3]
+            connection.execute("DROP TABLE changed_file, handoff")
+            assert migrate(connection) == [3, 4]
         with closing(TeamPush(of("ann", url), "laptop")) as pushing:
             push_changed_files(pushing, {})
+            assert others_handoffs(pushing, ["app"]) == []
 
 
 def test_after_a_migration_nobody_may_do_more_than_before_and_who_never_joined_nothing(database):

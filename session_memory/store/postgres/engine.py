@@ -14,6 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...text.format import counted
+from ...text.sanitize import plain
 from ..search.search import search
 from ..values import (
     ITEM_BITS,
@@ -25,6 +26,7 @@ from ..values import (
     Filter,
     Hits,
     OthersFile,
+    OthersHandoff,
     StoredEntry,
     UnmergedFile,
 )
@@ -255,7 +257,14 @@ def machines_of(store: TeamStore) -> list[TeamMachine]:
 
 MOST_FILES = 1000  # of all others
 MOST_HUNKS = 200  # of a file
+MOST_HANDOFFS = 100
+HANDOFF_DAYS = 7  # so long it is offered
 _MOST_CHARACTERS = 20_000
+_WHOSE = """
+    s.owner || '@' || s.machine, s.project, s.session_id, s.runtime, coalesce(nullif(s.title, ''), (
+        SELECT left(i.text, 200) FROM item AS i WHERE i.session = s.id AND i.role = 'user' ORDER BY i.number LIMIT 1
+    ), '')
+"""
 _OBJECT = re.compile("([0-9a-f]{40}|[0-9a-f]{64})?")
 
 
@@ -284,9 +293,7 @@ def push_changed_files(team: TeamPush, files: Mapping[int, Iterable[UnmergedFile
 def others_files(team: TeamPush, projects: Iterable[str]) -> list[OthersFile]:
     """Return the files that others changed lately in these projects, the latest first. Raises TeamError."""
     sql = (
-        "SELECT s.id, s.owner || '@' || s.machine, s.project, s.session_id, s.runtime, "
-        "coalesce(nullif(s.title, ''), (SELECT left(i.text, 200) FROM item AS i WHERE i.session = s.id AND "
-        "i.role = 'user' ORDER BY i.number LIMIT 1), ''), s.branch, "
+        f"SELECT s.id, {_WHOSE}, s.branch, "
         "f.path, f.head, f.base, f.blob, f.hunks, f.at FROM changed_file AS f JOIN session AS s ON s.id = f.session "
         "WHERE s.project = ANY(%s) AND NOT (s.owner = current_user AND s.machine = %s) "
         f"AND f.at > {connection.NOW} - {LIVE_HOURS * 3_600_000} "
@@ -294,6 +301,30 @@ def others_files(team: TeamPush, projects: Iterable[str]) -> list[OthersFile]:
     )
     with connection.explained(team.url, team.connection):
         return list(_sound(team.connection.execute(sql, (list(projects), team.machine))))
+
+
+def push_handoff(team: TeamPush, session: int, branch: str, page: str) -> None:
+    """Hand a session of this machine over, by its number in the team. Raises TeamError."""
+    sql = (
+        f"INSERT INTO handoff VALUES (%s, %s, %s, {connection.NOW}) ON CONFLICT (session) DO UPDATE "
+        "SET (branch, page, at) = (excluded.branch, excluded.page, excluded.at)"
+    )
+    with connection.explained(team.url, team.connection):
+        team.connection.execute(sql, (session, branch, page))
+
+
+def others_handoffs(team: TeamPush, projects: Iterable[str]) -> list[OthersHandoff]:
+    """Return what others handed over lately in these projects, the latest first. Raises TeamError."""
+    sql = (
+        f"SELECT {_WHOSE}, h.branch, h.at, left(h.page, {_MOST_CHARACTERS}) FROM handoff AS h "
+        "JOIN session AS s ON s.id = h.session "
+        "WHERE s.project = ANY(%s) AND NOT (s.owner = current_user AND s.machine = %s) "
+        f"AND h.at BETWEEN {connection.NOW} - {HANDOFF_DAYS * 86_400_000} AND {connection.NOW} + 86400000 "
+        f"ORDER BY h.at DESC LIMIT {MOST_HANDOFFS}"
+    )
+    with connection.explained(team.url, team.connection):
+        rows = team.connection.execute(sql, (list(projects), team.machine)).fetchall()
+    return [OthersHandoff._make((*labels(row[:-1]), plain(row[-1]))) for row in rows]
 
 
 def _sound(rows: Iterable[tuple[Any, ...]]) -> Iterator[OthersFile]:

@@ -14,7 +14,7 @@ BEGIN
     FOREACH given IN ARRAY ARRAY[
         'USAGE ON SCHEMA session_memory',
         'SELECT ON schema_version',
-        'SELECT, INSERT, UPDATE, DELETE ON machine, item, posting, conversation, changed_file',
+        'SELECT, INSERT, UPDATE, DELETE ON machine, item, posting, conversation, changed_file, handoff',
         'SELECT, DELETE ON session, segment, memory',
         'SELECT, INSERT, DELETE ON memory_posting',
         'INSERT (machine, share, item_count), UPDATE (item_count) ON segment',
@@ -90,7 +90,7 @@ BEGIN
     END LOOP;
     -- What has a column named as the table that it belongs to.
     FOR one IN VALUES ('item', 'session', 'id'), ('conversation', 'session', 'id'), ('posting', 'segment', 'id'),
-        ('changed_file', 'session', 'id'), ('memory_posting', 'memory', 'number')
+        ('changed_file', 'session', 'id'), ('handoff', 'session', 'id'), ('memory_posting', 'memory', 'number')
     LOOP
         is_its := format('SELECT FROM %2$I AS p WHERE p.%3$I = %1$I.%2$I', one.column1, one.column2, one.column3);
         is_own := is_its || ' AND p.owner = current_user';

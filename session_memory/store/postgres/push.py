@@ -146,7 +146,7 @@ class TeamPush:
         for segment, ids in sorted(by_segment.items()):
             with self._asking(), self.connection.transaction():
                 self.connection.execute("SELECT FROM segment WHERE id = %s FOR UPDATE", (segment,))
-                for table in ("item", "conversation", "changed_file"):
+                for table in ("item", "conversation", "changed_file", "handoff"):
                     self.connection.execute(f"DELETE FROM {table} WHERE session = ANY(%s)", (ids,))
                 self.connection.execute("DELETE FROM session WHERE id = ANY(%s)", (ids,))
                 self._withdraw_postings(segment, ids)

@@ -18,6 +18,7 @@ _BELONGING = (  # tables whose rows belong to a row of these: their column, and 
     ("conversation", "session", "session", "id"),
     ("posting", "segment", "segment", "id"),
     ("changed_file", "session", "session", "id"),
+    ("handoff", "session", "session", "id"),
     ("memory_posting", "memory", "memory", "number"),
 )
 _LOCK = 0x5E551011  # of no meaning but that all who migrate take it
@@ -40,11 +41,16 @@ def separate_teams() -> str:
 
 def add_changed_files() -> str:
     """Return the SQL from version 2 to 3, which has the table `changed_file`."""
-    return _read(*_TABLES, _RIGHTS, "from_2_members.sql")
+    return _read(*_TABLES, _RIGHTS, "members_again.sql")
+
+
+def add_handoffs() -> str:
+    """Return the SQL from version 3 to 4, which has the table `handoff`."""
+    return add_changed_files()
 
 
 # From version 1 to 2, and so on. Each runs once, in one transaction with its record.
-MIGRATIONS: tuple[Callable[[], str], ...] = (separate_teams, add_changed_files)
+MIGRATIONS: tuple[Callable[[], str], ...] = (separate_teams, add_changed_files, add_handoffs)
 
 
 def _read(*names: str) -> str:

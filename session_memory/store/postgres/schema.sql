@@ -108,3 +108,11 @@ CREATE TABLE IF NOT EXISTS changed_file (
     at bigint NOT NULL,
     PRIMARY KEY (session, path)
 );
+
+-- The page with which somebody handed a session over, for who starts one on its branch.
+CREATE TABLE IF NOT EXISTS handoff (
+    session bigint PRIMARY KEY,
+    branch text NOT NULL,
+    page text NOT NULL,
+    at bigint NOT NULL
+);

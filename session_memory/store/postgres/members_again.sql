@@ -1,4 +1,4 @@
--- From version 2 to 3: the members have no rights on the table that is new.
+-- After a migration: the members have no rights on a table that is new.
 
 DO $$
 DECLARE
