@@ -18,7 +18,7 @@ FEWEST_OTHER_LETTERS = 5  # of a script without blanks between words
 FIRST_OF_OTHER_SCRIPTS = "\u2e80"
 WRAPPED_CHARACTERS = 60  # a line this long may be wrapped within a sentence
 
-_FENCED = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
+_FENCED = re.compile(r"^[ \t]*(```+|~~~+).*?(?:^[ \t]*\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 _RULES = re.compile(r"^\s*(?:[-=*_|:]\s*){3,}$", re.MULTILINE)
 _SYMBOLS = re.compile(r"[\u2190-\u2bff\U0001f000-\U0001faff\ufe0f]\s?")
 _WRAPPED = re.compile(rf"(?<=[^\n]{{{WRAPPED_CHARACTERS}}}[\w,])\n(?=[a-z])")
@@ -35,7 +35,6 @@ _POINT = re.compile(r"^\s*(?:[-*•+]|\d{1,2}[.)]|[a-h]\))\s")
 _LOWER = re.compile(r"\s*[a-z]+\s[a-z]+\s")
 _UPPER = re.compile(r"\s*[A-Z]\w*\s[a-z]")
 
-_FENCED_BLOCK = re.compile(r"^[ \t]*(```+|~~~+).*?(?:^[ \t]*\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 _MARKS = re.compile(
     r"^[ \t]*(?:(?:#{1,6}[ \t]+|>|[-*+•][ \t]+|\d{1,3}[.)][ \t]+|\|)[ \t]*)+|\*\*|__|\|[ \t]*$", re.MULTILINE
 )
@@ -154,7 +153,7 @@ def typed_paragraphs(text: str) -> list[str]:
     if _INJECTED.match(text):
         return []
     text = text[:LONGEST_TEXT]
-    text = _TAGGED.sub("\n", _FENCED_BLOCK.sub("\n", text.replace("\r\n", "\n")))
+    text = _TAGGED.sub("\n", _FENCED.sub("\n", text.replace("\r\n", "\n")))
     lines = text.split("\n")
     if sum(1 for line in lines if _HEADING.match(line)) > MOST_HEADINGS or "✅" in text or "❌" in text:
         lines = lines[: next((at for at, line in enumerate(lines) if _HEADING.match(line)), 0)]
