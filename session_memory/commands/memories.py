@@ -30,6 +30,7 @@ SUMMARY = "list, search, show or forget memories"
 LIMIT = 20
 TITLE_CHARACTERS = 100
 TEXT_CHARACTERS = 300
+FIRST_KINDS = ("decision", "preference")  # listed first, as the indexes order them
 _ORIGIN = ("at", "session", "conversation", "strategy", "message", "directory")
 _ACTIONS = """\
   memories                    the latest
@@ -95,7 +96,8 @@ def _run(opened: OpenStore, arguments: argparse.Namespace) -> int:
 def _list(opened: OpenStore, index: Index, arguments: argparse.Namespace) -> int:
     found = _doubted(opened, index.memories(_filter(opened, arguments)))
     nothing = "Nothing is remembered yet: session-memory process makes memories of finished conversations."
-    _show_all(opened, found, "The team remembers nothing yet." if opened.is_team else nothing)
+    nothing = "The team remembers nothing yet." if opened.is_team else nothing
+    _show_all(opened, found, nothing, options_of(arguments))
     return 0
 
 
@@ -124,10 +126,14 @@ def _doubted(opened: OpenStore, found: list[IndexedMemory]) -> list[IndexedMemor
     return with_doubts(found, os.path.expanduser("~"))
 
 
-def _show_all(opened: OpenStore, found: list[IndexedMemory], nothing: str) -> None:
+def _show_all(opened: OpenStore, found: list[IndexedMemory], nothing: str, options: str) -> None:
+    """Show the memories, a line each; decisions and preferences with their words and their source."""
     opened.terminal.result({"memories": [as_json(memory) for memory in found]})
     for memory in found:
-        opened.terminal.line(line_of(memory))
+        if memory.kind in FIRST_KINDS:
+            show_hit(opened, memory, options)
+        else:
+            opened.terminal.line(line_of(memory))
     if not found:
         opened.terminal.line(nothing)
 
@@ -136,8 +142,9 @@ def show_hit(opened: OpenStore, memory: IndexedMemory, options: str) -> None:
     """Print a memory that was found: its text, its source, and how to read there. `options` select its store."""
     terminal = opened.terminal
     terminal.line(line_of(memory))
-    if text := memory.text or (memory.quote and f'"{memory.quote}"'):
-        terminal.line(f"  {brief(text, TEXT_CHARACTERS)}")
+    for text in (memory.text, memory.quote and f'"{memory.quote}"'):
+        if text.strip('"') not in ("", memory.title):
+            terminal.line(f"  {brief(text, TEXT_CHARACTERS)}")
     for origin in memory.origins[-1:]:
         noted = "noted by an agent in" if origin[3] == BY_AGENT else "from"
         whence = f"{noted} session {origin[1]}" if origin[2] else "noted by you"

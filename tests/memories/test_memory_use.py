@@ -324,6 +324,7 @@ class TestAgent:
         [origin] = noted["origins"]
         assert (origin["session"], origin["strategy"], origin["message"]) == (self.SESSION, "agent", 1)
         assert ", noted by an agent: We use luxon" in person.run("memories").stdout
+        assert '  "luxon for dates, not dayjs"\n  noted by an agent in session' in person.run("memories").stdout
         assert f"noted by an agent in session {self.SESSION}" in person.run("memories", "search", "luxon").stdout
         assert "noted by an agent, not by the user" in search_sessions(person, "luxon")
 
@@ -336,8 +337,9 @@ class TestAgent:
     def test_what_a_person_notes_too_is_the_person_s_word(self, person: StoreUser) -> None:
         person.result(*self.WORDS, CLAUDECODE="1", CLAUDE_CODE_SESSION_ID=self.SESSION)
         person.result("remember", "We use luxon for dates.", "--kind", "decision")
-        [line] = person.run("memories").stdout.splitlines()
-        assert "an agent" not in line
+        shown = person.run("memories").stdout
+        assert "an agent" not in shown
+        assert shown.count("decision") == 1
 
 
 class TestSeedsExamples:
