@@ -36,7 +36,7 @@ FOUND = {
     "grep -ril": ".md",
     "grep -rin": QUESTION,
 }
-NEEDS_A_STORE = ("show", "conversations --since", "memories search", "errors", "patterns", "why")
+NEEDS_A_STORE = ('search "kyoto', "show", "conversations --since", "memories search", "errors", "patterns", "why")
 _PACKAGES = ("apsw", "orjson", "yaml")
 
 

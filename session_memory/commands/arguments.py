@@ -60,7 +60,7 @@ class OnlyForPeopleError(SessionMemoryError):
     """An agent used an option that is only for people. The rule that permits the command permits any option."""
 
     def __init__(self, option: str) -> None:
-        super().__init__(f"{option}: only for people, not for agents", "run it in a terminal of your own")
+        super().__init__(f"{option}: only for people", "ask the user to run it in a terminal of their own")
 
 
 def add_limit(parser: argparse.ArgumentParser, limit: int) -> None:

@@ -134,7 +134,7 @@ def installed_plugin(plugin: ClaudePlugin) -> list[str]:
     return [one for text in texts for one in commands_in(text.partition("\n# ")[2].partition("<system-reminder>")[0])]
 
 
-def test_a_plugin_alone_searches_archives_and_runs_all_that_its_skills_teach_when_it_is_set_up(
+def test_a_plugin_alone_reads_archives_and_runs_all_that_its_skills_teach_when_it_is_set_up(
     plugin: ClaudePlugin,
 ) -> None:
     claude, commands = plugin.claude, installed_plugin(plugin)
