@@ -69,12 +69,27 @@ def test_only_what_a_patch_in_a_here_document_adds_counts():
     assert here_documents(f"apply_patch <<'EOF'\n{patch}\nEOF") == [LINE]
 
 
-def test_the_key_lies_beside_the_store_and_only_its_owner_reads_it(scene):
+def test_a_copy_of_the_stores_directory_has_no_key_and_only_its_owner_reads_it(scene):
     scene.write("a", edit())
     scene.ingest()
     path = key_path(str(scene.database))
     assert stat.S_IMODE(os.stat(path).st_mode) == 0o600
-    assert known_key(str(scene.database)) not in scene.database.read_bytes()
+    files = [one for one in scene.database.parent.rglob("*") if one.is_file()]
+    assert scene.database in files
+    assert not [one for one in files if known_key(str(scene.database)) in one.read_bytes()]
+
+
+def test_a_key_that_lies_beside_the_store_is_moved_and_its_lines_stay_known(scene):
+    scene.write("a", edit())
+    scene.ingest()
+    path, before = Path(key_path(str(scene.database))), scene.database.parent / "lines.key"
+    path.rename(before)
+    key = before.read_bytes()
+    assert found(scene) == ["/srv/agent/cart.py"]
+    scene.write("b", edit("c2", after=f"{LINE}  # later"))
+    scene.ingest()
+    assert (before.exists(), path.read_bytes(), stat.S_IMODE(os.stat(path).st_mode)) == (False, key, 0o600)
+    assert len(found(scene)) == len(found(scene, f"{LINE} # later")) == 1
 
 
 def test_a_forgotten_file_leaves_no_line(scene):

@@ -1,7 +1,7 @@
 """The lines that items wrote, as keyed hashes: found by `why`, and hashed for files that were ingested without.
 
-The key lies beside the store, so that a copy of the database does not tell which lines were written. It never goes to
-a team. A store whose key is lost gets another, and its lines are read again from the transcripts.
+The key lies outside the store's directory, so that a copy of that does not tell which lines were written. It never goes
+to a team. A store whose key is lost gets another, and its lines are read again from the transcripts.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import os
 import secrets
 import time
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...system.files import open_regular, read_whole, write_private
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from ..values import NewEntry
     from .engine import SqliteStore
 
-KEY_FILE = "lines.key"  # in the directory of the store
+KEY_FILE = "lines.key"
 KEY_BYTES = 32
 MOST_ITEMS = 64  # with one line: more say nothing of who wrote it
 EXCLUDED = (
@@ -48,14 +49,15 @@ class WrittenLine(NamedTuple):
 
 
 def key_path(database: str) -> str:
-    """Return the path of the key."""
-    return f"{os.path.dirname(database)}/{KEY_FILE}"
+    """Return the path of the key: above `store/`, the directory of the database."""
+    return f"{os.path.dirname(os.path.dirname(database))}/{KEY_FILE}"
 
 
 def key_for(store: SqliteStore) -> bytes:
     """Return the key of a store that is written to; make one if there is none. Raises DatabaseError, OSError."""
     known = known_key(store.path)
     if known:
+        _move_key(store.path, known)
         return known
     with store.transaction() as connection:
         connection.execute("DELETE FROM memory_written_lines")
@@ -70,11 +72,23 @@ def key_for(store: SqliteStore) -> bytes:
 
 def known_key(database: str) -> bytes:
     """Return the key; b'' if there is none."""
-    try:
-        key = read_whole(key_path(database), KEY_BYTES + 1)
-    except OSError:
-        return b""
-    return key if len(key) == KEY_BYTES else b""
+    for path in (key_path(database), _key_of_0_3(database)):
+        with suppress(OSError):
+            key = read_whole(path, KEY_BYTES + 1)
+            if len(key) == KEY_BYTES:
+                return key
+    return b""
+
+
+def _key_of_0_3(database: str) -> str:
+    return f"{os.path.dirname(database)}/{KEY_FILE}"
+
+
+def _move_key(database: str, key: bytes) -> None:
+    """Move a key that lies beside the database. It is written first, so that none is lost."""
+    if os.path.lexists(before := _key_of_0_3(database)):
+        write_private(key_path(database), key)
+        os.unlink(before)
 
 
 def writers(store: SqliteStore, hashes: Iterable[int], homes: tuple[str, ...] | None = None) -> list[WrittenLine]:
