@@ -11,10 +11,9 @@ from store_scene import MONDAY, StoreUser, trip
 BREAD = "9c01aaaa-bread"
 
 
-@pytest.fixture
-def machine(tmp_path: Path) -> StoreUser:
+def made(home: Path) -> StoreUser:
     """A trip, and two sessions with one title in two projects; the older of these was edited in."""
-    machine = StoreUser(tmp_path / "user")
+    machine = StoreUser(home)
     machine.session("8f3a-trip", *trip())
     for name, project in ((BREAD, "bakery"), ("9c01bbbb-bread", "mill")):
         said = [
@@ -29,6 +28,16 @@ def machine(tmp_path: Path) -> StoreUser:
     return machine
 
 
+@pytest.fixture
+def machine(tmp_path: Path) -> StoreUser:
+    return made(tmp_path / "user")
+
+
+@pytest.fixture(scope="module")
+def read_only(tmp_path_factory: pytest.TempPathFactory) -> StoreUser:
+    return made(tmp_path_factory.mktemp("user"))
+
+
 def number_of(machine: StoreUser, session: str) -> str:
     found = machine.result("conversations")["conversations"]
     return str(next(one["id"] for one in found if one["session_id"] == session))
@@ -36,8 +45,8 @@ def number_of(machine: StoreUser, session: str) -> str:
 
 @pytest.mark.parametrize("command", ["read", "show", "export", "deliveries", "filter"])
 @pytest.mark.parametrize("id", ["8f3a-trip", "8f3a", "trip japan", "NUMBER"])
-def test_every_command_that_reads_takes_every_id(machine: StoreUser, command: str, id: str) -> None:
-    done = machine.run(command, number_of(machine, "8f3a-trip") if id == "NUMBER" else id)
+def test_every_command_that_reads_takes_every_id(read_only: StoreUser, command: str, id: str) -> None:
+    done = read_only.run(command, number_of(read_only, "8f3a-trip") if id == "NUMBER" else id)
     if command == "export" and id == "NUMBER":
         assert "Japan" in done.stdout
     assert (done.returncode, done.stderr) == (0, "")
@@ -45,10 +54,10 @@ def test_every_command_that_reads_takes_every_id(machine: StoreUser, command: st
 
 @pytest.mark.parametrize("command", ["search", "conversations", "patterns", "errors"])
 @pytest.mark.parametrize("id", ["8f3a", "japan", "NUMBER"])
-def test_the_option_session_takes_them_too(machine: StoreUser, command: str, id: str) -> None:
-    session = number_of(machine, "8f3a-trip") if id == "NUMBER" else id
+def test_the_option_session_takes_them_too(read_only: StoreUser, command: str, id: str) -> None:
+    session = number_of(read_only, "8f3a-trip") if id == "NUMBER" else id
     words = ["cherry"] if command in ("search", "errors") else []
-    done = machine.run(command, *words, "--session", session)
+    done = read_only.run(command, *words, "--session", session)
     assert "no session goes by" not in done.stderr
     if command in ("search", "conversations"):
         assert "Japan" in done.stdout
@@ -71,10 +80,10 @@ def test_a_memory_leads_to_the_session_that_it_is_from(machine: StoreUser) -> No
 
 
 @pytest.mark.parametrize("command", ["read", "show", "deliveries", "filter", "export"])
-def test_of_two_that_fit_both_are_offered_with_date_and_project(machine: StoreUser, command: str) -> None:
-    done = machine.run(command, "rye")
+def test_of_two_that_fit_both_are_offered_with_date_and_project(read_only: StoreUser, command: str) -> None:
+    done = read_only.run(command, "rye")
     if command == "export":  # all that have this title
-        done = machine.run(command, "rise")
+        done = read_only.run(command, "rise")
     assert (done.returncode, done.stdout) == (1, "")
     first, *offered = done.stderr.splitlines()
     assert first.endswith("could be any of 2; give the id of one:")
@@ -114,13 +123,13 @@ def test_a_dry_run_names_it_and_changes_nothing(machine: StoreUser, words: tuple
     assert "8f3a-trip" in str(machine.result(*words, "--dry-run"))
 
 
-def test_a_search_names_a_conversation_once_and_the_words_that_nothing_has(machine: StoreUser) -> None:
-    said = machine.run("search", "rise hours", "--session", BREAD).stdout
+def test_a_search_names_a_conversation_once_and_the_words_that_nothing_has(read_only: StoreUser) -> None:
+    said = read_only.run("search", "rise hours", "--session", BREAD).stdout
     assert said.count("session 9c01aaaa-bread") == 1
     assert "claude-code, in /srv/bakery, session 9c01aaaa-bread\n" in said
     assert "Not found" not in said
-    assert machine.run("search", "hours zebra").stdout.endswith("\nFound: hours. Not found: zebra.\n")
-    assert machine.result("search", "hours zebra")["words_not_found"] == ["zebra"]
+    assert read_only.run("search", "hours zebra").stdout.endswith("\nFound: hours. Not found: zebra.\n")
+    assert read_only.result("search", "hours zebra")["words_not_found"] == ["zebra"]
 
 
 def test_memories_are_named_and_kept_in_a_dry_run(machine: StoreUser) -> None:
