@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 from session_memory.patterns.failures import failures, normalised
 from session_memory.patterns.why import bot_reason
+from session_memory.store.ingest.checkpoints import BRANCHES
 from session_memory.store.ingest.ingestion import Ingestion
 from session_memory.store.ingest.sources import SourceDirectory
 from session_memory.store.sqlite.engine import SqliteStore
@@ -28,7 +29,7 @@ from session_memory.system.commits import Commit
 from session_memory.system.merges import Merges
 
 from .. import merges as merge_bench
-from ..recall.checkpoints import AGENTS, BRANCHES, Checkpoints
+from ..recall.checkpoints import AGENTS, Checkpoints
 from ..recall.sets import SetError
 from ..scratch import scratch_directory
 from .sources import Source, error_text

@@ -9,7 +9,7 @@ import time
 
 from ..errors import SessionMemoryError, WrongCallError
 from ..runtimes import all_runtimes
-from ..runtimes.detection import runtime_of
+from ..runtimes.detection import is_started_by_agent, runtime_of
 from ..settings.forgotten import is_unfinished
 from ..store.ingest.sources import COMPRESSED, DEEPEST, FOREIGN, SUFFIX, SourceDirectory, SourceFile, told_roots
 from ..store.location import StoreLocation, find_location
@@ -18,14 +18,15 @@ from ..system.files import open_regular
 from ..system.terminal import Terminal, byte_size
 from ..text.format import counted
 from ..text.timestamps import now_milliseconds
-from .arguments import add_common
+from .arguments import OnlyForPeopleError, add_common
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from ..store.ingest.ingestion import IngestReport, Progress
+    from ..store.values import FileState
     from .opened_store import OpenStore
 
 SUMMARY = "ingest new entries of the transcripts into the store"
@@ -38,6 +39,8 @@ MOST_LEVELS = 12  # below a named directory, searched for transcripts
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--file", metavar="FILE", help="only this transcript")
     parser.add_argument("--dir", metavar="DIR", help="the transcripts below this directory, such as a backup's")
+    kept_in_git = "the sessions that this repository keeps in git (entire/checkpoints/v1), as history of its project"
+    parser.add_argument("--checkpoints", metavar="REPOSITORY", help=kept_in_git)
     parser.add_argument("--reimport", action="store_true", help="forget these files, and ingest them again")
     parser.add_argument("--dry-run", action="store_true", help="say how much would be ingested, and ingest nothing")
     add_common(parser)
@@ -45,11 +48,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Ingest the requested files; return 1 if one could not be read. Raises SessionMemoryError."""
-    if arguments.file and arguments.dir:
-        raise WrongCallError("--file and --dir do not go together", "run it once for each")
+    if sum(map(bool, (arguments.file, arguments.dir, arguments.checkpoints))) > 1:
+        raise WrongCallError("--file, --dir and --checkpoints do not go together", "run it once for each")
+    if arguments.checkpoints and is_started_by_agent(os.environ):
+        raise OnlyForPeopleError("--checkpoints")
     if arguments.dry_run:
         return _plan(arguments)
-    if not (arguments.file or arguments.dir or arguments.reimport or arguments.json):
+    if not (arguments.file or arguments.dir or arguments.checkpoints or arguments.reimport or arguments.json):
         location = find_location(arguments.home, os.environ)
         files = unchanged_files(location, now_milliseconds())
         if files and not is_unfinished(location.database):
@@ -63,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _plan(arguments: argparse.Namespace) -> int:
     """Print how many files would be ingested, and their bytes; all without a store. Raises SessionMemoryError."""
     location, terminal = find_location(arguments.home, os.environ), Terminal(os.environ, is_json=arguments.json)
-    directories = directories_at(arguments.dir, location) if arguments.dir else location.watched
+    directories = _directories(arguments, location, {})
     every = [file_at(arguments.file, location)] if arguments.file else _files(directories)
     amounts = len(every), sum(file.size for file in every)
     if os.path.exists(location.database) and not (arguments.file or arguments.reimport):
@@ -93,7 +98,8 @@ def _ingest(opened: OpenStore, arguments: argparse.Namespace) -> int:
     for problem in forget_journal.finish(opened.location, opened.store, os.environ, opened.note):
         note(problem)
     file = file_at(arguments.file, opened.location) if arguments.file else None
-    directories = directories_at(arguments.dir, opened.location) if arguments.dir else opened.location.watched
+    states = opened.store.file_states(_group(os.getcwd(), opened.location)) if arguments.checkpoints else {}
+    directories = _directories(arguments, opened.location, states)
     if arguments.reimport:
         # Only files that still exist can be ingested again: the entries of others would be lost.
         for one in [file] if file else _files(directories):
@@ -121,6 +127,21 @@ def _take(opened: OpenStore, directories: Sequence[SourceDirectory], file: Sourc
         return take(None)
     with shown(opened.terminal, opened.store, () if file else directories) as progress:
         return take(progress)
+
+
+def _directories(
+    arguments: argparse.Namespace, location: StoreLocation, states: Mapping[str, FileState]
+) -> Sequence[SourceDirectory]:
+    """Return the directories to ingest. Raises SessionMemoryError."""
+    if not arguments.checkpoints:
+        return directories_at(arguments.dir, location) if arguments.dir else location.watched
+    from ..store.ingest.checkpoints import CheckpointDirectory
+    from ..system.branches import GitUnavailableError
+
+    try:
+        return [CheckpointDirectory(arguments.checkpoints, states, _group(os.getcwd(), location))]
+    except GitUnavailableError as error:
+        raise SessionMemoryError(str(error)) from error
 
 
 def _files(directories: Sequence[SourceDirectory]) -> list[SourceFile]:

@@ -108,6 +108,11 @@ class NewEntry(NamedTuple):
     origin: str = ""
 
 
+# How the root of sessions ends that a repository keeps in git: below its `.git`, where a clone puts nothing. They are
+# history of a project and not the person's: no memories are made of them, and they go to no team.
+FOREIGN_ROOT = "/#checkpoints"
+
+
 class RuleSubject(NamedTuple):
     """A stored transcript as rules see it; `home` is its group, `cwd` the directory in which it was started."""
 

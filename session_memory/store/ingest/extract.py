@@ -62,9 +62,11 @@ class Extractor:
     """Reads one transcript, of a session of the group `home`, part by part."""
 
     def __init__(
-        self, runtime: Runtime, descriptor: int, session_id: str, home: str = "", line_key: bytes = b""
-    ) -> None:
-        """With a `line_key` the lines that edits write are hashed."""
+        self, runtime: Runtime, descriptor: int, session_id: str, home: str = "", line_key: bytes = b"", *,
+        project: str = "",
+    ) -> None:  # fmt: skip
+        """With a `line_key` the lines that edits write are hashed. All was said in `project`, if that is not ''."""
+        self._project = project
         self._home = home
         self._line_key = line_key
         self._runtime = runtime
@@ -99,7 +101,7 @@ class Extractor:
                 else:
                     outcomes.append((key_of(one.call_id), result))
         reached = max(start, reader.reached)
-        cwd = self._safe(next((entry.cwd for entry in found if entry.cwd), ""))
+        cwd = self._safe(self._project or next((entry.cwd for entry in found if entry.cwd), ""))
         entries = self._new_entries(found, ended, written)
         inode = os.fstat(self._descriptor).st_ino
         rank, title = reader.title
@@ -153,7 +155,7 @@ class Extractor:
             argument = argument[:ARGUMENT_CHARACTERS]
             written = () if ended and ended.outcome == "error" else lines
             tools.append(NewTool(_tool_key(key, number), call, name, tool.kind, argument, ended, written))
-        cwd = self._safe(entry.cwd)
+        cwd = self._safe(self._project or entry.cwd)
         origin = entry.origin if entry.origin != self._session_id and is_id(self._session_id) else ""
         text = for_people(entry.text)
         return NewEntry(key, message, entry.offset, entry.role, text, when, cwd, tuple(tools), origin)

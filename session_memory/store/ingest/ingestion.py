@@ -196,7 +196,9 @@ class Ingestion:
         before = self._states.get(file.key)
         with _faults_of_the_file():
             state, start = begun(file, before, descriptor, status, runtime)
-            extractor = Extractor(runtime, descriptor, state.session_id, self._home, self._key())
+            extractor = Extractor(
+                runtime, descriptor, state.session_id, self._home, self._key(), project=file.directory.project
+            )
             has_changed = before is not None and start and extractor.has_changed_before(start, status.st_size)
         if has_changed:
             self._flush()

@@ -19,7 +19,7 @@ from ...transcripts.mirror import gone, remove_gone
 from ...transcripts.reader import USER_RANK
 from ..location import Archives, StoreLocation
 from ..sqlite.engine import SqliteStore
-from ..values import Batch, FileState, NewEntry, NewTool, UnreadFile, key_of
+from ..values import FOREIGN_ROOT, Batch, FileState, NewEntry, NewTool, UnreadFile, key_of
 from .extract import is_unchanged
 from .ingestion import BATCH_BYTES, Ingestion, IngestReport, Progress
 from .sources import SourceDirectory, SourceFile
@@ -105,6 +105,11 @@ def take_archives(store: SqliteStore, archives: Archives) -> IngestReport:
     states = store.file_states(archives.home)
     transcripts = [state for state in states.values() if state.source != SOURCE]
     known = {state.session_id for state in transcripts}
+    foreign = [state for state in transcripts if state.root.endswith(FOREIGN_ROOT)]
+    own = {state.session_id for state in transcripts if state not in foreign} if foreign else set()
+    for state in foreign:  # what a repository keeps of a session whose transcript has been found
+        if state.session_id in own:
+            store.forget(archives.home, state.file_path)
     keys = set(states)
     taken: dict[str, FileState] = {}
     for key, state in states.items():

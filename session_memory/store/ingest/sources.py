@@ -31,7 +31,8 @@ class SourceDirectory:
     root), no symlink is followed: an agent may have put it there. `refresh` updates the mirrors there, and in `copies`
     those of transcripts that are compressed here. Other compressed transcripts are read directly if that `is_asked_for`
     once, as for a backup. `origin` is the runtime and its directory, if the transcripts are all of those. `place_of`
-    returns the original place of a moved transcript by its name; '' if unknown."""
+    returns the original place of a moved transcript by its name; '' if unknown. With a `project`, all was said there,
+    whatever directory of another machine a transcript names."""
 
     def __init__(
         self, root: str, home: str = "", within: tuple[str, ...] | None = None, *, is_named: bool = False,
@@ -51,6 +52,7 @@ class SourceDirectory:
         self.deepest = deepest
         self.copies = copies
         self.origin = origin
+        self.project = ""
         self._refresh = refresh
         self._place_of = place_of
 

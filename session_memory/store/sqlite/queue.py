@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...system.sqlite import fetch
 from ..rules import StoreRules
-from ..values import Conversation, Filter, StoredEntry, Usage
+from ..values import FOREIGN_ROOT, Conversation, Filter, StoredEntry, Usage
 from .exclusions import WHOLE, Exclusions
 from .queue_database import QueueDatabase, TokenAccounts, forget_item_ids, settle
 from .rows import CONVERSATIONS, conversation_columns, conversation_of, items_between, where
@@ -228,6 +228,7 @@ class StoredQueue(QueueDatabase):
     def _where(self, homes: tuple[str, ...] | None) -> tuple[str, list[Any]]:
         """Return the condition on conversations that may be leased."""
         condition, values = where(Filter(homes=homes))
+        condition = f"{condition} AND f.root NOT LIKE '%{FOREIGN_ROOT}'"
         with self.explained():
             return (f"{condition} AND {WHOLE}" if self._exclusions.ready() else condition), values
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Iterator
 from typing import NamedTuple
 
 from ...system.sqlite import explained
-from ..values import ITEM_BITS, NUMBERS, Conversation, Filter, StoredEntry, StoredSpan
+from ..values import FOREIGN_ROOT, ITEM_BITS, NUMBERS, Conversation, Filter, StoredEntry, StoredSpan
 from .engine import SqliteStore
 from .exclusions import GIVEN_TITLE, HIDDEN_MESSAGES, SAID, item_shown, title_by, unless_private
 from .rows import CONVERSATIONS, conversation_columns, conversation_of, ids_of, listed
@@ -142,11 +142,11 @@ def store_id(store: SqliteStore) -> int:
 
 
 def stored_files(store: SqliteStore) -> list[StoredFile]:
-    """Return all transcripts, in the order in which they were first stored. Raises DatabaseError."""
+    """Return the transcripts of this machine, in the order in which they were first stored. Raises DatabaseError."""
     sql = f"""
         SELECT id, home, file_path, session_id, source, title, iif(title_rank >= {GIVEN_TITLE}, title, ''), {SAID},
             cwd, first_entry_timestamp, last_entry_timestamp, next_ordinal
-        FROM memory_file_states AS f ORDER BY id
+        FROM memory_file_states AS f WHERE root NOT LIKE '%{FOREIGN_ROOT}' ORDER BY id
     """
     spans = "SELECT first_item, last_item FROM memory_conversations ORDER BY first_item"
     excluded = store.excluded_files()

@@ -1,0 +1,143 @@
+"""The sessions that a repository keeps in git, as entire does, and their transcripts as a directory to ingest.
+
+The branch `entire/checkpoints/v1` has a directory for each checkpoint, `<2 digits>/<10 digits>/`, and in it one for
+each session, `<number>/`, with its `metadata.json` and its transcript until then, `full.jsonl`. Of a session the
+longest transcript counts. What a repository holds is not the person's: it goes into the store as history of the project
+and nowhere else. git runs without the repository's hooks, filters and programs, and fetches nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from tempfile import TemporaryFile
+from typing import Any, NamedTuple
+
+from ...system.branches import GitUnavailableError, ask_git
+from ...system.git import find_worktree
+from ...text.paths import is_name
+from ...text.timestamps import epoch_seconds
+from ..values import FOREIGN_ROOT, FileState
+from .sources import SUFFIX, SourceDirectory, SourceFile, Unreadable
+
+BRANCHES = ("refs/heads/entire/checkpoints/v1", "refs/remotes/origin/entire/checkpoints/v1")
+SECONDS = 120.0  # for one question to git
+MOST_BYTES = 256 * 1024 * 1024  # of a transcript
+_METADATA = re.compile(r"([0-9a-zA-Z]{2})/([0-9a-zA-Z]+)/(\d+)/metadata\.json$")
+_DAY = re.compile(r"^\d{4}-\d\d-\d\d-")  # before a session's id, in older checkpoints
+
+
+class Transcript(NamedTuple):
+    """A session's transcript as it was at a checkpoint: the git object that it is, its size, and when that was."""
+
+    session: str
+    blob: str
+    size: int
+    created_at: str
+    agent: str
+
+
+class Checkpoints:
+    """The sessions of a repository: the transcripts of each checkpoint, and the longest of each session. Raises
+    GitUnavailableError if it has none."""
+
+    def __init__(self, repository: str) -> None:
+        worktree = find_worktree(os.path.realpath(repository))
+        self.root = worktree.root if worktree and worktree.root else os.path.realpath(repository)
+        self.git_dir = worktree.common_dir if worktree else self.root
+        known = self.ask("for-each-ref", "--format=%(refname)", *BRANCHES).split()
+        if not known:
+            name = BRANCHES[0].partition("heads/")[2]
+            raise GitUnavailableError(f"{repository}: no branch {name} (git fetch origin {name}:{name} brings it)")
+        lines = self.ask("ls-tree", "-r", "-l", "-z", known[0]).split("\0")
+        tree = {path: line.split() for line, _, path in (line.partition("\t") for line in lines) if path}
+        found = [(path, match[1] + match[2]) for path in tree if (match := _METADATA.search(path))]
+        self.of_checkpoint: dict[str, list[Transcript]] = {}
+        for (path, checkpoint), content in zip(found, self._contents([tree[path][2] for path, _ in found])):
+            transcript = tree.get(f"{path.removesuffix('metadata.json')}full.jsonl")
+            one = _transcript(content, transcript) if transcript else None
+            if one is not None:
+                self.of_checkpoint.setdefault(checkpoint, []).append(one)
+
+    def longest(self) -> list[Transcript]:
+        """Return the longest transcript of each session, the oldest first."""
+        found: dict[str, Transcript] = {}
+        for one in (one for ones in self.of_checkpoint.values() for one in ones):
+            if one.session not in found or one.size > found[one.session].size:
+                found[one.session] = one
+        return sorted(found.values(), key=lambda one: (one.created_at, one.session))
+
+    def content(self, blob: str) -> bytes:
+        return self.ask("cat-file", "blob", blob).encode("utf-8", "surrogateescape")
+
+    def ask(self, *arguments: str, given: str = "") -> str:
+        return ask_git(self.git_dir, *arguments, given=given, seconds=SECONDS)
+
+    def _contents(self, blobs: Iterable[str]) -> Iterator[bytes]:
+        """Yield the contents of small objects; b'' for one that is not there."""
+        told = self.ask("cat-file", "--batch", given="".join(f"{blob}\n" for blob in blobs))
+        left = told.encode("utf-8", "surrogateescape")
+        while left:
+            head, _, left = left.partition(b"\n")
+            size = int(head.split()[2]) if len(head.split()) == 3 else -1
+            yield left[: max(0, size)]
+            left = left[size + 1 :]
+
+
+def _transcript(metadata: bytes, found: list[str]) -> Transcript | None:
+    """Return the transcript that a tree's line is of; None if the metadata does not say whose, or it is not there."""
+    try:
+        told: dict[str, Any] = json.loads(metadata)
+        session, created_at, agent = (str(told.get(key) or "") for key in ("session_id", "created_at", "agent"))
+    except (ValueError, AttributeError, RecursionError):
+        return None
+    size = int(found[3]) if found[3].isdecimal() else 0
+    is_known = found[1] == "blob" and is_name(session) and 0 < size <= MOST_BYTES
+    return Transcript(session, found[2], size, created_at, agent.lower()) if is_known else None
+
+
+class CheckpointDirectory(SourceDirectory):
+    """The sessions of a repository as transcripts to ingest, all as said in its directory. Sessions that `states` have
+    from elsewhere are left out: what a runtime has of its own is no less."""
+
+    def __init__(self, repository: str, states: Mapping[str, FileState], home: str = "") -> None:
+        """Raises GitUnavailableError."""
+        self._checkpoints = Checkpoints(repository)
+        root = self._checkpoints.git_dir + FOREIGN_ROOT
+        super().__init__(root, home, is_named=True, confined_to=root)
+        self.project = self._checkpoints.root
+        self._states = states
+        self._own = {state.session_id for state in states.values() if not state.root.endswith(FOREIGN_ROOT)}
+
+    def holds(self, key: str) -> bool:
+        return key.startswith(f"{self.root}/")
+
+    def files(self, unreadable: Unreadable | None = None) -> list[SourceFile]:
+        found: dict[str, SourceFile] = {}
+        for one in self._checkpoints.longest():
+            session = _DAY.sub("", one.session)
+            key = f"{self.root}/{session}{SUFFIX}"
+            if session not in self._own and (key not in found or one.size > found[key].size):
+                found[key] = _CheckpointFile(self, self._checkpoints, key, one, self._states.get(key))
+        return list(found.values())
+
+
+class _CheckpointFile(SourceFile):
+    """A transcript in git. An unnamed file has it while it is read."""
+
+    def __init__(
+        self, directory: SourceDirectory, checkpoints: Checkpoints, key: str, one: Transcript, state: FileState | None
+    ) -> None:
+        modified = round((epoch_seconds(one.created_at) or 0) * 1000)
+        is_known = state is not None and (state.file_size, state.last_modified) == (one.size, modified)
+        super().__init__(directory, key, key, (state.inode if state and is_known else 0, one.size, modified))
+        self._checkpoints = checkpoints
+        self._blob = one.blob
+
+    def open(self) -> int:
+        with TemporaryFile() as file:
+            file.write(self._checkpoints.content(self._blob))
+            file.flush()
+            os.utime(file.fileno(), ns=(self.modified * 1_000_000, self.modified * 1_000_000))
+            return os.dup(file.fileno())

@@ -1,0 +1,161 @@
+"""`session-memory ingest --checkpoints`: the sessions that a repository keeps in git, as history of its project."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from checkpoint_branch import BRANCH, checkpoint, git
+from records import assistant, exchange, lines, user
+from store_scene import StoreUser, trip
+
+from session_memory.text.format import counted
+
+FIRST = "01a1fb3f-0000-4c0f-9f3a-000000000001"
+FIXTURES = Path(__file__).resolve().parents[1] / "runtimes" / "fixtures"
+ELSEWHERE = "/home/ann/lighthouse"  # on the machine of whoever said it
+
+
+@pytest.fixture
+def person(tmp_path: Path) -> StoreUser:
+    return StoreUser(tmp_path / "user")
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    path = tmp_path / "clone"
+    path.mkdir()
+    git(path, "init", "-q", "-b", BRANCH, ".")
+    git(path, "commit", "-q", "--allow-empty", "-m", "Start")
+    git(path, "branch", "work")
+    git(path, "checkout", "-q", "work")
+    said = exchange("The lighthouse blinks too fast.", "I slow it down.", cwd=ELSEWHERE)
+    checkpoint(path, "aa1111111111", **{FIRST: lines(*said)})
+    more = exchange("From now on always dim the lamp.", "I dim it.", cwd=ELSEWHERE)
+    checkpoint(path, "bb2222222222", **{f"2026-01-15-{FIRST}": lines(*said, *more)})
+    return path
+
+
+def test_of_each_session_the_longest_transcript_is_in_the_store_as_said_in_the_repository(person, repository):
+    done = person.result("ingest", "--checkpoints", repository)
+    assert (done["files"], done["entries"], done["problems"]) == (1, 4, [])
+    assert "From now on always dim the lamp." in person.stored()
+    found = person.result("search", "lighthouse", "--project", repository)
+    assert FIRST in json.dumps(found["hits"])
+    assert str(repository) in json.dumps(found)
+    assert ELSEWHERE not in json.dumps(found)
+
+
+def test_again_it_is_unchanged_and_what_a_later_checkpoint_adds_is_new(person, repository):
+    person.run("ingest", "--checkpoints", repository)
+    assert person.result("ingest", "--checkpoints", repository)["bytes"] == 0
+    before = person.stored()
+    content = git(repository, "show", f"{BRANCH}:bb/2222222222/0/full.jsonl").encode()
+    later = content + lines(*exchange("Paint it red.", "Done.", cwd=ELSEWHERE))
+    checkpoint(repository, "cc3333333333", **{FIRST: later})
+    assert person.result("ingest", "--checkpoints", repository)["bytes"] > 0
+    assert sorted(person.stored()) == sorted([*before, "Paint it red.", "Done."])
+    assert person.run("ingest").returncode == 0
+    assert len(person.stored()) == 6
+
+
+def test_a_dry_run_says_how_much_there_is(person, repository):
+    assert "1 file (" in person.run("ingest", "--checkpoints", repository, "--dry-run").stdout
+
+
+def test_a_session_that_its_runtime_has_here_too_is_taken_once(person, repository):
+    content = git(repository, "show", f"{BRANCH}:bb/2222222222/0/full.jsonl").encode()
+    path = person.projects / "-srv-agent" / f"{FIRST}.jsonl"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(content)
+    person.run("ingest")
+    assert person.result("ingest", "--checkpoints", repository)["files"] == 0
+    assert len(person.result("conversations")["conversations"]) == 1
+
+
+def test_so_it_is_if_its_runtime_has_it_later(person, repository):
+    person.run("ingest", "--checkpoints", repository)
+    content = git(repository, "show", f"{BRANCH}:bb/2222222222/0/full.jsonl").encode()
+    path = person.projects / "-srv-agent" / f"{FIRST}.jsonl"
+    path.parent.mkdir(parents=True)
+    path.write_bytes(content)
+    person.run("ingest")
+    assert len(person.stored()) == 4
+
+
+def test_what_is_forgotten_does_not_come_back(person, repository):
+    person.run("ingest", "--checkpoints", repository)
+    assert person.run("forget", FIRST, "--yes").returncode == 0
+    assert person.stored() == []
+    person.run("ingest", "--checkpoints", repository)
+    person.run("ingest", "--checkpoints", repository, "--reimport")
+    assert person.stored() == []
+
+
+def test_a_rule_for_the_repository_holds_for_what_others_said_in_it(person, repository):
+    person.run("ingest", "--checkpoints", repository)
+    person.config(f"projects: {{'{repository}': {{ignore: true}}}}\n")
+    assert "blinks" not in person.run("search", "lighthouse").stdout
+    assert person.result("conversations")["conversations"] == []
+
+
+def test_no_memory_is_made_of_it_and_no_session_is_reported(person, repository):
+    person.config("memory: {strategies: [extractive]}\n")
+    for count in (1, 2):
+        person.session(f"own-{count}", *trip())
+        person.run("ingest")
+        assert f"extractive: {counted(count, 'conversation')}" in person.run("process", "--dry-run").stdout
+        old = lines(*[{**record, "uuid": f"{number:032}"} for number, record in enumerate(trip())])
+        checkpoint(repository, f"cc444444444{count}", **{f"of-another-{count}": old})
+        assert person.result("ingest", "--checkpoints", repository)["entries"] > 4
+        assert f"extractive: {counted(count, 'conversation')}" in person.run("process", "--dry-run").stdout
+    assert "lighthouse" not in person.run("sessions", "--all", cwd=repository).stdout
+
+
+def test_an_agent_may_not_take_in_what_a_repository_holds(person, repository):
+    done = person.run("ingest", "--checkpoints", repository, CLAUDECODE="1")
+    assert done.returncode == 1
+    assert "only for people" in done.stderr
+
+
+def test_git_runs_nothing_that_the_repository_names(person, repository, tmp_path):
+    mark = tmp_path / "ran"
+    for key in ("core.fsmonitor", "core.pager", "core.sshCommand", "filter.x.smudge", "diff.external", "gpg.program"):
+        git(repository, "config", key, f"touch {mark}")
+    (repository / ".git" / "info" / "attributes").write_text("* filter=x diff=x\n")
+    assert person.result("ingest", "--checkpoints", repository)["entries"] == 4
+    assert not mark.exists()
+
+
+def test_odd_checkpoints_cost_themselves_alone(person, repository):
+    odd = {
+        "../../up": b"x",
+        "foreign": b'{"a": 1}\n',
+        "torn": lines(user("torn one"), assistant("yes")) + b'{"type": "us',
+    }
+    checkpoint(repository, "dd4444444444", **odd)
+    git(repository, "checkout", "-q", BRANCH)
+    for id, metadata in (("ee5555555555", "{"), ("ee6666666666", "[]"), ("ee7777777777", '{"session_id": null}')):
+        folder = repository / id[:2] / id[2:] / "0"
+        folder.mkdir(parents=True)
+        (folder / "metadata.json").write_text(metadata)
+        (folder / "full.jsonl").write_text("x")
+    git(repository, "add", "-A")
+    git(repository, "commit", "-q", "-m", "odd")
+    done = person.result("ingest", "--checkpoints", repository)
+    assert (done["files"], done["entries"], len(done["foreign"])) == (3, 6, 1)
+
+
+@pytest.mark.parametrize("name", ["codex", "copilot", "opencode", "pi", "qwen-code", "gemini"])
+def test_the_sessions_of_every_runtime_are_read(person, repository, name):
+    checkpoint(repository, "ff8888888888", **{"other-session": (FIXTURES / name / "conversation.jsonl").read_bytes()})
+    person.run("ingest", "--checkpoints", repository)
+    assert "How do I deploy this?" in person.stored()
+
+
+def test_a_repository_without_checkpoints_is_an_error_that_says_what_to_do(person, tmp_path):
+    git(tmp_path, "init", "-q", ".")
+    done = person.run("ingest", "--checkpoints", tmp_path)
+    assert done.returncode == 1
+    assert f"git fetch origin {BRANCH}:{BRANCH}" in done.stderr
