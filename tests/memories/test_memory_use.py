@@ -15,6 +15,7 @@ import pytest
 from git_scene import repository
 from memories_scene import EXPIRY, FEBRUARY, MemoryDirectory, conversation, fact
 from records import NamedHome, assistant, exchange, user
+from runtimes_scene import Person as RuntimesUser
 from store_scene import StoreUser
 
 from session_memory.activity.update_text import HEADER
@@ -23,6 +24,7 @@ from session_memory.errors import WrongCallError
 from session_memory.memories import folders as memory_folders
 from session_memory.memories import forgotten
 from session_memory.memories.strategy import Memory
+from session_memory.runtimes import runtime
 from session_memory.settings import homes
 from session_memory.settings.sections import StoreSettings
 from session_memory.store.location import StoreLocation, find_location
@@ -327,6 +329,21 @@ class TestAgent:
         assert '  "luxon for dates, not dayjs"\n  noted by an agent in session' in person.run("memories").stdout
         assert f"noted by an agent in session {self.SESSION}" in person.run("memories", "search", "luxon").stdout
         assert "noted by an agent, not by the user" in search_sessions(person, "luxon")
+
+    @pytest.mark.parametrize("name", ["codex", "copilot", "gemini", "opencode", "qwen"])
+    def test_it_needs_no_id_of_its_session(self, tmp_path: Path, name: str) -> None:
+        """Gemini CLI and Qwen Code tell a command only that they run it."""
+        someone = RuntimesUser(tmp_path)
+        said = "Take luxon for dates, not dayjs"
+        if name == "opencode":
+            someone.opencode.turn(someone.opencode_id, said, "I will.")
+        else:
+            getattr(someone, f"{name}_session")(someone.app, said)
+        noted = StoreUser(tmp_path).result(*self.WORDS, cwd=someone.app, **{runtime(name).AGENT_VARIABLE: "1"})[
+            "memory"
+        ]
+        assert noted["origins"][0]["strategy"] == "agent"
+        assert noted["origins"][0]["directory"] == str(someone.app)
 
     def test_what_only_our_hook_said_proves_nothing(self, person: StoreUser) -> None:
         words = ("remember", "We use moment.", "--quote", "we always use moment for dates")

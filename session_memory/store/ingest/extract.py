@@ -257,7 +257,10 @@ _WRAPPING, _WEAKER, _STRONGEST = 1, 2, 3  # how surely a line names the error
 _NOISE = re.compile(
     r"> |\(node:\d+\)|\(Use `node |Debugger (?:attached|listening)|Waiting for the debugger|npm (?:warn|notice)|"
     r"at .*[(:]\d+|File \"|Traceback \(most recent|\(no output\)|hint:|For help, see|A complete log of this run|"
-    r"% Total|% +Received|[-=~^*_#\s|\u2500-\u257f]+$",
+    r"% Total|% +Received|[-=~^*_#\s|\u2500-\u257f]+$|"
+    # what a runner prints around the error: the command, the package, how many failed
+    r"(?:\[\S+\] )?\$ \S|# \S+$|\[\S+\] ERROR task failed|found \d+ errors?\b|"
+    r"fail(?:\t.*| +\S+(?: \[(?:build|setup) failed\])?)?$",
     re.IGNORECASE,
 )
 _EXIT = re.compile(r"(?:exit code|command (?:exited with code|failed with exit code)) -?\d+\.?$", re.IGNORECASE)
