@@ -8,6 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from session_memory.hooks.upkeep_start import INTERVAL_SECONDS
+from session_memory.settings.compiled import Settings
+from session_memory.upkeep.proof.words import HOOK_MILLISECONDS
+from session_memory.upkeep.runner import CPU_SECONDS
+
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")]
 PAGES += sorted((ROOT / "docs").rglob("*.md"))
@@ -48,3 +53,33 @@ def test_every_link_to_a_file_leads_to_one(page: Path) -> None:
 def test_every_page_of_the_documentation_is_reached_from_readme() -> None:
     readme = (ROOT / "README.md").read_text()
     assert [page.name for page in PAGES[4:] if f"({page.relative_to(ROOT).as_posix()})" not in readme] == []
+
+
+def figures() -> list[str]:
+    """The figures in the table of docs/measured/figures.md."""
+    rows = (ROOT / "docs" / "measured" / "figures.md").read_text().partition("|---|---|---|---|\n")[2].splitlines()
+    return [row.split(" | ")[0].removeprefix("| ") for row in rows]
+
+
+def test_every_figure_in_readme_has_a_row_that_says_where_it_comes_from() -> None:
+    readme = (ROOT / "README.md").read_text()
+    assert [one for one in figures() if one not in readme] == []
+    costs = readme.partition("## What it costs")[2].partition("\n## ")[0]
+    for figure in sorted(figures(), key=len, reverse=True):
+        costs = costs.replace(figure, "")
+    assert re.findall(r"\d[\d.,]* (?:to \d+ )?(?:ms|MB|GB|%|times|characters|tokens)", costs) == []
+
+
+def test_the_figures_that_are_settings_constants_or_counted_are_those_of_the_code() -> None:
+    skills = [path.read_text() for path in (ROOT / "skills").glob("*/SKILL.md")]
+    described = sum(
+        len(one) for text in skills for one in re.findall(r"^(?:name|description): (.*)$", text, re.MULTILINE)
+    )
+    assert (len(skills), 50 * round(described / 50)) == (2, 750)
+    assert (Settings.max_characters.default, INTERVAL_SECONDS, CPU_SECONDS) == (500, 600, 60)
+    assert f"{HOOK_MILLISECONDS} ms" in figures()
+
+
+def test_where_others_are_ahead_stands_first_in_the_comparison() -> None:
+    text = (ROOT / "docs" / "measured" / "comparison.md").read_text()
+    assert 0 < text.index("**Others are ahead**") < text.index("\n| ")
