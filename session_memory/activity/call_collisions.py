@@ -39,8 +39,9 @@ class Call:
 
 class CallDelivery:
     """Text to report with a call, '' for none, the `reason` to ask the user before it, '' for none, and the newest
-    `edit` in it for a status line. For use in a `with` block. It counts as reported when the block ends without an
-    exception. During the block nothing is reported with another call of the session."""
+    `edit` in it for a status line; `is_start` says that a sub-agent is told at its start. For use in a `with` block. It
+    counts as reported when the block ends without an exception. During the block nothing is reported with another call
+    of the session."""
 
     def __init__(
         self, log: CallLog, text: str = "", settled: list[SettledLine] | None = None, edit: Edit | None = None
@@ -48,6 +49,7 @@ class CallDelivery:
         self.text = text
         self.edit = edit
         self.reason = ""
+        self.is_start = False
         self._log = log
         self._settled = settled or []
 
@@ -71,18 +73,20 @@ class CallDelivery:
     def __exit__(self, error_type: type[BaseException] | None, *_: object) -> None:
         try:
             if error_type is None:
-                self._log.add(self._settled)
+                self._log.add(self._settled, for_prompts=self.is_start)
         finally:
             self._log.release()
 
 
 class CallSearch:
     """Search for collisions of `calls`, one for each file, at least one, of the same agent, with what `sessions` did
-    since the last update of the session `own`. `now` is in seconds since the epoch."""
+    since the last update of the session `own`; at the start of a sub-agent, which knows of no update, also before.
+    `now` is in seconds since the epoch."""
 
     def __init__(
-        self, own: OwnSession, calls: Sequence[Call], sessions: list[Session], settings: Settings, now: float
-    ) -> None:
+        self, own: OwnSession, calls: Sequence[Call], sessions: list[Session], settings: Settings, now: float, *,
+        is_start: bool = False,
+    ) -> None:  # fmt: skip
         self._own = own
         self._agent = calls[0].agent
         self._call_ids = {call.call_id for call in calls if call.call_id}
@@ -90,7 +94,7 @@ class CallSearch:
         self._sessions = sessions
         self._settings = settings
         self._now = now
-        reported = _reported_cursors(own)
+        reported = {} if is_start else _reported_cursors(own)
         self._content = reported.get(COLLISIONS, "")
         self._cursors = {key: one for key, one in reported.items() if isinstance(one, dict) and is_whole(one)}
         self._updated = self._cursors.get(own.key, {}).get("at", 0.0)
@@ -98,7 +102,7 @@ class CallSearch:
         # written after it, and what did not fit there waits.
         self._oldest = max(now - settings.first_sight_seconds, seen_until(self._cursors.get(own.key, {}), now))
         self._log = CallLog(own.cursor_file, self._agent, now)
-        self._index = ActionIndex(self._log, "prompt", self._cursors)
+        self._index = ActionIndex(self._log, "start" if is_start else "prompt", self._cursors)
 
     def delivery(self, introduction: str, limit: int) -> CallDelivery:
         """Return the text to report, in at most `limit` characters with the `introduction`. Raises LockedError if

@@ -6,7 +6,8 @@ A line is JSON, in one of two forms:
     ["", "edited discord /srv/app.py", 1790000000.5, true]
     {"index": "prompt", "session": "discord", "cursor": {...}, "edited": {"/srv/app.py": 1790000000.5}, ...}
 
-The first has the agent ('' for the session's own, else a sub-agent), the key of a collision, a time up to which it
+The first has the agent ('' for the session's own, else a sub-agent; PROMPTS for what the start of a sub-agent told, and
+prompts need not repeat), the key of a collision, a time up to which it
 needs no report, and if it was reported. The second replaces earlier ones of the same index and session. The index is a
 cache: a report is made from the transcripts, by the current rules. The file has its own lock, so that no call waits for
 a prompt. Reported collisions are appended under the lock, index lines without it. A time in the future was noted by a
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     ReportedLine = tuple[str, str, float, bool]
 
 EDITED = "edited"
+PROMPTS = " prompts"  # no agent has such a name
 MEMORY = "memory "  # begins the key of a memory
 LOG_BYTES = 128 * 1024  # a longer file keeps the later half of its reports, and as much of the index
 MOST_PATHS = 1000  # of one session
@@ -50,9 +52,10 @@ def git_key(session: str, path: str) -> str:
 
 
 def reported_with_calls(cursor_file: str, now: float) -> dict[str, float]:
-    """Return up to when each collision was reported to the session's own agent, by its key."""
-    lines = _reported_lines(_read(_path(cursor_file)))
-    return {key: time for agent, key, time, is_reported in lines if is_reported and not agent and time <= now}
+    """Return up to when a prompt need not report something again, by its key: a call of the session's own agent, or the
+    start of a sub-agent, has done so."""
+    lines = [one for one in _reported_lines(_read(_path(cursor_file))) if one[0] in ("", PROMPTS)]
+    return {key: time for _, key, time, is_reported in lines if is_reported and time <= now}
 
 
 def forget_index(cursor_file: str) -> None:
@@ -85,9 +88,11 @@ class CallLog:
             self._content = read_at(self._descriptor, 0, os.fstat(self._descriptor).st_size)
             self.settled = self._settled()
 
-    def add(self, lines: Iterable[tuple[str, float, bool]]) -> None:
-        """Append what is settled, and if it was reported. Does nothing without the lock. Raises OSError."""
-        values = [[self._agent, key, min(time, self.now), is_reported] for key, time, is_reported in lines]
+    def add(self, lines: list[tuple[str, float, bool]], *, for_prompts: bool = False) -> None:
+        """Append what is settled, and if it was reported; `for_prompts` too, not only for the agent. Does nothing
+        without the lock. Raises OSError."""
+        agents = (self._agent, PROMPTS) if for_prompts else (self._agent,)
+        values = [[agent, key, min(time, self.now), is_told] for agent in agents for key, time, is_told in lines]
         if self._descriptor is not None and values:
             self._append(values)
             if os.fstat(self._descriptor).st_size > LOG_BYTES:

@@ -61,9 +61,10 @@ class PromptedSession:
         """Return the keys of the memories that were injected before, with prompts and calls."""
         found = set(map(str, self._state.get(" memories", ())))
         if self._cursor_file:
-            from .call_log import MEMORY, CallLog
+            from .call_log import MEMORY, reported_with_calls
+            from .state import LAST_SECOND
 
-            told = [key for key in CallLog(self._cursor_file).settled if key.startswith(MEMORY)]
+            told = [key for key in reported_with_calls(self._cursor_file, LAST_SECOND) if key.startswith(MEMORY)]
             found.update([key[len(MEMORY) :] for key in told])
         return found
 

@@ -44,6 +44,13 @@ def pre_tool_use() -> None:
     _run(is_answered, lambda context: answer(context, _printer(context)), is_waited_for=True)
 
 
+def subagent_start() -> None:
+    """Run the hook SubagentStart: report what concerns the task of a sub-agent."""
+    from .sub_agent import answer, is_answered
+
+    _run(is_answered, lambda context: answer(context, _printer(context)), is_waited_for=True)
+
+
 def session_start() -> None:
     """Run the hook SessionStart: note where a fork begins, and inject the session's past."""
     from .session_start import answer, is_answered
@@ -108,7 +115,14 @@ def status_line() -> None:
 def _answer_prompt(runtime_name: str = _FIRST) -> None:
     from .prompt import answer, is_typed
 
-    _run(is_typed, lambda context: answer(context, _printer(context)), runtime_name, is_waited_for=True)
+    def answer_any(context: Context) -> None:
+        if context.runtime.sub_agent(context.event):
+            from .sub_agent import answer as answer_start
+
+            return answer_start(context, _printer(context))
+        return answer(context, _printer(context))
+
+    _run(is_typed, answer_any, runtime_name, is_waited_for=True)
 
 
 def _run(

@@ -76,6 +76,9 @@ class Runtime:
     TOOL_EVENT = "PreToolUse"
     """The event of a tool call, before it is run."""
 
+    SUB_AGENT_EVENT = ""
+    """The event of a sub-agent's start that is answered; '' if none is."""
+
     PROMPT_ID_KEY = ""
     """The key of an event that tells its prompt from every other, whichever of our hooks it starts; '' if none does.
     A prompt in the middle of a turn may have the id of the turn."""
@@ -296,6 +299,11 @@ class Runtime:
     def sub_agent(self, event: Event) -> str:
         """Return which of the session's sub-agents makes the call; '' if it is the session's own."""
         return as_string(event.get("agent_id"))
+
+    def tasks(self, event: Event) -> list[tuple[str, str]]:
+        """Return what the sub-agent that starts with an event may have been asked, the first asked first, each with an
+        id of its own; none if that is not known."""
+        return []
 
     def can_ask(self, event: Event, environ: Mapping[str, str]) -> bool:
         """Tell whether the user can be asked whether a tool may run."""

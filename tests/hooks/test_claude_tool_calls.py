@@ -125,3 +125,24 @@ def test_in_print_mode_such_a_command_is_run_and_told(claude: Claude, app: Path)
     assert git(claude.project, "branch", "--show-current") == "fix"
     (request,) = [request for request in claude.api.requests if "PreToolUse:Bash hook" in request.news]
     assert '`git switch -q -c fix` moves the worktree of "change the port", active just now' in request.news
+
+
+START = "SubagentStart hook additional context: "
+
+
+def test_a_sub_agent_is_told_at_its_start_what_another_did_to_the_files_of_its_task_and_its_session_is_not(
+    claude: Claude, app: Path
+) -> None:
+    works(claude, "hello")
+    claude.api.subagents = {"look at src/app": [read(app), "seen"], "look at nothing": ["seen"]}
+    tasks = [
+        {"description": "Look", "prompt": prompt, "subagent_type": "general-purpose", "run_in_background": False}
+        for prompt in ("look at nothing", "look at src/app")
+    ]
+    after = [{"tools": [{"name": "Agent", "input": task} for task in tasks]}]
+    with in_the_middle_of_a_turn(claude, [], after):
+        works(claude, "change the port", read(app), edit(app, "1", "2"))
+    requests = [request for request in claude.api.requests if START in request.news]
+    lines = {(one.kind, one.news.partition(START)[2].strip().partition("\n")[2].partition("\n")[0]) for one in requests}
+    assert lines == {("subagent", '! src/app: edited just now by "change the port"')}
+    assert all("look at src/app" in one.text for one in requests)

@@ -16,6 +16,8 @@ from install_machine import REPOSITORY
 from records import append, assistant, user
 from tool_call_scene import Project
 
+from session_memory.runtimes.claude import encode_cwd
+
 COMMAND = "import sys; from session_memory.cli import main; sys.exit(main())"
 
 
@@ -82,3 +84,26 @@ def test_what_it_edits_is_told_to_others_with_a_prompt_and_before_they_edit_it(
     (calls,) = project.user.state_dir.glob("cursors/*.calls")
     calls.unlink()  # what was told before an edit is not told again
     assert told in json.loads(project.user.run(cwd=project.cwd))["hookSpecificOutput"]["additionalContext"]
+
+
+def test_a_sub_agent_is_told_with_its_task_what_another_session_did_to_a_file_of_it_and_its_session_is_not(
+    tmp_path: Path, npm_place: NpmPlace
+) -> None:
+    project = Project(tmp_path / "home")
+    project.edited(transcript=project.user.session(user("go on", cwd=project.cwd), project=encode_cwd(project.cwd)))
+    hook = {"type": "command", "command": f"{sys.executable} -I -S {REPOSITORY}/hooks/user_prompt_submit.py codex"}
+    with FakeResponses() as model:
+        codex = Codex(tmp_path, npm_place(CODEX), model)
+        codex.project = project.directory
+        (codex.home / ".codex").mkdir()
+        (codex.home / ".codex" / "hooks.json").write_text(
+            json.dumps({"hooks": {"UserPromptSubmit": [{"hooks": [hook]}]}})
+        )
+        spawn = "TOOL multi_agent_v1.spawn_agent " + json.dumps({"message": "Count the lines of ./app please."})
+        codex.run(f"{spawn}\nTOOL exec_command {json.dumps({'cmd': 'sleep 5'})}")  # its end would end the sub-agent
+        line = "! app: edited just now by"
+        told = [request for request in codex.requests() if line in request]
+    assert told
+    assert all("Count the lines" in request and "TOOL multi_agent" not in request for request in told)
+    shown = [path for path in (codex.home / ".codex" / "sessions").rglob("*.jsonl") if line in path.read_text()]
+    assert len(shown) == 1

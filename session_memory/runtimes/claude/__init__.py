@@ -34,6 +34,7 @@ class ClaudeCode(ProjectFolders):
     OWN_ID_VARIABLE = "CLAUDE_CODE_SESSION_ID"
     AGENT_VARIABLE = "CLAUDECODE"
     PROJECT_VARIABLE = "CLAUDE_PROJECT_DIR"  # `cwd` follows the agent's `cd`
+    SUB_AGENT_EVENT = "SubagentStart"
     PROMPT_ID_KEY = "prompt_id"  # the same for all prompts of a turn
     SHOWS_NOTICES = True
     TOOLS = {
@@ -117,6 +118,11 @@ class ClaudeCode(ProjectFolders):
         from ...transcripts.edits import argument_edits
 
         return [old for old, _ in argument_edits(event.get("tool_input"), "old_string", "new_string", "") if old]
+
+    def tasks(self, event: Event) -> list[tuple[str, str]]:
+        from .records import tasks_given
+
+        return tasks_given(as_string(event.get("transcript_path")), as_string(event.get("agent_type")))
 
     def can_ask(self, event: Event, environ: Mapping[str, str]) -> bool:
         """Tell whether the session is interactive, and in a mode that asks: others refuse what they would ask."""

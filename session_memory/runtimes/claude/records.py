@@ -5,7 +5,8 @@ injected text included, in records of other types."""
 
 from __future__ import annotations
 
-from ...system.json import as_list, as_object, as_string, holds_object, is_glued
+from ...system.files import read_end
+from ...system.json import as_list, as_object, as_string, holds_object, is_glued, objects_in
 from ...text.timestamps import epoch_seconds
 from ...transcripts.entries import Entry, ToolUse
 from .. import records
@@ -36,6 +37,7 @@ _TEXT = b'{"type":"text","text":'
 _GOES_ON = (None, "tool_use", "pause_turn")  # with these a message is not the last one of its turn
 _FAILED_HOOKS = ("hook_cancelled", "hook_non_blocking_error", "hook_error_during_execution")
 HEAD_BYTES = 2048  # of a line, in which its kind shows
+_TASK_BYTES = 256 * 1024  # before the end, in which the call stands that starts a sub-agent
 _GLUED = b'{"parentUuid":'  # a record behind another one on the same line
 
 # User texts that no user wrote: what the CLI and its hooks wrap, by how they begin.
@@ -314,3 +316,16 @@ def _user_text(content: object) -> str:
         elif kind in ("image", "document"):
             parts.append(f"[{kind}]")
     return "\n\n".join([part for part in parts if part])
+
+
+def tasks_given(path: str, agent_type: str) -> list[tuple[str, str]]:
+    """Return the ids and prompts of the calls in the end of a transcript that start a sub-agent of a type."""
+    found = []
+    for line in read_end(path, _TASK_BYTES).split(b"\n"):
+        if b'"name":"Agent"' in line or b'"name":"Task"' in line:
+            for record in objects_in(line):
+                for block in map(as_object, as_list(as_object(record.get("message")).get("content"))):
+                    given = as_object(block.get("input"))
+                    if block.get("name") in ("Agent", "Task") and given.get("subagent_type", agent_type) == agent_type:
+                        found.append((as_string(block.get("id")), as_string(given.get("prompt"))))
+    return found

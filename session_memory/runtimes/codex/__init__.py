@@ -37,6 +37,7 @@ class Codex(CopiedSessions):
     PROGRAM = "codex"
     OWN_ID_VARIABLE = "CODEX_SESSION_ID"
     AGENT_VARIABLE = "CODEX_THREAD_ID"
+    SUB_AGENT_EVENT = "UserPromptSubmit"
     SHOWS_NOTICES = True
     TOOLS = {"apply_patch": ("edit", "command"), "Bash": ("command", "command")}
 
@@ -143,10 +144,11 @@ class Codex(CopiedSessions):
         return ""
 
     def is_own(self, event: Event, environ: Mapping[str, str]) -> bool:
-        """Tell whether the transcript is a rollout; the same events come in a sub-agent, of which none is answered."""
+        """Tell whether the transcript is a rollout; the same events come in a sub-agent, of which only its prompt is
+        answered."""
         path = as_string(event.get("transcript_path"))
         is_its = path.rpartition("/")[2].startswith("rollout-") if path else "transcript_path" in event
-        return is_its and not event.get("agent_id")
+        return is_its and (not event.get("agent_id") or event.get("hook_event_name") == self.SUB_AGENT_EVENT)
 
     def keeps_transcript(self, event: Event, environ: Mapping[str, str]) -> bool:
         return bool(event.get("transcript_path"))  # none under `--ephemeral`
@@ -154,6 +156,9 @@ class Codex(CopiedSessions):
     def tool_calls(self, event: Event) -> tuple[ToolUse, ...]:
         found = called(event, self.TOOLS)
         return patch_uses(found[0]) if found and found[0].kind == "edit" else found
+
+    def tasks(self, event: Event) -> list[tuple[str, str]]:
+        return [(as_string(event.get("turn_id")), as_string(event.get("prompt")))]
 
     def _config_dir_of(self, path: str) -> str:
         """Return Codex's directory, over a rollout or what a copy is of."""

@@ -1,0 +1,9 @@
+import sys
+
+sys.path.insert(0, __file__[: -len("/subagent_start.py")])
+try:
+    from entry import run
+
+    run("subagent_start")
+except Exception:  # a broken installation must not stand in the way; `session-memory doctor` says what is wrong
+    sys.exit(0)
