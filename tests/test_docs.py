@@ -57,7 +57,7 @@ def test_every_page_of_the_documentation_is_reached_from_readme() -> None:
 
 def figures() -> list[str]:
     """The figures in the table of docs/measured/figures.md."""
-    rows = (ROOT / "docs" / "measured" / "figures.md").read_text().partition("|---|---|---|---|\n")[2].splitlines()
+    rows = (ROOT / "docs" / "measured" / "figures.md").read_text().partition("|---|---|---|\n")[2].splitlines()
     return [row.split(" | ")[0].removeprefix("| ") for row in rows]
 
 
