@@ -13,7 +13,7 @@ from .doubts import files_named
 from .format import BY_AGENT, BY_PERSON, REJECTED, time_text
 
 _NOUNS = {"decision": "decision", "preference": "preference", REJECTED: "rejection"}
-_BY_RULES = "extractive"  # which takes decisions and preferences from what a person typed
+_BY_RULES = "extractive"  # up to 0.3, by rules that were too often wrong (bench/extraction)
 _GIT = re.compile(r"\bgit ([a-z][a-z-]+)")
 _HAS_ENDING = re.compile(r"\.[a-z]\w*$")
 _UNSAFE = re.compile(r'["\\\x00-\x1f]')  # JSON escapes these
@@ -21,8 +21,8 @@ _UNSAFE = re.compile(r'["\\\x00-\x1f]')  # JSON escapes these
 
 def places_of(memory: IndexedMemory, directory: str, worktree: Worktree | None) -> list[str]:
     """Return the places that a memory from a session in `directory` names, if it is a decision, a preference or a
-    rejection (see call_memories)."""
-    if memory.kind not in _NOUNS or not directory:
+    rejection that more than rules made (see call_memories)."""
+    if memory.kind not in _NOUNS or not directory or all(one.strategy == _BY_RULES for one in memory.origins):
         return []
     root = worktree.root if worktree and worktree.root else directory
     names, _ = files_named(memory)
@@ -35,7 +35,7 @@ def said(memory: IndexedMemory) -> str:
     """Return who said when what a memory holds, word for word."""
     origin = max(memory.origins, key=lambda one: one.at or 0)
     what = f"{_NOUNS[memory.kind]} of {time_text(origin.at)[:10]}"
-    if origin.strategy == BY_PERSON or (origin.strategy == _BY_RULES and memory.kind != REJECTED):
+    if origin.strategy == BY_PERSON:
         what = f"the user's {what}"
     elif origin.strategy == BY_AGENT:
         what = f"an agent's {what}"

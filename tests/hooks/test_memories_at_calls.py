@@ -32,7 +32,7 @@ class Remembering(Project):
         self.memories = MemoryDirectory(self.user.place)
         self.source = conversation()._replace(cwd=self.cwd)
 
-    def keep(self, text: str, kind: str = "decision", strategy: str = "extractive", **source: Any) -> None:
+    def keep(self, text: str, kind: str = "decision", strategy: str = "person", **source: Any) -> None:
         of = self.source._replace(**source)
         self.memories.keep(Memory(kind, text, "", quote=text), of=of, strategy=strategy)
         self.look()
@@ -76,13 +76,18 @@ def test_a_sub_agent_is_told_it_too_which_the_session_was_told(project):
 
 @pytest.mark.parametrize(("kind", "strategy", "who"), [
     ("preference", "person", "the user's preference of"),
-    ("rejected", "extractive", "a rejection of 2026-02-21, kept by extractive:"),
+    ("rejected", "summary", "a rejection of 2026-02-21, kept by summary:"),
     ("decision", "agent", "an agent's decision of"),
     ("decision", "summary", "a decision of 2026-02-21, kept by summary:"),
 ])  # fmt: skip
 def test_it_says_whose_word_it_is(project, kind, strategy, who):
     project.keep("We never cache in app.py", kind, strategy)
     assert f"- {who}" in project.remembered()
+
+
+def test_what_only_the_rules_of_earlier_versions_kept_is_not_told(project):
+    project.keep("We never cache in app.py", strategy="extractive")
+    assert project.remembered() == ""
 
 
 @pytest.mark.parametrize("kind", ["fact", "solution", "question", "episode"])
