@@ -7,8 +7,6 @@ before it is known. Every kind of report has its own function, which yields a ve
   that path, or names it in a command, in its next 10 calls.
 - `remedies`: a command fails with an error that the same step overcame in two other sessions. Right if the same step
   overcomes it now.
-- `memories`: an edit or a git command is about a memory that the rules made of sessions that had ended. Nothing in a
-  transcript proves that it was right: only how often it would be told.
 
 Conditions, written before the first run: a kind that is right less than half of the time in the repositories on which
 nobody developed is not shipped, nor is one that reports on any call that succeeds. Developed on entireio/git-sync,
@@ -27,14 +25,10 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from session_memory.memories.call_places import places_of
-from session_memory.memories.format import new_memory
-from session_memory.memories.strategies.extractive.strategy import ExtractiveStrategy
 from session_memory.patterns.failures import Failure, failures, normalised, what_followed
 from session_memory.store.ingest.ingestion import Ingestion
 from session_memory.store.ingest.sources import SourceDirectory
 from session_memory.store.sqlite.engine import SqliteStore
-from session_memory.store.sqlite.memory_index import Origin
 from session_memory.store.sqlite.tool_uses import ConversationSteps, conversation_steps
 from session_memory.store.values import Filter, StoredEntry
 
@@ -140,32 +134,9 @@ def remedies(history: History) -> Iterator[Verdict]:
                 overcame[normalised(failure.tool.error)][step].add(session)
 
 
-def memories(history: History) -> Iterator[Verdict]:
-    """Yield the memories that would be told before edits and git commands, once a session."""
-    rules = ExtractiveStrategy({}, None)  # type: ignore[arg-type]  # it spends nothing
-    waiting = list(history.conversations)
-    known: list[tuple[str, str, list[str]]] = []  # the session, the text, and what it names
-    told: set[tuple[str, str]] = set()
-    for call in history.calls:
-        while waiting and (waiting[0].conversation.last_message_at or 0) < call.at:
-            one = waiting.pop(0).conversation
-            for made in rules.process(one, list(history.store.entries(one.id))).memories:
-                origin = Origin(made.at, one.session_id, one.id, rules.id, directory=one.cwd)
-                memory = new_memory(made.kind, made.title, made.text, "", made.quote, origin, is_untrusted=False)
-                if places := places_of(memory, one.cwd, None):
-                    known.append((one.session_id, memory.title, places))
-        inside = _inside(call, call.tool.text) if call.tool.kind == "edit" else ""
-        for session, text, places in known:
-            is_told = session == call.session or (call.session, text) in told
-            if not is_told and any(inside.endswith(one) if inside else one[1:] in call.tool.text for one in places):
-                told.add((call.session, text))
-                yield Verdict(call, text, None)
-
-
 KINDS: dict[str, Callable[[History], Iterator[Verdict]]] = {
     "wrong paths": wrong_paths,
     "remedies": remedies,
-    "memories": memories,
 }
 
 

@@ -9,7 +9,7 @@ import pytest
 from checkpoint_branch import BRANCH, checkpoint, git
 from records import assistant, lines, user
 
-from bench.replay import History, memories, plausible, remedies, wrong_paths
+from bench.replay import History, plausible, remedies, wrong_paths
 
 NOW = time.time() + 60  # after the commit of the files
 
@@ -79,4 +79,3 @@ def test_a_remedy_is_told_from_the_third_session_on(history):
 def test_nothing_is_told_with_a_call_that_succeeds(history):
     every = [one for kind in (wrong_paths, remedies) for one in kind(history)]
     assert {one.call.tool.outcome for one in every} == {"error"}
-    assert list(memories(history)) == []
