@@ -29,10 +29,11 @@ class Served(NamedTuple):
 
 
 class ToolResult(NamedTuple):
-    """The text for the model that called the tool."""
+    """The text for the model that called the tool, and the same as values if the tool has an `output` schema."""
 
     text: str
     is_error: bool = False
+    data: dict[str, Any] | None = None
 
 
 def call(backend: Backend, name: str, arguments: object) -> ToolResult:
@@ -44,7 +45,8 @@ def call(backend: Backend, name: str, arguments: object) -> ToolResult:
         return ToolResult(results.problem(f"{name}: {wrong}", "call it again"), True)
     words = {key: as_string(value) if isinstance(value, str) else value for key, value in given.items()}  # type: ignore[attr-defined]
     try:
-        return ToolResult(results.bounded(tool.run(backend, words)))
+        told = tool.run(backend, words)
+        return ToolResult(results.bounded(told), data=told.data if isinstance(told, results.Told) else None)
     except LockedError:
         problem, hint = "another process is busy with the same conversations", "try again in a moment"
     except SessionMemoryError as error:

@@ -39,7 +39,7 @@ class Tool(NamedTuple):
     `is_read_only`: changes nothing. `is_idempotent`: a second call with the same arguments changes nothing, so it may
     be repeated after a crash. `is_destructive`: deletes something. `audience`: everyone, those with a `home` of
     their own, a knowledge `graph` or a `team`, those in a `group` of a host, or `main`, the group that administers the
-    others.
+    others. `output` is the JSON Schema of what `run` returns as values beside the text (results.Told).
     """
 
     name: str
@@ -51,6 +51,7 @@ class Tool(NamedTuple):
     audience: str
     is_idempotent: bool = False
     is_destructive: bool = False
+    output: Schema | None = None
 
     @property
     def annotations(self) -> dict[str, Any]:
@@ -129,7 +130,8 @@ def search_sessions(backend: Backend, arguments: Arguments) -> str:
 def search_team(backend: Backend, arguments: Arguments) -> str:
     limit = arguments.get("limit", 10)
     found = backend.search_team(arguments["query"], limit, _limits(arguments))
-    return results.search_results(found, limit) if found else results.NOTHING_IN_TEAM
+    nothing = results.Told(results.NOTHING_IN_TEAM, note=results.NOTHING_IN_TEAM, results=[])
+    return results.search_results(found, limit) if found else nothing
 
 
 def seen_error(backend: Backend, arguments: Arguments) -> str:

@@ -4,11 +4,11 @@ Pure."""
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from ..text.format import ELLIPSIS, counted, one_line, shorten
 from ..text.sanitize import all_for_prompt, for_prompt
-from ..text.timestamps import age, epoch_seconds
+from ..text.timestamps import age, epoch_seconds, iso_time
 from ..transcripts.entries import Entry
 from ..transcripts.log import render
 from .values import SearchResults
@@ -47,18 +47,47 @@ _HEADING_CHARACTERS = 600  # maximum for a heading
 _CUT_CHARACTERS = 80
 
 
-def listing(listed: list[ListedSession], skip: int, now: float) -> str:
+class Told(str):
+    """A text for the model, and the same as values, by the tool's `output` schema: as safe and as short as the text,
+    with its hints as `note`, since Claude Code 2.1.331 gives its model the values in place of the text."""
+
+    data: dict[str, Any]
+
+    def __new__(cls, text: str, **data: Any) -> Told:
+        found = super().__new__(cls, text)
+        found.data = data
+        return found
+
+
+def listing(listed: list[ListedSession], skip: int, now: float) -> Told:
     """Return the sessions from the `skip`-th on, a line each, and how to see those that do not fit."""
     if not listed:
-        return "There are no sessions yet."
+        return Told("There are no sessions yet.", note="There are no sessions yet.", sessions=[])
     if skip >= len(listed):
-        return f"There are {counted(len(listed), 'session')}, so none is left after skipping {skip:,}."
+        nothing = f"There are {counted(len(listed), 'session')}, so none is left after skipping {skip:,}."
+        return Told(nothing, note=nothing, sessions=[])
     lines = _with_room((_listed(one, now) for one in listed[skip:]), gap=1)
     heading = f"{counted(len(listed), 'session')}, the latest first. read_session takes a name or an id."
+    sessions = _given([_session(one) for one in listed[skip : skip + len(lines)]])
     left = len(listed) - skip - len(lines)
-    if left:
-        lines.append(f"{left} more: call list_sessions with skip={skip + len(lines)}.")
-    return "\n".join([heading, *lines])
+    more = [f"{left} more: call list_sessions with skip={skip + len(lines)}."] if left else []
+    return Told("\n".join([heading, *lines, *more]), note=" ".join([heading, *more]), sessions=sessions)
+
+
+def _session(one: ListedSession) -> dict[str, Any]:
+    return {
+        "id": one.id, "name": shorten(name_of(one), NAME_CHARACTERS), "group": one.group, "runtime": one.runtime,
+        "used_at": _moment(one.modified), "is_active": one.is_active,
+    }  # fmt: skip
+
+
+def _given(shown: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return values without the empty ones, for which a model would pay too."""
+    return [{name: value for name, value in one.items() if value} for one in shown]
+
+
+def _moment(seconds: float | None) -> str | None:
+    return None if seconds is None else iso_time(seconds)
 
 
 def _listed(one: ListedSession, now: float) -> str:
@@ -85,35 +114,37 @@ def log(session: ListedSession, entries: list[Entry], unreadable: int, skip: int
     return f"{heading} {RECORD}\n\n{text[:room]}"
 
 
-def search_results(found: list[SearchResult], limit: int, *, is_limited: bool = False) -> str:
+def search_results(found: list[SearchResult], limit: int, *, is_limited: bool = False) -> Told:
     """Return the results of a search, numbered, and its notice; without results, suggestions. `is_limited`: to a time
     or a project."""
     notice = found.notice if isinstance(found, SearchResults) else ""
     if not found:
         nothing = f"{NOTHING_FOUND} {LIMITED}" if is_limited else NOTHING_FOUND
-        return f"{nothing} {notice}".rstrip()
-    blocks = _with_room(_search_result(one, number) for number, one in enumerate(found, 1))
+        return Told(f"{nothing} {notice}".rstrip(), note=f"{nothing} {notice}".rstrip(), results=[])
+    shown = [_found(one) for one in found]
+    blocks = _with_room(_search_result(one, shown[number - 1], number) for number, one in enumerate(found, 1))
     heading = f"{len(blocks)} found, the best first. {RECORD}"
     if len(blocks) < len(found) or len(found) == limit:
         heading += (
             " There may be more: ask with rarer words, or for a higher limit. since, until and project narrow it."
         )
     heading = f"{heading} {notice}".rstrip()
-    return "\n\n".join([heading, *blocks])
+    return Told("\n\n".join([heading, *blocks]), note=heading, results=_given(shown[: len(blocks)]))
 
 
-def seen_errors(found: list[ErrorMatch], limit: int) -> str:
+def seen_errors(found: list[ErrorMatch], limit: int) -> Told:
     """Return at most `limit` earlier occurrences of an error, with their solutions."""
     if not found:
-        return NEVER_SEEN
-    blocks = _with_room(_seen_error(one, number) for number, one in enumerate(found[:limit], 1))
+        return Told(NEVER_SEEN, note=NEVER_SEEN, results=[])
+    shown = [_occurrence(one) for one in found[:limit]]
+    blocks = _with_room(_seen_error(one, number) for number, one in enumerate(shown, 1))
     heading = f"Seen {len(found)} times, the best match first. {RECORD}" if len(found) > 1 else f"Seen once. {RECORD}"
     if left := len(found) - len(blocks):
         more = (
             f"call seen_error with limit={limit + left}" if len(blocks) == limit else "give a longer piece of the error"
         )
         heading += f" {left} more: {more}."
-    return "\n\n".join([heading, *blocks])
+    return Told("\n\n".join([heading, *blocks]), note=heading, results=_given(shown[: len(blocks)]))
 
 
 def graph_facts(found: list[GraphFact], limit: int) -> str:
@@ -247,20 +278,29 @@ def _safe(entry: Entry, room: int) -> Entry:
     )  # fmt: skip
 
 
-def _seen_error(one: ErrorMatch, number: int) -> str:
+def _occurrence(one: ErrorMatch) -> dict[str, Any]:
     tool, conversation = one.failure.tool, one.conversation
     error, command, title, solved = all_for_prompt(
         [tool.error, f"{tool.tool}: {tool.text}", conversation.title, one.solved]
     )
-    when = [] if tool.timestamp is None else [time.strftime("%Y-%m-%d", time.localtime(tool.timestamp / 1000))]
-    known = ", ".join([f"id {conversation.session_id}", *when, f"in conversation {conversation.id}"])
-    lines = [
-        f"{number}. {shorten(one_line(error), SNIPPET_CHARACTERS) or '(no output)'}",
-        f"Of: {shorten(one_line(command), COMMAND_CHARACTERS)}",
-        f'Seen in: "{shorten(one_line(title), NAME_CHARACTERS)}" ({known})',
-        f"Solution: it worked {shorten(one_line(solved), SNIPPET_CHARACTERS)}" if solved else "Solution: none recorded",
-    ]
-    return "\n".join(lines)
+    return {
+        "error": shorten(one_line(error), SNIPPET_CHARACTERS),
+        "command": shorten(one_line(command), COMMAND_CHARACTERS),
+        "session": shorten(one_line(title), NAME_CHARACTERS), "session_id": conversation.session_id,
+        "at": None if tool.timestamp is None else _moment(tool.timestamp / 1000),
+        "conversation": f"conversation {conversation.id}", "solution": shorten(one_line(solved), SNIPPET_CHARACTERS),
+    }  # fmt: skip
+
+
+def _seen_error(one: dict[str, Any], number: int) -> str:
+    when = [time.strftime("%Y-%m-%d", time.localtime(epoch_seconds(one["at"])))] if one["at"] else []
+    known = ", ".join([f"id {one['session_id']}", *when, f"in {one['conversation']}"])
+    return "\n".join([
+        f"{number}. {one['error'] or '(no output)'}",
+        f"Of: {one['command']}",
+        f'Seen in: "{one["session"]}" ({known})',
+        f"Solution: it worked {one['solution']}" if one["solution"] else "Solution: none recorded",
+    ])  # fmt: skip
 
 
 def _graph_fact(one: GraphFact, number: int) -> str:
@@ -271,13 +311,20 @@ def _graph_fact(one: GraphFact, number: int) -> str:
     return f"{number}. {fact} ({'; '.join([part for part in (one.times, *said) if part]) or 'no date'})"
 
 
-def _search_result(one: SearchResult, number: int) -> str:
-    name = shorten(one_line(for_prompt(one.session_name)), NAME_CHARACTERS)
+def _found(one: SearchResult) -> dict[str, Any]:
+    return {
+        "session": shorten(one_line(for_prompt(one.session_name)), NAME_CHARACTERS), "session_id": one.session_id,
+        "at": _moment(one.timestamp), "conversation": one_line(for_prompt(one.conversation)),
+        "speaker": one_line(for_prompt(one.role)),
+        "text": shorten(one_line(for_prompt(one.snippet)), SNIPPET_CHARACTERS),
+    }  # fmt: skip
+
+
+def _search_result(one: SearchResult, found: dict[str, Any], number: int) -> str:
     known = [f"id {one.session_id}"] if one.session_id else []
     if one.timestamp is not None:
         known.append(time.strftime("%Y-%m-%d", time.localtime(one.timestamp)))
     if one.conversation:
-        known.append(f"in {one_line(for_prompt(one.conversation))}")
-    speaker = one_line(for_prompt(one.role))
-    snippet = shorten(one_line(for_prompt(one.snippet)), SNIPPET_CHARACTERS)
-    return f'{number}. "{name}" ({", ".join(known)})\n{speaker[:1].upper()}{speaker[1:]}: {snippet}'
+        known.append(f"in {found['conversation']}")
+    speaker = found["speaker"]
+    return f'{number}. "{found["session"]}" ({", ".join(known)})\n{speaker[:1].upper()}{speaker[1:]}: {found["text"]}'

@@ -167,7 +167,7 @@ def _result(served: Served, method: str, params: Message) -> Message:
         versions = [*MODERN_VERSIONS, *HANDSHAKE_VERSIONS]
         found = {"supportedVersions": versions, "capabilities": _CAPABILITIES, "instructions": INSTRUCTIONS}
     else:
-        found = _served(served, method, params)
+        found = _served(served, method, params, is_modern=True)
     cacheable = {} if method == CALL else _CACHEABLE
     return {"resultType": "complete", **found, **cacheable, "_meta": {_META + "serverInfo": _INFO}}
 
@@ -191,23 +191,25 @@ def _check_version(meta: Message) -> None:
         raise _RequestError(INVALID_PARAMS, f"params._meta lacks {_CAPABILITIES_KEY}")
 
 
-def _served(served: Served, method: str, params: Message) -> Message:
-    """Answer a request that both forms of the protocol share."""
+def _served(served: Served, method: str, params: Message, *, is_modern: bool = False) -> Message:
+    """Answer a request that both forms of the protocol share; only in the modern one with values beside the text, since
+    earlier clients give them to the model in its place."""
     if method == "tools/list":
-        return {"tools": [_described(tool) for tool in served.tools]}
+        return {"tools": [_described(tool, with_output=is_modern) for tool in served.tools]}
     if method != CALL:
         raise _RequestError(METHOD_NOT_FOUND, f"no method {method[:80]}")
     name = params.get("name")
     if name not in [tool.name for tool in served.tools]:
         raise _RequestError(INVALID_PARAMS, f"no tool {str(name)[:80]!r}")
     answer = served.call(str(name), params.get("arguments"))
-    return {"content": [{"type": "text", "text": answer.text}], "isError": answer.is_error}
+    values = {"structuredContent": answer.data} if is_modern and answer.data is not None else {}
+    return {"content": [{"type": "text", "text": answer.text}], **values, "isError": answer.is_error}
 
 
-def _described(tool: Any) -> Message:
+def _described(tool: Any, *, with_output: bool) -> Message:
     return {
         "name": tool.name, "title": tool.title, "description": tool.description, "inputSchema": tool.schema,
-        "annotations": tool.annotations,
+        "annotations": tool.annotations, **({"outputSchema": tool.output} if with_output and tool.output else {}),
     }  # fmt: skip
 
 

@@ -214,7 +214,7 @@ class TestClaudeCode:
             (
                 "list_sessions",
                 {},
-                lambda own, text: f'"plan the garden" (id {garden})' in text,
+                lambda own, text: f'{{"id":"{garden}","name":"plan the garden",' in text,
             ),
             ("read_session", {"name": "plan"}, lambda own, text: "plan the garden" in text and "ok (1)" in text),
             ("search_sessions", {"query": "garden"}, lambda own, text: "does not exist yet" in text),
@@ -246,7 +246,7 @@ class TestClaudeCode:
         api.replies = [{"tools": [{"name": tool, "input": {}}]}]
         user.run("and now?", "--plugin-dir", str(copy), "--allowedTools", tool)
         (text,) = results(api.prompts()[-1])
-        assert '"plan the garden" (id ' in text
+        assert '"name":"plan the garden"' in text
 
     @pytest.mark.slow
     def test_after_a_clear_the_server_knows_the_new_session(self, user: Claude, api: FakeAnthropic) -> None:

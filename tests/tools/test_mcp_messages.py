@@ -79,6 +79,23 @@ class TestWithoutHandshake:
         assert old == {"content": [{"type": "text", "text": "list_sessions {}"}], "isError": False}
         assert {**old, "resultType": "complete", "_meta": new["_meta"]} == new
 
+    def test_values_and_their_schemas_are_for_clients_of_2026_07_28(self) -> None:
+        served = Served(TOOLS, lambda name, arguments: ToolResult("none", data={"note": "none", "sessions": []}))
+        results = []
+        for meta in ({}, {"_meta": META}):
+            for method, params in (("tools/list", {}), ("tools/call", {"name": "list_sessions"})):
+                sink = io.BytesIO()
+                message = {"jsonrpc": "2.0", "id": 1, "method": method, "params": {**params, **meta}}
+                serve(served, io.BytesIO(json.dumps(message).encode() + b"\n"), sink)
+                results.append(json.loads(sink.getvalue())["result"])
+        old_list, old, new_list, new = results
+        assert not any("outputSchema" in tool for tool in old_list["tools"])
+        assert "structuredContent" not in old
+        assert {tool["name"]: tool.get("outputSchema") for tool in new_list["tools"]} == {
+            tool.name: tool.output for tool in TOOLS
+        }
+        assert (new["structuredContent"], new["content"]) == ({"note": "none", "sessions": []}, old["content"])
+
     def test_a_request_without_the_capabilities_of_its_client_is_refused(self) -> None:
         meta = {"io.modelcontextprotocol/protocolVersion": "2026-07-28"}
         assert ask("tools/list", {"_meta": meta})["error"]["code"] == -32602

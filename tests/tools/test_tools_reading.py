@@ -8,12 +8,13 @@ import re
 from pathlib import Path
 
 import pytest
+from jsonschema import validate
 from records import assistant, exchange, user, write
 from text_scene import samples
 from tools_scene import MONDAY, FakeBackend, Home, some_sessions
 
 from session_memory.runtimes.claude import RUNTIME as CLAUDE
-from session_memory.tools import HomeBackend, ListedSession, SearchResult, ToolResult, call
+from session_memory.tools import TOOLS, HomeBackend, ListedSession, SearchResult, call
 from session_memory.tools.results import RESULT_CHARACTERS, search_results
 
 
@@ -32,7 +33,17 @@ class TestListing:
         for name in ("main", "discord"):
             home.session(name, *exchange("hello", "hi"))
         home.own = "main"
-        rows = home.ask("list_sessions").text.splitlines()
+        told = home.ask("list_sessions")
+        [schema] = [tool.output for tool in TOOLS if tool.name == "list_sessions"]
+        assert schema
+        assert told.data
+        validate(told.data, schema)
+        assert sorted((one["name"], one.get("is_active", False)) for one in told.data["sessions"]) == [
+            ("discord", False),
+            ("main", True),
+        ]
+        rows = told.text.splitlines()
+        assert told.data["note"] == rows[0]
         assert rows[0] == "2 sessions, the latest first. read_session takes a name or an id."
         assert sorted(rows[1:]) == [
             f'- "discord" (id {home.session_id("discord")}), just now',
@@ -74,7 +85,7 @@ class TestListing:
 
     def test_a_home_without_sessions_says_so(self, tmp_path: Path) -> None:
         answer = call(HomeBackend(str(tmp_path), {}), "list_sessions", {})
-        assert answer == ToolResult("There are no sessions yet.")
+        assert (answer.text, answer.is_error) == ("There are no sessions yet.", False)
 
     def test_every_session_can_be_reached_by_skipping_what_was_shown(self) -> None:
         backend, skip, seen = FakeBackend(*some_sessions(1000)), 0, []

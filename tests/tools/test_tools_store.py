@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -9,12 +10,14 @@ from typing import Any
 
 import pytest
 from host_scene import ingested, three_groups
+from jsonschema import validate
 from records import append, assistant, exchange, user
 from store_scene import MONDAY, StoreUser
 from tools_scene import Home
 
 from session_memory.host.ipc import answer_requests, write_snapshots
 from session_memory.tools import TOOLS, GroupBackend, HomeBackend, ToolResult, call
+from session_memory.tools.definitions import ALL
 from session_memory.tools.request_files import RequestFiles
 from session_memory.tools.results import RESULT_CHARACTERS
 
@@ -136,7 +139,28 @@ class TestErrors:
     def test_another_error_is_said_never_to_have_been_seen(self, person: Person) -> None:
         person.keep("s3", "webshop", *failed_and_mended(self.ERROR))
         told = person.ask("seen_error", error="TypeError: submarine is not callable")
-        assert told == ToolResult("No tool has failed with this error in any session.")
+        assert (told.text, told.is_error) == ("No tool has failed with this error in any session.", False)
+
+    def test_values_beside_the_text_fit_the_schema_that_the_tool_declares_and_say_the_same(
+        self, person: Person
+    ) -> None:
+        person.keep("s1", "webshop", *exchange("plan the <garden>", "roses"), *failed_and_mended(self.ERROR))
+        asked = {"search_sessions": {"query": "garden"}, "seen_error": {"error": self.ERROR}}
+        for name, arguments in asked.items():
+            told = person.ask(name, **arguments)
+            [schema] = [tool.output for tool in ALL if tool.name == name]
+            assert schema
+            assert told.data
+            validate(told.data, schema)
+            assert told.text.startswith(told.data["note"])
+            assert told.data["results"]
+            for one in told.data["results"]:
+                said = [str(value).casefold() for key, value in one.items() if key != "at"]
+                assert [value for value in said if value not in told.text.casefold()] == []
+            assert "<" not in json.dumps(told.data)
+        nothing = person.ask("search_sessions", query="submarine")
+        assert nothing.data == {"note": nothing.text, "results": []}
+        assert person.ask("search_sessions").data is None
 
     def test_many_places_stay_within_the_bound_and_say_how_to_see_more(self, person: Person) -> None:
         for number in range(30):
