@@ -51,7 +51,7 @@ def _show(opened: OpenStore, proof: Proof) -> None:
     _section(opened, "Told, and came true", told_lines(proof))
     terminal.heading(HEEDED)
     rows = rows_of(proof)
-    width = max(len(row.label) for row in rows)
+    width = max([len(row.label) for row in rows], default=0)
     for row in rows:
         alone = f"; {row.left_alone:,} more left the file alone" if row.left_alone else ""
         interval = f" ({row.interval})" if row.interval else ""

@@ -167,6 +167,7 @@ JSON: dict[str, list[object]] = {
     "errors": ["errors", "no rule for"],
     "patterns": ["patterns"],
     "costs": ["costs", "--by", "session"],
+    "proof": ["proof"],
     "sessions": ["sessions", "--all"],
     "read": ["read", ID, "--all"],
     "process": ["process", "--dry-run"],

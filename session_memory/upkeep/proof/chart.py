@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import escape
 
-from . import Proof
+from . import AS_TOLD, Proof
 from .words import HEEDED, rows_of
 
 _LEFT, _WIDE, _ROW, _TOP = 232, 320, 44, 60
@@ -33,7 +33,7 @@ def svg_of(proof: Proof) -> str:
         parts.append(f'<rect class="track" x="{_LEFT}" y="{y}" width="{_WIDE}" height="20" rx="3"/>')
         if row.tally.cases:
             low, high = (_LEFT + _WIDE * share for share in row.tally.interval)
-            kind, wide, middle = "without" if number else "bar", _WIDE * row.tally.share, y + 10
+            kind, wide, middle = "bar" if row.arm in AS_TOLD else "without", _WIDE * row.tally.share, y + 10
             line = f"M{low:.1f} {middle}H{high:.1f}M{low:.1f} {y + 5}v10M{high:.1f} {y + 5}v10"
             parts.append(f'<rect class="{kind}" x="{_LEFT}" y="{y}" width="{wide:.1f}" height="20" rx="3"/>')
             parts.append(f'<path class="range" d="{line}"/>')

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from ...text.format import counted, enumerated
 from ...text.timestamps import iso_time, local_time
-from . import ARMS, AS_TOLD, TOLD, Proof
+from . import ARMS, AS_TOLD, Proof
 from .comparison import FEW, Tally
 from .told import CONFLICT, FILE, KINDS
 
@@ -36,11 +36,11 @@ class Row(NamedTuple):
 
 
 def rows_of(proof: Proof) -> list[Row]:
-    """Return the arms that have moments; the one that was told always."""
+    """Return the arms that have moments."""
     return [
         Row(arm, label, proof.arms[arm], proof.left_alone[arm], _verdict(proof, arm))
         for arm, label in ARMS.items()
-        if arm == TOLD or proof.arms[arm].cases or proof.left_alone[arm]
+        if proof.arms[arm].cases or proof.left_alone[arm]
     ]
 
 
@@ -73,13 +73,14 @@ def told_lines(proof: Proof) -> list[str]:
 
 def compared_lines(proof: Proof) -> list[str]:
     """Return how the arms came about, and what is not in them."""
-    lines = []
+    rows = rows_of(proof)
+    lines = [] if rows else ["No moment yet: no session edited a file that another one had in hand."]
     if proof.left_out:
         lines.append(
             f"{counted(proof.left_out, 'moment')} more are not compared: the transcript is gone or does not show what "
             "was told, or the session got updates of which none named the file."
         )
-    if len(rows_of(proof)) > 1:
+    if len(rows) > 1:
         lines.append(
             "No lot chose the sessions, unless the coin held lines back: their time and work differ too. Claude Code "
             "refuses to edit a file that changed since it was read; such an attempt counts as an edit."
