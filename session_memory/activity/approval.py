@@ -9,20 +9,20 @@ from __future__ import annotations
 
 from ..runtimes.records import RESULTS, SUB_AGENTS, CallResult
 from ..system.files import read_end, status_at, without_links
-from ..system.git import find_worktree, head_moves
+from ..system.git import Worktree, find_worktree, head_moves
 from ..system.json import objects_in
 from ..text.format import shorten
 from ..text.paths import relative, resolved
 from ..text.sanitize import quotable
 from ..text.timestamps import age
-from .actions import EDIT, GIT, actions_of, sub_agent_actions
+from .actions import EDIT, GIT, FileAction, actions_of, sub_agent_actions
 from .call_log import ActionIndex, CallLog
 from .changes import changed_sessions
 from .collisions.evidence import Evidence
 from .collisions.facts import PATH_CHARACTERS, SLACK_SECONDS, called, shown_command
 from .collisions.git import MOVES, commits_or_stages, has_flag, overwrites
-from .new_entries import Budget, read_changed
-from .report import reports_of
+from .new_entries import Budget, NewEntries, read_changed
+from .report import Report, reports_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,12 +30,8 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..settings.compiled import Settings
-    from ..system.git import Worktree
     from ..transcripts.entries import Session
-    from .actions import FileAction
     from .changes import Changed, OwnSession
-    from .new_entries import NewEntries
-    from .report import Report
 
 ACTIVE_SECONDS = 15 * 60
 DECODED_BYTES = 32 * 1024 * 1024  # of all transcripts: if that is not enough, the user is asked

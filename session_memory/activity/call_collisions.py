@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ..system.files import is_file, without_links
 from .call_log import ActionIndex, CallLog, edited_key, git_key
-from .changes import changed_sessions, conflicts_stamp, seen_until
+from .changes import OwnSession, changed_sessions, conflicts_stamp, seen_until
 from .state import COLLISIONS, LAST, KnownState, is_whole
 
 TYPE_CHECKING = False
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from ..settings.compiled import Settings
     from ..system.git import Worktree
     from ..transcripts.entries import Session
-    from .changes import OwnSession
     from .collisions import Findings, Others
     from .collisions.facts import Fact
     from .collisions.working_set import CollisionState

@@ -17,8 +17,8 @@ from __future__ import annotations
 
 from ..system.files import Closing, lock, open_own, os, read_at, read_whole
 from ..system.json import decode, encode
-from .actions import EDIT, GIT, READ_ONLY, REMOVE, actions_elsewhere, actions_of, sub_agent_actions
-from .changes import changed_sessions
+from .actions import EDIT, GIT, READ_ONLY, REMOVE, FileAction, actions_elsewhere, actions_of, sub_agent_actions
+from .changes import OwnSession, changed_sessions
 from .state import LAST_SECOND, LOCK_WAIT_SECONDS, are_cursors, is_whole
 
 TYPE_CHECKING = False
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
     from ..transcripts.entries import Session
     from ..transcripts.lines import Cursor
-    from .actions import FileAction
-    from .changes import OwnSession
     from .new_entries import Budget, NewEntries
 
     ReportedLine = tuple[str, str, float, bool]

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from ..text.format import counted
 from ..text.shell_commands import LOOKING, commit_message, family
-from ..transcripts.entries import FAILED
+from ..transcripts.entries import FAILED, ToolUse
 from .actions import COMMAND, FileAction
 from .collisions.evidence import Evidence
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..runtimes import Runtime
-    from ..transcripts.entries import ToolUse
     from .report import SessionSummary
 
 HOUSEKEEPING = ("git add", "mkdir", "rm", "rmdir", "touch")

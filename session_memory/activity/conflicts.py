@@ -10,7 +10,7 @@ from ..system.json import decode, encode
 from ..text.format import shorten
 from ..text.timestamps import age
 from .call_log import reported_with_calls
-from .changes import conflicts_stamp
+from .changes import OwnSession, conflicts_stamp
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from ..settings.homes import Home
     from ..transcripts.lines import Cursor
-    from .changes import OwnSession
     from .collisions.facts import Fact
 
 MOST_LINES = 2

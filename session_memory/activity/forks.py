@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..transcripts.lines import id_checksum
-from .new_entries import entries_back_to
+from .new_entries import NewEntries, entries_back_to
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from ..transcripts.entries import Entry, Session
     from ..transcripts.lines import Cursor
     from .changes import OwnSession
-    from .new_entries import NewEntries
 
 
 def forked_before(path: str, runtime: Runtime, oldest: float, now: float) -> float | None:

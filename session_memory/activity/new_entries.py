@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..system.files import Opened, os
 from ..text.format import one_line, shorten
 from ..text.sanitize import beginning, for_people
-from ..transcripts.entries import Session
+from ..transcripts.entries import Entry, Session
 from ..transcripts.lines import first_line, id_checksum, last_line_end, make_cursor, resume_offset, windows_backward
 from ..transcripts.reader import (
     BRIEF_OWNER_BYTES,
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from ..runtimes import Runtime
     from ..system.deadline import Deadline
-    from ..transcripts.entries import Entry
     from ..transcripts.lines import Cursor
     from .changes import Changed, OwnSession
 

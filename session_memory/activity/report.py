@@ -6,7 +6,7 @@ from ..system.files import Opened, is_file, os
 from ..text.format import shorten
 from ..text.paths import relative, resolved
 from ..text.sanitize import for_people
-from ..transcripts.entries import FROM_AGENTS, NOTHING
+from ..transcripts.entries import FROM_AGENTS, NOTHING, Entry, Session, ToolUse
 from ..transcripts.lines import first_line
 from ..transcripts.reader import (
     FIRST_PROMPT_RANK,
@@ -18,7 +18,7 @@ from ..transcripts.reader import (
     telling_request,
     title_of,
 )
-from .new_entries import kept_title, read_other_titles
+from .new_entries import NewEntries, kept_title, read_other_titles
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,11 +29,9 @@ if TYPE_CHECKING:
     from ..settings.homes import Home
     from ..settings.privacy import Privacy
     from ..settings.rules import Rule
-    from ..transcripts.entries import Entry, Session, ToolUse
     from ..transcripts.gate import Gate
     from ..transcripts.lines import Cursor
     from .changes import OwnSession
-    from .new_entries import NewEntries
 
 SEARCHES = ("glob", "grep", "list_directory", "ls", "todowrite")  # tools of which nothing is reported
 NAME_CHARACTERS = 40

@@ -5,13 +5,12 @@ from __future__ import annotations
 from ..text.format import counted, shorten
 from ..text.sanitize import quotable
 from ..text.timestamps import age
-from .report import label_of
+from .report import Report, label_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from .report import Report
 
 HEADER = "[Session Activity]"
 QUOTE_CHARACTERS = 100

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ..system.files import is_file
 from .changes import OLD_SECONDS, conflicts_stamp, head_stamp, is_head_known, seen_until, standstill
-from .delivery import Delivery, resolve_delivery, with_last
+from .delivery import Delivery, DeliveryOutcome, resolve_delivery, with_last
 from .state import COLLISIONS, LAST, MEMORIES, KnownState, StateFile, is_whole
 
 TYPE_CHECKING = False
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from ..transcripts.lines import Cursor
     from .changes import Changed, Observation, OwnSession
     from .collisions import Known
-    from .delivery import DeliveryOutcome
     from .new_entries import NewEntries
     from .report import Report
     from .state import Cursors

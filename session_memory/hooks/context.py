@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..errors import SessionMemoryError
-from ..runtimes import runtimes_here
+from ..runtimes import Runtime, runtimes_here
 from ..settings.homes import ENV_HOME, ENV_SESSION, Home, environment, homes_above, person_home, runtime_home
 from ..system.deadline import Deadline
 from ..system.files import is_directory
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from ..runtimes import Runtime
     from ..settings.compiled import Settings
     from ..transcripts.entries import Session
     from ..transcripts.projects import FoldersByRuntime, Places, SubAgents

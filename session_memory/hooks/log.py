@@ -11,7 +11,7 @@ from __future__ import annotations
 import time
 
 from ..errors import SessionMemoryError
-from ..settings.homes import environment
+from ..settings.homes import Home, environment
 from ..settings.registry import read_noted, unregistered_home
 from ..system.files import (
     LARGEST_BYTES,
@@ -27,14 +27,12 @@ from ..system.json import decode, encode
 from ..text.format import one_line
 from ..text.sanitize import for_prompt
 from ..text.timestamps import iso_time
-from .context import MISSED
+from .context import MISSED, Context
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from ..settings.homes import Home
-    from .context import Context
 
 LOG_BYTES = 64 * 1024
 MESSAGE_CHARACTERS = 1000

@@ -6,9 +6,9 @@ from __future__ import annotations
 
 import sys
 
+from ..runtimes import Runtime, sender_of
 from ..runtimes import runtime as runtime_of
-from ..runtimes import sender_of
-from ..settings.homes import ENV_GUARD, environment, naming, runtime_home
+from ..settings.homes import ENV_GUARD, Home, environment, naming, runtime_home
 from ..system.deadline import Deadline, DeadlineError
 from ..system.files import is_file, os
 from ..system.json import decode, encode
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
-    from ..runtimes import Runtime
-    from ..settings.homes import Home
     from .context import Context, Event
 
 HOME_OPTION = "--home"  # names the agent home in the command of a hook

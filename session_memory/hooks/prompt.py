@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 from ..activity.changes import Observation, OwnSession, is_standstill
-from ..settings.compiled import OFF, PROMPT_CHARACTERS
+from ..settings.compiled import OFF, PROMPT_CHARACTERS, Settings
 from ..settings.homes import PROMPT_INDEX, environment
 from ..system.files import is_file
 from ..transcripts.entries import INTRODUCTION
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from ..activity.prompt_memories import PromptMemories
     from ..activity.status_line import Edit
     from ..runtimes import Runtime
-    from ..settings.compiled import Settings
     from .context import Context, Event
 
 

@@ -13,7 +13,7 @@ from ..settings.homes import environment
 from ..system.deadline import DeadlineError
 from ..system.files import without_links
 from ..text.paths import resolved
-from ..transcripts.entries import INTRODUCTION
+from ..transcripts.entries import INTRODUCTION, ToolUse
 from .prompt import joined, may_have_memories, note_status, observation, own_session
 
 TYPE_CHECKING = False
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from ..activity.approval import Objection
     from ..activity.call_memories import CalledMemory
     from ..runtimes import Runtime
-    from ..transcripts.entries import ToolUse
     from .context import Context, Event
 
 _EDIT = "edit"

@@ -6,12 +6,8 @@ from __future__ import annotations
 import sys
 import time
 
-from ..settings.homes import host_of
+from ..settings.homes import Home, host_of
 from ..system.files import is_file, os
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from ..settings.homes import Home
 
 INTERVAL_SECONDS = 600
 SCRIPT = "/hooks/upkeep.py"

@@ -9,7 +9,7 @@ import os
 from ..runtimes import all_runtimes
 from ..system.git import find_worktree, worktrees_of
 from . import homes
-from .forgotten import forgotten_until, read_file
+from .forgotten import Tombstone, forgotten_until, read_file
 from .rules import Rule, stricter
 
 TYPE_CHECKING = False
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from .compiled import Settings
-    from .forgotten import Tombstone
     from .homes import Home
 
 

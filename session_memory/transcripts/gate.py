@@ -8,7 +8,7 @@ from __future__ import annotations
 from ..settings.rules import Rule, stricter
 from ..system.files import Opened, names_in, os, read_at
 from ..text.sanitize import beginning, shortened
-from .entries import Entry
+from .entries import Entry, Session
 from .lines import first_line, head_lines, holds_bytes
 from .reader import (
     FIRST_PROMPT_RANK,
@@ -16,6 +16,7 @@ from .reader import (
     HEAD_BYTES,
     OWNER_BYTES,
     USER_RANK,
+    Title,
     TitleOwner,
     TranscriptHead,
     TranscriptReader,
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     from ..runtimes import Runtime
-    from .entries import Session
-    from .reader import Title
 
     class Rules(Protocol):
         """The methods of rules that the gate calls: see `Privacy`."""

@@ -7,13 +7,12 @@ from time import time_ns
 
 from ..system.files import names_in, path_stamp
 from .lines import RACY_NANOSECONDS
-from .mirror import keep_state, mark_of, read_state, update_mirrors
+from .mirror import Exclusion, keep_state, mark_of, read_state, update_mirrors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from .mirror import Exclusion
 
 WATCHED_FILES = 60  # those written to last, of which a prompt asks whether they have changed
 RECENT_NANOSECONDS = 24 * 3600 * 10**9  # for a prompt nothing older is read

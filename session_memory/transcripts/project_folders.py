@@ -6,7 +6,7 @@ from time import time_ns
 
 from ..system.deadline import DeadlineError
 from ..system.files import Opened, path_stamp, write_atomically
-from ..system.git import find_worktree, worktrees_of
+from ..system.git import Worktree, find_worktree, worktrees_of
 from ..system.json import sealed
 from ..text.secrets import find_secrets
 from .entries import Entry
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..runtimes import Runtime
-    from ..system.git import Worktree
     from .projects import FoldersByRuntime, Places, SubAgents
 
 MOST_TRANSCRIPTS = 8  # of a folder, searched for the directory of its sessions

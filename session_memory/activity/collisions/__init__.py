@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from ..actions import EDIT, GIT, FileAction, actions_elsewhere, actions_of, sub_agent_actions
 from ..call_log import reported_with_calls
-from ..changes import conflicts_stamp
+from ..changes import OwnSession, conflicts_stamp
 from .evidence import Evidence
-from .facts import ACTIVE_SECONDS, TAKEN, edit_facts
+from .facts import ACTIVE_SECONDS, TAKEN, Fact, edit_facts
 from .working_set import CollisionState, KnownFiles, WorkingSet
 
 TYPE_CHECKING = False
@@ -14,10 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ...system.git import Worktree
-    from ..changes import OwnSession
     from ..new_entries import NewEntries
     from ..report import Report
-    from .facts import Fact
 
     Others = list[tuple[Report, NewEntries]]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...runtimes.records import RESULTS, SUB_AGENTS, CallResult
 from ...system.files import Opened, is_regular, os, read_at, read_whole, status_at
-from ...system.git import Worktree, find_worktree, head_moves
+from ...system.git import HeadMove, Worktree, find_worktree, head_moves
 from ...system.json import objects_in
 from ...transcripts.entries import FAILED, NOTHING
 from ...transcripts.lines import last_line_end, lines_forward, windows_backward
@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from ...runtimes import Runtime
-    from ...system.git import HeadMove
     from ...system.git_objects import GitObjects
     from ..actions import FileAction
 

@@ -7,17 +7,15 @@ from ...text.format import ELLIPSIS, counted, enumerated, one_line, shorten
 from ...text.paths import relative
 from ...text.sanitize import beginning, for_prompt, quotable
 from ...text.timestamps import age
-from ..actions import EDIT, READ, REMOVE
+from ..actions import EDIT, READ, REMOVE, FileAction
 from ..call_log import EDITED, edited_key
-from ..report import label_of
+from ..report import Report, label_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from ..actions import FileAction
     from ..new_entries import NewEntries
-    from ..report import Report
     from ..status_line import Edit
     from .evidence import Evidence
     from .working_set import WorkingSet

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from ...system.git import USUAL_BRANCHES, head_of
+from ...system.git import USUAL_BRANCHES, HeadMove, Worktree, head_of
 from ...text.paths import resolved
-from ..actions import COMMAND, EDIT, GIT
+from ..actions import COMMAND, EDIT, GIT, FileAction
 from .facts import BRANCH, HEAD, MOVED, SHORT_COMMIT, SLACK_SECONDS, TAKEN, Fact
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ...system.git import HeadMove, Worktree
-    from ..actions import FileAction
     from ..new_entries import NewEntries
     from ..report import Report
     from .evidence import Evidence

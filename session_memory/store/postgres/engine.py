@@ -38,7 +38,6 @@ from .search_index import PostgresSearchIndex, TeamTables
 
 if TYPE_CHECKING:
     from .connection import TeamConnection
-    from .push import TeamPush
 
 ALIVE_SECONDS = 1.0  # after which a connection that was kept is taken to be gone
 _READ_ITEMS = 1000  # of a conversation, at a time

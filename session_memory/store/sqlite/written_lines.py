@@ -15,14 +15,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from ...system.files import open_regular, read_whole, write_private
 from ...system.sqlite import fetch
-from ..values import ITEM_BITS, items_of_file, key_of
+from ..values import ITEM_BITS, NewEntry, items_of_file, key_of
 from .exclusions import item_shown
 from .rows import ids_of
 
 if TYPE_CHECKING:
     from apsw import Connection
 
-    from ..values import NewEntry
     from .engine import SqliteStore
 
 KEY_FILE = "lines.key"
