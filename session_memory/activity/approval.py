@@ -95,7 +95,11 @@ class ObjectionSearch:
         from ..text.shell_effects import effects_of
 
         for effect in effects_of(command, directory):
-            reach = reach_of(effect.words, effect.path, _is_there) if effect.kind == GIT else Reach((effect.path,))
+            reach = (
+                reach_of(effect.words, effect.path, lambda path: status_at(path) is not None)
+                if effect.kind == GIT
+                else Reach((effect.path,))
+            )
             worktree = self._worktree(effect.path) if reach else None
             if reach is None or worktree is None:
                 continue
@@ -123,7 +127,9 @@ class ObjectionSearch:
             if index.is_behind(changed[0].key):
                 found.append((0.0, "", changed))
         for time, path, changed in sorted(found, key=lambda one: -one[0]):
-            objection = self._seen_edit(changed, path, time, worktree) if path else self._possible_edit(changed)
+            objection = self._seen_edit(changed, path, time, worktree) if path else None
+            for report, new in self._read(changed, self._now - ACTIVE_SECONDS) if not path else ():  # not all was read
+                objection = Objection(new.session.key, report, report.last_active, is_possible=True)
             if objection is not None:
                 return objection
         return None
@@ -145,12 +151,6 @@ class ObjectionSearch:
                     return Objection(key, report, action.time, path)
             if new.is_partial:
                 return Objection(key, report, time, path, is_possible=True)
-        return None
-
-    def _possible_edit(self, changed: Changed) -> Objection | None:
-        """Return that a session may have made an edit, as not all could be read; None if it is hidden."""
-        for report, new in self._read(changed, self._now - ACTIVE_SECONDS):
-            return Objection(new.session.key, report, report.last_active, is_possible=True)
         return None
 
     def _working_in(self, worktree: Worktree) -> Objection | None:
@@ -218,10 +218,6 @@ def was_allowed(own: OwnSession, call_id: str) -> bool:
                     if any([not one.has_failed for one in results]):
                         return True
     return False
-
-
-def _is_there(path: str) -> bool:
-    return status_at(path) is not None
 
 
 class Reach:

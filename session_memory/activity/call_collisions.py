@@ -107,7 +107,11 @@ class CallSearch:
         """Return the text to report, in at most `limit` characters with the `introduction`. Raises LockedError if
         another call is reporting, OSError if the log cannot be written."""
         self._index.read_on(self._own, self._sessions, self._now, self._oldest)
-        concerned = [one for one in self._sessions if self._has_more(one.key)]
+        concerned = []  # sessions that may have done something to one of the files that is not settled
+        for one in self._sessions:
+            latest = [about for path in self._paths for about in self._latest(one.key, path).items()]
+            if any([time > self._log.settled.get(about, 0.0) for about, time in latest]):
+                concerned.append(one)
         conflicts = self._conflicts() if conflicts_stamp(self._own) else []
         if not (concerned or conflicts):
             return CallDelivery(self._log)
@@ -146,11 +150,6 @@ class CallSearch:
         added, keys = lines_about(conflicts, self._log.settled, self._now, room)
         lines += added
         return keys
-
-    def _has_more(self, key: str) -> bool:
-        """Check if a session may have done something to one of the files that is not settled."""
-        latest = [one for path in self._paths for one in self._latest(key, path).items()]
-        return any([time > self._log.settled.get(about, 0.0) for about, time in latest])
 
     def _latest(self, session: str, path: str) -> dict[str, float]:
         """Return when a session last did something that may concern a file, by the keys of the log."""
@@ -201,7 +200,11 @@ class CallSearch:
         until = {}
         for key, latest in self._latest(session, path).items():
             kinds = (EDIT, REMOVE) if key == edited_key(session, path) else (GIT,)
-            about = [one for one in actions if one.kind in kinds and _is_about(one.kind, one.path, path)]
+            about = [
+                one
+                for one in actions
+                if one.kind in kinds and (one.kind == GIT or one.path == path or path.startswith(f"{one.path}/"))
+            ]
             times = [one.time for one in about if one not in waiting]
             is_over = len(times) == len(about)
             until[key] = max([*times, latest if is_over else 0.0], default=0.0)
@@ -252,11 +255,6 @@ class CallSearch:
         reports = reports_by_key(others)
         lines, reported = lines_of(facts, reports, directory, self._now, room)
         return lines, reported, newest_edit(reported, reports, directory)
-
-
-def _is_about(kind: str, at: str, path: str) -> bool:
-    """Check if an action at `at` concerns a file; a git command may concern any."""
-    return kind == "git" or at == path or path.startswith(at + "/")
 
 
 def _reported_cursors(own: OwnSession) -> Cursors:

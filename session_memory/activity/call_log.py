@@ -108,7 +108,12 @@ class CallLog:
         for line in self._content.split(b"\n"):
             if line.startswith(begin):
                 found[line.partition(b', "cursor": ')[0]] = line
-        lines = [_value(line) for line in found.values()]
+        lines = []
+        for line in found.values():
+            try:
+                lines.append(decode(line.decode()))
+            except ValueError:
+                continue
         return [line for line in lines if isinstance(line, dict)]
 
     def shorten(self, *, keep_index: bool = True) -> None:
@@ -276,13 +281,6 @@ def _read(path: str) -> bytes:
         return read_whole(path)
     except OSError:
         return b""
-
-
-def _value(line: bytes) -> object:
-    try:
-        return decode(line.decode())
-    except ValueError:
-        return None
 
 
 def _reported_lines(content: bytes) -> list[ReportedLine]:

@@ -243,7 +243,11 @@ class _Reader:
             new.entries = _not_before(oldest, parsed)
         new.is_partial = new.is_partial and len(new.entries) == len(parsed)
         new.cursor = make_cursor(descriptor, status, end, int(now * 1e9))
-        self._note_unread()
+        unread = sorted(self._unread)
+        if len(unread) > MOST_UNREAD:
+            unread[:2] = [[unread[0][0], unread[1][1], unread[0][2]]]
+        if unread:
+            new.cursor["unread"] = unread
         self._remember(parsed, cursor or {})
 
     def read_back(
@@ -260,7 +264,9 @@ class _Reader:
             for lines in windows_backward(descriptor, start, end, budget.read, reader.may_matter):
                 entries = list(reader.backward(reversed(lines)))[::-1] + entries
                 lowest = lines[0][0]
-                is_enough = _reach(entries, since) or (enough is not None and _is_much(entries, end - lowest, enough))
+                is_enough = any([since > (e.timestamp or since) for e in entries]) or (
+                    enough is not None and _is_much(entries, end - lowest, enough)
+                )
                 if is_enough or reader.decoded >= min(budget.decoded, budget.of_one):
                     break
         budget.decoded -= reader.decoded
@@ -290,13 +296,6 @@ class _Reader:
         new.cursor["start"] = for_people(head.cwd or (new.entries[0].cwd if new.entries else ""))
         new.cursor["title"] = list(new.title)
 
-    def _note_unread(self) -> None:
-        unread = sorted(self._unread)
-        if len(unread) > MOST_UNREAD:
-            unread[:2] = [[unread[0][0], unread[1][1], unread[0][2]]]
-        if unread:
-            self._new.cursor["unread"] = unread
-
     def _remember(self, parsed: list[Entry], before: Cursor) -> None:
         """Note in the new cursor the last ids, to compare a rewritten file with, and the title."""
         new, cursor = self._new, self._new.cursor
@@ -308,11 +307,6 @@ class _Reader:
             if "first" in before:  # else the head is read again, for the prompt that names a session without a title
                 cursor["first"] = before["first"]
                 cursor.update({key: before[key] for key in _OF_THE_START if key in before})
-
-
-def _reach(entries: list[Entry], oldest: float) -> bool:
-    """Check if `entries` go back beyond the time `oldest`."""
-    return any(entry.timestamp is not None and entry.timestamp < oldest for entry in entries)
 
 
 def _not_before(oldest: float, entries: list[Entry]) -> list[Entry]:

@@ -384,16 +384,11 @@ def _gate(new: NewEntries, rules: OwnRules | Privacy, session_id: str) -> Gate:
             cursor["kin"] = [new.runtime.session_id_of(path) for path in kin]
         gate = Gate(rules, session_id, start, names, family, family.copied(family.paths_of(cursor["kin"])))
     may_show_hidden = gate.hides_some and new.title[0] < USER_RANK  # the title may be made of hidden entries
-    new.title = gate.title(new.title, _visible_request(new, gate) if may_show_hidden else "")
-    return gate
-
-
-def _visible_request(new: NewEntries, gate: Gate) -> str:
-    """Return the title of the request that says most and is not hidden, '' for none. It stays the same from then on."""
-    if not new.cursor.get("own_title"):
+    if may_show_hidden and not cursor.get("own_title"):  # it stays the same from then on
         requests = [one.text for one in gate.told(new.entries) if one.role == "user" and is_request(one.text)]
-        new.cursor["own_title"] = kept_title((FIRST_PROMPT_RANK, title_of(telling_request(requests))))[1]
-    return str(new.cursor["own_title"])
+        cursor["own_title"] = kept_title((FIRST_PROMPT_RANK, title_of(telling_request(requests))))[1]
+    new.title = gate.title(new.title, str(cursor["own_title"]) if may_show_hidden else "")
+    return gate
 
 
 def count_visible(unread: Sequence[Session], cursors: Mapping[str, Cursor], settings: Settings, own: OwnSession) -> int:

@@ -133,7 +133,8 @@ class _Line:
         title = texts[1].rstrip("…") if report.is_request else ""
         if title and request.startswith(title):
             self._label[1], request = request, ""
-        self._request = "" if _is_said_by(texts[0] or texts[1], request) else request
+        name, words = [text.casefold().strip(" .!?…") for text in (texts[0] or texts[1], request)]
+        self._request = "" if f" {words} " in f" {name} " else request
         commands, tools = texts[7 : 7 + MOST_COMMANDS], texts[7 + MOST_COMMANDS :]
         self._actions = [""]
         if report.with_text and report.counts_deeds:
@@ -180,12 +181,6 @@ def _quoted(text: str, room: int) -> str:
     if not text or room < min(len(text), SHORTEST_QUOTE) + 2:
         return ""
     return f'"{shorten(text, min(QUOTE_CHARACTERS, room - 2))}"'
-
-
-def _is_said_by(name: str, request: str) -> bool:
-    """Check if a name contains all words of a request."""
-    words = [text.casefold().strip(" .!?…") for text in (name, request)]
-    return f" {words[1]} " in f" {words[0]} "
 
 
 def _counted(number: int, noun: str, is_partial: bool) -> str:

@@ -155,11 +155,8 @@ def slug(title: str) -> str:
         if len(longer) > SLUG_CHARACTERS or len(longer.encode("utf-8", "replace")) > SLUG_BYTES:
             break
         joined = longer
-    return joined or _cut_to_bytes(words[0]) if words else ""
-
-
-def _cut_to_bytes(word: str) -> str:
-    return word[:SLUG_CHARACTERS].encode("utf-8", "replace")[:SLUG_BYTES].decode("utf-8", "ignore")
+    cut = words[0][:SLUG_CHARACTERS].encode("utf-8", "replace")[:SLUG_BYTES] if words else b""
+    return joined or cut.decode("utf-8", "ignore")
 
 
 # So many messages are rendered at a time, unless they are long: one by one takes a third longer.

@@ -120,19 +120,15 @@ def recent_text(
         return None
     lines = [f"Last conversations here, kept in {for_prompt(directory)}:"]
     for last, path, facts in sorted(found, key=lambda one: -one[0])[:count]:
-        line = _line(last, path, facts)
+        messages = facts.get("messages")
+        size = f", {counted(messages, 'message')}" if isinstance(messages, int) else ""
+        name = f": {for_prompt(os.path.basename(path))}" if path else ""
+        day = time.strftime("%Y-%m-%d", time.localtime(last))
+        line = f"- {shorten(one_line(for_prompt(facts['title'])), 80)} ({day}{size}){name}"
         if sum(map(len, lines)) + len(lines) + len(line) > RECENT_CHARACTERS:
             break
         lines.append(line)
     return "\n".join(lines) if len(lines) > 1 else None
-
-
-def _line(last: float, path: str, facts: dict[str, Any]) -> str:
-    day = time.strftime("%Y-%m-%d", time.localtime(last))
-    messages = facts.get("messages")
-    count = f", {counted(messages, 'message')}" if isinstance(messages, int) else ""
-    name = f": {for_prompt(os.path.basename(path))}" if path else ""
-    return f"- {shorten(one_line(for_prompt(facts['title'])), 80)} ({day}{count}){name}"
 
 
 PRIVATE_FOLDER = ".private-conversations"

@@ -154,7 +154,8 @@ def write_archive(
         private = stack.enter_context(private_folder_if_there(directory))
         found = known.find(directory, source.session_id) or (private and known.find(private, source.session_id))
         path, facts = found or ("", {})
-        _keep_names(source, facts)
+        source.name = source.name or facts.get("name", "")  # former names stay until the session gets another one
+        source.title = source.title or (facts.get("title", "") if facts.get("is_named") else "")
         judged = _Judged(source, privacy) if privacy is not None else None
         if judged is not None and judged.has_rules:  # no word is written in the open folder, not even for a moment
             private = private or stack.enter_context(private_folder(directory, make=True))
@@ -169,7 +170,10 @@ def write_archive(
         if judged is not None and judged.is_private(written):
             folder = private or stack.enter_context(private_folder(directory, make=True))
         is_renamed = written.is_named and format.slug(written.title) != format.slug(facts.get("title", ""))
-        target = path if os.path.dirname(path) == folder and not is_renamed else _new_path(folder, written)
+        target = path
+        if os.path.dirname(path) != folder or is_renamed:
+            date = time.strftime("%Y-%m-%d", time.localtime(written.first))
+            target = free_path(f"{folder}/{date}-{format.slug(written.title) or written.session_id[:8]}")
         if path and target != path:
             os.rename(path, target)
         os.replace(temporary, target)
@@ -202,13 +206,6 @@ class _Judged:
         """Return whether an archive belongs in the private folder: whole, if any of it is hidden."""
         is_hidden = any(self._family.rule_of_path(path).is_private for path in self._kin) if self.has_rules else False
         return is_hidden or rule_of(written.facts(self._source), self._privacy).is_private
-
-
-def _keep_names(source: ArchiveSource, facts: dict[str, Any]) -> None:
-    """Keep former names until the session gets another name."""
-    source.name = source.name or facts.get("name", "")
-    if facts.get("is_named"):
-        source.title = source.title or facts.get("title", "")
 
 
 def _write_whole(
@@ -256,12 +253,6 @@ def _write_appended(
             written.first = epoch_seconds(facts.get("first"))
             file.write(format.render_trailer(written.facts(source)).encode())
     return written
-
-
-def _new_path(directory: str, written: WrittenArchive) -> str:
-    """Return a path that no file has yet: date of the first message, local, and title."""
-    date = time.strftime("%Y-%m-%d", time.localtime(written.first))
-    return free_path(f"{directory}/{date}-{format.slug(written.title) or written.session_id[:8]}")
 
 
 def _write_messages(

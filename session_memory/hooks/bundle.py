@@ -132,7 +132,7 @@ class _Source:
         """Return the code of the module with the value of its PREBUILT, without docstrings, annotations of functions
         and line numbers, two fifths of its bytes; and without its `from __future__ import annotations`, which is a flag
         of the compiler here: each such statement would import the module `__future__`, 0.1 ms the first time."""
-        self._tree.body = [node for node in self._tree.body if not _is_future_import(node)]
+        self._tree.body = [one for one in self._tree.body if getattr(one, "module", "") != "__future__"]
         for made in self._tree.body:
             if isinstance(made, ast.Assign) and ast.unparse(made.targets[0]) == "PREBUILT":
                 value = marshal.dumps(import_module(self.module[0]).PREBUILT)
@@ -168,7 +168,3 @@ def _without_lines(code: CodeType) -> CodeType:
     """Return the code without line numbers, which hook.log does not show."""
     inner = [_without_lines(one) if isinstance(one, type(code)) else one for one in code.co_consts]
     return code.replace(co_linetable=b"", co_consts=tuple(inner))
-
-
-def _is_future_import(node: ast.stmt) -> bool:
-    return isinstance(node, ast.ImportFrom) and node.module == "__future__"

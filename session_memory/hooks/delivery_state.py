@@ -17,7 +17,7 @@ from ..settings.compiled import Settings
 from ..settings.homes import Home
 from ..settings.host_layout import Group, held_home
 from ..settings.privacy import Privacy
-from ..system.files import is_file, names_in, read_whole
+from ..system.files import is_file, names_in, read_whole, status_at
 from ..text.paths import relative
 from ..text.sanitize import for_people
 from ..text.timestamps import age
@@ -156,14 +156,12 @@ def hidden_at(home: Home, starts: Iterable[str]) -> float:
     if anything is hidden now; 0.0 if nothing is. The gate judged an earlier text by the rules of then."""
     privacy = Privacy(os.environ, home)
     return max(
-        [_changed(path) for start in starts if not privacy.is_open(start) for path in privacy.files(start)] or [0.0]
+        [
+            max(status.st_mtime, status.st_ctime)
+            for start in starts
+            if not privacy.is_open(start)
+            for path in privacy.files(start)
+            if (status := status_at(path))
+        ],
+        default=0.0,
     )
-
-
-def _changed(path: str) -> float:
-    """Return when a file, or its place, got its content; 0.0 if it is not there."""
-    try:
-        status = os.stat(path)
-    except OSError:
-        return 0.0
-    return max(status.st_mtime, status.st_ctime)

@@ -57,7 +57,10 @@ class HookLog:
         line = f"{when} {said}\n".encode("utf-8", "replace")
         path = self._home.log_file
         try:
-            if not is_directory(self._home.root) or _is_among(read_end(path, _LATEST_BYTES), line, len(when)):
+            latest = read_end(path, _LATEST_BYTES)
+            at = latest.rfind(line[len(when) :])
+            is_noted = at >= len(when) and latest[at - len(when) :][:10] == line[:10]
+            if is_noted or not is_directory(self._home.root):
                 return
             with Closing(open_private(path, os.O_WRONLY | os.O_APPEND)) as descriptor:
                 os.write(descriptor, line)
@@ -76,12 +79,6 @@ class HookLog:
         """Append what went wrong, with the error's type if it is not ours."""
         is_foreseen = isinstance(error, (SessionMemoryError, ValueError))
         self.write(event_name, f"{error}" if is_foreseen else f"{type(error).__name__}: {error}")
-
-
-def _is_among(latest: bytes, line: bytes, time_bytes: int) -> bool:
-    """Check that one of the `latest` lines of a log says the same as `line`, and is of the same day."""
-    at = latest.rfind(line[time_bytes:])
-    return at >= time_bytes and latest[at - time_bytes :][:10] == line[:10]
 
 
 def missed_file(home: Home) -> str:

@@ -152,7 +152,12 @@ def _run(
                 environ = naming(named, environ)
                 home = home_of(event, environ, sender)
                 if named and home.sessions_dir:
-                    _register(home, environ)
+                    from ..settings.registry import register_named
+
+                    try:
+                        register_named(home.root, environ)
+                    except OSError:  # the next hook does
+                        pass
                 context = context_of(event, environ, sender, home, deadline)
                 try:
                     answer(context)
@@ -187,15 +192,6 @@ def _named_home(words: list[str]) -> str:
     if path.endswith("/.."):
         path = path[:-3].rpartition("/")[0]
     return path if path.startswith("/") or path[1:2] == ":" else ""
-
-
-def _register(home: Home, environ: Mapping[str, str]) -> None:
-    from ..settings.registry import register_named
-
-    try:
-        register_named(home.root, environ)
-    except OSError:  # the next hook does
-        pass
 
 
 def _note_end(context: Context, event_name: str) -> None:

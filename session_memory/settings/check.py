@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ..errors import ConfigError
 from ..system.files import write_atomically
-from ..system.json import sealed
+from ..system.json import as_list, sealed
 from .compiled import SAME, Key, Kind, Section, Settings, stamps_of
 from .keys import expected, written
 from .replaced_keys import renamed, replacement
@@ -98,7 +98,7 @@ class FileCheck:
                 continue
             elif full in SECTIONS:
                 found[name] = self._subsection(full, value)
-            elif section == "memories" and name in _strategies(values):
+            elif section == "memories" and name in [*BUILT_IN_STRATEGIES, *as_list(values.get("strategies"))]:
                 found[name] = value  # which the strategy checks
             else:
                 inner = [one.rpartition(".")[2] for one in SECTIONS if one and one.rpartition(".")[0] == section]
@@ -307,9 +307,3 @@ _CHECKS = {
     Kind.URL: lambda key, value: isinstance(value, str) and (not value or value.startswith(("http://", "https://"))),
     Kind.VARIABLE: _is_variable,
 }
-
-
-def _strategies(values: Mapping[str, Any]) -> list[Any]:
-    """Return the ids under which strategies may have keys of their own."""
-    chosen = values.get("strategies")
-    return [*BUILT_IN_STRATEGIES, *(chosen if isinstance(chosen, list) else [])]

@@ -74,13 +74,9 @@ def forgotten_until(tombstones: Iterable[Tombstone], home: str, session_id: str,
     if not own:
         return None
     hashed = _hash(session_id)
-    above = {_hash(path) for path in _with_parents(directory)}
+    steps = directory.replace("\\", "/").rstrip("/").split("/") if directory else []
+    above = {_hash("/".join(steps[: count + 1])) for count in range(len(steps))}
     return max([before for _, session, path, before in own if session == hashed or path in above], default=None)
-
-
-def _with_parents(directory: str) -> list[str]:
-    steps = directory.replace("\\", "/").rstrip("/").split("/")
-    return ["/".join(steps[: count + 1]) for count in range(len(steps))] if directory else []
 
 
 def _hash(text: str) -> str:

@@ -182,7 +182,8 @@ def runtime_home(config_dir: str, usual_dir: str, environ: Mapping[str, str]) ->
     one, `usual_dir` below their home directory; else a place of its own, which shares only the person's rules."""
     place, user = _person_dir(environ), user_dir(environ)
     usual = f"{user}/{usual_dir}"
-    if config_dir == usual or _are_same(config_dir, usual):
+    one, two = status_at(config_dir), status_at(usual)
+    if config_dir == usual or (one and two and (one.st_dev, one.st_ino) == (two.st_dev, two.st_ino)):
         return Home(config_dir, place, place, user_dir=user)
     own = f"{place}/homes/{_name_and_checksum(_absolute(config_dir.rstrip('/'), ''))}"
     return Home(config_dir, own, own, rules_files=(f"{place}/config.yaml",), user_dir=user)
@@ -275,12 +276,6 @@ def _absolute(path: str, base: str) -> str:
         return f"{base or os.getcwd()}/{path}"
     except OSError:  # the current directory is gone
         return path
-
-
-def _are_same(path: str, other: str) -> bool:
-    """Check if two paths lead to one directory."""
-    one, two = status_at(path), status_at(other)
-    return one is not None and two is not None and (one.st_dev, one.st_ino) == (two.st_dev, two.st_ino)
 
 
 def _name_and_checksum(path: str, may_hold_token: bool = False) -> str:

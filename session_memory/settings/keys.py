@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -156,7 +155,8 @@ def unset_key(path: str, at: KeyPath) -> bool:
     for depth in range(len(at), 0, -1):  # and sections that hold nothing else
         index = found[at[:depth]] - 1
         rest = lines[index + 1 :]
-        if depth < len(at) and (lines[index].rstrip()[-1:] != ":" or any(map(_is_inner(lines[index]), rest[:1]))):
+        has_inner = bool(rest) and _indent(rest[0]) > _indent(lines[index])
+        if depth < len(at) and (has_inner or lines[index].rstrip()[-1:] != ":"):
             break
         del lines[index]
     _write(path, lines, before, at, None)
@@ -232,11 +232,6 @@ def _insert(lines: list[str], found: dict[KeyPath, int], at: KeyPath, value: Any
     shift = " " * (inner or own_indent + 2)
     base = len("  " * depth)
     lines[end:end] = [shift + line[base:] for line in new]
-
-
-def _is_inner(section: str) -> Callable[[str], bool]:
-    """Return the check if a line is one of those of a section, which `section` begins."""
-    return lambda line: _indent(line) > _indent(section)
 
 
 def _indent(line: str) -> int:

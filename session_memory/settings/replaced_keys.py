@@ -70,7 +70,11 @@ def renamed(document: Document) -> Document:
         elif section == "store":
             value = _with_names(value, {alias: one.last_name for alias, one in _FORMER_KEYS.items()})
         elif section == "homes" and isinstance(value, dict):
-            value = {home: _grants(grants) for home, grants in value.items()}
+            given = {home: grants for home, grants in value.items() if isinstance(grants, list)}
+            value = {
+                **value,
+                **{home: [_FORMER_GRANTS.get(one, one) for one in words] for home, words in given.items()},
+            }
         values[section] = joined(values[section], value) if section in values else value
     lines: dict[KeyPath, int] = {}
     for path, line in document.lines.items():
@@ -105,7 +109,3 @@ def _with_names(values: Any, names: dict[str, str]) -> Any:
         name = names.get(former, former)
         found[name] = joined(found[name], value) if name in found else value
     return found
-
-
-def _grants(grants: Any) -> Any:
-    return [_FORMER_GRANTS.get(one, one) for one in grants] if isinstance(grants, list) else grants

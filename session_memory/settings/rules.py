@@ -41,7 +41,13 @@ HIDDEN = {"ignore": True, "quote": False}
 def strictest(rules: Iterable[PatternRule], names: Iterable[str]) -> Rule:
     """Return the rule for a session known by any of `names`."""
     names = [folded(name) for name in names]
-    return _joined([rule for pattern, rule in rules if any([_fits(folded(pattern), name) for name in names])])
+    found = []
+    for pattern, rule in rules:
+        wanted = folded(pattern)
+        begin = wanted[:-1] if wanted.endswith("*") else None
+        if any([name == wanted if begin is None else name.startswith(begin) for name in names]):
+            found.append(rule)
+    return _joined(found)
 
 
 def strictest_in(projects: Iterable[PatternRule], directory: str, known: KnownDirectories) -> Rule:
@@ -69,11 +75,6 @@ def _composed(text: str) -> str:
     from unicodedata import normalize
 
     return normalize("NFC", text)
-
-
-def _fits(pattern: str, name: str) -> bool:
-    """Return whether `name` is `pattern`, or begins with it if it ends in `*`."""
-    return name.startswith(pattern[:-1]) if pattern.endswith("*") else name == pattern
 
 
 def covers(pattern: str, directory: str) -> bool:

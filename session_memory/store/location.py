@@ -89,7 +89,10 @@ def find_location(path: str | None, environ: Mapping[str, str]) -> StoreLocation
     this user. Raises NoStoreError for a path that is not a home, ConfigError."""
     user = homes.user_dir(environ)
     start = os.path.abspath(path) if path else environ.get(homes.ENV_HOME) or os.getcwd()
-    home = _agent_home_at(start, homes.naming(path and start, environ), user)
+    named = homes.naming(path and start, environ)
+    folders = [runtime.SESSIONS_FOLDER for runtime in all_runtimes()]
+    found = [agent_home(start, named, stop=user, folder=folder) for folder in folders]
+    home = max((one for one in found if one), key=lambda one: len(one.root), default=None)
     at = home.root if home else start
     host = homes.host_of(at)
     if host:
@@ -101,19 +104,16 @@ def find_location(path: str | None, environ: Mapping[str, str]) -> StoreLocation
         return _of_person(person, environ)
     for runtime, home in _runtime_homes(start if path else "", environ):
         is_person_s = home.memory_dir == person.memory_dir
-        return _of_person(person, environ) if is_person_s else _of_runtime(runtime, home, user, environ)
+        if is_person_s:
+            return _of_person(person, environ)
+        settings = store_settings(home.settings().store, user)
+        return _place(home, _all_transcripts(runtime, home.root), settings, environ)
     if not path:
         return _of_person(person, environ)
     looks = unregistered_home(start, environ, stop=os.path.dirname(start))
     hint = f"if it is an agent's: session-memory install --home {shlex.quote(looks)}"
     other = "name an agent home, a host's directory, a runtime's directory, or your home directory"
     raise NoStoreError(f"{path}: it is no home that has a store", hint if looks else other)
-
-
-def _agent_home_at(start: str, environ: Mapping[str, str], stop: str) -> Home | None:
-    folders = [runtime.SESSIONS_FOLDER for runtime in all_runtimes()]
-    found = [agent_home(start, environ, stop=stop, folder=folder) for folder in folders]
-    return max((home for home in found if home), key=lambda home: len(home.root), default=None)
 
 
 def _runtime_homes(directory: str, environ: Mapping[str, str]) -> Iterator[tuple[Runtime, Home]]:
@@ -137,11 +137,6 @@ def _of_person(home: Home, environ: Mapping[str, str]) -> StoreLocation:
         for directory in _all_transcripts(runtime, f"{home.root}/{runtime.USUAL_DIR}")
     ]
     return _place(home, watched, settings, environ)
-
-
-def _of_runtime(runtime: Runtime, home: Home, user: str, environ: Mapping[str, str]) -> StoreLocation:
-    settings = store_settings(home.settings().store, user)
-    return _place(home, _all_transcripts(runtime, home.root), settings, environ)
 
 
 def _all_transcripts(

@@ -51,7 +51,11 @@ def open_store(
     )  # fmt: skip
     try:
         if not store.obstacle:
-            _bring_in_order(store, settings.conversation_gap_minutes, note)
+            made = complete(store.connection, store.path)
+            if made and note:
+                note(f"the store lacked {', '.join(made)}: rebuilt")
+            rebuild_conversations(store, settings.conversation_gap_minutes)
+            store.apply_rules()
     except DatabaseError as error:
         if patience is None or isinstance(error, CorruptDatabaseError):
             store.close()
@@ -60,14 +64,6 @@ def open_store(
         store.close()
         raise
     return store
-
-
-def _bring_in_order(store: SqliteStore, gap_minutes: int, note: Note | None) -> None:
-    made = complete(store.connection, store.path)
-    if made and note:
-        note(f"the store lacked {', '.join(made)}: rebuilt")
-    rebuild_conversations(store, gap_minutes)
-    store.apply_rules()
 
 
 def use_store(
@@ -140,11 +136,16 @@ def refresh(
 
     try:
         if not store.is_empty():
-            progress = _until(time.monotonic() + REFRESH_SECONDS)
+            deadline = time.monotonic() + REFRESH_SECONDS
+
+            def progress(path: str, size: int) -> None:
+                if time.monotonic() > deadline:
+                    raise _OutOfTimeError
+
             take_in(store, location, progress, batch_bytes=REFRESH_BATCH_BYTES)
         elif shown:
-            with shown(store) as progress:
-                take_in(store, location, progress, workers=workers)
+            with shown(store) as show:
+                take_in(store, location, show, workers=workers)
         else:
             take_in(store, location, workers=workers)
         store.mark_ready(now_milliseconds())
@@ -164,11 +165,3 @@ def refresh(
 def not_taken_in(error: Exception) -> str:
     """Return the notice that a question is answered from the store because ingesting failed."""
     return f"new transcripts could not be ingested: {described(error)}"
-
-
-def _until(deadline: float) -> Progress:
-    def progress(path: str, size: int) -> None:
-        if time.monotonic() > deadline:
-            raise _OutOfTimeError
-
-    return progress

@@ -193,7 +193,9 @@ def _pieces(store: SqliteStore, news: list[tuple[_Outgoing, SharedSession]]) -> 
     for one, session in news:
         before, until = one.before, one.file.next_number
         first = before.next_number if before else 0
-        ended = _ended(store, one)
+        numbers = [number for number in (before.open_calls if before else ()) if number not in one.held]
+        results = [item_at(store, one.file.id, number) for number in numbers]
+        ended = tuple([item for item in results if item and item.outcome])
         if before and before.session == session and not ended:
             continue
         items = tuple(_told(store, one, first, until))
@@ -203,19 +205,14 @@ def _pieces(store: SqliteStore, news: list[tuple[_Outgoing, SharedSession]]) -> 
 def _told(store: SqliteStore, one: _Outgoing, first: int, until: int) -> list[StoredEntry]:
     """Return the items with numbers from `first` to below `until`, as they are shared."""
     items = items_from(store, one.file.id, first, until - first) if first < until else []
-    return [_as_shared(item, one.shared) for item in items if item.id & NUMBERS not in one.held]
-
-
-def _as_shared(item: StoredEntry, shared: SharedAs) -> StoredEntry:
-    text = shared.file(item.text) if item.kind in _PATH_KINDS else item.text
-    return item._replace(text=text, cwd=shared.directory(item.cwd))
-
-
-def _ended(store: SqliteStore, one: _Outgoing) -> tuple[StoredEntry, ...]:
-    """Return the tool uses whose result has come since they were pushed."""
-    numbers = one.before.open_calls if one.before else ()
-    found = [item_at(store, one.file.id, number) for number in numbers if number not in one.held]
-    return tuple([item for item in found if item and item.outcome])
+    return [
+        item._replace(
+            text=one.shared.file(item.text) if item.kind in _PATH_KINDS else item.text,
+            cwd=one.shared.directory(item.cwd),
+        )
+        for item in items
+        if item.id & NUMBERS not in one.held
+    ]
 
 
 def _spans(store: SqliteStore, one: _Outgoing, first: int) -> list[StoredSpan]:

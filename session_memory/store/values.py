@@ -219,12 +219,12 @@ def project_patterns(project: str, escape: Callable[[str], str]) -> list[str]:
     matches in either case, as `[uU]`; `escape` quotes another character for the engine."""
     directory = project.rstrip("/")
     texts = [normalize(form, text) for text in (directory, directory.replace("/", "-")) for form in ("NFC", "NFD")]
-    return ["".join([_either_case(one) or escape(one) for one in text]) for text in texts]
 
+    def pattern(one: str) -> str:
+        lower, upper = one.lower(), one.upper()
+        return f"[{lower}{upper}]" if lower != upper and len(lower) == len(upper) == 1 else escape(one)
 
-def _either_case(character: str) -> str:
-    lower, upper = character.lower(), character.upper()
-    return f"[{lower}{upper}]" if lower != upper and len(lower) == len(upper) == 1 else ""
+    return ["".join(map(pattern, text)) for text in texts]
 
 
 class Hit(NamedTuple):

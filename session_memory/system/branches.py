@@ -79,9 +79,8 @@ def _is_merged(git_dir: str, branch: str) -> bool | None:
     name, targets = default_branch(git_dir)
     if not targets or tip not in _refs(git_dir, tip):
         return None
-    return branch == name or any(_is_ancestor(git_dir, tip, target) for target in targets) or any(
-        _has_its_changes(git_dir, tip, target) for target in targets
-    )  # fmt: skip
+    is_ancestor = any(not ask_git(git_dir, "rev-list", "-n", "1", tip, f"^{target}").strip() for target in targets)
+    return branch == name or is_ancestor or any(_has_its_changes(git_dir, tip, target) for target in targets)
 
 
 def default_branch(git_dir: str) -> tuple[str, list[str]]:
@@ -97,10 +96,6 @@ def default_branch(git_dir: str) -> tuple[str, list[str]]:
 def _refs(git_dir: str, *names: str) -> list[str]:
     """Return those of these refs that exist."""
     return [ref for ref in ask_git(git_dir, "for-each-ref", "--format=%(refname)", *names).split() if ref in names]
-
-
-def _is_ancestor(git_dir: str, tip: str, target: str) -> bool:
-    return not ask_git(git_dir, "rev-list", "-n", "1", tip, f"^{target}").strip()
 
 
 def _has_its_changes(git_dir: str, tip: str, target: str) -> bool:

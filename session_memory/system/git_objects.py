@@ -99,7 +99,8 @@ def staged_as_they_are(worktree: Worktree, paths: Iterable[str]) -> dict[str, st
     """Return the object name of each file at `paths` (absolute) whose size and time in the index match the disk: its
     content was added or committed."""
     index = _read(worktree.git_dir + "/index")
-    id_bytes = 32 if _has_sha256(worktree.common_dir) else 20
+    settings = _read(worktree.common_dir + "/config").lower().split(b"\n")
+    id_bytes = 32 if any([b"".join(line.split()) == b"objectformat=sha256" for line in settings]) else 20
     names = {path: path.removeprefix(worktree.root + "/").encode("utf-8", "surrogateescape") for path in paths}
     is_split = any([name.startswith(_SHARED) for name in names_in(worktree.git_dir)])
     if int.from_bytes(index[4:8], "big") < 4 and not is_split:
@@ -214,15 +215,6 @@ def _is_same(entry: bytes, status: stat_result) -> bool:
     modified = seconds * 1_000_000_000 + nanoseconds
     is_same_time = abs(status.st_mtime_ns - modified) < 1_000 if nanoseconds else status.st_mtime_ns // 10**9 == seconds
     return is_same_time and int.from_bytes(entry[36:40], "big") == status.st_size & 0xFFFFFFFF
-
-
-def _has_sha256(common_dir: str) -> bool:
-    """Check if a repository's objects have names of SHA-256."""
-    try:
-        lines = read_whole(common_dir + "/config").lower().split(b"\n")
-    except OSError:
-        return False
-    return any([b"".join(line.split()) == b"objectformat=sha256" for line in lines])
 
 
 def _read(path: str) -> bytes:

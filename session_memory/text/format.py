@@ -53,7 +53,8 @@ def _may_cut(text: str, at: int) -> bool:
         while start > 0 and _is_regional(text[start - 1]):
             start -= 1
         return (at - start) % 2 == 0
-    return not (_is_hangul(before) and _is_hangul(after) and not _begins_hangul(after))
+    begins = "\uac00" <= after <= "\ud7a3"  # a precomposed syllable; Jamo do not count: they may continue one
+    return begins or not (_is_hangul(before) and _is_hangul(after))
 
 
 def _extends(character: str) -> bool:
@@ -88,11 +89,6 @@ def _is_regional(character: str) -> bool:
 
 def _is_hangul(character: str) -> bool:
     return "\u1100" <= character <= "\u11ff" or "\ua960" <= character <= "\ua97c" or "\uac00" <= character <= "\ud7fb"
-
-
-def _begins_hangul(character: str) -> bool:
-    """Check if a precomposed Hangul syllable begins here. Jamo do not count: they may continue one."""
-    return "\uac00" <= character <= "\ud7a3"
 
 
 def has_words(text: str, words: str) -> bool:

@@ -27,7 +27,7 @@ from .reader import (
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from typing import Protocol
 
     from ..runtimes import Runtime
@@ -268,15 +268,11 @@ def key_of(entry: Entry) -> object:
 
 def own_prompt(runtime: Runtime, path: str, gate: Gate) -> str:
     """Return the request at a transcript's beginning that says most and may be told; '' for none. Raises OSError."""
-    said = [entry for entry in _head_entries(runtime, path) if entry.role == "user" and is_request(entry.text)]
-    return telling_request([entry.text for entry in said if not gate.rule_of(entry).is_private])
-
-
-def _head_entries(runtime: Runtime, path: str) -> Iterator[Entry]:
     with Opened(path) as descriptor:
         lines = head_lines(descriptor, FURTHER_BYTES)
-    reader = TranscriptReader(runtime, lines[0][1] if lines else b"")
-    yield from [one for one in reader.forward(lines) if isinstance(one, Entry)]
+    entries = [one for one in TranscriptReader(runtime, lines[0][1] if lines else b"").forward(lines)]
+    said = [one for one in entries if isinstance(one, Entry) and one.role == "user" and is_request(one.text)]
+    return telling_request([entry.text for entry in said if not gate.rule_of(entry).is_private])
 
 
 def _keys_in(runtime: Runtime, path: str) -> list[object]:

@@ -89,14 +89,11 @@ def render(entries: list[Entry], unreadable: int = 0, *, raw: bool = False, fold
         if folds and len(entry.tools) > 1:
             lines.append(shortened(summary_of_tools(entry.tools), ARGUMENT_CHARACTERS))
         else:
-            lines += [_tool_line(tool, entry.cwd) for tool in entry.tools]
+            told = [f"{tool.name} {relative(tool.argument, entry.cwd)}" for tool in entry.tools]
+            lines += [f"[{shortened(one, ARGUMENT_CHARACTERS)}]" for one in told]
         same_message = entry.message_id and entry.message_id == speaker
         blocks.append("\n".join(lines if same_message else [*([""] if blocks else []), head, *lines]))
         speaker = entry.message_id
     if unreadable:
         blocks.append(f"\n({counted(unreadable, 'record')} could not be read)")
     return "\n".join(blocks)
-
-
-def _tool_line(tool: ToolUse, cwd: str) -> str:
-    return f"[{shortened(f'{tool.name} {relative(tool.argument, cwd)}', ARGUMENT_CHARACTERS)}]"

@@ -106,7 +106,8 @@ class _Search:
         self.looked_at += runtime.listed_dirs(config_dir)
         if self._own is None and runtime.HAS_PROJECT_FOLDERS:
             return [(runtime.project_dir(config_dir, self._start), "")]
-        found = self._known_before(runtime)
+        is_same = self._own is not None and self._before.get("common") == self.common_dir  # as the index of before
+        found: dict[str, str] = dict(self.known_folders.get(runtime.name, ())) if is_same else {}
         for folder in runtime.folders_below(config_dir, *roots):
             directory = self._directory_of_folder(runtime, folder)
             if isinstance(directory, str) and directory:
@@ -116,11 +117,6 @@ class _Search:
                 elif self._own is None or self._worktrees[directory] is not None:
                     found.pop(folder, None)
         return list(found.items())
-
-    def _known_before(self, runtime: Runtime) -> dict[str, str]:
-        """Return the folders in the index of before, if that is of the same repository."""
-        is_same = self._own is not None and self._before.get("common") == self.common_dir
-        return {folder: name for folder, name in self.known_folders.get(runtime.name, ())} if is_same else {}
 
     def _worktree_name(self, directory: str) -> str | None:
         """Return the project's worktree that a directory is in, '' for that of `start`; None outside."""

@@ -240,21 +240,16 @@ def choose(found: list[FoundSession], name: str) -> FoundSession:
     if fitting:
         names = [f"  {one.described()}" for one in fitting[:CANDIDATES]]
         raise AmbiguousSessionError(f"{name!r} could be any of {len(fitting)}; give the id of one:", "\n".join(names))
-    near = _nearest(found, wanted)
+    from difflib import get_close_matches
+
+    by_name = {name: one for one in found[::-1] for name in (one.id.casefold(), one.name.casefold())}  # the latest
+    near = list(dict.fromkeys([by_name[name] for name in get_close_matches(wanted, by_name, CANDIDATES)]))  # mistyped
     candidates = near or found
     names = [f"  {one.described()}" for one in candidates[:LATEST]]
     if len(candidates) > LATEST:
         names.append(f"  and {len(candidates) - LATEST} more: session-memory sessions --all lists them")
     there_are = "the nearest" if near else "the latest"
     raise UnknownSessionError(f"no session goes by {name!r}; {there_are}:", "\n".join(names))
-
-
-def _nearest(found: list[FoundSession], wanted: str) -> list[FoundSession]:
-    """Return the sessions whose names are most like `wanted`, which is in lower case: it may be mistyped."""
-    from difflib import get_close_matches
-
-    by_name = {name: one for one in found[::-1] for name in (one.id.casefold(), one.name.casefold())}  # the latest
-    return list(dict.fromkeys([by_name[name] for name in get_close_matches(wanted, by_name, CANDIDATES)]))
 
 
 def _candidates(path: str | None, all_projects: bool, environ: Mapping[str, str]) -> Iterator[Candidate]:

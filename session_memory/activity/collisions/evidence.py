@@ -179,7 +179,13 @@ class Evidence:
         start, window = self._windows.get(path, (0, b""))
         end = start + len(window) - (NEAR_BYTES if len(window) == WINDOW_BYTES else 0)
         if not start <= offset < end:
-            start, window = self._windows[path] = offset, _read_window(path, offset)
+            start, window = offset, b""
+            try:
+                with Opened(path) as descriptor:
+                    window = read_at(descriptor, offset, offset + WINDOW_BYTES)
+            except OSError:
+                pass
+            self._windows[path] = start, window
         at = window.find(wanted, offset - start)
         end = window.find(b"\n", at) if at >= 0 else -1
         while end >= 0:
@@ -188,14 +194,6 @@ class Evidence:
             end = window.find(b"\n", at) if at >= 0 else -1
         if len(window) == WINDOW_BYTES:  # there is more
             yield from _lines_from(path, offset, wanted)
-
-
-def _read_window(path: str, offset: int) -> bytes:
-    try:
-        with Opened(path) as descriptor:
-            return read_at(descriptor, offset, offset + WINDOW_BYTES)
-    except OSError:
-        return b""
 
 
 def _lines_from(path: str, offset: int, wanted: bytes = b"") -> Iterator[bytes]:

@@ -182,7 +182,8 @@ def _committed_from(
             is_unknown = not is_commit or None in [evidence.has_changed(move, path) for move in commits]
             is_as_left = path in staged and modified is not None and modified <= since + SLACK_SECONDS
             is_taken = is_as_left and is_unknown and stages(action, path) is not False
-            is_taken = is_taken and not _has_staged(own, path, since)
+            later = [one for one in own.commands if one.kind == GIT and one.time >= since - SLACK_SECONDS]
+            is_taken = is_taken and not any([stages(one, path) for one in later])
         if is_taken:
             taken[path] = changing[-1].after if changing else ""
     return taken
@@ -198,12 +199,6 @@ def _commits_by(own: WorkingSet, action: FileAction, end: float, evidence: Evide
         and int(action.time) <= move.time <= end + GIT_SLACK_SECONDS
         and not any([_may_have_moved("", one, move, evidence) for one in own_commits])
     ]
-
-
-def _has_staged(own: WorkingSet, path: str, since: float) -> bool:
-    """Check if this session has staged a file itself since a time."""
-    later = [one for one in own.commands if one.kind == GIT and one.time >= since - SLACK_SECONDS]
-    return any([stages(one, path) for one in later])
 
 
 def _is_overwritten(

@@ -145,7 +145,8 @@ class KnownFiles:
         path = action.path
         if path not in self._paths:
             for known in self.names.get(path.rpartition("/")[2], ()):
-                if _is_same(known, path):
+                one, two = status_at(known), status_at(path)
+                if one and two and (one.st_ino, one.st_dev) == (two.st_ino, two.st_dev):
                     action.path = known
                     return
                 worktree = shared_worktree(known, path, self._user_dir) if action.kind == EDIT else None
@@ -179,8 +180,3 @@ def _action(fields: list[Any]) -> FileAction:
     action.is_doubtful = is_doubtful
     action.copy, action.worktree = copy or ("", "")  # the state of an earlier version has none
     return action
-
-
-def _is_same(path: str, other: str) -> bool:
-    one, two = status_at(path), status_at(other)
-    return one is not None and two is not None and (one.st_ino, one.st_dev) == (two.st_ino, two.st_dev)

@@ -239,15 +239,12 @@ class Pack(sqlite.Database):
     def drop(self, sessions: Iterable[int]) -> None:
         """Drop sessions. Call it inside a `transaction`, and `shrink` after that."""
         for session in sessions:
-            self._drop_files([file.id for file in self.files(session)])
+            for file in self.files(session):
+                chunks = [part.chunk for part in self._parts(file.id)]
+                self.connection.execute("DELETE FROM kept_parts WHERE file = ?", (file.id,))
+                self.connection.execute("DELETE FROM kept_files WHERE id = ?", (file.id,))
+                self._drop_chunks(chunks)
             self.connection.execute("DELETE FROM kept_sessions WHERE id = ?", (session,))
-
-    def _drop_files(self, files: Iterable[int]) -> None:
-        for file in files:
-            chunks = [part.chunk for part in self._parts(file)]
-            self.connection.execute("DELETE FROM kept_parts WHERE file = ?", (file,))
-            self.connection.execute("DELETE FROM kept_files WHERE id = ?", (file,))
-            self._drop_chunks(chunks)
 
     def _drop_chunks(self, chunks: Iterable[int]) -> None:
         sql = "DELETE FROM kept_chunks WHERE id = ?1 AND NOT EXISTS (SELECT 1 FROM kept_parts WHERE chunk = ?1)"

@@ -154,7 +154,8 @@ class Extractor:
             name = self._safe(tool.name)
             argument = argument[:ARGUMENT_CHARACTERS]
             written = () if ended and ended.outcome == "error" else lines
-            tools.append(NewTool(_tool_key(key, number), call, name, tool.kind, argument, ended, written))
+            tool_key = (key + (number + 1) * _GOLDEN_RATIO + _HALF) % (2 * _HALF) - _HALF
+            tools.append(NewTool(tool_key, call, name, tool.kind, argument, ended, written))
         cwd = self._safe(self._project or entry.cwd)
         origin = entry.origin if entry.origin != self._session_id and is_id(self._session_id) else ""
         text = for_people(entry.text)
@@ -176,10 +177,6 @@ def written_by(runtime: Runtime, tool: ToolUse, record: dict[str, Any]) -> list[
     else:
         return []
     return list(dict.fromkeys([line for edit in edits for line in added_lines(*edit)]))
-
-
-def _tool_key(entry_key: int, number: int) -> int:
-    return (entry_key + (number + 1) * _GOLDEN_RATIO + _HALF) % (2 * _HALF) - _HALF
 
 
 def is_unchanged(file: SourceFile, state: FileState | None) -> bool:

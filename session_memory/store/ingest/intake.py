@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import nullcontext, suppress
 from typing import Any
 
 from ...archives.format import ASKING, TOOL, messages_in, title_in
@@ -119,7 +119,8 @@ def take_archives(store: SqliteStore, archives: Archives) -> IngestReport:
             else:
                 taken[state.session_id] = state
     try:
-        with _held(archives) as directory:
+        root, place = archives.confined_to, archives.directory
+        with pinned(root, place) if root else nullcontext(place) as directory:
             for path, facts in _every_archive(directory):
                 session = facts["session"]
                 if facts.get("group", "") not in ("", archives.home):
@@ -130,7 +131,9 @@ def take_archives(store: SqliteStore, archives: Archives) -> IngestReport:
                     continue
                 known.add(session)  # while an archive is moved, it may be in both folders
                 before = taken.get(session)
-                key = before.file_path if before else _free_key(path, session, keys)
+                key = before.file_path if before else PREFIX + path_text(os.path.basename(path))
+                if not before and key in keys:  # two folders may have one of the same name
+                    key = f"{PREFIX}{session}.md"
                 keys.add(key)
                 try:
                     _take_archive(store, path, key, facts, archives, before, report)
@@ -146,24 +149,12 @@ def take_archives(store: SqliteStore, archives: Archives) -> IngestReport:
     return report
 
 
-def _held(archives: Archives) -> AbstractContextManager[str]:
-    """Yield a path to the directory that stays valid while it is read, even if an agent replaces it."""
-    confined_to = archives.confined_to
-    return pinned(confined_to, archives.directory) if confined_to else nullcontext(archives.directory)
-
-
 def _name(store: SqliteStore, states: list[FileState], title: str) -> None:
     """Give a session, whose transcripts have these states, the title that a person chose."""
     title = one_line(for_people(title))
     named = [state._replace(title=title, title_rank=USER_RANK) for state in states]
     if named != states:
         store.write([Batch(before, after, [], []) for before, after in zip(states, named)])
-
-
-def _free_key(path: str, session: str, keys: set[str]) -> str:
-    """Return the key for an archive; two folders may have one of the same name."""
-    key = PREFIX + path_text(os.path.basename(path))
-    return f"{PREFIX}{session}.md" if key in keys else key
 
 
 def _every_archive(directory: str) -> Iterator[tuple[str, dict[str, Any]]]:

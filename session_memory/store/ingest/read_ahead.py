@@ -9,7 +9,6 @@ import signal
 import threading
 from collections.abc import Iterable, Iterator
 from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
-from multiprocessing.context import BaseContext
 from typing import NamedTuple
 
 from ...runtimes.detection import runtime_of
@@ -52,7 +51,10 @@ class ReadAhead:
         self._share_out(unread, limit)
         number = min(workers, MOST_PROCESSES, len(self._tasks))
         self._window = WAITING_TASKS * number
-        self._pool = ProcessPoolExecutor(number, _context(), _begin)
+        # Locks that other threads hold would stay locked in a fork, and on systems other than Linux, system libraries
+        # may not survive one. Forks start in a tenth of the time.
+        may_fork = os.path.isdir(_THREADS) and len(os.listdir(_THREADS)) == 1
+        self._pool = ProcessPoolExecutor(number, multiprocessing.get_context("fork" if may_fork else "spawn"), _begin)
         self._submit(0)
 
     def __enter__(self) -> ReadAhead:
@@ -144,13 +146,6 @@ def _line_start(descriptor: int, offset: int) -> int:
     with open(descriptor, "rb", closefd=False) as file:
         file.seek(offset - 1)
         return offset - 1 + len(file.readline())
-
-
-def _context() -> BaseContext:
-    """Fork if this process has one thread: locks that others hold would stay locked in a fork. On systems other than
-    Linux, system libraries may not survive a fork. Forks start in a tenth of the time."""
-    may_fork = os.path.isdir(_THREADS) and len(os.listdir(_THREADS)) == 1
-    return multiprocessing.get_context("fork" if may_fork else "spawn")
 
 
 def _begin() -> None:

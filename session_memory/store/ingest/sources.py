@@ -90,7 +90,8 @@ class SourceDirectory:
             except OSError as error:
                 if not folder:
                     raise
-                if not isinstance(error, FileNotFoundError) and self._may_hold(folder):
+                inside = self.within is None or any(f"{one}/".startswith(path_text(folder)) for one in self.within)
+                if inside and not isinstance(error, FileNotFoundError):
                     folders_left_out.append((path_text(folder), error))
                 continue
             try:
@@ -106,9 +107,6 @@ class SourceDirectory:
             finally:
                 if descriptor is not None:
                     os.close(descriptor)
-
-    def _may_hold(self, folder: str) -> bool:
-        return self.within is None or any(f"{one}/".startswith(path_text(folder)) for one in self.within)
 
     def _is_folder(self, path: str) -> bool:
         return os.path.isdir(path) and not (self.confined_to and os.path.islink(path))

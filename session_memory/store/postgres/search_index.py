@@ -70,7 +70,9 @@ class TeamTables:
         version = connection.execute(sql).fetchone() or (0, 0, 0, 0, 0)
         if self._known and self._known.version == version:
             return self._known
-        return KnownTeam(version, version[0], version[3], version[4], _segments(connection), _table(connection))
+        found = connection.cursor(binary=True).execute("SELECT segment, array_agg(id) FROM session GROUP BY segment")
+        segments = {segment: frozenset(ids) for segment, ids in found}
+        return KnownTeam(version, version[0], version[3], version[4], segments, _table(connection))
 
 
 class PostgresSearchIndex:
@@ -263,11 +265,6 @@ def _table(connection: TeamConnection) -> ConversationTable:
         ends,
         length_norms(sizes),
     )
-
-
-def _segments(connection: TeamConnection) -> dict[int, frozenset[int]]:
-    sql = "SELECT segment, array_agg(id) FROM session GROUP BY segment"
-    return {segment: frozenset(ids) for segment, ids in connection.cursor(binary=True).execute(sql)}
 
 
 PostingsOf = Callable[[str, bool, list[int] | None], list[int]]

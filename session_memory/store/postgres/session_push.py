@@ -226,12 +226,14 @@ def prepared(batch: Iterable[SessionPush], terms_in: Callable[[str], list[str]])
         first = place << ITEM_BITS
         found = [item for item in one.items if item.text and item.id & NUMBERS not in one.copies]
         texts = [(first | item.id & NUMBERS, item.text) for item in found]
+        ended = {item.id & NUMBERS for item in one.ended}
+        still_open = [number for number in (before.open_calls if before else ()) if number not in ended]
         sessions.append(
             PreparedSession(
                 one._replace(items=()),
                 [_item_row(item, one.session.cwd) for item in one.items],
                 sum_of((before.mark if before else 0, mark_of(one.items, one.copies), *map(mark_of_result, one.ended))),
-                _open_calls(one),
+                still_open + [item.id & NUMBERS for item in one.items if item.role == TOOL_ROLE and not item.outcome],
                 *postings.setdefault(group, NewPostings(terms_in)).add(texts),
             )
         )
@@ -253,9 +255,3 @@ def _item_row(item: StoredEntry, cwd: str) -> Row:
 def storable(value: str) -> str:
     """Return a text without NUL, which PostgreSQL does not take."""
     return value.replace("\0", "\ufffd")
-
-
-def _open_calls(one: SessionPush) -> list[int]:
-    ended = {item.id & NUMBERS for item in one.ended}
-    before = [number for number in (one.before.open_calls if one.before else ()) if number not in ended]
-    return before + [item.id & NUMBERS for item in one.items if item.role == TOOL_ROLE and not item.outcome]

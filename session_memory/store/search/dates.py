@@ -37,7 +37,13 @@ class NamedTime(NamedTuple):
 
 def times_in(text: str, now: float) -> list[NamedTime]:
     """Return the times that a question names, asked at `now`, in seconds since the epoch."""
-    return [_named(days) for days in _days_in(text, date.fromtimestamp(now))]
+    found = []
+    for first, last in _days_in(text, date.fromtimestamp(now)):
+        half_life = max(HALF_LIFE_DAYS, (last - first).days / 4) * DAY_MILLISECONDS
+        edges = first - timedelta(1), last + timedelta(2)
+        begin, end = (round(time.mktime(day.timetuple()) * 1000) for day in edges)
+        found.append(NamedTime(begin, end, round(half_life)))
+    return found
 
 
 def closeness(moment: int, times: Sequence[NamedTime]) -> float:
@@ -60,14 +66,6 @@ def _days_in(text: str, today: date) -> list[Days]:
             or _relative(words, at, today)
         )
     return [days for days in found if EARLIEST <= days.first <= today]
-
-
-def _named(days: Days) -> NamedTime:
-    half_life = max(HALF_LIFE_DAYS, (days.last - days.first).days / 4)
-    begin, end = (
-        round(time.mktime(day.timetuple()) * 1000) for day in (days.first - timedelta(1), days.last + timedelta(2))
-    )
-    return NamedTime(begin, end, round(half_life * DAY_MILLISECONDS))
 
 
 def _written_as_number(word: str) -> list[Days]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from typing import NamedTuple
 
@@ -60,7 +60,11 @@ def postings_of(index: SearchIndex, asked: Query, scope: Scope, wanted: Filter, 
         items = items_of(part)
         return bool(in_sequence(index, items, [], asked.unwanted_phrases, 1)[0] if asked.unwanted_phrases else items)
 
-    parts = list(dict.fromkeys(one for part in asked.parts for one in _known(part, has_any)))
+    found: dict[Part, None] = {}
+    for part in asked.parts:  # or one for each of its terms if no item has them together
+        others = [] if part.is_required else alternatives(part)
+        found.update(dict.fromkeys(others if others and not has_any(part) else [part]))
+    parts = list(found)
     counts = [index.count_with(part.match) for part in parts] if within > whole and len(parts) > 2 else []
     looked_for = _rarest(counts) if counts else range(len(parts))
     postings = [items_of(part) if number in looked_for else [] for number, part in enumerate(parts)]
@@ -101,12 +105,6 @@ def in_sequence(
         if len(kept) >= enough:
             return sorted(kept), 0
     return sorted(kept), len(items) - len(newest)
-
-
-def _known(part: Part, has_any: Callable[[Part], bool]) -> list[Part]:
-    """Return the part, or one for each of its terms if no item has them together."""
-    others = [] if part.is_required else alternatives(part)
-    return others if others and not has_any(part) else [part]
 
 
 def _rarest(counts: list[int]) -> set[int]:

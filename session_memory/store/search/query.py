@@ -167,7 +167,8 @@ def _parts_of_words(words: Iterable[str], terms: Terms, stop_words: frozenset[st
             if not kept and len(spans) > 1 and ("-" in piece or "_" in piece):
                 kept = spans  # `to-do` is about something, `and/or` is not
             if kept:
-                parts.append(_together(kept, piece))
+                matches = {term: f'"{piece[start:end]}"' for start, end, term in kept}
+                parts.append(Part(" AND ".join(matches.values()), tuple(matches)))
     return parts
 
 
@@ -182,11 +183,6 @@ def _parts_of_unspaced(run: str, terms: Terms) -> list[Part]:
         if len(spans) == 1:
             parts.append(Part(f'"{pair}"', (spans[0][2],)))
     return parts
-
-
-def _together(spans: list[tuple[int, int, str]], piece: str) -> Part:
-    matches = {term: f'"{piece[start:end]}"' for start, end, term in spans}
-    return Part(" AND ".join(matches.values()), tuple(matches))
 
 
 def _phrase(text: str, terms: Terms) -> Part | None:

@@ -36,6 +36,7 @@ SAID = f"""(
     SELECT substr(content, 1, {SECRET_CHARACTERS}) FROM memory_transcript_entries
     WHERE id BETWEEN f.id << {ITEM_BITS} AND f.id << {ITEM_BITS} | {NUMBERS} AND role = 'user' ORDER BY id LIMIT 1
 )"""  # the first words in a transcript `f`
+_SHARED = "SELECT original FROM memory_shared_items WHERE id BETWEEN ? AND ?"
 GIVEN_TITLE = 3  # the rank of a title that a person gave; others quote the session
 # Conditions on `memory_conversations AS c` and `memory_file_states AS f`, if anything is excluded.
 LISTED = """
@@ -208,7 +209,9 @@ def _judge(connection: Connection, schema: str, rules: ReadRules, files: Sequenc
         rule = rules.rule(file)
         if rule.is_private:
             excluded.append((file.id, not rule.ignore))
-            items += [(item, file.id, not rule.ignore) for item in _originals(connection, file.id)]
+            items += [
+                (item, file.id, not rule.ignore) for (item,) in fetch(connection, _SHARED, items_of_file(file.id))
+            ]
         if not rule.ignore and rules.has_projects(file):
             items += _said_elsewhere(connection, rules, file)
         items += _of_other_sessions(connection, rules, file)
@@ -255,11 +258,6 @@ def _of_other_sessions(connection: Connection, rules: ReadRules, file: RuleSubje
             own = "SELECT id FROM memory_foreign_items WHERE id BETWEEN ? AND ? AND session_id = ?"
             found += [(item, file.id, not rule.ignore) for (item,) in fetch(connection, own, (*items, session_id))]
     return found
-
-
-def _originals(connection: Connection, file_id: int) -> list[int]:
-    sql = "SELECT original FROM memory_shared_items WHERE id BETWEEN ? AND ?"
-    return [item for (item,) in fetch(connection, sql, items_of_file(file_id))]
 
 
 def _files(connection: Connection, ids: Sequence[int] | None = None, session_id: str = "") -> list[RuleSubject]:

@@ -116,7 +116,12 @@ def _attach_queue(connection: Connection, database: str) -> sqlite.DatabaseError
     except sqlite.DatabaseError as error:
         if os.path.lexists(path):
             raise
-        content, obstacle = _empty(), error
+        import apsw
+
+        obstacle = error
+        with closing(apsw.Connection(":memory:")) as empty:
+            create_queue(empty)
+            content = empty.serialize("main")
     else:
         with closing(queue):
             obstacle = queue.obstacle
@@ -128,14 +133,6 @@ def _attach_queue(connection: Connection, database: str) -> sqlite.DatabaseError
         else:
             sqlite.attach(connection, path, "queue")
     return obstacle
-
-
-def _empty() -> bytes:
-    import apsw
-
-    with closing(apsw.Connection(":memory:")) as connection:
-        create_queue(connection)
-        return connection.serialize("main")
 
 
 def damage(database: str) -> UnreadableQueueError | None:

@@ -68,7 +68,10 @@ def share_done(connection: Connection) -> float:
 
 def redact_some(connection: Connection, known: Redaction) -> Redaction:
     """Redact the next items or, in the end, the files, within the caller's transaction; return the new progress."""
-    rows = {table: _rows(connection, table, known.until) for table in _COLUMNS}
+    rows = {}
+    for table, columns in _COLUMNS.items():
+        sql = f"SELECT id, {', '.join(columns)} FROM {table} WHERE id > ? ORDER BY id LIMIT ?"
+        rows[table] = fetch(connection, sql, (known.until, BATCH_ITEMS))
     ends = [found[-1][0] for found in rows.values() if len(found) == BATCH_ITEMS]
     until = min(ends) if ends else HIGHEST_ITEM
     changed = [_redact(connection, table, [row for row in found if row[0] <= until]) for table, found in rows.items()]
@@ -79,11 +82,6 @@ def redact_some(connection: Connection, known: Redaction) -> Redaction:
     after = Redaction(known.rules, until, known.is_changed or any(changed), is_done)
     keep(connection, after)
     return after
-
-
-def _rows(connection: Connection, table: str, until: int) -> list[tuple[Any, ...]]:
-    sql = f"SELECT id, {', '.join(_COLUMNS[table])} FROM {table} WHERE id > ? ORDER BY id LIMIT ?"
-    return fetch(connection, sql, (until, BATCH_ITEMS))
 
 
 def _redact(connection: Connection, table: str, rows: list[tuple[Any, ...]]) -> bool:

@@ -34,6 +34,10 @@ _MOVED_TO_ARCHIVES = """
         AND substr(w.source_file, -length(f.session_id) - 6) = f.session_id || '.jsonl'
     WHERE f.source = 'archive' AND w.seen_until + 1000 > c.last_message_at
 """
+_USED = (
+    "SELECT 1 FROM memory_work WHERE strategy = ? AND first_item BETWEEN ? AND ? AND seen_item >= ? "
+    "AND home = ? AND outcome = 'archived' LIMIT 1"
+)
 
 
 class SeenItems(NamedTuple):
@@ -116,13 +120,5 @@ def seen_elsewhere(
         item
         for item, original in pairs
         for (copy,) in fetch(connection, copies_sql, (original,))
-        if copy != item and _was_used(connection, strategy, conversation.home, copy)
+        if copy != item and fetch(connection, _USED, (strategy, copy & ~NUMBERS, copy, copy, conversation.home))
     }
-
-
-def _was_used(connection: Connection, strategy: str, home: str, item: int) -> bool:
-    sql = (
-        "SELECT 1 FROM memory_work WHERE strategy = ? AND first_item BETWEEN ? AND ? AND seen_item >= ? "
-        "AND home = ? AND outcome = 'archived' LIMIT 1"
-    )
-    return bool(fetch(connection, sql, (strategy, item & ~NUMBERS, item, item, home)))

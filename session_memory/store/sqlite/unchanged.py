@@ -84,8 +84,11 @@ def _unchanged_in(
             stamp = known.pop(key, None)
             noted = unread.pop(key, None)
             is_known = stamp == stamp_of(status) or not (stamp or status.st_size)
-            if not is_known and not (noted and _is_still(noted, status, now)):
-                return None
+            if not is_known:  # a failed file that may be retried counts while it is unchanged, with its permissions
+                failed, noted_at = noted or (None, 0)
+                has_changed = failed != stamp_of(status) or status.st_ctime_ns // 1_000_000 > noted_at
+                if has_changed or now - noted_at >= RETRY_MILLISECONDS:
+                    return None
             files += 1
     return files
 
@@ -102,13 +105,6 @@ def not_in_yet(connection: Connection, location: StoreLocation) -> tuple[int, in
         total += len(stamps)
         missing += sum(known.get(key) != stamp and key not in unread for key, stamp in stamps.items())
     return missing, total
-
-
-def _is_still(noted: tuple[Stamp, int], status: os.stat_result, now: int) -> bool:
-    """Check if a failed file that may be retried is unchanged, including its permissions."""
-    stamp, noted_at = noted
-    has_changed = stamp != stamp_of(status) or status.st_ctime_ns // 1_000_000 > noted_at
-    return not has_changed and now - noted_at < RETRY_MILLISECONDS
 
 
 BUSY_MILLISECONDS = 1000

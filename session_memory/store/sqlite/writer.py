@@ -33,7 +33,8 @@ def write(connection: Connection, batch: Batch, gap: int) -> FileState:
     add_items(connection, file_id, rows.items, gap)
     ordinal = (first & NUMBERS) + len(rows.items)
     state = batch.after._replace(id=file_id, next_ordinal=ordinal)
-    _write_state(connection, state)
+    columns = ", ".join(f"{column} = ?" for column in STATE_COLUMNS)
+    connection.execute(f"UPDATE memory_file_states SET {columns} WHERE id = ?", (*state, file_id))
     sql = "INSERT OR IGNORE INTO memory_unread_sub_agents VALUES (?, ?)"
     connection.execute(sql, (file_id, before.last_modified if before else 0))
     return state
@@ -135,11 +136,16 @@ class _Rows:
         known = _known(connection, [key for key, _ in texts])
         originals = [item for item in known.values() if item >> ITEM_BITS != file_id]
         if originals:
-            stored = _texts(connection, originals)
+            sql = (
+                "SELECT id, content FROM memory_transcript_entries WHERE id IN carray(?1) UNION ALL "
+                "SELECT id, argument FROM memory_tool_uses WHERE id IN carray(?1)"
+            )
+            stored = dict(connection.execute(sql, (ids_of(originals),)))
             differing = [(key, text) for key, text in texts if _differs(stored.get(known.get(key, 0)), text)]
             self._own_keys = {key: key_of(f"{key} {text}") for key, text in differing}
             known.update(_known(connection, list(self._own_keys.values())))
-            self._is_shared = _shared_by(connection, file_id, originals)
+            sql = "SELECT original FROM memory_shared_items WHERE original IN carray(?) AND id >> ? = ?"
+            self._is_shared = {item for (item,) in connection.execute(sql, (ids_of(originals), ITEM_BITS, file_id))}
         for entry in batch.entries:
             self._take(entry, batch.after, known)
 
@@ -208,19 +214,6 @@ def _known(connection: Connection, keys: list[int]) -> dict[int, int]:
     return dict(connection.execute(sql, (ids_of(keys),))) if keys else {}
 
 
-def _shared_by(connection: Connection, file_id: int, originals: list[int]) -> set[int]:
-    sql = "SELECT original FROM memory_shared_items WHERE original IN carray(?) AND id >> ? = ?"
-    return {item for (item,) in connection.execute(sql, (ids_of(originals), ITEM_BITS, file_id))}
-
-
-def _texts(connection: Connection, items: list[int]) -> dict[int, str]:
-    sql = (
-        "SELECT id, content FROM memory_transcript_entries WHERE id IN carray(?1) UNION ALL "
-        "SELECT id, argument FROM memory_tool_uses WHERE id IN carray(?1)"
-    )
-    return dict(connection.execute(sql, (ids_of(items),)))
-
-
 def _differs(stored: str | None, text: str) -> bool:
     """Check if two texts differ before the first secret: redaction may have changed since the other was stored."""
     if stored is None or stored == text:
@@ -234,8 +227,3 @@ def _new_file(connection: Connection, state: FileState) -> int:
     marks = ", ".join("?" * len(row))
     connection.execute(f"INSERT INTO memory_file_states ({', '.join(row)}) VALUES ({marks})", tuple(row.values()))
     return connection.last_insert_rowid()
-
-
-def _write_state(connection: Connection, state: FileState) -> None:
-    columns = ", ".join(f"{column} = ?" for column in STATE_COLUMNS)
-    connection.execute(f"UPDATE memory_file_states SET {columns} WHERE id = ?", (*state, state.id))

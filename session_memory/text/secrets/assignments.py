@@ -56,8 +56,12 @@ def assigned_value(text: str, sign: int) -> AssignedValue | None:
     """Return the value behind the `:` or `=` at `sign`, or behind the tag that ends there, if a name that ends in one
     of the WORDS is before it; else None."""
     name_start, name_end = _name_before(text, sign)
-    if name_start < 0 or (text[sign] == ">" and not _ends_tag(text, name_start, name_end, sign)):
+    if name_start < 0:
         return None
+    if text[sign] == ">":  # the end of a tag of that name, whose element ends near
+        is_tag = text[name_start - 1 : name_start] == "<" and name_end == sign
+        if not is_tag or text.find("</", sign, sign + VALUE_WITHIN) < 0:
+            return None
     name = text[name_start:name_end]
     word, qualifier = word_of(name)
     if not word:
@@ -150,12 +154,6 @@ def whole_value(text: str, start: int, is_line: bool = False) -> tuple[int, int,
         end = _end_of_quoted(text, at + 1, quote, at - start)
         return at + 1, end if end >= 0 else _end_of_word(text, at + 1), quote if end >= 0 else ""
     return start, _end_of_unquoted(text, start, is_line), ""
-
-
-def _ends_tag(text: str, name_start: int, name_end: int, sign: int) -> bool:
-    """Check that the `>` at `sign` ends a tag of that name, and that the element ends near."""
-    is_tag = text[name_start - 1 : name_start] == "<" and name_end == sign
-    return is_tag and text.find("</", sign, sign + VALUE_WITHIN) >= 0
 
 
 def _name_before(text: str, sign: int) -> tuple[int, int]:
