@@ -57,8 +57,7 @@ def actions_of(entries: Iterable[Entry], is_wanted: Callable[[str], bool] | None
         for tool in entry.tools:
             place = (entry.timestamp, entry.offset, tool.call_id)
             if tool.kind in (EDIT, READ):
-                path = resolved(tool.argument, entry.cwd)
-                if path:
+                if path := resolved(tool.argument, entry.cwd):
                     found.append(FileAction(tool.kind, path, place))
             elif tool.kind == COMMAND:
                 found.append(FileAction(COMMAND, "", place, is_command=True, words=(tool.argument,)))

@@ -191,8 +191,7 @@ def _read_session(
         if (new.entries or new.session.sub_agent_bytes) and new.cursor:
             if "start" not in new.cursor:
                 reader.read_head()
-            name = new.runtime.given_name(new.session.path)
-            if name:
+            if name := new.runtime.given_name(new.session.path):
                 new.title = kept_title((USER_RANK, name))
                 new.cursor["title"] = list(new.title)
     return True

@@ -94,8 +94,7 @@ def find_location(path: str | None, environ: Mapping[str, str]) -> StoreLocation
     found = [agent_home(start, named, stop=user, folder=folder) for folder in folders]
     home = max((one for one in found if one), key=lambda one: len(one.root), default=None)
     at = home.root if home else start
-    host = homes.host_of(at)
-    if host:
+    if host := homes.host_of(at):
         return _of_host(host, at if at != host else "", environ)
     if home:
         return _of_agent(home, environ, user)

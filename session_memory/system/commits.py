@@ -177,8 +177,7 @@ def _parsed(diff: str, commit: str) -> tuple[list[CodeLine], list[str]]:
     removed: list[str] = []
     path, number, left, is_hunk = "", 0, 0, False
     for line in diff.split("\n"):
-        hunk = _HUNK.match(line)
-        if hunk:
+        if hunk := _HUNK.match(line):
             number, left, is_hunk = int(hunk[1]), int(hunk[2] or 1), True
         elif line.startswith("diff --git "):
             is_hunk = False

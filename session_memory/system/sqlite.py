@@ -215,8 +215,7 @@ def attach(connection: Connection, path: str, name: str) -> None:
 
 
 def _check_regular(path: str) -> None:
-    stray = irregular(path)
-    if stray:
+    if stray := irregular(path):
         raise NotAFileError(f"not a regular file: {stray}")
 
 

@@ -278,8 +278,7 @@ def _meaning_at(line: str) -> int:
 def _label_at(line: str, names: re.Pattern[str]) -> int | None:
     """Return the index in `line` (perhaps within lists and quotations) of marks before bold words, or of a heading,
     that could be taken for a speaker's name; None if there are none."""
-    own = _OWN_LINE.match(line)
-    if own:
+    if own := _OWN_LINE.match(line):
         return own.end()
     at = 0
     while container := _CONTAINER.match(line, at):

@@ -148,8 +148,7 @@ class _Search:
             return found[folder]
         sessions = runtime.sessions_in(folder)[:MOST_TRANSCRIPTS]
         for session in sessions:
-            directory = _directory_of(runtime, session.path)
-            if directory:
+            if directory := _directory_of(runtime, session.path):
                 found[folder] = directory
                 return directory
         # No session in it has said anything yet: it is looked at again as soon as one does.

@@ -263,8 +263,7 @@ def _candidates(path: str | None, all_projects: bool, environ: Mapping[str, str]
         problem = f"{start}: no sessions there" if path else "no runtime has had a session here yet"
         raise UnknownSessionError(problem, hint)
     for scope in ("all",) if all_projects else ("project", "all"):
-        candidates = list(_in_plain_homes(plain, start, scope, environ))
-        if candidates:
+        if candidates := list(_in_plain_homes(plain, start, scope, environ)):
             break
     by_path = {one[0].path: one for one in named}  # with the rules of their home
     return iter([by_path.get(one[0].path, one) for one in candidates])

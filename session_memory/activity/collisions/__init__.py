@@ -109,8 +109,7 @@ def _read_actions(
         actions = actions_elsewhere(report.entries, new.session.team_root)
     else:
         actions = actions_of(report.entries, may_concern)
-    transcripts = own.sub_agents_of(new.session)
-    if transcripts:
+    if transcripts := own.sub_agents_of(new.session):
         runtime, offsets = own.runtime_of(new.session), state.sub_agents
         actions += sub_agent_actions(transcripts, runtime, offsets, known.oldest, may_concern, report.gate)
     for action in actions:

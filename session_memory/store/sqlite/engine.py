@@ -96,8 +96,7 @@ class SqliteStore(StoreDatabase):
         from ...settings import forgotten
         from .writer import without_forgotten, write  # a search does without it
 
-        tombstones = forgotten.read(self.path)
-        if tombstones:
+        if tombstones := forgotten.read(self.path):
             batches = [without_forgotten(batch, tombstones) for batch in batches]
         with self.transaction() as connection:
             written = [

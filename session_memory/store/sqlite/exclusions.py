@@ -129,8 +129,7 @@ class Exclusions:
             read = self._rules()
             _judge(connection, "temp", read, _files(connection))
             self._places = list(read.places)
-        own = self._overrides.own_sessions
-        if own:
+        if own := self._overrides.own_sessions:
             sql = f"SELECT id FROM memory_file_states WHERE session_id IN ({', '.join('?' * len(own))})"
             ids = fetch(connection, sql, own)
             connection.executemany("DELETE FROM temp.memory_excluded_files WHERE file_id = ?", ids)

@@ -58,8 +58,7 @@ class QueueDatabase(StoreDatabase):
             with sqlite.explained(self.path):
                 yield
         except (sqlite.CorruptDatabaseError, apsw.Error, TypeError, ValueError) as error:
-            fault = damage(self.path)
-            if fault:
+            if fault := damage(self.path):
                 raise fault from error
             raise
 
