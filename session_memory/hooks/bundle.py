@@ -36,7 +36,7 @@ HEAD_BYTES = 16 * 1024
 _PACKAGE = "session_memory"
 # Modules that prompts load, each with its imports that no group before it has: in one group those of every prompt, in
 # another those of nearly each prompt with news. Before them, singly, stand modules that several of these import.
-_RUNTIMES = ("pi", "codex", "qwen", "copilot", "opencode", "gemini")
+_RUNTIMES = ("pi", "codex", "qwen", "copilot", "opencode", "gemini", "atif")
 _GROUPS = (
     (
         "hooks.main", "hooks.prompt", "runtimes.claude", "settings.compiled",
@@ -50,7 +50,8 @@ _GROUPS = (
     ("activity.forks", "activity.report", "activity.new_entries", "activity.update_text"),
     ("system.git",), ("activity.collisions",),
     *[(f"runtimes.{name}.records",) for name in _RUNTIMES],
-    ("runtimes.gemini.mirrors",), ("runtimes.opencode.mirrors",), ("transcripts.project_folders",),
+    ("transcripts.mirrored_files",), ("runtimes.gemini.mirrors",), ("runtimes.opencode.mirrors",),
+    ("runtimes.atif.mirrors",), ("transcripts.project_folders",),
     ("activity.memory_index",), ("activity.prompt_memories",), ("activity.collisions.git",), ("activity.commands",),
     ("text.shell_effects",), ("activity.status_line",), ("hooks.session_start", "hooks.upkeep_start"),
 )  # fmt: skip
