@@ -134,7 +134,8 @@ class Reasons:
         if refused := bot_reason(commit):
             return [Reason("", 0, 0, commit, None, refused=refused)]
         attribution = self.of_added(commit)
-        return self._by_session(attribution, commit) or [Reason("", 0, 0, commit, None, guess=self.guessed(commit.at))]
+        guess = self.guessed(commit.authored_at)
+        return self._by_session(attribution, commit) or [Reason("", 0, 0, commit, None, guess=guess)]
 
     def of_staged(self) -> list[Reason]:
         """Return the same of what is staged."""
@@ -236,7 +237,8 @@ class Reasons:
         later = next((one for line in run if (one := movers[line.number])), None)
         mover = self.asked(later) if later and item and later.file_id != item.file_id else None
         refused = bot_reason(commit) if commit else ""
-        guess = None if asked or refused else self.guessed(commit.at if commit else self._repository.changed_at(path))
+        at = commit.authored_at if commit else self._repository.changed_at(path)
+        guess = None if asked or refused else self.guessed(at)
         return Reason(path, run[0].number, run[-1].number, commit, asked, len(written), mover, guess, refused)
 
     def _by_session(self, attribution: Attribution, commit: Commit | None) -> list[Reason]:

@@ -107,6 +107,19 @@ def test_an_unknown_line_says_so_and_marks_the_guess_by_time(work):
     assert (reason["asked"], reason["guess_by_time"]["session"]) == (None, "c")
 
 
+def test_a_guess_by_time_is_of_when_a_commit_was_written_not_of_when_it_was_rebased(work):
+    work.write(f"price = 1\n{OTHER}\n")
+    now = time.time()
+    work.commit("Add shipping", f"--date=@{int(now - 6 * 86_400)}")
+    for name, ago in (("now", 0), ("then", 6 * 86_400)):
+        said = user("look at the shipping costs again", sessionId=name, cwd=str(work.root), at=now - ago)
+        work.session(name, said)
+    [reason] = work.reasons("cart.py:2", code=1)
+    assert reason["guess_by_time"]["session"] == "then"
+    [reason] = work.reasons("HEAD", code=1)
+    assert reason["guess_by_time"]["session"] == "then"
+
+
 def test_an_unknown_line_that_is_not_committed_has_a_guess_by_the_time_of_its_file(work):
     work.write(f"price = 1\n{OTHER}\n")
     said = work.said("look at the shipping costs again", "c", minute=300)
