@@ -67,7 +67,7 @@ def test_every_figure_in_readme_has_a_row_that_says_where_it_comes_from() -> Non
     costs = readme.partition("## What it costs")[2].partition("\n## ")[0]
     for figure in sorted(figures(), key=len, reverse=True):
         costs = costs.replace(figure, "")
-    assert re.findall(r"\d[\d.,]* (?:to \d+ )?(?:ms|MB|GB|%|times|characters|tokens)", costs) == []
+    assert re.findall(r"\d[\d.,]* (?:to [\d.]+ )?(?:ms|MB|GB|%|times|characters|tokens)", costs) == []
 
 
 def test_the_figures_that_are_settings_constants_or_counted_are_those_of_the_code() -> None:
@@ -83,3 +83,19 @@ def test_the_figures_that_are_settings_constants_or_counted_are_those_of_the_cod
 def test_where_others_are_ahead_stands_first_in_the_comparison() -> None:
     text = (ROOT / "docs" / "measured" / "comparison.md").read_text()
     assert 0 < text.index("**Others are ahead**") < text.index("\n| ")
+
+
+def test_a_page_that_states_times_names_what_measures_them() -> None:
+    states = re.compile(r"\b\d[\d.,]* (?:ms|MB/s|x)\b")
+    pages = {page: page.read_text() for page in (ROOT / "docs").rglob("*.md") if page.name != "figures.md"}
+    measured = re.compile(r"python -m bench|performance\.md|session-memory proof")
+    assert [page for page, text in pages.items() if states.search(text) and not measured.search(text)] == []
+
+
+def test_every_benchmark_is_told_of() -> None:
+    told = "".join(page.read_text() for page in PAGES)
+    programs = [path for path in (ROOT / "bench").rglob("*.py") if '__name__ == "__main__"' in path.read_text()]
+    names = {".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__main__") for path in programs}
+    names -= {"bench.corpus", "bench.launcher", "bench.public.tools"}  # they make or start what others measure
+    assert len(names) > 20
+    assert sorted(name for name in names if f"python -m {name}" not in told) == []
