@@ -19,11 +19,11 @@ from ..settings.keys import parsed, set_key, unset_key, written
 from ..settings.replaced_keys import current
 from ..settings.rules import SHARES
 from ..settings.rules_check import PROJECTS, SECTIONS, SHARE, WORDS, closest, is_path
-from ..settings.sections import KEYS
+from ..settings.sections import KEYS, ProofSettings
 from ..settings.sections import SECTIONS as SECTION_CLASSES
 from ..store.location import find_location
 from ..system.terminal import Terminal, called_as
-from ..text.format import enumerated
+from ..text.format import enumerated, one_line
 from ..text.sanitize import for_people
 from .arguments import add_common
 
@@ -52,6 +52,8 @@ def run(arguments: argparse.Namespace) -> int:
         if not arguments.unset:
             set_key(home.config_file, at, value)
             terminal.line(f"{'.'.join(at)}: {written(value)}, in {file}, from the next prompt on")
+            if at == ("proof", "withhold") and value:  # who switches it on should know for how long
+                terminal.note(one_line(ProofSettings.withhold.about))  # type: ignore[attr-defined]
         elif unset_key(home.config_file, at):
             terminal.line(f"{'.'.join(at)}: taken out of {file}; from the next prompt on: {_default(value)}")
         else:

@@ -207,3 +207,8 @@ def test_every_key_stands_in_its_group_with_a_sentence(person: Person) -> None:
     assert "\nstore: The store of all sessions" in said
     keys = [line for line in said.splitlines() if line.startswith("  ") and not line.startswith("   ")]
     assert len(keys) == len({key.name for key in KEYS if key.about and key.name not in SECTIONS})
+
+
+def test_who_switches_the_coin_on_learns_for_how_many_prompts(person: Person) -> None:
+    assert "a tenth needs some 7,300 prompts" in " ".join(person.run("proof.withhold", "0.1").stdout.split())
+    assert "7,300" not in person.run("proof.withhold", "0").stdout
