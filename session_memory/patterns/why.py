@@ -250,9 +250,8 @@ class Reasons:
             most, _ = Counter(item.item for _, item in own).most_common(1)[0]
             asked = self.asked(next(item for _, item in own if item.item == most))
             if asked:
-                line = next(line for line, item in own if item.item == most)
                 ranges = _ranges([line for line, _ in own])
-                found.append(Reason(line.path, line.number, line.number, commit, asked, lines, ranges=ranges))
+                found.append(Reason(*ranges[0], commit, asked, lines, ranges=ranges))
         return found
 
 

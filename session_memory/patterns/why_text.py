@@ -11,7 +11,7 @@ from ..errors import SessionMemoryError
 from ..system.commits import Repository
 from ..system.git import find_worktree
 from ..system.terminal import called_as
-from ..text.format import shorten
+from ..text.format import counted, shorten
 from ..text.sanitize import for_prompt
 from ..text.timestamps import local_time
 from .why import Reason, Reasons
@@ -65,6 +65,8 @@ def told(reason: Reason) -> list[str]:
     where = f"{reason.path}:{reason.first}" + (f"-{reason.last}" if reason.last != reason.first else "")
     commit = reason.commit
     written = f"commit {commit.id[:8]}, {commit.subject}" if commit else "not committed"
+    if reason.ranges:  # of a commit
+        where = f"{counted(reason.lines, 'line')}, the first of them {where}"
     lines.append(f"{where if reason.path else 'the commit'} ({written})")
     if reason.asked:
         lines += _told_of(reason.asked)

@@ -208,6 +208,7 @@ def test_the_trace_of_a_commit_has_all_its_lines_in_ranges(work):
     commit = work.commit()
     done = work.user.run("why", commit, "--format", "agent-trace", cwd=work.root)
     [file] = json.loads(done.stdout)["files"]
+    assert "2 lines, the first of them cart.py:4-5 (commit " in work.why(commit)
     assert sorted([[*part.values()] for one in file["conversations"] for part in one["ranges"]]) == [[1, 1], [4, 5]]
     assert len(file["conversations"]) == 2
 
