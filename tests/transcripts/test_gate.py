@@ -372,8 +372,11 @@ ALLOWED = {
     "session_monitor.py": "asks the gate; lines that a program brings are its own",
     "store/ingest/extract.py": "the store keeps all, and judges whoever reads it (exclusions.py)",
     "store/rules.py": "makes the gate",
+    "store/sqlite/sub_agent_lines.py": "hashes of lines of sessions that the rules show",
     "tools/group_backend.py": "makes the gate",
     "upkeep/costs.py": "tokens and dollars of what the store may tell of",
+    "upkeep/proof/told.py": "of sessions that the store shows; proof counts, and web/notes.py asks the rules",
+    "upkeep/trajectory.py": "asks the gate of every entry",
     "web/dialogue.py": "a call that the store may tell of",
     "web/notes.py": "notes of a session that the store may tell of",
 }
