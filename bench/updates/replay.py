@@ -385,7 +385,7 @@ def histories(repository: Path, root: Path) -> Iterator[History]:
     persons: dict[str, list[Talk]] = {}
     for one, content in Checkpoints(repository, (*AGENTS, "codex")).contents():
         talk = Talk(one.session, one.agent, content)
-        if talk.lines and talk.cwd and talk.person:
+        if talk.lines and talk.cwd.startswith("/") and talk.person:  # no Windows
             persons.setdefault(talk.person, []).append(talk)
     for person, talks in sorted(persons.items()):
         if len(talks) > 1:
