@@ -20,11 +20,12 @@ import os
 import re
 import subprocess
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from session_memory.activity.wrong_paths import plausible
 from session_memory.patterns.failures import Failure, failures, normalised, what_followed
 from session_memory.store.ingest.ingestion import Ingestion
 from session_memory.store.ingest.sources import SourceDirectory
@@ -37,7 +38,6 @@ from .recall.checkpoints import Checkpoints
 from .scratch import scratch_directory
 
 NEXT = 10  # calls after a report, in which it comes true
-_SHARED = 3  # parts at the end of two paths, the name among them
 _NO_FILE = re.compile(r"does not exist|no such file|ENOENT|file not found", re.IGNORECASE)
 
 
@@ -160,22 +160,6 @@ def report(name: str, verdicts: list[Verdict], history: History, *, show: bool) 
     print(f"  {name}: {len(verdicts)}, {rate:.2f} in 1,000 calls, {right}, {succeeded} with calls that succeed")
     for one in verdicts if show else ():
         print(f"    {one.is_right} {one.call.tool.text[:80]!r}: {one.text[:100]!r}")
-
-
-def plausible(path: str, known: Iterable[str]) -> str:
-    """Return the one of the `known` paths that is meant by a `path` at which there is no file: it has the same name,
-    and either all its directories in the same order with others between them, or the same last two. '' if none or
-    several do."""
-    parts = path.split("/")
-    found = {one for one in known if one.endswith(f"/{parts[-1]}") and one != path and _is_meant(parts, one.split("/"))}
-    return found.pop() if len(found) == 1 else ""
-
-
-def _is_meant(parts: list[str], others: list[str]) -> bool:
-    if parts[-_SHARED:] == others[-_SHARED:] and len(parts) >= _SHARED:
-        return True
-    rest = iter(others)
-    return all([part in rest for part in parts])
 
 
 def _calls(one: ConversationSteps, root: str) -> list[Call]:

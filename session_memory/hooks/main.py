@@ -42,6 +42,13 @@ def pre_tool_use() -> None:
     _run(is_answered, lambda context: answer(context, _printer(context)), is_waited_for=True)
 
 
+def post_tool_use_failure() -> None:
+    """Run the hook PostToolUseFailure: name the file that a call looked for in the wrong place."""
+    from .failed_call import answer, is_answered
+
+    _run(is_answered, lambda context: answer(context, _printer(context)), is_waited_for=True)
+
+
 def subagent_start() -> None:
     """Run the hook SubagentStart: report what concerns the task of a sub-agent."""
     from .sub_agent import answer, is_answered

@@ -79,6 +79,9 @@ class Runtime:
     SUB_AGENT_EVENT = ""
     """The event of a sub-agent's start that is answered; '' if none is."""
 
+    FAILED_EVENT = ""
+    """The event of a tool call that failed; '' if none is answered."""
+
     PROMPT_ID_KEY = ""
     """The key of an event that tells its prompt from every other, whichever of our hooks it starts; '' if none does.
     A prompt in the middle of a turn may have the id of the turn."""
@@ -304,6 +307,10 @@ class Runtime:
         """Return what the sub-agent that starts with an event may have been asked, the first asked first, each with an
         id of its own; none if that is not known."""
         return []
+
+    def missed_file(self, event: Event) -> str:
+        """Return the path at which a failed call read or edited a file; '' if it did something else."""
+        return ""
 
     def can_ask(self, event: Event, environ: Mapping[str, str]) -> bool:
         """Tell whether the user can be asked whether a tool may run."""

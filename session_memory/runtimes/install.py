@@ -16,7 +16,7 @@ _PLUGIN_ROOT = "${CLAUDE_PLUGIN_ROOT}"
 _PLUGIN_ONLY = "/hooks/plugin_start.py"  # sets up in a plugin's data directory what an install has in its environment
 _PLUGIN_PATH = re.compile(rf'"?{re.escape(_PLUGIN_ROOT)}([^"\s]*)"?')
 _FAIL_OPEN = " || exit 0"
-SUB_AGENT_START = "SubagentStart"  # the event of hooks.json that Claude Code alone has a use for
+NOT_ELSEWHERE = ("SubagentStart", "PostToolUseFailure")  # events of hooks.json that are for Claude Code alone
 
 
 @dataclass(frozen=True)

@@ -99,8 +99,7 @@ def staged_as_they_are(worktree: Worktree, paths: Iterable[str]) -> dict[str, st
     """Return the object name of each file at `paths` (absolute) whose size and time in the index match the disk: its
     content was added or committed."""
     index = _read(worktree.git_dir + "/index")
-    settings = _read(worktree.common_dir + "/config").lower().split(b"\n")
-    id_bytes = 32 if any([b"".join(line.split()) == b"objectformat=sha256" for line in settings]) else 20
+    id_bytes = _id_bytes(worktree)
     names = {path: path.removeprefix(worktree.root + "/").encode("utf-8", "surrogateescape") for path in paths}
     is_split = any([name.startswith(_SHARED) for name in names_in(worktree.git_dir)])
     if int.from_bytes(index[4:8], "big") < 4 and not is_split:
@@ -115,6 +114,18 @@ def staged_as_they_are(worktree: Worktree, paths: Iterable[str]) -> dict[str, st
         if entry and status is not None and _is_same(entry, status):
             found[path] = entry[_STATUS_BYTES : _STATUS_BYTES + id_bytes].hex()
     return found
+
+
+def tracked(worktree: Worktree) -> list[str]:
+    """Return the absolute paths of the files in the index."""
+    entries = _entries(worktree.git_dir, _read(worktree.git_dir + "/index"), _id_bytes(worktree))
+    return [f"{worktree.root}/{name.decode('utf-8', 'surrogateescape')}" for name, _ in entries]
+
+
+def _id_bytes(worktree: Worktree) -> int:
+    """Return the length of the repository's object names."""
+    settings = _read(worktree.common_dir + "/config").lower().split(b"\n")
+    return 32 if any([b"".join(line.split()) == b"objectformat=sha256" for line in settings]) else 20
 
 
 def _find(index: bytes, name: bytes, id_bytes: int) -> bytes:

@@ -7,7 +7,7 @@ from time import time
 from typing import Any
 
 from ...text.timestamps import iso_time
-from ..install import SUB_AGENT_START, Install, enabled_plugins, hooks_declared
+from ..install import NOT_ELSEWHERE, Install, enabled_plugins, hooks_declared
 
 
 class CopilotInstall(Install):
@@ -26,7 +26,7 @@ class CopilotInstall(Install):
     def wanted_files(self, declared: str, python: str, app: str) -> dict[str, str]:
         found: dict[str, list[dict[str, object]]] = {}
         for hook in hooks_declared(declared, python, app, self.runtime.PROGRAM):
-            if hook.event == SUB_AGENT_START:
+            if hook.event in NOT_ELSEWHERE:
                 continue
             entry = {"type": "command", "bash": hook.command, "timeoutSec": hook.entry["timeout"]}
             matcher = {"matcher": hook.matcher} if hook.event == self.runtime.TOOL_EVENT else {}

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import uuid4
 
-from ..install import SUB_AGENT_START, Hook, SettingsHooks
+from ..install import NOT_ELSEWHERE, Hook, SettingsHooks
 
 
 class QwenCodeInstall(SettingsHooks):
@@ -28,7 +28,7 @@ class QwenCodeInstall(SettingsHooks):
         return [plugin] if os.path.isdir(f"{settings_dir}/extensions/{plugin}") else []
 
     def adapted(self, hook: Hook) -> Hook | None:
-        return hook if hook.event not in (self.runtime.TOOL_EVENT, SUB_AGENT_START) else None
+        return hook if hook.event not in (self.runtime.TOOL_EVENT, *NOT_ELSEWHERE) else None
 
     def prompt_event(self, session_id: str, transcript_path: str, cwd: str, prompt: str) -> dict[str, Any]:
         event = super().prompt_event(session_id, transcript_path, cwd, prompt)

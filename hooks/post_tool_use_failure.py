@@ -1,0 +1,9 @@
+import sys
+
+sys.path.insert(0, __file__[: -len("/post_tool_use_failure.py")])
+try:
+    from entry import run
+
+    run("post_tool_use_failure")
+except Exception:  # a broken installation must not stand in the way; `session-memory doctor` says what is wrong
+    sys.exit(0)
