@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 CHARACTERS = 300
 MOST_FILES = 20  # named in one task
-_TASKS = " tasks"  # has what was given to sub-agents, in the log of calls; no agent has such a name
 _SHOWN_BYTES = 4 * 1024 * 1024  # of a sub-agent's transcript, searched for what it was told
 _AROUND = "`'\"()[]<>{}*,;:!?@"
 
@@ -38,7 +37,7 @@ def answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> 
     """Print what concerns the task, if anything does. Raises SessionMemoryError, OSError: then nothing counts as
     told."""
     runtime = context.runtime
-    agent, task = runtime.sub_agent(context.event), _task(context)
+    agent, task = runtime.sub_agent(context.event), "\n".join(runtime.tasks(context.event))
     if not task or _was_told(context, agent):
         return
     paths = _files_in(task, str(context.event.get("cwd", "")))
@@ -50,23 +49,6 @@ def answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> 
         context.deadline.attempt("memories", _add_memories, context, delivery, paths, task)
         if delivery.text:
             print_answer(runtime.context_output(delivery.text, runtime.SUB_AGENT_EVENT))
-
-
-def _task(context: Context) -> str:
-    """Return what the sub-agent was asked: the first task that no other sub-agent took; '' if unknown."""
-    tasks = context.runtime.tasks(context.event)
-    log = CallLog(context.cursor_file, _TASKS)
-    if not tasks:
-        return ""
-    log.acquire()
-    try:
-        for call_id, task in tasks:
-            if call_id not in log.settled:
-                log.add([(call_id, time.time(), False)])
-                return task
-    finally:
-        log.release()
-    return ""
 
 
 def _was_told(context: Context, agent: str) -> bool:

@@ -303,9 +303,9 @@ class Runtime:
         """Return which of the session's sub-agents makes the call; '' if it is the session's own."""
         return as_string(event.get("agent_id"))
 
-    def tasks(self, event: Event) -> list[tuple[str, str]]:
-        """Return what the sub-agent that starts with an event may have been asked, the first asked first, each with an
-        id of its own; none if that is not known."""
+    def tasks(self, event: Event) -> list[str]:
+        """Return what the sub-agent that starts with an event was asked; all that it may have been asked if several
+        start at once, and nothing tells which it is."""
         return []
 
     def missed_file(self, event: Event) -> str:

@@ -136,11 +136,10 @@ def test_a_sub_agent_is_told_at_its_start_what_another_did_to_the_files_of_its_t
     works(claude, "hello")
     claude.api.subagents = {"look at src/app": [read(app), "seen"], "look at nothing": ["seen"]}
     tasks = [
-        {"description": "Look", "prompt": prompt, "subagent_type": "general-purpose", "run_in_background": False}
+        call("Agent", description="Look", prompt=prompt, subagent_type="general-purpose", run_in_background=False)
         for prompt in ("look at nothing", "look at src/app")
     ]
-    after = [{"tools": [{"name": "Agent", "input": task} for task in tasks]}]
-    with in_the_middle_of_a_turn(claude, [], after):
+    with in_the_middle_of_a_turn(claude, [], tasks):
         works(claude, "change the port", read(app), edit(app, "1", "2"))
     requests = [request for request in claude.api.requests if START in request.news]
     lines = {(one.kind, one.news.partition(START)[2].strip().partition("\n")[2].partition("\n")[0]) for one in requests}

@@ -52,12 +52,20 @@ def project(tmp_path: Path) -> Delegating:
     return Delegating(tmp_path)
 
 
-def test_it_is_told_collisions_over_files_that_its_task_names_by_a_path(project):
+def test_it_is_told_collisions_over_files_that_its_task_names(project):
     project.edited()
-    project.delegates("Look at ./db", "Rename the port in ./app, please.")
+    project.delegates("Look at ./app", "Look at ./db")
+    project.delegates("Look at ./db")
     assert project.started("a1") == ""
+    project.delegates("Rename the port in ./app, please.")
     assert project.started("a2") == LINE
     assert project.user.log() == []
+
+
+def test_of_several_that_start_at_once_each_is_told_what_concerns_any(project):
+    project.edited()
+    project.delegates("Look at ./db", "Look at ./app")
+    assert [project.started(agent) for agent in ("a1", "a2")] == [LINE, LINE]
 
 
 def test_it_is_told_also_what_its_session_was_told_with_a_prompt_before(project):
@@ -67,7 +75,7 @@ def test_it_is_told_also_what_its_session_was_told_with_a_prompt_before(project)
     assert project.started() == LINE
 
 
-def test_of_several_tasks_each_kind_of_agent_has_its_own(project):
+def test_each_kind_of_agent_has_its_own_task(project):
     project.edited()
     project.delegates("Look at ./db")
     project.delegates("Look at ./app", kind="Explore")

@@ -120,7 +120,7 @@ class ClaudeCode(ProjectFolders):
 
         return [old for old, _ in argument_edits(event.get("tool_input"), "old_string", "new_string", "") if old]
 
-    def tasks(self, event: Event) -> list[tuple[str, str]]:
+    def tasks(self, event: Event) -> list[str]:
         from .records import tasks_given
 
         return tasks_given(as_string(event.get("transcript_path")), as_string(event.get("agent_type")))

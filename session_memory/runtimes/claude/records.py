@@ -318,14 +318,14 @@ def _user_text(content: object) -> str:
     return "\n\n".join([part for part in parts if part])
 
 
-def tasks_given(path: str, agent_type: str) -> list[tuple[str, str]]:
-    """Return the ids and prompts of the calls in the end of a transcript that start a sub-agent of a type."""
-    found = []
+def tasks_given(path: str, agent_type: str) -> list[str]:
+    """Return the prompts of the last message in a transcript that starts sub-agents of a type."""
+    found: dict[str, list[str]] = {}
     for line in read_end(path, _TASK_BYTES).split(b"\n"):
         if b'"name":"Agent"' in line or b'"name":"Task"' in line:
-            for record in objects_in(line):
-                for block in map(as_object, as_list(as_object(record.get("message")).get("content"))):
+            for message in [as_object(record.get("message")) for record in objects_in(line)]:
+                for block in map(as_object, as_list(message.get("content"))):
                     given = as_object(block.get("input"))
                     if block.get("name") in ("Agent", "Task") and given.get("subagent_type", agent_type) == agent_type:
-                        found.append((as_string(block.get("id")), as_string(given.get("prompt"))))
-    return found
+                        found.setdefault(as_string(message.get("id")), []).append(as_string(given.get("prompt")))
+    return next(reversed(found.values()), [])

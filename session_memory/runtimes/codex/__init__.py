@@ -157,8 +157,8 @@ class Codex(CopiedSessions):
         found = called(event, self.TOOLS)
         return patch_uses(found[0]) if found and found[0].kind == "edit" else found
 
-    def tasks(self, event: Event) -> list[tuple[str, str]]:
-        return [(as_string(event.get("turn_id")), as_string(event.get("prompt")))]
+    def tasks(self, event: Event) -> list[str]:
+        return [as_string(event.get("prompt"))]
 
     def _config_dir_of(self, path: str) -> str:
         """Return Codex's directory, over a rollout or what a copy is of."""
