@@ -96,8 +96,8 @@ def handed_over(
     if last and is_go_ahead(last.text):
         before = [one for one in answers if one.id < last.id]
         agreed = proposal_in(before[-1].text) if before else ""
-    by_person = decisions(["", *(one.text for one in requests[1:])])
-    by_agent = decisions(["", *(one.text for one in reversed(answers))])
+    by_person = decisions(["", *(one.text for one in requests[1:])], has_reasons=False)
+    by_agent = decisions(["", *(one.text for one in reversed(answers))], has_reasons=False)
     answered = [one.text for one in answers if not said or one.id > said[-1].id]
     ended_with = proposal_in(answered[-1]) if answered else ""
     question = ended_with if ended_with.rstrip("*_ ").endswith("?") else ""

@@ -16,11 +16,13 @@ _GO_AHEAD = re.compile(
     r"(?:do )?(?:option \w+|#?\d+|[a-d]))\b",
     re.I,
 )
-_DECISION = re.compile(
-    r"\b(?:instead of|rather than|decided|because|won'?t work|doesn'?t work|didn'?t work|do not|don'?t|avoid|prefer|"
-    r"rejected?|chose|better to|must not|should not|shouldn'?t|no longer|root cause|the (?:problem|issue|reason) is)\b",
-    re.I,
+_CHOICE = (
+    r"\b(?:instead of|rather than|decided|won'?t work|doesn'?t work|didn'?t work|avoid|prefer|rejected?|chose|"
+    r"better to|must not|should not|shouldn'?t|no longer)\b|(?:^|[,;] )(?:please )?(?:do not|don'?t|never)\b|"
+    r"^we\b.*\bbecause\b|\bi (?:do not|don'?t) (?:want|like|need)\b"
 )
+_DECISION = re.compile(_CHOICE, re.I)
+_REASON = re.compile(rf"{_CHOICE}|\b(?:because|root cause|the (?:problem|issue|reason) is)\b", re.I)
 _NO_DECISION = re.compile(r"^(?:let me|let'?s see|now i|now let|i'?ll|is there|are there|should)\b|[:?]\W*$", re.I)
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
 
@@ -40,13 +42,15 @@ def proposal_in(text: str) -> str:
     return "\n\n".join(paragraphs[max(0, asks[-1] - 1) : asks[-1] + 1])
 
 
-def decisions(texts: Iterable[str]) -> tuple[str, ...]:
-    """Return the first sentences that say what was decided, or rejected and why."""
+def decisions(texts: Iterable[str], *, has_reasons: bool) -> tuple[str, ...]:
+    """Return the first sentences that say what was decided or rejected; with `has_reasons` those too that only explain
+    why something is so."""
+    wanted = _REASON if has_reasons else _DECISION
     found = []
     for number, text in enumerate(texts):
         for sentence in _SENTENCE.split(text if number else ""):
             plain = one_line(sentence).replace("**", "").strip("-* ")
             is_whole = 20 <= len(plain) <= 2 * DECISION_CHARACTERS and not _NO_DECISION.search(plain)
-            if is_whole and _DECISION.search(plain):
+            if is_whole and wanted.search(plain):
                 found.append(shorten(plain, DECISION_CHARACTERS))
     return tuple(dict.fromkeys(found))[:MOST_DECISIONS]

@@ -319,6 +319,6 @@ def _asked(conversation: Conversation, items: list[StoredEntry], item: WrittenLi
     return Asked(
         conversation.session_id, conversation.runtime, conversation.title, conversation.id,
         (item.item & 0xFFFFFFFF) + 1, request.timestamp if request else item.at, words, offered,
-        decisions([one.text for one in ([request] if request else []) + between]),
+        decisions([one.text for one in ([request] if request else []) + between], has_reasons=True),
         request.id if request else 0, proposal.id if proposal else 0,
     )  # fmt: skip

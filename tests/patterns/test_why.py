@@ -287,9 +287,17 @@ def test_a_proposal_is_the_paragraph_that_asks_with_the_one_before():
 
 def test_decisions_are_sentences_as_they_were_said():
     said = "All is done. I use a table rather than a list here. It works."
-    assert decisions(["the request, because", said]) == ("I use a table rather than a list here.",)
+    assert decisions(["the request, because", said], has_reasons=True) == ("I use a table rather than a list here.",)
     no_decisions = "Let me use a table instead of a list.\nWhy a table rather than a list?\nIt is a table because:"
-    assert decisions(["", no_decisions]) == ()
+    assert decisions(["", no_decisions], has_reasons=True) == ()
+
+
+def test_an_explanation_is_a_reason_but_no_decision():
+    said = "The tests fail as expected because the classes don't exist yet.\nWe keep the list because it is sorted.\n"
+    chosen = "We keep the list because it is sorted."
+    orders = "Please don't touch the schema of the orders.\nIt works, but they do not know it yet.\n"
+    assert decisions(["", said + orders], has_reasons=False) == (chosen, "Please don't touch the schema of the orders.")
+    assert decisions(["", said], has_reasons=True) == (said.splitlines()[0], chosen)
 
 
 def test_the_tool_tells_the_words_first_and_at_most_1200_characters(work, monkeypatch):
