@@ -16,6 +16,7 @@ const STAMPED = ["hooks/pi_prompt.py", "package.json", "session_memory/__init__.
 
 // The tools whose calls the hook is asked about, with the input that says what they do.
 const CALLS: Record<string, string> = { edit: "path", write: "path", bash: "command" };
+const FILE_TOOLS = ["read", "edit", "write"]; // it is asked where the file is that a failed call of these meant
 
 type Event = Record<string, unknown>;
 
@@ -78,11 +79,17 @@ export default function (pi: ExtensionAPI): void {
 		}
 		return undefined;
 	});
-	pi.on("tool_result", (event) => {
-		const text = told.get(event.toolCallId);
-		if (!text) return undefined;
+	pi.on("tool_result", async (event, ctx) => {
+		const texts = [told.get(event.toolCallId) ?? ""];
 		told.delete(event.toolCallId);
-		return { content: [...event.content, { type: "text", text }] };
+		const path = FILE_TOOLS.includes(event.toolName) && (event.input as Event).path;
+		if (event.isError && typeof path === "string" && !existsSync(resolve(ctx.cwd, path))) {
+			const call = { tool_name: event.toolName, tool_input: { path }, tool_use_id: event.toolCallId };
+			const answer = await new Entry("post_tool_use_failure.py").ask(() => ({ ...origin("tool_result", ctx), ...call }));
+			texts.push(asCallAnswer(answer).text);
+		}
+		const added = texts.filter(Boolean).map((text) => ({ type: "text" as const, text }));
+		return added.length ? { content: [...event.content, ...added] } : undefined;
 	});
 	pi.on("session_before_compact", async (event, ctx) => {
 		await new Entry("pi_archive.py").ask(() => ({ ...origin("session_before_compact", ctx), reason: event.reason }));

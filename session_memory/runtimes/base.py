@@ -89,6 +89,9 @@ class Runtime:
     TOOLS: Mapping[str, tuple[str, str]] = {}
     """The tools whose calls are answered: the kind of each, and the key of its input that says to what it is done."""
 
+    FAILING_TOOLS: Mapping[str, tuple[str, str]] = {}
+    """The tools beside TOOLS whose failure is answered, in the same form."""
+
     SHOWS_NOTICES = False
     """Whether it shows the `systemMessage` that a hook prints to its user, and not to the agent."""
 
@@ -310,7 +313,8 @@ class Runtime:
 
     def missed_file(self, event: Event) -> str:
         """Return the path at which a failed call read or edited a file; '' if it did something else."""
-        return ""
+        found = called(event, {**self.TOOLS, **self.FAILING_TOOLS})
+        return found[0].argument if found and found[0].kind != "command" else ""
 
     def can_ask(self, event: Event, environ: Mapping[str, str]) -> bool:
         """Tell whether the user can be asked whether a tool may run."""

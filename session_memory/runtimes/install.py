@@ -16,7 +16,7 @@ _PLUGIN_ROOT = "${CLAUDE_PLUGIN_ROOT}"
 _PLUGIN_ONLY = "/hooks/plugin_start.py"  # sets up in a plugin's data directory what an install has in its environment
 _PLUGIN_PATH = re.compile(rf'"?{re.escape(_PLUGIN_ROOT)}([^"\s]*)"?')
 _FAIL_OPEN = " || exit 0"
-NOT_ELSEWHERE = ("SubagentStart", "PostToolUseFailure")  # events of hooks.json that are for Claude Code alone
+_NOT_EVERYWHERE = ("SubagentStart", "PostToolUseFailure")  # events of hooks.json that some runtimes do not answer
 
 
 @dataclass(frozen=True)
@@ -136,6 +136,10 @@ class Install:
         """Return the files of ours that the runtime is to find below its directory of settings, such as an extension:
         the text of each, by its path there. The arguments are those of `wanted_hooks`."""
         return {}
+
+    def answers(self, event: str) -> bool:
+        """Tell whether an event of hooks.json is answered in the runtime."""
+        return event not in _NOT_EVERYWHERE or event in (self.runtime.SUB_AGENT_EVENT, self.runtime.FAILED_EVENT)
 
     def untrusted_hooks(self, settings_dir: str) -> list[str]:
         """Return the events whose hooks in SETTINGS_FILE the runtime does not run until its user trusts them."""

@@ -7,11 +7,12 @@ import os
 from pathlib import Path
 
 import pytest
-from install_machine import MINE, Machine, tree, used_machine
+from install_machine import MINE, Machine, copy_repository, tree, used_machine
 
 from bench.scratch import remove_tree
 
 CODEX_HOOKS = '{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "say done"}]}]}}'
+FAILED = "PostToolUseFailure"
 QWEN_SETTINGS = '{\n\t"model": {"name": "qwen3"}\n}'
 
 
@@ -54,6 +55,7 @@ def test_it_goes_into_every_runtime_in_its_own_way_and_comes_out_without_a_trace
         assert command.endswith(f"/app/hooks/user_prompt_submit.py {name} || exit 0")
     assert commands(codex / "hooks.json")["Stop"] == ["say done"]
     assert "PreToolUse" not in commands(qwen / "settings.json")
+    assert FAILED not in commands(codex / "hooks.json")
     matchers = [group["matcher"] for group in json.loads((codex / "hooks.json").read_text())["hooks"]["PreToolUse"]]
     assert matchers == ["apply_patch", "Bash"]
     extension = (machine.home / ".pi/agent/extensions/session-memory.ts").read_text()
@@ -217,4 +219,26 @@ def test_skills_that_an_install_of_claude_code_shared_are_shared_by_all_from_the
     machine.install("--uninstall", "--home", str(machine.claude))
     assert (machine.home / ".agents/skills/sessions/SKILL.md").exists()
     machine.install("--uninstall")
+    assert own(machine) == before
+
+
+def test_an_install_of_before_gets_the_hook_for_failed_calls_and_leaves_no_trace(tmp_path: Path) -> None:
+    machine = Machine(tmp_path / "home", copy_repository(tmp_path / "copy")).has_environment().has_program()
+    (machine.home / ".copilot").mkdir()
+    (machine.home / ".qwen").mkdir()
+    (machine.home / ".qwen/settings.json").write_text(QWEN_SETTINGS)
+    before = own(machine)
+    declared = machine.source / "hooks/hooks.json"
+    now = json.loads(declared.read_text())
+    declared.write_text(json.dumps({"hooks": {key: one for key, one in now["hooks"].items() if key != FAILED}}))
+    machine.installed()
+    files = [machine.home / ".qwen/settings.json", machine.home / ".copilot/hooks/session-memory.json"]
+    assert not any(FAILED in json.loads(file.read_text())["hooks"] for file in files)
+    declared.write_text(json.dumps(now))
+    machine.installed()
+    [in_qwen], [in_copilot] = [json.loads(file.read_text())["hooks"][FAILED] for file in files]
+    assert in_qwen["matcher"] == "read_file|edit|write_file"
+    assert in_copilot["matcher"] == now["hooks"][FAILED][0]["matcher"]
+    assert "/hooks/post_tool_use_failure.py copilot || exit 0" in in_copilot["bash"]
+    assert machine.install("--uninstall").returncode == 0
     assert own(machine) == before

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...system.files import is_directory, is_file, names_in, os, path_text, read_each, read_whole, real_path
 from ...system.json import as_string, decode
 from ...text.paths import is_name
-from ...transcripts.entries import FROM_AGENTS, Session, called
+from ...transcripts.entries import FROM_AGENTS, Session
 from ..base import ProjectFolders
 
 TYPE_CHECKING = False
@@ -42,6 +42,7 @@ class ClaudeCode(ProjectFolders):
         "Edit": ("edit", "file_path"), "MultiEdit": ("edit", "file_path"), "Write": ("edit", "file_path"),
         "NotebookEdit": ("edit", "notebook_path"), "Bash": ("command", "command"),
     }  # fmt: skip
+    FAILING_TOOLS = {"Read": ("read", "file_path")}
 
     def folder_name(self, directory: str) -> str:
         return encode_cwd(directory)
@@ -124,10 +125,6 @@ class ClaudeCode(ProjectFolders):
         from .records import tasks_given
 
         return tasks_given(as_string(event.get("transcript_path")), as_string(event.get("agent_type")))
-
-    def missed_file(self, event: Event) -> str:
-        found = called(event, {**self.TOOLS, "Read": ("read", "file_path")})
-        return found[0].argument if found and found[0].kind != "command" else ""
 
     def can_ask(self, event: Event, environ: Mapping[str, str]) -> bool:
         """Tell whether the session is interactive, and in a mode that asks: others refuse what they would ask."""

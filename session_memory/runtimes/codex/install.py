@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 from uuid import uuid4
 
-from ..install import NOT_ELSEWHERE, Hook, SettingsHooks, text_of
+from ..install import Hook, SettingsHooks, text_of
 
 _CONFIG_FILE = "config.toml"
 _CAPITAL = re.compile(r"(?<!^)(?=[A-Z])")
@@ -39,7 +39,7 @@ class CodexInstall(SettingsHooks):
 
     def adapted(self, hook: Hook) -> Hook | None:
         if hook.event != self.runtime.TOOL_EVENT:
-            return hook if hook.event not in NOT_ELSEWHERE else None
+            return hook if self.answers(hook.event) else None
         entry = {key: value for key, value in hook.entry.items() if key != "if"}
         return Hook(hook.event, _TOOLS[hook.matcher or ""], entry)
 

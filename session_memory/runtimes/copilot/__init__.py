@@ -40,8 +40,10 @@ class Copilot(Runtime):
     PROGRAM = "copilot"
     OWN_ID_VARIABLE = "COPILOT_AGENT_SESSION_ID"
     AGENT_VARIABLE = "COPILOT_CLI"
+    FAILED_EVENT = "PostToolUseFailure"
     PROMPT_ID_KEY = "timestamp"
     TOOLS = {"Edit": ("edit", "path"), "Write": ("edit", "path"), "Bash": ("command", "command")}
+    FAILING_TOOLS = {"Read": ("read", "path")}
 
     def transcript_path(self, config_dir: str, cwd: str, session_id: str) -> str:
         return f"{self.transcripts_dir(config_dir)}/{session_id}/{_EVENTS}"

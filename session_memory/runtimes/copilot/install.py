@@ -7,7 +7,7 @@ from time import time
 from typing import Any
 
 from ...text.timestamps import iso_time
-from ..install import NOT_ELSEWHERE, Install, enabled_plugins, hooks_declared
+from ..install import Install, enabled_plugins, hooks_declared
 
 
 class CopilotInstall(Install):
@@ -26,10 +26,11 @@ class CopilotInstall(Install):
     def wanted_files(self, declared: str, python: str, app: str) -> dict[str, str]:
         found: dict[str, list[dict[str, object]]] = {}
         for hook in hooks_declared(declared, python, app, self.runtime.PROGRAM):
-            if hook.event in NOT_ELSEWHERE:
+            if not self.answers(hook.event):
                 continue
             entry = {"type": "command", "bash": hook.command, "timeoutSec": hook.entry["timeout"]}
-            matcher = {"matcher": hook.matcher} if hook.event == self.runtime.TOOL_EVENT else {}
+            is_of_tools = hook.event in (self.runtime.TOOL_EVENT, self.runtime.FAILED_EVENT)
+            matcher = {"matcher": hook.matcher} if is_of_tools else {}
             found.setdefault(hook.event, []).append({**matcher, **entry})
         return {"hooks/session-memory.json": json.dumps({"version": 1, "hooks": found}, indent=2) + "\n"}
 

@@ -35,7 +35,9 @@ class Pi(ProjectFolders):
     PROMPT_EVENT = "before_agent_start"
     START_EVENT = ""
     TOOL_EVENT = "tool_call"
+    FAILED_EVENT = "tool_result"
     TOOLS = {"edit": ("edit", "path"), "write": ("edit", "path"), "bash": ("command", "command")}
+    FAILING_TOOLS = {"read": ("read", "path")}
 
     def load_backup(self) -> Backup:
         from ..backup import Backup

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 class QwenCode(ProjectFolders):
     """Chats lie at `projects/<directory>/chats/<id>.jsonl`. What a hook says before a tool is run does not reach the
-    agent: no calls are answered."""
+    agent: no calls are answered but those that failed."""
 
     name = "qwen-code"
     TITLE = "Qwen Code"
@@ -29,8 +29,12 @@ class QwenCode(ProjectFolders):
     OWN_ID_VARIABLE = "QWEN_CODE_SESSION_ID"
     AGENT_VARIABLE = "QWEN_CODE"
     PROJECT_VARIABLE = "QWEN_PROJECT_DIR"
+    FAILED_EVENT = "PostToolUseFailure"
     PROMPT_ID_KEY = "prompt_id"
     SHOWS_NOTICES = True
+    FAILING_TOOLS = {
+        "read_file": ("read", "file_path"), "edit": ("edit", "file_path"), "write_file": ("edit", "file_path"),
+    }  # fmt: skip
 
     def folder_name(self, directory: str) -> str:
         from ...text.paths import dashed

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import uuid4
 
-from ..install import NOT_ELSEWHERE, Hook, SettingsHooks
+from ..install import Hook, SettingsHooks
 
 
 class QwenCodeInstall(SettingsHooks):
-    """Hooks go into settings.json: all but those for tools."""
+    """Hooks go into settings.json: of those for tools, the one for calls that failed."""
 
     HOME_FOLDER = ".qwen"
     MCP_FILES = ("settings.json",)
@@ -28,7 +28,9 @@ class QwenCodeInstall(SettingsHooks):
         return [plugin] if os.path.isdir(f"{settings_dir}/extensions/{plugin}") else []
 
     def adapted(self, hook: Hook) -> Hook | None:
-        return hook if hook.event not in (self.runtime.TOOL_EVENT, *NOT_ELSEWHERE) else None
+        if hook.event == self.runtime.FAILED_EVENT:
+            return Hook(hook.event, "|".join(self.runtime.FAILING_TOOLS), hook.entry)
+        return hook if hook.event != self.runtime.TOOL_EVENT and self.answers(hook.event) else None
 
     def prompt_event(self, session_id: str, transcript_path: str, cwd: str, prompt: str) -> dict[str, Any]:
         event = super().prompt_event(session_id, transcript_path, cwd, prompt)
