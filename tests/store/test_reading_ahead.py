@@ -124,7 +124,7 @@ def test_a_caller_s_script_without_a_guard_is_not_run_anew(scene):
 
 def test_it_is_the_other_processes_that_read(scene, always, monkeypatch):
     monkeypatch.setattr(Extractor, "read", None)  # in this process; the others are new interpreters
-    monkeypatch.setattr(read_ahead, "_context", lambda: read_ahead.multiprocessing.get_context("spawn"))
+    monkeypatch.setattr(read_ahead, "_THREADS", "/nowhere")  # then none is forked
     take_in(scene, "several", 2, 1 << 20)
 
 
@@ -158,7 +158,7 @@ def test_of_one_large_file_what_follows_is_read_while_the_beginning_is_stored(sc
     for number in range(1, FILES):
         scene.file(f"session-{number}").unlink()
     monkeypatch.setattr(Extractor, "read", None)  # not in this process
-    monkeypatch.setattr(read_ahead, "_context", lambda: read_ahead.multiprocessing.get_context("spawn"))
+    monkeypatch.setattr(read_ahead, "_THREADS", "/nowhere")  # then none is forked
     scene.database = scene.path / "large" / "memory.db"
     scene.store = scene.open()
     assert scene.ingest(workers=2, batch_bytes=4000).entries == 83
