@@ -125,9 +125,10 @@ def _section_in(part: str) -> int:
     none."""
     fence = ""
     for found in _SECTION_OR_FENCE.finditer(part) if _SECTION.search(part) else ():
-        if not fence and not found["fence"]:
+        mark = found["fence"] or ""
+        if not fence and not mark:
             return found.start()
-        fence = (fence if not found["fence"].startswith(fence) else "") if fence else found["fence"]
+        fence = "" if fence and mark.startswith(fence) else fence or mark
     return len(part)
 
 

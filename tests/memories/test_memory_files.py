@@ -173,6 +173,10 @@ class TestEditedByHand:
                     memory_dir.keep(other, of=conversation(20 + number, FEBRUARY + DAY, session_id=f"other-{number}"))
                 assert is_within(before, page.read_bytes())
 
+    def test_a_comment_in_fenced_code_begins_no_section(self) -> None:
+        item, section = "## A ^abc\n\n```\n# code\n~~~\n# more\n````\n", "# A section of mine\n"
+        assert format.split(f"mine\n{item}{section}## B ^abd\n") == ["mine\n", item, section, "## B ^abd\n"]
+
     def test_lines_of_ours_end_as_those_of_the_page(self, memory_dir: MemoryDirectory) -> None:
         memory_dir.keep(EXPIRY)
         page = memory_dir.page(_PAGE)
