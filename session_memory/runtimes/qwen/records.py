@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...system.json import as_list, as_object, as_string, is_glued
 from ...text.timestamps import epoch_seconds
-from ...transcripts.entries import Entry, ToolUse, tool_use
+from ...transcripts.entries import INTRODUCTION, Entry, ToolUse, tool_use
 from .. import records
 
 TYPE_CHECKING = False
@@ -126,7 +126,8 @@ def _entry(kind: str, record: Record, payload: Record, offset: int) -> Entry | N
 
 
 def _results(record: Record) -> list[records.CallResult]:
-    """Return the results in a `tool_result` record: what failed has an `error` in place of an `output`."""
+    """Return the results in a `tool_result` record: what failed has an `error` in place of an `output`,
+    behind which stands what a hook told of it."""
     given = [part["functionResponse"] for part in _parts(record) if isinstance(part.get("functionResponse"), dict)]
     result = as_object(record.get("toolCallResult"))
     has_run = result.get("executionStatus") != "not_started" and result.get("status") != "cancelled"
@@ -134,6 +135,8 @@ def _results(record: Record) -> list[records.CallResult]:
     for one in given:
         response = as_object(one.get("response"))
         content = response.get("error", response.get("output"))
+        if "error" in response and isinstance(content, str):
+            content = content.partition(f"\n\n{INTRODUCTION}")[0]
         found.append(records.CallResult(as_string(one.get("id")), "error" in response, content, has_run))
     return found
 
