@@ -77,7 +77,7 @@ def listing(listed: list[ListedSession], skip: int, now: float) -> Told:
 def _session(one: ListedSession) -> dict[str, Any]:
     return {
         "id": one.id, "name": shorten(name_of(one), NAME_CHARACTERS), "group": one.group, "runtime": one.runtime,
-        "used_at": _moment(one.modified), "is_active": one.is_active,
+        "used_at": _moment(one.modified), "is_yours": one.is_active and not one.group,
     }  # fmt: skip
 
 

@@ -248,8 +248,8 @@ class TestPrivacy:
             done = read(*words, **agent)
             assert (done.returncode, done.stdout) == (1, "")
             assert done.stderr.splitlines() == [
-                "session-memory: --include-private and --raw: only for people, not for agents",
-                "  run it in a terminal of your own",
+                "session-memory: --include-private and --raw: only for people",
+                "  ask the user to run it in a terminal of their own",
             ]
         (home.root / ".session-memory" / "config.yaml").write_text("sessions: {mail: {ignore: true}}\n")
         assert "mail" not in read("m", "--include-private", **agent).stderr

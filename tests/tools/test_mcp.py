@@ -265,8 +265,9 @@ class TestClaudeCode:
             terminal.enter("what else is there?")
             terminal.wait(lambda: len(api.prompts()) >= 3, "the result of the tool")
         (text,) = results(api.prompts()[2])
-        assert f"(id {after}, the one you are in)" in text
-        assert f'"plan the garden" (id {before})' in text
+        listed = {one["id"]: one for one in json.loads(text)["sessions"]}
+        assert listed[after]["is_yours"]
+        assert (listed[before]["name"], "is_yours" in listed[before]) == ("plan the garden", False)
 
 
 class TestSDK:

@@ -38,7 +38,7 @@ class TestListing:
         assert schema
         assert told.data
         validate(told.data, schema)
-        assert sorted((one["name"], one.get("is_active", False)) for one in told.data["sessions"]) == [
+        assert sorted((one["name"], one.get("is_yours", False)) for one in told.data["sessions"]) == [
             ("discord", False),
             ("main", True),
         ]
