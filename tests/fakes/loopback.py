@@ -44,6 +44,14 @@ class Request:
             tail.insert(0, text_of(message.get("content")))
         return "\n".join(tail)
 
+    @property
+    def tool_results(self) -> list[str]:
+        """The texts of Claude Code's tool results behind the last reply: of a tool that gives values, these as JSON."""
+        last = max(place for place, message in enumerate(self.messages) if message["role"] == "assistant")
+        blocks = [block for message in self.messages[last:] for block in message["content"] if isinstance(block, dict)]
+        contents = [block["content"] for block in blocks if block.get("type") == "tool_result"]
+        return [one if isinstance(one, str) else "".join(part["text"] for part in one) for one in contents]
+
 
 class Hold:
     """A request that waits for its answer: it was `reached`, and is answered once it is `released`."""

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from clients.claude_plugin import PLUGIN, WAIT_SECONDS, ClaudePlugin, wait_until
 from fakes.fake_anthropic import FakeAnthropic
-from fakes.loopback import Request
 from install_machine import NOBODY_LISTENS, PYTHON, copy_repository, make_index
 from records import new_id
 
@@ -71,7 +70,7 @@ def test_what_any_session_said_is_found_a_moment_later_by_the_tool_and_the_comma
     tool = "mcp__plugin_session-memory_sessions__search_sessions"
     api.replies = [{"tools": [{"name": tool, "input": {"query": "dahlias porch"}}]}]
     plugin.claude.run("where do they go?", "--allowedTools", tool)
-    (text,) = tool_results(api.prompts()[-1])
+    (text,) = api.prompts()[-1].tool_results
     assert "the dahlias go to the porch" in text
     command = [f"{tmp_path}/bare/bin/python3", plugin.source / "scripts/memory.py", "search", "zinnias"]
     done = subprocess.run(command, env=plugin.claude.environment, capture_output=True, text=True, check=True)
@@ -117,12 +116,6 @@ def test_a_package_of_pi_sets_itself_up_in_a_directory_of_its_own_unless_there_i
     wait_until(lambda: bool(json.loads(note.read_text())["problem"]), "end of the set-up")
     (tmp_path / "installed/.local/share/session-memory/env").mkdir(parents=True)
     assert not start(tmp_path / "installed").exists()
-
-
-def tool_results(request: Request) -> list[str]:
-    """The texts of the results of tools that the last message of a request holds."""
-    blocks = request.body["messages"][-1]["content"]
-    return [block["content"][0]["text"] for block in blocks if block["type"] == "tool_result"]
 
 
 def start(plugin: ClaudePlugin, data_dir: Path) -> bytes:

@@ -181,14 +181,6 @@ def calls(home: NamedHome) -> list[tuple[str, dict[str, Any], str]]:
     ]
 
 
-def results(request: Request) -> list[str]:
-    """The results of tool calls that a request to the model brings for the first time, as text."""
-    last = max(place for place, message in enumerate(request.messages) if message["role"] == "assistant")
-    blocks = [block for message in request.messages[last:] for block in message["content"] if isinstance(block, dict)]
-    contents = [block["content"] for block in blocks if block.get("type") == "tool_result"]
-    return [one if isinstance(one, str) else "".join(part["text"] for part in one) for one in contents]
-
-
 def offered(request: Request, prefix: str) -> list[str]:
     """The tools with that prefix that a request offers the model, without it."""
     names = [str(tool["name"]) for tool in request.body["tools"]]
@@ -231,7 +223,7 @@ class TestClaudeCode:
         requests = api.prompts()[-len(replies) :]
         assert sorted(offered(requests[0], "mcp__sessions__")) == sorted(NAMES)
         for request, (name, _, is_right) in zip(requests, replies):
-            (text,) = results(request)
+            (text,) = request.tool_results
             assert is_right(turn.session_id, text), f"{name}: {text}"
 
     @pytest.mark.slow
@@ -245,7 +237,7 @@ class TestClaudeCode:
         user.run("plan the garden")
         api.replies = [{"tools": [{"name": tool, "input": {}}]}]
         user.run("and now?", "--plugin-dir", str(copy), "--allowedTools", tool)
-        (text,) = results(api.prompts()[-1])
+        (text,) = api.prompts()[-1].tool_results
         assert '"name":"plan the garden"' in text
 
     @pytest.mark.slow
@@ -264,7 +256,7 @@ class TestClaudeCode:
             api.replies = [{"tools": [{"name": "mcp__sessions__list_sessions", "input": {}}]}, "listed"]
             terminal.enter("what else is there?")
             terminal.wait(lambda: len(api.prompts()) >= 3, "the result of the tool")
-        (text,) = results(api.prompts()[2])
+        (text,) = api.prompts()[2].tool_results
         listed = {one["id"]: one for one in json.loads(text)["sessions"]}
         assert listed[after]["is_yours"]
         assert (listed[before]["name"], "is_yours" in listed[before]) == ("plan the garden", False)
@@ -295,7 +287,7 @@ class TestSDK:
         asyncio.run(self.ask(user, host.backend("family")))
         requests = api.prompts()
         assert set(NAMES) - {"why"} < set(offered(requests[0], "mcp__session-memory__"))
-        told = [text for request in requests[1:] for text in results(request)]
+        told = [text for request in requests[1:] for text in request.tool_results]
         assert [text[:30] for text in told] == [
             "Nothing was found in earlier c", "Done: this conversation is kep", "1 session, the latest first. r",
             "1 found, the best first. What ", '"Japan trip" (id 1): the last ', "Done: the next message goes on",
@@ -314,7 +306,7 @@ class TestSDK:
             api.replies = [{"tools": [{"name": f"mcp__session-memory__{tool}", "input": arguments}]}]
             before = len(api.prompts())
             asyncio.run(self.ask(user, backend))
-            (text,) = [text for request in api.prompts()[before + 1 :] for text in results(request)]
+            (text,) = [text for request in api.prompts()[before + 1 :] for text in request.tool_results]
             return text
 
         kept = ask("remember", text="The trip to Japan begins on 3 May.", quote="leave for Japan on 3 May")
