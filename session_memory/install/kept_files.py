@@ -22,9 +22,9 @@ _NAMED = re.compile(
     r"(?:homes/[^/]+/)?(?:"
     r"state/(?:hook\.log(?:\.1)?|(?:upkeep|config|settings|team|registered|hosts|missed|told-faults|told-homes|environment)\.(?:json|lock))"
     rf"|state/(?:cursors|projects|team|homes|groups|{_MIRRORS})/.*"
-    r"|store/(?:(?:memory|kept)\.db.*|watch\.(?:lock|pid)|strategies/.*)"
+    r"|(?:store/)?lines\.key|store/(?:(?:memory|kept)\.db.*|watch\.(?:lock|pid)|strategies/.*)"
     r"|(?:plugin/)?env(?:-[^/]*|\.new)?/.*|plugin/[^/]*\.(?:json|lock|log)"
-    r"|(?:\.private-)?memories/(?:[^/]+/)*\.[a-z-]+"
+    r"|(?:\.private-)?(?:conversations|memories)/(?:[^/]+/)*\.[a-z-]+"
     r")(?:\.corrupt[^/]*|\.\d+(?:-\d+)?\.tmp)?"
 )
 _FOLDERS = re.compile(

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import shutil
 import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
+import records
 from install_machine import MINE, PYTHON, Machine, agent_home, tree, used_machine
 
 
@@ -56,6 +58,28 @@ def test_a_purge_takes_all_that_is_kept_but_the_named_sessions(machine: Machine)
     assert [path.name for path in (agent / ".session-memory").iterdir()] == ["sessions"]
     assert [path.name for path in agent.iterdir() if "conversations" in path.name or "memories" in path.name] == []
     assert not (machine.home / ".session-memory").exists()
+
+
+def test_a_purge_takes_what_the_commands_wrote(machine: Machine) -> None:
+    folder, place = machine.has_claude_code(), machine.home / ".session-memory"
+    edit = ("Edit", {"file_path": "/srv/shop/cart.py", "old_string": "", "new_string": "total = price * (1 + tax)"})
+    records.write(folder / f"{records.new_id()}.jsonl", *records.exchange("add tax", "Yes."), records.assistant(edit))
+    machine.installed()
+    run = [sys.executable, "-c", "import sys; from session_memory.cli import main; sys.exit(main())"]
+    for words in (
+        "config keep whole",
+        "ingest",
+        "process",
+        "archive --all",
+        "remember luxon",
+        "search tax",
+        "deliveries",
+    ):
+        done = machine.run(*run, *words.split())
+        assert done.returncode == 0, done.stderr
+    assert (place / "lines.key").exists()
+    done = machine.install("--uninstall", "--purge", "--yes")
+    assert (done.returncode, place.exists()) == (0, False), done.stdout
 
 
 def test_a_purge_that_nobody_can_confirm_changes_nothing(machine: Machine) -> None:
