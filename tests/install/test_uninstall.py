@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -12,7 +13,9 @@ from typing import Any
 
 import pytest
 import records
-from install_machine import MINE, PYTHON, Machine, agent_home, tree, used_machine
+from install_machine import MINE, PYTHON, REPOSITORY, Machine, agent_home, tree, used_machine
+
+from session_memory.install.kept_files import sort_out
 
 
 @pytest.fixture
@@ -80,6 +83,17 @@ def test_a_purge_takes_what_the_commands_wrote(machine: Machine) -> None:
     assert (place / "lines.key").exists()
     done = machine.install("--uninstall", "--purge", "--yes")
     assert (done.returncode, place.exists()) == (0, False), done.stdout
+
+
+def test_every_file_that_the_package_puts_into_its_state_is_ours(tmp_path: Path) -> None:
+    texts = [path.read_text() for path in (REPOSITORY / "session_memory").rglob("*.py")]
+    form = r"""(?:state_dir(?:\}| \+ ")|^_?[A-Z_]+ = ")/([a-z_-]+\.(?:json|lock|log))\""""
+    names = {name for text in texts for name in re.findall(form, text, re.MULTILINE)}
+    assert {"upkeep.lock", "conflicts.json", "team-changes.json", "hook.log", "hosts.json"} <= names
+    (tmp_path / "state").mkdir()
+    for name in names:
+        (tmp_path / "state" / name).write_text("{}")
+    assert sort_out(str(tmp_path), str(tmp_path)) == ([str(tmp_path)], [])
 
 
 def test_a_purge_that_nobody_can_confirm_changes_nothing(machine: Machine) -> None:
