@@ -259,6 +259,7 @@ MOST_HUNKS = 200  # of a file
 MOST_HANDOFFS = 100
 HANDOFF_DAYS = 7  # so long it is offered
 _MOST_CHARACTERS = 20_000
+_BY_OTHERS = "s.project = ANY(%s) AND NOT (s.owner = current_user AND s.machine = %s)"  # in projects
 _WHOSE = """
     s.owner || '@' || s.machine, s.project, s.session_id, s.runtime, coalesce(nullif(s.title, ''), (
         SELECT left(i.text, 200) FROM item AS i WHERE i.session = s.id AND i.role = 'user' ORDER BY i.number LIMIT 1
@@ -294,7 +295,7 @@ def others_files(team: TeamPush, projects: Iterable[str]) -> list[OthersFile]:
     sql = (
         f"SELECT s.id, {_WHOSE}, s.branch, "
         "f.path, f.head, f.base, f.blob, f.hunks, f.at FROM changed_file AS f JOIN session AS s ON s.id = f.session "
-        "WHERE s.project = ANY(%s) AND NOT (s.owner = current_user AND s.machine = %s) "
+        f"WHERE {_BY_OTHERS} "
         f"AND f.at > {connection.NOW} - {LIVE_HOURS * 3_600_000} "
         f"AND length(f.path) + length(f.hunks) < {_MOST_CHARACTERS} ORDER BY f.at DESC LIMIT {MOST_FILES}"
     )
@@ -317,7 +318,7 @@ def others_handoffs(team: TeamPush, projects: Iterable[str]) -> list[OthersHando
     sql = (
         f"SELECT {_WHOSE}, h.branch, h.at, left(h.page, {_MOST_CHARACTERS}) FROM handoff AS h "
         "JOIN session AS s ON s.id = h.session "
-        "WHERE s.project = ANY(%s) AND NOT (s.owner = current_user AND s.machine = %s) "
+        f"WHERE {_BY_OTHERS} "
         f"AND h.at BETWEEN {connection.NOW} - {HANDOFF_DAYS * 86_400_000} AND {connection.NOW} + 86400000 "
         f"ORDER BY h.at DESC LIMIT {MOST_HANDOFFS}"
     )
