@@ -115,8 +115,8 @@ class CallSearch:
         conflicts = self._conflicts() if conflicts_stamp(self._own) else []
         if not (concerned or conflicts):
             return CallDelivery(self._log)
-        others = self._read_again(concerned) if concerned else []
-        facts, settled = self._search(concerned, others) if concerned else ([], {})
+        others, answered = self._read_again(concerned) if concerned else ([], set())
+        facts, settled = self._search(answered, others) if concerned else ([], {})
         self._log.acquire()
         try:
             known = self._log.settled  # by now another call may have reported the same
@@ -160,8 +160,9 @@ class CallSearch:
             git_key(session, path): self._index.last_git(session),
         }
 
-    def _read_again(self, concerned: list[Session]) -> Others:
-        """Return what those sessions did since the last prompt, as far as the rules permit."""
+    def _read_again(self, concerned: list[Session]) -> tuple[Others, set[str]]:
+        """Return what those sessions did since the last prompt, as far as the rules permit, and the keys of those for
+        which that did not fail."""
         from .forks import drop_copies
         from .new_entries import read_changed
         from .report import reports_of
@@ -170,10 +171,12 @@ class CallSearch:
         changed = changed_sessions(concerned, self._cursors, self._oldest, own)
         read, _ = read_changed(own, changed, self._cursors, self._now, self._oldest, len(changed))
         found = reports_of(drop_copies(read, self._sessions, self._cursors, own), own, self._settings, self._now)
-        return [(report, new) for report, new in found if report is not None]
+        failed = {one.key for one, _ in changed} - {new.session.key for _, new in found}
+        others = [(report, new) for report, new in found if report is not None]
+        return others, {one.key for one in concerned} - failed
 
-    def _search(self, concerned: list[Session], others: Others) -> tuple[list[Fact], dict[str, float]]:
-        """Return the facts, and by the keys of the log up to when they settle what the sessions did."""
+    def _search(self, answered: set[str], others: Others) -> tuple[list[Fact], dict[str, float]]:
+        """Return the facts, and by the keys of the log up to when they settle what the `answered` sessions did."""
         from .collisions import Known, find
 
         facts: list[Fact] = []
@@ -186,10 +189,9 @@ class CallSearch:
 
                 found.facts = [one for one in found.facts if not is_held(one, known.state, found.evidence)]
             facts += found.facts
-            for session in concerned:
-                if session.key not in found.failed:
-                    for path in paths:
-                        until.update(self._settled_by(found, session.key, path))
+            for session in answered - found.failed:
+                for path in paths:
+                    until.update(self._settled_by(found, session, path))
         return facts, {key: time for key, time in until.items() if time > self._log.settled.get(key, 0.0)}
 
     def _settled_by(self, found: Findings, session: str, path: str) -> dict[str, float]:

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from hooks_scene import ROOT, PlainUser, told
 from records import exchange, qwen_exchange, user, write
+from tool_call_scene import Project
 
 from session_memory.system.deadline import Deadline
 
@@ -108,6 +109,41 @@ def test_sessions_of_a_runtime_that_could_not_be_listed_once_are_not_told_of_aga
     assert "usual question" in told(output)
     plain.session(*exchange("another question", "hi"))
     assert "asked in Qwen" not in told(plain.run())
+
+
+STEP_HANGS = """
+from session_memory.activity import {module}
+step, calls = {module}.{name}, []
+def hang(*arguments, **named):
+    calls.append(1)
+    if len(calls) == {time}:
+        os.read(os.pipe()[0], 1)
+    return step(*arguments, **named)
+{module}.{name} = hang
+"""
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "time"),
+    [
+        ("new_entries", "_read_session", 1),  # for the index
+        ("new_entries", "_read_session", 2),
+        ("report", "report_of", 1),
+        ("collisions", "_read_actions", 1),
+        ("collisions", "_add_edits", 1),
+    ],
+)
+def test_an_edit_that_could_not_be_looked_at_in_time_is_told_with_the_next_call(
+    tmp_path: Path, module: str, name: str, time: int
+) -> None:
+    project = Project(tmp_path)
+    project.edited()
+    call = {"tool_name": "Edit", "tool_input": {"file_path": str(project.directory / "app")}, "tool_use_id": "t1"}
+    patch = STEP_HANGS.format(module=module, name=name, time=time)
+    output, _ = run(project.user, patch, "pre_tool_use", hook_event_name="PreToolUse", cwd=project.cwd, **call)
+    assert output == b""
+    assert "it took too long, and was left out" in project.user.log()[0]
+    assert project.told() == '! app: edited just now by "discord", before you edited it'
 
 
 class TestAGitCommand:
