@@ -185,6 +185,10 @@ def _report(
             moved.update(collisions.moved)
             # A session is reported as a whole: with something that did not fit, all of it comes next time.
             reports = [pair for pair in reports if pair[1].session.key not in collisions.withheld]
+        elif "collisions" in own.deadline.late and not cursors.get(own.key, {}).get("late"):
+            # Behind its cursor nobody looks for collisions again: what has some waits, but for one prompt only.
+            moved[own.key] = {**cursors.get(own.key, {"offset": 0}), "late": True}
+            reports = [pair for pair in reports if not _may_collide(own, moved[own.key], [pair])]
     if _has_conflicts(own, cursors):
         from .conflicts import new_lines
 
@@ -300,7 +304,7 @@ def _prompt_collisions(
     stamp = head_stamp(git_dir) if git_dir else []  # before HEAD is read: a later move is seen next time
     head = head_of(git_dir) if git_dir else ""
     known_head = before.get("branch", "") if before.get("git") == git_dir else ""
-    checked_out = {"directory": own.directory, "git": git_dir, "stamp": stamp, "branch": head, "at": now}
+    checked_out = {"directory": own.directory, "git": git_dir, "stamp": stamp, "branch": head, "at": now, "late": False}
     found = PromptCollisions(own, {"offset": 0, **before, **checked_out})
     if not (others or known_head) or not is_file(own.path):  # at first it has not said anything yet
         return found

@@ -13,6 +13,9 @@ from markdown_snapshot import MarkdownSnapshot
 from syrupy.assertion import SnapshotAssertion
 
 from bench.clones import Clone
+from session_memory.activity import collisions as activity_collisions
+from session_memory.activity.collisions import Findings
+from session_memory.system.deadline import DeadlineError
 
 
 @pytest.fixture
@@ -114,3 +117,26 @@ def test_an_edit_of_another_worktree_is_taken_by_no_command_in_this_one(pair: Pa
     pair.discord.edit("src/app.py", "x\n")
     pair.discord.bash("git commit -qam all")
     assert not [line for line in collisions(pair.main.prompt()) if "not committed" in line]
+
+
+def test_sessions_whose_collisions_could_not_be_searched_in_time_wait_for_one_prompt(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def find(*_: object) -> Findings:
+        if hangs.pop():
+            raise DeadlineError
+        return search(*_)
+
+    telegram = pair.clone.session("telegram")
+    search, hangs = activity_collisions.find, [False, True]
+    monkeypatch.setattr(activity_collisions, "find", find)
+    play(pair, ["main read", "discord edit"])
+    telegram.say("usual answer")
+    text = pair.main.prompt()
+    assert "usual answer" in text
+    assert "discord" not in text
+    assert collisions(pair.main.prompt()) == ['! src/app.py: edited just now by "discord", after you read it']
+    hangs += [True, True]
+    play(pair, ["main read", "discord edit"])
+    assert pair.main.prompt() == ""
+    assert '"discord"' in pair.main.prompt()
