@@ -236,9 +236,10 @@ class ActionIndex:
             self.edited[key] = found
 
     def _read_sub_agents(self, own: OwnSession, session: Session, transcripts: list[str], oldest: float) -> bool:
-        before = dict(self._offsets)
-        self._add(session.key, sub_agent_actions(transcripts, own.runtime_of(session), self._offsets, oldest))
-        return before != self._offsets
+        offsets = dict(self._offsets)
+        self._add(session.key, sub_agent_actions(transcripts, own.runtime_of(session), offsets, oldest))
+        before, self._offsets = self._offsets, offsets
+        return before != offsets
 
     def _add_new(self, new: NewEntries) -> None:
         root = new.session.team_root

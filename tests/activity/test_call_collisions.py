@@ -8,6 +8,8 @@ import pytest
 from collision_scene import Pair, collisions
 
 from bench.clones import Clone
+from session_memory.activity import actions
+from session_memory.system.deadline import DeadlineError
 
 APP = "src/app.py"
 
@@ -188,3 +190,18 @@ def test_a_sub_agent_is_told_by_what_it_did_itself(pair: Pair) -> None:
         pair.main.before_edit(APP, agent="another")
         == '! src/app.py: edited just now by "discord", before you edited it'
     )
+
+
+def test_an_edit_of_a_sub_agent_that_could_not_be_read_in_time_is_told_with_the_next_call(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def hang(*_: object) -> None:
+        monkeypatch.undo()
+        raise DeadlineError
+
+    agent = pair.discord.sub_agent()
+    pair.later(2)
+    agent.edit(APP, "x\n")
+    monkeypatch.setattr(actions, "actions_of", hang)
+    assert pair.main.before_edit(APP) == ""
+    assert pair.main.before_edit(APP) == '! src/app.py: edited just now by "discord", before you edited it'
