@@ -117,8 +117,8 @@ class CallSearch:
             return CallDelivery(self._log)
         others, answered = self._read_again(concerned) if concerned else ([], set())
         facts, settled = self._search(answered, others) if concerned else ([], {})
-        self._log.acquire()
         try:
+            self._log.acquire()
             known = self._log.settled  # by now another call may have reported the same
             facts = [one for one in facts if known.get(one.key, -1.0) < settled.get(one.key, one.own_time)]
             lines, reported, edit = self._lines(facts, others, limit - len(introduction))
@@ -171,9 +171,8 @@ class CallSearch:
         changed = changed_sessions(concerned, self._cursors, self._oldest, own)
         read, _ = read_changed(own, changed, self._cursors, self._now, self._oldest, len(changed))
         found = reports_of(drop_copies(read, self._sessions, self._cursors, own), own, self._settings, self._now)
-        failed = {one.key for one, _ in changed} - {new.session.key for _, new in found}
         others = [(report, new) for report, new in found if report is not None]
-        return others, {one.key for one in concerned} - failed
+        return others, {new.session.key for _, new in found}
 
     def _search(self, answered: set[str], others: Others) -> tuple[list[Fact], dict[str, float]]:
         """Return the facts, and by the keys of the log up to when they settle what the `answered` sessions did."""
