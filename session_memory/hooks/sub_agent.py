@@ -37,8 +37,9 @@ def answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> 
     """Print what concerns the task, if anything does. Raises SessionMemoryError, OSError: then nothing counts as
     told."""
     runtime = context.runtime
-    agent, task = runtime.sub_agent(context.event), "\n".join(runtime.tasks(context.event))
-    if not task or _was_told(context, agent):
+    agent = runtime.sub_agent(context.event)
+    task = "" if _was_told(context, agent) else "\n".join(runtime.tasks(context.event))
+    if not task:
         return
     paths = _files_in(task, str(context.event.get("cwd", "")))
     delivery = context.deadline.attempt("collisions", _collisions, context, agent, paths)

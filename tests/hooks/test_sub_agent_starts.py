@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 import pytest
@@ -73,6 +74,17 @@ def test_it_is_told_also_what_its_session_was_told_with_a_prompt_before(project)
     assert "edited app" in project.user.run(cwd=project.cwd).decode()
     project.delegates("Look at ./app")
     assert project.started() == LINE
+
+
+def test_a_call_that_is_written_after_the_start_counts_and_one_with_a_result_does_not(project):
+    project.edited()
+    call = {"type": "tool_use", "id": "toolu_db", "name": "Agent", "input": {"prompt": "Look at ./app"}}
+    result = {"type": "tool_result", "tool_use_id": "toolu_db", "content": "Done."}
+    append(project.own, assistant(call, cwd=project.cwd), user([result], cwd=project.cwd))
+    assert project.started("a1") == ""
+    late = Timer(0.15, project.delegates, ["Look at ./app"])
+    late.start()
+    assert project.started("a2") == LINE
 
 
 def test_each_kind_of_agent_has_its_own_task(project):

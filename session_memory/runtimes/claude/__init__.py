@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ..base import Event, Folders
 
 MOST_UNITS = 200  # of an encoded path
+WRITTEN_WITHIN_SECONDS = 0.4  # the call that starts a sub-agent may be written to the transcript after its start
 
 
 class ClaudeCode(ProjectFolders):
@@ -122,9 +123,15 @@ class ClaudeCode(ProjectFolders):
         return [old for old, _ in argument_edits(event.get("tool_input"), "old_string", "new_string", "") if old]
 
     def tasks(self, event: Event) -> list[str]:
+        from time import monotonic, sleep
+
         from .records import tasks_given
 
-        return tasks_given(as_string(event.get("transcript_path")), as_string(event.get("agent_type")))
+        end = monotonic() + WRITTEN_WITHIN_SECONDS
+        asked = as_string(event.get("transcript_path")), as_string(event.get("agent_type"))
+        while not (found := tasks_given(*asked)) and monotonic() < end:
+            sleep(0.03)
+        return found
 
     def can_ask(self, event: Event, environ: Mapping[str, str]) -> bool:
         """Tell whether the session is interactive, and in a mode that asks: others refuse what they would ask."""

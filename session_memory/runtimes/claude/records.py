@@ -319,13 +319,18 @@ def _user_text(content: object) -> str:
 
 
 def tasks_given(path: str, agent_type: str) -> list[str]:
-    """Return the prompts of the last message in a transcript that starts sub-agents of a type."""
-    found: dict[str, list[str]] = {}
-    for line in read_end(path, _TASK_BYTES).split(b"\n"):
+    """Return the prompts of the last message in a transcript that starts sub-agents of a type, if one of these calls
+    has no result yet."""
+    found: dict[str, dict[str, str]] = {}
+    content = read_end(path, _TASK_BYTES)
+    for line in content.split(b"\n"):
         if b'"name":"Agent"' in line or b'"name":"Task"' in line:
             for message in [as_object(record.get("message")) for record in objects_in(line)]:
                 for block in map(as_object, as_list(message.get("content"))):
                     given = as_object(block.get("input"))
                     if block.get("name") in ("Agent", "Task") and given.get("subagent_type", agent_type) == agent_type:
-                        found.setdefault(as_string(message.get("id")), []).append(as_string(given.get("prompt")))
-    return next(reversed(found.values()), [])
+                        calls = found.setdefault(as_string(message.get("id")), {})
+                        calls[as_string(block.get("id"))] = as_string(given.get("prompt"))
+    calls = next(reversed(found.values()), {})
+    is_open = any([b'"tool_use_id":"%s"' % call.encode() not in content for call in calls])
+    return list(calls.values()) if is_open else []
