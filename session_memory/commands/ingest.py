@@ -76,7 +76,7 @@ def _plan(arguments: argparse.Namespace) -> int:
         from .opened_store import with_store
 
         here = [one for one in directories if one.is_expected()]
-        amounts = with_store(arguments, lambda opened: pending(opened.store, here))
+        amounts = with_store(arguments, lambda opened: pending(opened.store, here)[:2])
     again = "forgotten, and ingested again" if arguments.reimport else "ingested"
     terminal.line(f"{counted(amounts[0], 'file')} ({byte_size(amounts[1])}) would be {again}.")
     terminal.result({"dry_run": True, "files": amounts[0], "bytes": amounts[1]})

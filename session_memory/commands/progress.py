@@ -23,7 +23,7 @@ def shown(
     terminal: Terminal, store: SqliteStore, watched: Iterable[SourceDirectory]
 ) -> AbstractContextManager[Advance]:
     """Show the progress of an import: see `shown_of`."""
-    return shown_of(terminal, lambda: pending(store, watched))
+    return shown_of(terminal, lambda: pending(store, watched)[:2])
 
 
 @contextmanager

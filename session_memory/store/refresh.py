@@ -20,7 +20,7 @@ from .sqlite.engine import SqliteStore
 from .sqlite.exclusions import VisibilityOverrides
 from .sqlite.queue_file import has_queue
 from .sqlite.schema import complete
-from .sqlite.unchanged import count_unchanged, not_in_yet
+from .sqlite.unchanged import count_unchanged
 
 ProgressShown = Callable[[SqliteStore], AbstractContextManager[Progress]]
 
@@ -132,7 +132,7 @@ def refresh(
     if store.obstacle:
         note(not_taken_in(store.obstacle))
         return ""
-    from .ingest.intake import take_in  # imported late: usually nothing is new
+    from .ingest.intake import pending, take_in  # imported late: usually nothing is new
 
     try:
         if not store.is_empty():
@@ -150,9 +150,9 @@ def refresh(
             take_in(store, location, workers=workers)
         store.mark_ready(now_milliseconds())
     except _OutOfTimeError:
-        with explained(location.database):
-            missing, total = not_in_yet(store.connection, location)
-        reach = f"{missing:,} of {counted(total, 'session')} are not all in yet: session-memory ingest takes them in"
+        new = pending(store, location.watched)
+        sessions = counted(new.all_files, "session")
+        reach = f"{new.files:,} of {sessions} are not all in yet: session-memory ingest takes them in"
         note(reach)
         return reach
     except CorruptDatabaseError:

@@ -56,14 +56,14 @@ class Queued(NamedTuple):
 
 def waiting(store: SqliteStore, location: StoreLocation, queued: Queued) -> Waiting:
     """Return what is not done yet. Raises DatabaseError."""
-    files, size = pending(store, [one for one in location.watched if one.is_expected()])
+    new = pending(store, [one for one in location.watched if one.is_expected()])
     unread = {
         f"{one.root}/{key}": one.problem
         for home in sorted({one.home for one in location.watched})
         for key, one in store.unread_files(home).items()
         if one.problem != FOREIGN
     }
-    return Waiting(files, size, queued.conversations, queued.retries, unread)
+    return Waiting(new.files, new.bytes, queued.conversations, queued.retries, unread)
 
 
 def in_queue(location: StoreLocation) -> Queued:

@@ -186,7 +186,7 @@ class Live:
     @contextmanager
     def _shown(self, store: SqliteStore) -> Iterator[Progress]:
         """Report an import's progress, and end it when the page ends."""
-        total = pending(store, self._pool.location.watched)[1] if store.is_empty() else 0
+        total = pending(store, self._pool.location.watched).bytes if store.is_empty() else 0
         done, shown_at = 0, time.monotonic()
         self.intake = Intake(total=total)
 

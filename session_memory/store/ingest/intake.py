@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import nullcontext, suppress
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...archives.format import ASKING, TOOL, messages_in, title_in
 from ...archives.list import list_archives, private_folder
@@ -19,7 +19,7 @@ from ...transcripts.mirror import gone, remove_gone
 from ...transcripts.reader import USER_RANK
 from ..location import Archives, StoreLocation
 from ..sqlite.engine import SqliteStore
-from ..values import FOREIGN_ROOT, Batch, FileState, NewEntry, NewTool, UnreadFile, key_of
+from ..values import FOREIGN_ROOT, Batch, FileState, NewEntry, NewTool, key_of
 from .extract import is_unchanged
 from .ingestion import BATCH_BYTES, Ingestion, IngestReport, Progress
 from .sources import SourceDirectory, SourceFile
@@ -67,28 +67,31 @@ def take_files(
     return ingestion.report
 
 
-def pending(store: SqliteStore, watched: Iterable[SourceDirectory]) -> tuple[int, int]:
-    """Return how many files have something new, and about how many bytes, without files that failed as they are."""
-    files = size = 0
-    states: dict[str, dict[str, FileState]] = {}
-    unread: dict[str, dict[str, UnreadFile]] = {}
+class Pending(NamedTuple):
+    """How many of all files have something new, and about how many bytes."""
+
+    files: int
+    bytes: int
+    all_files: int
+
+
+def pending(store: SqliteStore, watched: Iterable[SourceDirectory]) -> Pending:
+    """Return what is new in these directories, without files that failed as they are. Raises DatabaseError."""
+    new: list[int] = []
+    total = 0
     for directory in watched:
-        if directory.home not in states:
-            states[directory.home] = store.file_states(directory.home)
-            unread[directory.home] = store.unread_files(directory.home)
+        states, unread = store.file_states(directory.home), store.unread_files(directory.home)
         try:
-            found = directory.files()
-        except OSError:
+            files = directory.files()
+        except (OSError, OutsideGroupError):
             continue
-        for file in found:
-            state = states[directory.home].get(file.key)
-            noted = unread[directory.home].get(file.key)
-            if is_unchanged(file, state) or (noted and noted[3:6] == file.stamp):
-                continue
-            is_same = state is not None and state.inode == file.inode and state.offset <= file.size
-            new = file.size - state.offset if state and is_same else file.size
-            files, size = files + bool(new), size + new
-    return files, size
+        total += len(files)
+        for file in files:
+            state, noted = states.get(file.key), unread.get(file.key)
+            if not is_unchanged(file, state) and not (noted and noted[3:6] == file.stamp):
+                is_same = state is not None and state.inode == file.inode and state.offset <= file.size
+                new.append(file.size - state.offset if state and is_same else file.size)
+    return Pending(sum(map(bool, new)), sum(new), total)
 
 
 SOURCE = "archive"

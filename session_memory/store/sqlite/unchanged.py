@@ -93,20 +93,6 @@ def _unchanged_in(
     return files
 
 
-def not_in_yet(connection: Connection, location: StoreLocation) -> tuple[int, int]:
-    """Return how many transcripts are not fully in the store, and how many there are. Raises the errors of apsw."""
-    missing = total = 0
-    for directory in location.watched:
-        known, unread = _recorded(connection, directory)
-        try:
-            stamps = {path_text(inner): stamp_of(status) for inner, status in directory.transcripts([])}
-        except (OSError, OutsideGroupError):
-            continue
-        total += len(stamps)
-        missing += sum(known.get(key) != stamp and key not in unread for key, stamp in stamps.items())
-    return missing, total
-
-
 BUSY_MILLISECONDS = 1000
 RETRY_MILLISECONDS = 24 * 3_600_000  # before a failed file is retried, unless it changes
 _IDLE = """
