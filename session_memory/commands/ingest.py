@@ -85,6 +85,7 @@ def _plan(arguments: argparse.Namespace) -> int:
 
 def _ingest(opened: OpenStore, arguments: argparse.Namespace) -> int:
     from ..store.refresh import NEWER
+    from ..store.sqlite.unread_lines import add_missing
     from ..upkeep import forget_journal
     from ..upkeep.leftover_files import follow_rules
     from .opened_store import note
@@ -108,7 +109,7 @@ def _ingest(opened: OpenStore, arguments: argparse.Namespace) -> int:
     report = _take(opened, directories, file)
     ready = opened.store.mark_ready(now_milliseconds())
     opened.store.redact_again(REDACTION_SECONDS)
-    opened.store.add_missing_lines(REDACTION_SECONDS)
+    add_missing(opened.store, REDACTION_SECONDS)
     follow_rules(opened.location, os.environ, opened.note)
     _show(opened, report, told_roots(directories), ready, time.monotonic() - began)
     return 1 if report.problems else 0

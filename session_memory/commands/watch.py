@@ -26,6 +26,7 @@ from ..store.location import StoreLocation, find_location
 from ..store.refresh import NEWER, open_store
 from ..store.sqlite.corruption import quarantine_notice
 from ..store.sqlite.engine import SqliteStore
+from ..store.sqlite.unread_lines import add_missing
 from ..system.terminal import Terminal, byte_size
 from ..text.format import counted
 from ..upkeep.leftover_files import follow_rules
@@ -94,7 +95,7 @@ def _watch(location: StoreLocation, find: Callable[[], StoreLocation], terminal:
 
     def redact(store: SqliteStore) -> None:
         store.redact_again(REDACTION_SECONDS)
-        store.add_missing_lines(REDACTION_SECONDS)
+        add_missing(store, REDACTION_SECONDS)
 
     def place_files(_: SqliteStore) -> None:
         follow_rules(watcher.location, os.environ, log.say_once)

@@ -129,6 +129,7 @@ def _work(
 ) -> None:  # fmt: skip
     """Do the work and record the outcome in `run`. Raises SessionMemoryError, OSError."""
     from ..store.refresh import use_store
+    from ..store.sqlite.unread_lines import add_missing
     from . import forget_journal
     from .leftover_files import follow_rules, remove_leftovers
 
@@ -145,7 +146,7 @@ def _work(
         _ingest(store, location, run, allowance)
         store.mark_ready(now_milliseconds())
         store.redact_again(REDACTION_SECONDS)
-        store.add_missing_lines(REDACTION_SECONDS)
+        add_missing(store, REDACTION_SECONDS)
         if not allowance.is_spent():
             _archive(store, location, environ, run, runs, allowance, log)
         if not allowance.is_spent():

@@ -12,6 +12,8 @@ from records import append, user, write
 from store_scene import Scene
 
 from session_memory.store import postgres
+from session_memory.store.sqlite.engine import SqliteStore
+from session_memory.store.sqlite.unread_lines import add_missing
 from session_memory.store.sqlite.written_lines import key_path, known_key, writers
 from session_memory.store.values import ITEM_BITS, Batch, NewTool, key_of
 from session_memory.text.written_lines import added_lines, here_documents, line_hashes, line_in
@@ -129,14 +131,14 @@ def test_an_excluded_session_keeps_no_line_until_no_rule_excludes_it(scene):
     scene.ingest()
     [[file_id]] = scene.store.rows("SELECT id FROM memory_file_states WHERE session_id = 'a'")
     scene.store.connection.execute("INSERT INTO memory_excluded_files VALUES (?, 0)", (file_id,))
-    scene.store.add_missing_lines(10)
+    add_missing(scene.store, 10)
     append(path, edit("c3", after=f"{LINE}  # later"))
     scene.ingest()
-    scene.store.add_missing_lines(10)
+    add_missing(scene.store, 10)
     [[_, item]] = scene.store.rows("SELECT * FROM memory_written_lines")
     assert item >> ITEM_BITS != file_id
     scene.store.connection.execute("DELETE FROM memory_excluded_files")
-    scene.store.add_missing_lines(10)
+    add_missing(scene.store, 10)
     assert found(scene) == found(scene, f"{LINE} # later") == ["/srv/agent/cart.py"]
 
 
@@ -151,10 +153,27 @@ def test_a_store_without_lines_gets_them_from_its_transcripts(scene):
     scene.write("a", edit())
     scene.ingest()
     scene.store.connection.execute("DELETE FROM memory_written_lines")
-    scene.store.connection.execute("INSERT INTO memory_files_without_lines SELECT id FROM memory_file_states")
-    scene.store.add_missing_lines(10)
+    scene.store.connection.execute("UPDATE memory_unread_lines SET since = NULL")
+    add_missing(scene.store, 10)
     assert found(scene) == ["/srv/agent/cart.py"]
-    assert scene.store.rows("SELECT * FROM memory_files_without_lines") == []
+    assert scene.store.rows("SELECT * FROM memory_unread_lines") == []
+
+
+def test_a_store_of_0_3_0_reads_the_lines_that_it_lacks_and_those_of_sub_agents(scene):
+    scene.write("a", edit())
+    scene.write("b", edit("c2", after=f"{LINE}  # later"))
+    scene.ingest()
+    scene.store.connection.execute("""
+        DROP TABLE memory_unread_lines;
+        CREATE TABLE memory_files_without_lines (file_id INTEGER PRIMARY KEY);
+        INSERT INTO memory_files_without_lines SELECT min(id) FROM memory_file_states;
+        DELETE FROM migrations WHERE name = 'add_unread_lines';
+    """)
+    scene.store.close()
+    store = SqliteStore(str(scene.database))
+    assert store.rows("SELECT since FROM memory_unread_lines ORDER BY file_id") == [(None,), (0,)]
+    assert store.rows("SELECT 1 FROM sqlite_schema WHERE name = 'memory_files_without_lines'") == []
+    store.close()
 
 
 def test_a_lost_key_is_replaced_and_the_lines_are_read_again(scene):
@@ -164,7 +183,7 @@ def test_a_lost_key_is_replaced_and_the_lines_are_read_again(scene):
     os.unlink(key_path(str(scene.database)))
     scene.write("b", user("go on", session="b"))
     scene.ingest()
-    scene.store.add_missing_lines(10)
+    add_missing(scene.store, 10)
     assert known_key(str(scene.database)) not in (b"", before)
     assert found(scene) == ["/srv/agent/cart.py"]
 
@@ -183,7 +202,7 @@ def sub_agent(scene: Scene, *records: dict[str, object], session: str = "a") -> 
 
 def ingest(scene: Scene) -> None:
     scene.ingest()
-    scene.store.add_missing_lines(10)
+    add_missing(scene.store, 10)
 
 
 def test_lines_of_a_sub_agent_are_those_of_the_call_that_started_it(scene):
@@ -202,7 +221,7 @@ def test_what_a_sub_agent_writes_later_is_read_as_soon_as_its_session_goes_on(sc
     scene.append("a", user("go on", session="a"))
     ingest(scene)
     assert found(scene, f"{LINE} # later") == ["Write the tax"]
-    assert scene.store.rows("SELECT * FROM memory_unread_sub_agents") == []
+    assert scene.store.rows("SELECT * FROM memory_unread_lines") == []
 
 
 def test_an_edit_of_a_sub_agent_that_failed_wrote_nothing(scene):
@@ -220,7 +239,7 @@ def test_sub_agents_of_an_excluded_session_leave_no_line_until_no_rule_excludes_
     ingest(scene)
     assert scene.store.rows("SELECT * FROM memory_written_lines") == []
     scene.store.connection.execute("DELETE FROM memory_excluded_files")
-    scene.store.add_missing_lines(10)
+    add_missing(scene.store, 10)
     assert found(scene) == ["Write the tax"]
 
 

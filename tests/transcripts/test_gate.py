@@ -372,7 +372,7 @@ ALLOWED = {
     "session_monitor.py": "asks the gate; lines that a program brings are its own",
     "store/ingest/extract.py": "the store keeps all, and judges whoever reads it (exclusions.py)",
     "store/rules.py": "makes the gate",
-    "store/sqlite/sub_agent_lines.py": "hashes of lines of sessions that the rules show",
+    "store/sqlite/unread_lines.py": "hashes of lines of sessions that the rules show",
     "tools/group_backend.py": "makes the gate",
     "upkeep/costs.py": "tokens and dollars of what the store may tell of",
     "upkeep/proof/told.py": "of sessions that the store shows; proof counts, and web/notes.py asks the rules",

@@ -203,16 +203,6 @@ class SqliteStore(StoreDatabase):
             Filter(homes=homes, directories=(directory,), since=at - within, until=at + within, limit=1000)
         )
 
-    def add_missing_lines(self, seconds: float) -> None:
-        """Hash the lines of files that have none and those of sub-agents, for so many seconds; the next call continues.
-        Raises DatabaseError."""
-        from .sub_agent_lines import add_sub_agent_lines
-        from .written_lines import add_missing
-
-        deadline = time.monotonic() + seconds
-        add_missing(self, deadline)
-        add_sub_agent_lines(self, deadline)
-
     def redacted_share(self) -> float:
         """Return how much of the store was redacted by the current rules, from 0 to 1."""
         from .redaction import share_done

@@ -75,18 +75,22 @@ def move_queue(connection: Connection) -> None:
 
 
 def add_written_lines(connection: Connection) -> None:
-    """Add the tables of written lines to stores that were made without them; upkeep reads their files again."""
-    if not fetch(connection, "SELECT 1 FROM sqlite_schema WHERE name = 'memory_written_lines'"):
-        connection.execute(_table("memory_written_lines"))
-        connection.execute(_table("memory_files_without_lines"))
-        connection.execute("INSERT INTO memory_files_without_lines SELECT id FROM memory_file_states")
+    """Add the table of written lines to stores that were made without it."""
+    _add_table(connection, "memory_written_lines")
 
 
-def add_unread_sub_agents(connection: Connection) -> None:
-    """Add the table of sub-agents to be read to stores that were made without it, with all files."""
-    if not fetch(connection, "SELECT 1 FROM sqlite_schema WHERE name = 'memory_unread_sub_agents'"):
-        connection.execute(_table("memory_unread_sub_agents"))
-        connection.execute("INSERT INTO memory_unread_sub_agents SELECT id, 0 FROM memory_file_states")
+def add_unread_lines(connection: Connection) -> None:
+    """Add the table of lines to be read to stores that were made without it: the lines of all files, but for those that
+    0.3.0 has hashed, and of all sub-agents."""
+    tables = fetch(connection, "SELECT name FROM sqlite_schema WHERE type = 'table'")
+    if ("memory_unread_lines",) in tables:
+        return
+    connection.execute(_table("memory_unread_lines"))
+    connection.execute("INSERT INTO memory_unread_lines SELECT id, NULL FROM memory_file_states")
+    if ("memory_files_without_lines",) in tables:
+        without = "SELECT file_id FROM memory_files_without_lines"
+        connection.execute(f"UPDATE memory_unread_lines SET since = 0 WHERE file_id NOT IN ({without})")
+        connection.execute("DROP TABLE memory_files_without_lines")
 
 
 # Each runs once, in one transaction with its record.
@@ -97,7 +101,7 @@ MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     add_foreign_items,
     move_queue,
     add_written_lines,
-    add_unread_sub_agents,
+    add_unread_lines,
 )
 
 

@@ -101,15 +101,11 @@ CREATE TABLE memory_written_lines (
     PRIMARY KEY (line, item)
 ) WITHOUT ROWID;
 
--- Files without their lines: ingested by an earlier version (upkeep adds these), or excluded by rules.
-CREATE TABLE memory_files_without_lines (
-    file_id INTEGER PRIMARY KEY
-);
-
--- Files whose sub-agents may have written lines since a time (Unix milliseconds): upkeep reads the sub-agents' transcripts.
-CREATE TABLE memory_unread_sub_agents (
+-- Files with lines that upkeep hashes: those of sub-agents that wrote since a time (Unix milliseconds), or, if that is NULL,
+-- all, since an earlier version ingested the file or rules exclude it.
+CREATE TABLE memory_unread_lines (
     file_id INTEGER PRIMARY KEY,
-    since INTEGER NOT NULL
+    since INTEGER
 );
 
 -- A fork begins with a copy of its original: the items of the fork, each with its original.

@@ -35,7 +35,7 @@ def write(connection: Connection, batch: Batch, gap: int) -> FileState:
     state = batch.after._replace(id=file_id, next_ordinal=ordinal)
     columns = ", ".join(f"{column} = ?" for column in STATE_COLUMNS)
     connection.execute(f"UPDATE memory_file_states SET {columns} WHERE id = ?", (*state, file_id))
-    sql = "INSERT OR IGNORE INTO memory_unread_sub_agents VALUES (?, ?)"
+    sql = "INSERT OR IGNORE INTO memory_unread_lines VALUES (?, ?)"
     connection.execute(sql, (file_id, before.last_modified if before else 0))
     return state
 
@@ -59,8 +59,7 @@ def remove(connection: Connection, file_id: int) -> None:
     remove_items(connection, *items_of_file(file_id))
     connection.execute("DELETE FROM memory_excluded_items WHERE because = ?", (file_id,))
     connection.execute("DELETE FROM memory_excluded_files WHERE file_id = ?", (file_id,))
-    connection.execute("DELETE FROM memory_files_without_lines WHERE file_id = ?", (file_id,))
-    connection.execute("DELETE FROM memory_unread_sub_agents WHERE file_id = ?", (file_id,))
+    connection.execute("DELETE FROM memory_unread_lines WHERE file_id = ?", (file_id,))
     connection.execute("DELETE FROM memory_file_states WHERE id = ?", (file_id,))
 
 
