@@ -68,7 +68,7 @@ def take_files(
 
 
 class Pending(NamedTuple):
-    """How many of all files have something new, and about how many bytes."""
+    """The files that have something new, of all files, and about how many bytes that is."""
 
     files: int
     bytes: int
