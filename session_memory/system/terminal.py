@@ -30,6 +30,8 @@ def exit_code(command: Callable[[], int], how_to_add: Callable[[str], str] = lam
     _open_closed_streams()
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="replace")
+    if sys.unraisablehook is sys.__unraisablehook__:
+        sys.unraisablehook = _interrupt_again
     try:
         return _finished(command, how_to_add)
     except (KeyboardInterrupt, RuntimeError) as error:
@@ -68,6 +70,18 @@ def _finished(command: Callable[[], int], how_to_add: Callable[[str], str]) -> i
     finally:
         _drop_unwritten_output()
     return 1
+
+
+def _interrupt_again(dropped: sys.UnraisableHookArgs) -> None:
+    """Raise an interrupt once more that came in a callback, as import has them for each module: Python would print a
+    traceback and drop it."""
+    import signal
+
+    if not isinstance(dropped.exc_value, KeyboardInterrupt) or not hasattr(signal, "setitimer"):
+        sys.__unraisablehook__(dropped)
+        return
+    signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
+    signal.setitimer(signal.ITIMER_REAL, 0.001)  # when the callback is over
 
 
 def _open_closed_streams() -> None:
