@@ -23,8 +23,6 @@ from ..settings.program import program_paths
 from ..store.ingest.ingestion import IngestReport
 from ..store.ingest.sources import told_roots
 from ..store.location import StoreLocation, find_location
-from ..store.refresh import NEWER, open_store
-from ..store.sqlite.corruption import quarantine_notice
 from ..store.sqlite.engine import SqliteStore
 from ..store.sqlite.unread_lines import add_missing
 from ..system.terminal import Terminal, byte_size
@@ -80,48 +78,35 @@ def _watch(location: StoreLocation, find: Callable[[], StoreLocation], terminal:
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stop.set())
 
-    def opened(location: StoreLocation) -> SqliteStore:
-        store = open_store(location, log.say)
-        if store.quarantined:
-            log.say(terminal.short(quarantine_notice(store.quarantined)))
-        if store.obstacle:
-            store.close()
-            raise (
-                SessionMemoryError(f"{terminal.short(location.database)}: {NEWER}")
-                if store.is_newer
-                else store.obstacle
-            )
-        return store
-
-    def redact(store: SqliteStore) -> None:
+    def redact(store: SqliteStore, _: StoreLocation) -> None:
         store.redact_again(REDACTION_SECONDS)
         add_missing(store, REDACTION_SECONDS)
 
-    def place_files(_: SqliteStore) -> None:
-        follow_rules(watcher.location, os.environ, log.say_once)
+    def place_files(_: SqliteStore, location: StoreLocation) -> None:
+        follow_rules(location, os.environ, log.say_once)
 
-    def make_memories(_: SqliteStore) -> None:
+    def make_memories(_: SqliteStore, location: StoreLocation) -> None:
         from .process import work_off_for_watch
 
         try:
-            for line in work_off_for_watch(watcher.location, stop.is_set):
+            for line in work_off_for_watch(location, stop.is_set):
                 log.say(line)
         except SessionMemoryError as error:
             log.say_once(str(error))
 
-    def keep_up(_: SqliteStore) -> None:
+    def keep_up(_: SqliteStore, location: StoreLocation) -> None:
         run = None
-        if watcher.location.home.settings().upkeep == "watch":
+        if location.home.settings().upkeep == "watch":
             with suppress(LockedError):  # another process does it
-                run = do_upkeep(path_of(watcher.location.home), os.environ, stop.is_set)
+                run = do_upkeep(path_of(location.home), os.environ, stop.is_set)
         if run and run.archived:
             log.say(counted(run.archived, "archive"))
         if run and run.problem:
-            log.say_once(terminal.short(run.problem))
+            log.say_once(run.problem)
 
-    watcher = Watcher(find, opened, stop, log.say, log.tell, steps=[redact, place_files, keep_up, make_memories])
+    watcher = Watcher(find, stop, log.say_once, log.tell, steps=[redact, place_files, keep_up, make_memories])
     if is_once:
-        return watcher.run_once()
+        return watcher.poll()
     log.say("watching " + ", ".join(map(terminal.short, told_roots(location.watched))))
     watcher.run()
     log.say("stopped")
@@ -133,15 +118,15 @@ class _Log:
 
     def __init__(self, terminal: Terminal) -> None:
         self._terminal = terminal
-        self._problems: set[tuple[str, str]] = set()
+        self._said: set[str] = set()
 
     def say(self, text: str) -> None:
-        self._terminal.line(f"{time.strftime('%H:%M:%S')}  {text}")
+        self._terminal.line(f"{time.strftime('%H:%M:%S')}  {self._terminal.short(text)}")
 
     def say_once(self, text: str) -> None:
         """Print a line that is true at every poll, but only once."""
-        if ("", text) not in self._problems:
-            self._problems.add(("", text))
+        if text not in self._said:
+            self._said.add(text)
             self.say(text)
 
     def tell(self, report: IngestReport) -> None:
@@ -152,9 +137,7 @@ class _Log:
         if report.gone:
             self.say(f"{counted(report.gone, 'file')} gone")
         for path, why in report.problems:
-            if (path, why) not in self._problems:
-                self.say(f"{self._terminal.short(path)}: {why}")
-        self._problems.update(report.problems)
+            self.say_once(f"{path}: {why}")
 
 
 def service(kind: str, home: str | None, environ: Mapping[str, str]) -> str:

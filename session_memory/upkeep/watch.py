@@ -1,66 +1,76 @@
-"""Keep a store up to date while sessions run: ingest a changed file once it is quiet, and poll everything now and then.
-Nothing depends on it: every query ingests new content first.
+"""Keep a store up to date while sessions run: ingest what is new once the files are quiet, and now and then. Nothing
+depends on it: every query ingests new content first.
 
-The kernel drops events when too many come at once, and `watchfiles` does not report that. The next poll finds any
+The kernel drops events when too many come at once, and `watchfiles` does not report that. The next look finds any
 missed change, also on a file system without events."""
 
 from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from threading import Event
-from typing import TYPE_CHECKING
 
 from ..errors import SessionMemoryError, described
 from ..store.ingest.ingestion import IngestReport
-from ..store.ingest.intake import take_files, take_in
-from ..store.ingest.sources import SourceDirectory
+from ..store.ingest.intake import take_in
 from ..store.location import StoreLocation
-from ..store.sqlite.corruption import damage_recognised, quarantine_if_corrupt, quarantine_notice
+from ..store.refresh import NEWER, use_store
 from ..store.sqlite.engine import SqliteStore
 from ..system.sqlite import CorruptDatabaseError, DatabaseError
 from ..text.timestamps import now_milliseconds
 
-if TYPE_CHECKING:
-    from watchfiles.main import FileChange
+Step = Callable[[SqliteStore, StoreLocation], None]
 
-Step = Callable[[SqliteStore], None]
-
-TICK_SECONDS = 0.5
-QUIET_SECONDS = 2.0  # read a file after it was unchanged for this long,
-FORCED_SECONDS = 15.0  # or this long after its first change, if it changes all the time
+TICK_MILLISECONDS = 500
+QUIET_MILLISECONDS = 500  # after the last change,
+LONGEST_MILLISECONDS = 15_000  # or this long after the first, if files change all the time
+BLIND_SECONDS = 2.0  # between two looks if the kernel reports nothing
 BATCH_BYTES = 8 * 1024 * 1024  # a stop waits for no more than this
 
 
-class ChangedFiles:
-    """Changed files that wait to be read, each listed once. Times are in seconds of one clock."""
+def wake_ups(
+    find_roots: Callable[[], list[str]], stop: Event, seconds: Callable[[], float], note: Callable[[str], None],
+    quiet_milliseconds: int = QUIET_MILLISECONDS, longest_milliseconds: int = LONGEST_MILLISECONDS,
+) -> Iterator[bool]:  # fmt: skip
+    """Yield whenever something may be new below the roots, until `stop` is set: True if the kernel reports a change,
+    False if the roots became others, or if so many `seconds` have passed. `note` is told why changes cannot be
+    watched."""
+    from watchfiles._rust_notify import WatchfilesRustInternalError
 
-    def __init__(self) -> None:
-        self._times: dict[str, tuple[float, float]] = {}  # of the first and of the last change
+    while not stop.is_set():
+        roots, until = find_roots(), 0.0  # so the first wake-up comes at once, when changes are watched
+        try:
+            for has_changed in (
+                _changes(roots, stop, quiet_milliseconds, longest_milliseconds) if roots else _ticks(stop)
+            ):
+                now, is_same = time.monotonic(), find_roots() == roots
+                if has_changed or now >= until or not is_same:
+                    until = now + seconds() if now >= until else until
+                    yield has_changed
+                if not is_same:
+                    break
+        except (OSError, WatchfilesRustInternalError) as error:
+            pause = min(seconds(), BLIND_SECONDS)
+            note(f"changes cannot be watched ({error}): looking every {pause:g} s")
+            yield False
+            stop.wait(pause)
 
-    def __len__(self) -> int:
-        return len(self._times)
 
-    def add(self, path: str, now: float) -> None:
-        """Record a change of a file."""
-        first, _ = self._times.get(path, (now, now))
-        self._times[path] = (first, now)
+def _changes(roots: list[str], stop: Event, quiet_milliseconds: int, longest_milliseconds: int) -> Iterator[bool]:
+    """Yield True for changes below the roots, False after a while without any."""
+    from watchfiles import watch
 
-    def take_due(self, now: float) -> list[str]:
-        """Remove and return the due files, in the order of their first change."""
-        due = [
-            path
-            for path, (first, last) in self._times.items()
-            if min(first + FORCED_SECONDS, last + QUIET_SECONDS) <= now
-        ]
-        for path in due:
-            del self._times[path]
-        return due
+    for changes in watch(
+        *roots, watch_filter=None, debounce=longest_milliseconds, step=quiet_milliseconds, stop_event=stop,
+        rust_timeout=TICK_MILLISECONDS, yield_on_timeout=True, ignore_permission_denied=True, raise_interrupt=False,
+    ):  # fmt: skip
+        yield bool(changes)
 
-    def clear(self) -> None:
-        """Remove all files, as before a full poll."""
-        self._times.clear()
+
+def _ticks(stop: Event) -> Iterator[bool]:
+    while not stop.wait(TICK_MILLISECONDS / 1000):
+        yield False
 
 
 class StoppedError(Exception):
@@ -68,193 +78,80 @@ class StoppedError(Exception):
 
 
 class Watcher:
-    """Keeps one store up to date. `find_location` returns the location to watch and is called at every poll;
-    `open_store` opens its store; `say` receives lines for the log, `tell` the imported sources; `steps` run after every
-    poll; `stop` ends the watcher within a moment, whatever it is doing."""
+    """Keeps one store up to date. `find_location` returns the location to watch and is called at every poll; `note`
+    receives lines for the log, `tell` what was ingested; `steps` run after every poll; `stop` ends the watcher within a
+    moment, whatever it is doing."""
 
     def __init__(
-        self, find_location: Callable[[], StoreLocation], open_store: Callable[[StoreLocation], SqliteStore],
-        stop: Event, say: Callable[[str], None], tell: Callable[[IngestReport], None], steps: Sequence[Step] = (),
+        self, find_location: Callable[[], StoreLocation], stop: Event, note: Callable[[str], None],
+        tell: Callable[[IngestReport], None], steps: Sequence[Step] = (),
     ) -> None:  # fmt: skip
         self._find_location = find_location
-        self._open_store = open_store
         self._stop = stop
-        self._say = say
+        self._note = note
         self._tell = tell
         self._steps = steps
-        self.location = find_location()  # as last found
-        self._store = open_store(self.location)
-        self._inode = _inode(self.location.database)
-        self._changed = ChangedFiles()
+        self._location = find_location()  # as last found
         self._poll_at = 0.0
-        self._last_problem = ""
-        self._problems = 0  # of the last poll
 
     def run(self) -> None:
-        """Watch until told to stop."""
+        """Watch until told to stop. Raises SessionMemoryError if a newer version made the store."""
+        for _ in wake_ups(self._roots, self._stop, lambda: self._location.settings.poll_seconds, self._note):
+            if time.monotonic() >= self._poll_at:
+                self.poll()
+            else:
+                self._use(self._take)
+
+    def poll(self) -> bool:
+        """Ingest new content, mark ended conversations, run the other steps. Return False if something could not be
+        ingested. Raises SessionMemoryError if a newer version made the store."""
         try:
-            while not self._stop.is_set():
-                self._watch(self._roots())
-        finally:
-            self._store.close()
+            self._location = self._find_location()  # groups, named sessions and settings may be new
+        except (SessionMemoryError, OSError) as error:  # invalid settings change nothing
+            self._note(described(error))
+        self._poll_at = time.monotonic() + self._location.settings.poll_seconds
+        return self._use(self._work)
 
-    def run_once(self) -> bool:
-        """Poll once, twice if the store was rebuilt. Return False if something could not be ingested."""
+    def _use(self, work: Callable[[SqliteStore], bool]) -> bool:
+        """Return what `work` returns; False after an error, which is logged. The next poll tries again."""
         try:
-            for _ in range(2):
-                inode = self._inode
-                is_done = self._poll()
-                if inode == self._inode:
-                    break
-            return is_done and not self._problems
-        finally:
-            self._store.close()
-
-    def _poll(self) -> bool:
-        """Ingest new content, mark ended conversations, run the other steps. Return False if the first two failed."""
-        self._changed.clear()
-        self._find_location_anew()
-        self._poll_at = time.monotonic() + self.location.settings.poll_seconds
-        is_done = self._done(self._take_all) and self._done(self._mark_ready)
-        if is_done:
-            for step in self._steps:
-                if not self._stop.is_set():
-                    self._done(lambda step=step: step(self._store))  # type: ignore[misc]
-        return is_done
-
-    def _find_location_anew(self) -> None:
-        """Update the location: groups, named sessions and settings may be new. Invalid settings change nothing."""
-        try:
-            location = self._find_location()
-        except (SessionMemoryError, OSError) as error:
-            self._say_problem(str(error))
-            return
-        has_other_settings = location.settings != self.location.settings
-        self.location = location
-        if has_other_settings:
-            self._done(self._reopen)
-
-    def _watch(self, roots: list[str]) -> None:
-        """Poll, then read changes below `roots` until these are others or the watcher must stop."""
-        from watchfiles._rust_notify import WatchfilesRustInternalError
-
-        self._poll_at = 0.0
-        try:
-            for changes in self._changes(roots):
-                self._note_changes(changes)
-                self._work()
-                if self._roots() != roots:
-                    return
-        except (OSError, WatchfilesRustInternalError) as error:
-            seconds = self.location.settings.poll_seconds
-            self._say_problem(f"changes cannot be watched ({error}): looking every {seconds:g} s")
-            self._work()
-            self._stop.wait(seconds)
-
-    def _changes(self, roots: list[str]) -> Iterator[set[FileChange]]:
-        """Yield sets of changes as they come; an empty one after a while without any."""
-        from watchfiles import watch
-
-        if roots:
-            milliseconds = int(TICK_SECONDS * 1000)
-            yield from watch(
-                *roots, watch_filter=None, debounce=milliseconds, rust_timeout=milliseconds, yield_on_timeout=True,
-                stop_event=self._stop, ignore_permission_denied=True, raise_interrupt=False,
-            )  # fmt: skip
-        while not roots and not self._stop.wait(TICK_SECONDS):
-            yield set()
-
-    def _note_changes(self, changes: Iterable[FileChange]) -> None:
-        now = time.monotonic()
-        for _, path in changes:
-            for directory in self.location.watched:
-                key = _key(path, directory.root)
-                if key and directory.holds(key) and os.path.isfile(path):
-                    self._changed.add(f"{directory.root}/{key}", now)
-                elif key and not os.path.isfile(path) and not key.endswith(".tmp"):
-                    # A deleted file, or a new directory, which may already contain files.
-                    self._poll_at = min(self._poll_at, now + QUIET_SECONDS)
-
-    def _work(self) -> None:
-        now = time.monotonic()
-        if now >= self._poll_at:
-            self._poll()
-            return
-        due = self._changed.take_due(now)
-        if due and not self._done(lambda: self._take(due)):
-            for path in due:
-                self._changed.add(path, now)
-
-    def _take_all(self) -> None:
-        report = take_in(self._store, self.location, self._check_stop, batch_bytes=BATCH_BYTES)
-        self._problems = len(report.problems)
-        self._tell(report)
-
-    def _take(self, paths: list[str]) -> None:
-        report = IngestReport()
-        by_home: dict[str, list[str]] = {}
-        for path in paths:
-            by_home.setdefault(self._directory_of(path).home, []).append(path)
-        for home, own in by_home.items():
-            files = [file for path in own if (file := self._directory_of(path).file_at(path))]
-            report.add(take_files(self._store, home, files, self._check_stop, batch_bytes=BATCH_BYTES))
-        self._tell(report)
-
-    def _directory_of(self, path: str) -> SourceDirectory:
-        return next(one for one in self.location.watched if one.holds(_key(path, one.root)))
-
-    def _mark_ready(self) -> None:
-        self._store.mark_ready(now_milliseconds())
-
-    def _done(self, work: Callable[[], None]) -> bool:
-        """Return if some work succeeded. An error is logged; the next poll retries. A corrupt store is rebuilt."""
-        try:
-            if _inode(self.location.database) != self._inode:
-                self._reopen()
-            with damage_recognised(self._store):
-                work()
+            return use_store(self._location, lambda store, _: work(_writable(store)), self._note)
         except StoppedError:
             return False
-        except CorruptDatabaseError as error:
-            moved = quarantine_if_corrupt(self.location.database)
-            self._say(quarantine_notice(moved) if moved else str(error))
-            self._reopen()
-            return False
         except (DatabaseError, OSError) as error:
-            self._say_problem(described(error))
+            self._note(described(error))
             return False
-        return True
 
-    def _reopen(self) -> None:
-        self._store.close()
-        self._store = self._open_store(self.location)
-        self._inode = _inode(self.location.database)
-        self._poll_at = 0.0
+    def _take(self, store: SqliteStore) -> bool:
+        report = take_in(store, self._location, self._check_stop, batch_bytes=BATCH_BYTES)
+        self._tell(report)
+        return not report.problems
 
-    def _say_problem(self, text: str) -> None:
-        """Log a problem once, until it changes."""
-        if text != self._last_problem:
-            self._say(text)
-        self._last_problem = text
+    def _work(self, store: SqliteStore) -> bool:
+        is_done = self._take(store)
+        store.mark_ready(now_milliseconds())
+        for step in self._steps:
+            try:
+                if not self._stop.is_set():
+                    step(store, self._location)
+            except CorruptDatabaseError:
+                raise
+            except (DatabaseError, OSError) as error:
+                self._note(described(error))
+        return is_done
 
     def _check_stop(self, path: str, size: int) -> None:
         if self._stop.is_set():
             raise StoppedError
 
     def _roots(self) -> list[str]:
-        return sorted({one.root for one in self.location.watched if os.path.isdir(one.root)})
+        return sorted({one.root for one in self._location.watched if os.path.isdir(one.root)})
 
 
-def _key(path: str, root: str) -> str:
-    """Return the key of the file at `path` below `root`; '' if it lies elsewhere. Some systems report real paths."""
-    for directory in (root, os.path.realpath(root)):
-        if path.startswith(directory + "/"):
-            return path[len(directory) + 1 :]
-    return ""
-
-
-def _inode(path: str) -> int:
-    try:
-        return os.stat(path).st_ino
-    except OSError:
-        return 0
+def _writable(store: SqliteStore) -> SqliteStore:
+    """Return the store. Raises SessionMemoryError if a newer version made it, DatabaseError if it can only be read."""
+    if store.is_newer:
+        raise SessionMemoryError(f"{store.path}: {NEWER}")
+    if store.obstacle:
+        raise store.obstacle
+    return store

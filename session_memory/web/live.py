@@ -23,16 +23,15 @@ from ..store.sqlite.engine import SqliteStore
 from ..system.files import path_stamp
 from ..system.sqlite import Patience
 from ..text.timestamps import now_milliseconds
+from ..upkeep.watch import wake_ups
 from .store_pool import StorePool
 
-DEBOUNCE_MILLISECONDS = 300
+QUIET_MILLISECONDS, LONGEST_MILLISECONDS = 50, 300  # as upkeep.watch has them
 LOOK_SECONDS = 15.0  # between two polls, whatever the kernel reports
 PATIENCE_SECONDS = 5.0
 HEARTBEAT_SECONDS = 15.0
 CHECK_SECONDS = 600.0  # between two checks for failures: each runs a hook, which takes a second
 STAMP_SECONDS = 1.0  # between two looks at the times of the files that may cause one
-_STEP_MILLISECONDS = 50
-_TICK_MILLISECONDS = 500
 
 
 class Intake(NamedTuple):
@@ -120,37 +119,15 @@ class Live:
 
     def _run(self) -> None:
         self._look()
-        while not self._stop.is_set():
+        for has_changed in wake_ups(
+            self._roots, self._stop, lambda: LOOK_SECONDS, lambda _: None, QUIET_MILLISECONDS, LONGEST_MILLISECONDS
+        ):
             try:
-                self._pool.location = self._find_location()
+                self._pool.location = self._pool.location if has_changed else self._find_location()
             except (SessionMemoryError, OSError) as error:  # broken settings: the last valid ones stay
                 self.intake = Intake(problem=described(error))
-            self._watch(self._roots())
-
-    def _watch(self, roots: list[str]) -> None:
-        """Poll as soon as something changes below `roots`, and periodically, until the roots change."""
-        from watchfiles import watch
-        from watchfiles._rust_notify import WatchfilesRustInternalError
-
-        until = time.monotonic() + LOOK_SECONDS
-        if not roots:
-            self._stop.wait(1)
-            self._look()
-            return
-        try:
-            for changes in watch(
-                *roots, watch_filter=None, debounce=DEBOUNCE_MILLISECONDS, step=_STEP_MILLISECONDS,
-                stop_event=self._stop, rust_timeout=_TICK_MILLISECONDS, yield_on_timeout=True, raise_interrupt=False,
-            ):  # fmt: skip
-                has_new_roots = self._roots() != roots
-                if changes or has_new_roots or time.monotonic() > until:
-                    self._look(is_certain=bool(changes))
-                    until = time.monotonic() + LOOK_SECONDS
-                if has_new_roots:
-                    return
-        except (OSError, WatchfilesRustInternalError):  # cannot be watched: polling must do
-            self._stop.wait(2)
-            self._look()
+                continue
+            self._look(is_certain=has_changed)
 
     def _look(self, *, is_certain: bool = False) -> None:
         """Ingest new content and notify listeners of a change. `is_certain`: a file has changed."""
