@@ -8,6 +8,10 @@ from math import log2, sqrt
 from ..words import word_lists
 from .assignments import AssignedValue
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
 # The most common pairs of letters in English and code: three quarters of the pairs in words, a fifth by chance.
 PAIRS = frozenset(
     re.findall(
@@ -27,25 +31,43 @@ LENIENT = 6.5
 WORDY = 2.0
 ENOUGH = 120  # characters that are examined
 
-WORD = re.compile("[A-Z]*[a-z]+|[A-Z]+")
-UUID = re.compile("[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
-HEX = re.compile("[0-9a-fA-F-]+")
-LOWER, UPPER, DIGIT, LETTER = map(re.compile, ("[a-z]", "[A-Z]", "[0-9]", "[A-Za-z]"))
-SIGN = re.compile(r"[^\w.-]")
-PLACEHOLDER = re.compile(
+
+class _Pattern:
+    """A regex that is compiled when it is first used: most never are, and prompts wait for this module."""
+
+    def __init__(self, text: str, flags: int) -> None:
+        self._asked = text, flags
+
+    def __getattr__(self, name: str) -> Any:
+        """Return an attribute of the compiled regex, and keep it."""
+        self.__dict__[name] = found = getattr(re.compile(*self._asked), name)
+        return found
+
+
+def pattern(text: str, flags: int = 0) -> re.Pattern[str]:
+    """Return a regex that is compiled when it is first used."""
+    return _Pattern(text, flags)  # type: ignore[return-value]
+
+
+WORD = pattern("[A-Z]*[a-z]+|[A-Z]+")
+UUID = pattern("[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
+HEX = pattern("[0-9a-fA-F-]+")
+LOWER, UPPER, DIGIT, LETTER = map(pattern, ("[a-z]", "[A-Z]", "[0-9]", "[A-Za-z]"))
+SIGN = pattern(r"[^\w.-]")
+PLACEHOLDER = pattern(
     r"(?i)example|placeholder|redacted|changeme|replace|dummy|sample|xxxx|^your|your[_-]|<|\.\.\.|\*\*\*"
     r"|12345678|abcdefgh|0000000"
 )
 # Code in the position of a password: a.b, A_B, $variable, {template}, a URL, a path.
-CODE = re.compile(
+CODE = pattern(
     r"[A-Za-z_$][\w$]*(?:(?:\.|->|::)[A-Za-z_$][\w$]*)+[!?]?|[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+"
     r"|[$%{<@].*|https?://.*|/.*|.*[$#{]\{.*"
 )
 
 # A variable that holds a password.
-IDENTIFIER = re.compile(r"(?i)\w*(?:passw|passphrase)\w*")
+IDENTIFIER = pattern(r"(?i)\w*(?:passw|passphrase)\w*")
 # What stands for a value: a variable, a template, a command's output, a row of dots or stars.
-STANDS_FOR = re.compile(
+STANDS_FOR = pattern(
     r"(?i)\$\w+|\$\{.*|\$\(.*|\$env:.*|%\w+%|%[a-z]|%\(.*|\{.*\}|\[.*\]|<.*>|.*(?:\$\{|\{\{).*|@[a-z.]+\(.*|:[a-z_]+"
     r"|([^\w])\1*|(x|0)\2{2,}"
     r"|.*(?:changeme|change-me|redacted|placeholder|your[_-]).*|(?:example|dummy|sample|test|fake|my|some|the)[_-]?"
@@ -53,28 +75,27 @@ STANDS_FOR = re.compile(
     r"|[\w.@-]+(?:/[\w.@-]+)+\.[a-z]\w{0,5}"
 )
 # Words of a sentence about a password.
-PROSE = re.compile(
+PROSE = pattern(
     r"(?i)\b(?:the|your|is|are|must|should|enter|please|required|at least|characters|forgot|reset|confirm|and|or|not"
     r"|be)\b"
 )
-SMALL_WORDS = re.compile(r"(?i)\b(?:for|to|used|using|a|an|of|in|with|that|was|will|can|if|it|on|from|by)\b")
+SMALL_WORDS = pattern(r"(?i)\b(?:for|to|used|using|a|an|of|in|with|that|was|will|can|if|it|on|from|by)\b")
 # A number, a date or a time, perhaps with a unit; a short hexadecimal one.
-NUMBER = re.compile(r"[-+]?[0-9][0-9_.,:/T%-]*(?:[a-zA-Z]{1,3})?|(?i:0x)[0-9a-fA-F]{1,8}")
+NUMBER = pattern(r"[-+]?[0-9][0-9_.,:/T%-]*(?:[a-zA-Z]{1,3})?|(?i:0x)[0-9a-fA-F]{1,8}")
 # A name in code; and one, or a path of them, perhaps called or with a subscript: code, unless it is like no words.
 NAME = r"[A-Za-z_$][\w$]*"
-NAMES = re.compile(rf"({NAME}(?:(?:\?\.|\.|->|::){NAME})*)([!?]?[(\[].*)?[!?;]?", re.DOTALL)
-SEED = re.compile("[A-Z2-7 =-]{10,200}|[a-z2-7]{16,200}")  # of one-time passwords, in base32
-PAIR_OF_WORDS = re.compile(r"([A-Za-z]{3,})[._-][A-Za-z]{3,}[0-9]{1,4}[!?]?")
-CAMEL_CASE = re.compile("[a-z]+(?:[A-Z][a-z]+)+[0-9]?")
-CHUNK = re.compile(r"[A-Za-z]+|[0-9]+")
-CASED_WORD = re.compile("[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
+NAMES = pattern(rf"({NAME}(?:(?:\?\.|\.|->|::){NAME})*)([!?]?[(\[].*)?[!?;]?", re.DOTALL)
+SEED = pattern("[A-Z2-7 =-]{10,200}|[a-z2-7]{16,200}")  # of one-time passwords, in base32
+PAIR_OF_WORDS = pattern(r"([A-Za-z]{3,})[._-][A-Za-z]{3,}[0-9]{1,4}[!?]?")
+CAMEL_CASE = pattern("[a-z]+(?:[A-Z][a-z]+)+[0-9]?")
+CHUNK = pattern(r"[A-Za-z]+|[0-9]+")
+CASED_WORD = pattern("[A-Z]?[a-z]+|[A-Z]+(?![a-z])")
 # Technical terms that have a number.
-TECHNICAL = re.compile(
+_TECHNICAL = (
     r"(?i)(?:saml|webauthn|fido|sha|md|base|utf|argon|aes|rsa|oauth|http|ipv|blake|ed|ecdsa|uuid|ulid|v|x|p|h|s|ec|k|i"
-    r"|l|py|node|amd|arm)"
-    r"[0-9]{1,5}"
+    r"|l|py|node|amd|arm)[0-9]{1,5}"
 )
-TERM = re.compile(TECHNICAL.pattern + r"(?![A-Za-z0-9])")
+TECHNICAL, TERM = pattern(_TECHNICAL), pattern(_TECHNICAL + r"(?![A-Za-z0-9])")
 
 
 def entropy(text: str) -> float:

@@ -10,7 +10,7 @@ from operator import itemgetter
 
 from . import LONG_VALUE, NAME_WITHIN, Spots
 from .assignments import MARK, AssignedValue, whole_value, words_of
-from .judge import ABOUT, JUDGES, is_assigned_secret
+from .judge import ABOUT, JUDGES, is_assigned_secret, pattern
 from .rules import FOREIGN, FOREIGN_WORDS, PASSWORDS, ROWS, SecretRule, rule
 
 CLASSES = {
@@ -42,12 +42,12 @@ CLASSES = {
     "<foreign>": "|".join([FOREIGN, *sum(FOREIGN_WORDS.values(), ())]),
 }
 # A sign and what may stand between it and a value of a named rule, which has a digit among its first 65 characters.
-NAMED_SIGN = re.compile(
+NAMED_SIGN = pattern(
     r"""(?a)[:=>|,][ \t"'`*>=|?\\]{0,12}(?:(?<=[>|])[ \t]{0,8}(?:\n|\\n)[ \t]{0,16})?"""
     r"(?=(?P<value>[\w.+/~%-])[\w.+/~%=:|-]{9})(?=[A-Za-z_.+/~%=:|-]{0,64}[0-9])"
 )
 # The name before a sign, and what may stand between them: all backwards.
-NAME = re.compile(r"""[ \t"'`\\*|?>:-]{0,12}(?:\](?=["'\\])["'\\]{1,8})?([A-Za-z0-9_ .-]{1,60})(\\?)""")
+NAME = pattern(r"""[ \t"'`\\*|?>:-]{0,12}(?:\](?=["'\\])["'\\]{1,8})?([A-Za-z0-9_ .-]{1,60})(\\?)""")
 RULES = [rule(number) for number in range(len(ROWS))]
 KINDS = {row.kind: row.number for row in RULES if row.form == "assigned"}
 KIND_OF_WORD = {"pass": "password", "seed": "secret", "key": "api key"}  # others are called as the word
