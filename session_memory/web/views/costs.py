@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 from datetime import date, timedelta
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from ...memories.prices import all_prices
 from ...memories.runner import settings_of
-from ...runtimes import all_runtimes
 from ...store.sqlite.queue_file import UnreadableQueueError
-from ...store.values import Filter
+from ...store.values import Conversation, Filter
 from ...text.sanitize import for_people
 from ...upkeep.costs import BY, CostSum, Expense, KnownAnswers, SessionFiles, expenses, name_of, of_memories, sums_of
 from ..choices import chosen_of, filters, period, places
@@ -28,6 +28,7 @@ _ANSWERS = KnownAnswers()  # for all requests: a gigabyte of transcripts takes s
 SPLITS = (("model", "By model"), ("project", "By project"), ("runtime", "By runtime"))
 PARTS = 6  # with a colour of their own; the rest is one
 REST = "others"
+UNKNOWN = "(unknown)"
 
 
 class CostBar(NamedTuple):
@@ -57,11 +58,12 @@ def counted(request: PageRequest) -> dict[str, Any]:
     directories = places(request).directories
     wanted = Filter(request.location.homes, directories=directories, since=since)
     sessions = SessionFiles(request.location.watched, request.store, wanted)
-    answers = request.while_wanted(expenses(sessions.recent, prices, lambda *_: None, _ANSWERS))
+    found = expenses(sessions.recent, prices, lambda *_: None, _ANSWERS)
+    answers = map(_shown, filter(sessions.shows, request.while_wanted(found)))
     split = request.one("by")
     split = split if split in dict(SPLITS) else SPLITS[0][0]
     spent: dict[str, dict[str, float]] = {}
-    total, sums = sums_of(_noted(filter(sessions.shows, answers), split, spent), *BY)
+    total, sums = sums_of(_noted(answers, split, spent), *BY)
     by = dict(zip(BY, sums))
     unit, chart, parts = _chart(by["day"], spent, request.now)
     memories, fault = [], ""
@@ -76,38 +78,41 @@ def counted(request: PageRequest) -> dict[str, Any]:
         "chart": chart,
         "parts": parts,
         "tables": [
-            ("Model", [replace(one, name=for_people(one.name)) for one in by["model"]]),
-            ("Project", _by_project(by["project"])),
-            ("Runtime", [replace(one, name=shown_runtime(one.name).title) for one in by["runtime"]]),
-            ("Session", [replace(one, title=for_people(one.title)) for one in by["session"][:SHOWN]]),
+            ("Model", by["model"]),
+            ("Project", by["project"][:SHOWN]),
+            ("Runtime", by["runtime"]),
+            ("Session", by["session"][:SHOWN]),
             ("Day", by["day"]),
         ],
         "memories": memories,
         "fault": fault,
-        "unpriced": sorted(for_people(model) or "(unknown)" for model in total.unpriced),
+        "unpriced": sorted(model or UNKNOWN for model in total.unpriced),
         "missing": sessions.missing,
     }
 
 
-def _by_project(sums: list[CostSum]) -> list[CostSum]:
-    """Sum directories of one project."""
-    found: dict[str, CostSum] = {}
-    for one in sums:
-        name = project_of(for_people(one.name))
-        old = found.setdefault(name, CostSum(name))
-        old.input, old.output = old.input + one.input, old.output + one.output
-        old.cached, old.written = old.cached + one.cached, old.written + one.written
-        old.unpriced |= one.unpriced
-        if one.dollars is not None:
-            old.dollars = (old.dollars or 0.0) + one.dollars
-    return sorted(found.values(), key=lambda one: -(one.dollars or 0.0))[:SHOWN]
+def _shown(one: Expense) -> Expense:
+    """Return an answer with the names that the page shows: a project's in place of a directory's."""
+    model = _shown_model(one.usage.model)
+    return one._replace(session=_shown_session(one.session), usage=one.usage._replace(model=model))
+
+
+@lru_cache(maxsize=1000)
+def _shown_session(session: Conversation) -> Conversation:
+    runtime, project = shown_runtime(session.runtime).title, project_of(for_people(session.cwd))
+    return session._replace(runtime=runtime, cwd=project, title=for_people(session.title))
+
+
+@lru_cache(maxsize=100)
+def _shown_model(model: str) -> str:
+    return for_people(model)
 
 
 def _noted(found: Iterable[Expense], split: str, spent: dict[str, dict[str, float]]) -> Iterator[Expense]:
     """Yield the expenses, and add the dollars of each to its day and part in `spent`."""
     for one in found:
         if one.dollars:
-            name, parts = name_of(one, split), spent.setdefault(name_of(one, "day"), {})
+            name, parts = name_of(one, split) or UNKNOWN, spent.setdefault(name_of(one, "day"), {})
             parts[name] = parts.get(name, 0.0) + one.dollars
         yield one
 
@@ -117,13 +122,10 @@ def _chart(
 ) -> tuple[str, list[CostBar], list[str]]:  # fmt: skip
     """Return day, month or year, the dollars of each from the first one to today, at most the last MOST_BARS, and the
     names of the parts."""
-    names: dict[str, str] = {}
-    sums: dict[str, float] = {}
+    sums: Counter[str] = Counter()
     for parts in spent.values():
-        for name, dollars in parts.items():
-            names.setdefault(name, _part_name(name))
-            sums[names[name]] = sums.get(names[name], 0.0) + dollars
-    first = sorted(sums, key=lambda name: -sums[name])
+        sums.update(parts)
+    first = [name for name, _ in sums.most_common()]
     first = first[:PARTS] if len(first) > PARTS + 1 else first
     unknown = {one.name for one in by_day if one.unpriced}
     dates = {day: one.name for one in by_day if (day := _date_of(one.name))}
@@ -137,18 +139,10 @@ def _chart(
         bar = found.get(key) or CostBar(key, {}, False)
         name = dates.get(day, "")
         for part, dollars in spent.get(name, {}).items():
-            shown = names[part] if names[part] in first else REST
+            shown = part if part in first else REST
             bar.parts[shown] = bar.parts.get(shown, 0.0) + dollars
         found[key] = bar._replace(is_unknown=bar.is_unknown or name in unknown)
     return unit, list(found.values())[-MOST_BARS:], first + ([REST] if len(first) < len(sums) else [])
-
-
-def _part_name(name: str) -> str:
-    """Return a model, directory or runtime as it is shown."""
-    if any(one.name == name for one in all_runtimes()):
-        return shown_runtime(name).title
-    shown = for_people(name)
-    return (project_of(shown) if "/" in shown[:1] else shown) or "(unknown)"
 
 
 def _date_of(name: str) -> date | None:
