@@ -26,6 +26,7 @@ from .home_changes import extension_names, ours
 from .homes import Target
 from .ledger import InstallLedger
 from .program_checks import NOTE, OK, WRONG, Finding
+from .servers import has_server, servers_file
 from .trial import Trial, interpreter_of, modified, try_hook
 
 _SLOW_RATIO = 5
@@ -60,6 +61,7 @@ def check_home(
     findings += [
         *_check_status_line(target, ledger),
         *_check_plugins(target, hooks),
+        *_check_tools(target),
         *check_disabled(target),
         *kept,
         *_check_transcripts(target),
@@ -202,6 +204,20 @@ def _check_plugins(target: Target, hooks: list[Hook]) -> list[Finding]:
         return [Finding(OK, "plugin", f"{enumerated(names)} is switched on, and does what hooks would do")]
     text = f"the plugin {enumerated(names)} is switched on too: both hooks run, and each thing is told by one of them"
     return [Finding(NOTE, "plugin", text, "one of both is enough")]
+
+
+def _check_tools(target: Target) -> list[Finding]:
+    """Check that the runtime lists our MCP server, unless a plugin of ours is there."""
+    install = target.runtime.install
+    path = servers_file(install, target.settings_dir) if target.kind == "runtime" else None
+    if path is None or install.plugins_named(target.settings_dir, NAME):
+        return []
+    try:
+        if has_server(path, install):
+            return [Finding(OK, "tools", f"served by {NAME} mcp, in {path}")]
+    except SessionMemoryError as error:
+        return [Finding(NOTE, "tools", f"{error}", "agents have the commands of the skills")]
+    return [Finding(NOTE, "tools", f"{path} does not list the server {NAME}", _reinstall(target))]
 
 
 def _check_command(command: str, target: Target) -> list[Finding]:

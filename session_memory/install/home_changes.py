@@ -8,16 +8,19 @@ import re
 import shlex
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from .. import NAME
+from ..errors import SessionMemoryError
 from ..hooks.main import HOME_OPTION
 from ..runtimes.install import Hook, Install
 from ..settings.program import ProgramPaths
 from ..system.git import find_worktree
 from ..tools.permissions import SERVERS, lookup_rules
-from . import settings_file
+from . import servers, settings_file
 from .file_changes import FileChange, checksum, read_if_there, remove_if_empty
 from .homes import RUNTIME, SHARED_SKILLS_FOLDER, Target, runtime_called
 from .ledger import HomeRecord, InstallLedger
@@ -50,10 +53,11 @@ class HomePlan:
     `settings` is None where it has none that hooks are put in, `runtime` what the ledger notes it by. `hooks` are those
     that will be in its settings, and `rules` the permission rules that will be there and be ours. `are_disabled` says
     that the settings keep any hook from running, `can_allow` that they can let lookups pass; `stripped` is the settings
-    file without what is ours (None: there was no file). `files` are the changes to other files of ours, `checksums`
-    those of the files that are ours afterwards, by path. `skills` are the names of the skills that are installed then,
-    `extensions` the paths of what a runtime loads in place of hooks. `plugins` are those of ours that are there
-    already, so that nothing else is put there; `notes` are for the user."""
+    file without what is ours (None: there was no file). `server` and `server_stripped` are the same of a file of
+    its own that lists our MCP server, which `has_tools` says the runtime then has. `files` are the changes to other
+    files of ours, `checksums` those of the files that are ours afterwards, by path. `skills` are the names of the
+    skills that are installed then, `extensions` the paths of what a runtime loads in place of hooks. `plugins` are
+    those of ours that are there already, so that nothing else is put there; `notes` are for the user."""
 
     root: str
     settings: FileChange | None
@@ -62,6 +66,9 @@ class HomePlan:
     rules: list[str] = field(default_factory=list)
     are_disabled: bool = False
     stripped: bytes | None = None
+    server: FileChange | None = None
+    server_stripped: bytes | None = None
+    has_tools: bool = False
     files: list[FileChange] = field(default_factory=list)
     checksums: dict[str, str] = field(default_factory=dict)
     skills: list[str] = field(default_factory=list)
@@ -73,7 +80,7 @@ class HomePlan:
     @property
     def changes(self) -> list[FileChange]:
         """The files that will not be as they were."""
-        settings = [self.settings] if self.settings else []
+        settings = [change for change in (self.settings, self.server) if change]
         return [change for change in (*settings, *self.files) if change.is_needed]
 
     def put(self, path: Path, content: bytes, known: str | None, mode: int = _MODE) -> None:
@@ -133,6 +140,8 @@ def plan_install(
     else:
         plan.plugins = target.runtime.install.plugins_named(target.settings_dir, NAME)
         _plan_hooks(plan, target, made_from, ledger, allow=allow and not plan.plugins)
+        if target.kind == "runtime":
+            _plan_server(plan, target, made_from.paths, record)
     directories = [] if plan.plugins or target.skills_dir is None else [target.skills_dir]
     is_shared = for_all or any(target.shared_skills_dir in Path(path).parents for path in known)
     if is_shared and target.kind in ("agent", "project"):
@@ -177,6 +186,29 @@ def _plan_hooks(
     plan.can_allow = bool(install.COMMAND_RULE)
     plan.rules = [rule for rule in rules if rule not in theirs]
     plan.are_disabled = settings_file.read(after, str(path)).is_on(install.HOOKS_ARE_OFF)
+
+
+def _plan_server(plan: HomePlan, target: Target, paths: ProgramPaths, record: HomeRecord | None) -> None:
+    """Plans our MCP server in the runtime's list, which is its settings file or another; that one is left as it is if
+    it is not in order, as the runtime may read more than we."""
+    install = target.runtime.install
+    path, settings = servers.servers_file(install, target.settings_dir), plan.settings
+    if path is None or (plan.plugins and not (record and record.server)):
+        return
+    if settings and settings.path == path:
+        plan.settings = replace(settings, after=servers.with_server(settings.after, path, install, str(paths.launcher)))
+        plan.has_tools = True
+        return
+    try:
+        if record and plan.plugins:
+            plan.server = _without_server(record)
+            return
+        before = read_if_there(path)
+        plan.server = FileChange(path, before, servers.with_server(before, path, install, str(paths.launcher)))
+        plan.server_stripped = None if before is None else servers.without_server(before, path, install)
+        plan.has_tools = True
+    except SessionMemoryError as error:
+        plan.notes.append(f"{error}. The tools are not added there; agents have the commands of the skills.")
 
 
 def _naming_home(hook: Hook, target: Target) -> Hook:
@@ -232,6 +264,9 @@ def plan_uninstall(root: str, record: HomeRecord, is_ours: Callable[[str], bool]
         plan.settings = _restored(Path(record.settings_file), record, is_ours)
     if record.status_line and record.status_line["file"] != record.settings_file:
         plan.files.append(without_status_line(record, is_ours))
+    if record.server:
+        with suppress(settings_file.SettingsFileError):  # then it is named as left
+            plan.server = _without_server(record)
     plan.take_away_old(record.files)
     for name, known in record.identity.items():
         current = read_if_there(Path(name))
@@ -242,13 +277,28 @@ def plan_uninstall(root: str, record: HomeRecord, is_ours: Callable[[str], bool]
 
 def without_status_line(record: HomeRecord, is_ours: Callable[[str], bool]) -> FileChange:
     """The file that has our status line as it was before, or without that line. Raises SettingsFileError."""
-    path, noted = Path(record.status_line["file"]), record.status_line
+    install = _install_of(record)
+    return _undone(
+        record.status_line,
+        lambda content, path: settings_file.without_status_line(content, str(path), install, is_ours),
+    )
+
+
+def _without_server(record: HomeRecord) -> FileChange:
+    """The file that lists our MCP server as it was before, or without that server. Raises SettingsFileError."""
+    install = _install_of(record)
+    return _undone(record.server, lambda content, path: servers.without_server(content, path, install))
+
+
+def _undone(noted: dict[str, Any], strip: Callable[[bytes, Path], bytes]) -> FileChange:
+    """The file that the ledger noted as it was before, or with what `strip` leaves of it."""
+    path = Path(noted["file"])
     before = after = read_if_there(path)
     if before is not None and checksum(before) == noted["after"]:
         after = None if noted["before"] is None else noted["before"].encode()
     elif before is not None:
-        after = settings_file.without_status_line(before, str(path), _install_of(record), is_ours)
-        if noted["before"] is None and json.loads(after) == {}:
+        after = strip(before, path)
+        if noted["before"] is None and servers.is_empty(after, path):
             after = None
     return FileChange(path, before, after)
 
@@ -281,6 +331,8 @@ def make_install(plan: HomePlan, ledger: InstallLedger) -> None:
     if settings and settings.after is not None and (settings.is_needed or not record.written):
         record.note_settings(settings.before, plan.stripped, settings.after)
         record.installed_at = time.time()
+    if plan.server and plan.server.is_needed and not plan.plugins:
+        record.note_server(plan.server, plan.server_stripped)
     record.commands = sorted({*record.commands, *(hook.command for hook in plan.hooks)})
     record.rules = sorted({*record.rules, *plan.rules})
     record.files = {**plan.checksums, **record.files}
@@ -294,6 +346,7 @@ def make_install(plan: HomePlan, ledger: InstallLedger) -> None:
     record.files = dict(plan.checksums)
     record.commands = [hook.command for hook in plan.hooks]
     record.rules = plan.rules
+    record.server = {} if plan.plugins else record.server
     ledger.save()
 
 
@@ -332,6 +385,8 @@ def _stripped(content: bytes, path: Path, is_ours: Callable[[str], bool], rules:
     """A settings file without our hooks, our status line and these permission rules."""
     if install.STATUS_LINE:
         content = settings_file.without_status_line(content, str(path), install, is_ours)
+    if install.MCP_KEY and path.name == install.MCP_FILES[0]:
+        content = servers.without_server(content, path, install)
     return settings_file.without_rules(settings_file.without_hooks(content, str(path), is_ours), str(path), rules)
 
 

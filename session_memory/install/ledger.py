@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import SessionMemoryError
-from .file_changes import checksum, missing_directories, write_in_place
+from .file_changes import FileChange, checksum, missing_directories, write_in_place
 
 _FORMAT = 2
 
@@ -27,7 +27,8 @@ class HomeRecord:
     extension) to the checksum of that. `made` lists the directories that were not there before, the outermost first.
     `installed_at` is in seconds since 1970. A home made from a template has its name in `template`, and in `identity`
     the files that were copied once and are the user's since. `status_line` is {} or has the `file` that our status line
-    was put in, what that was `before` (None: there was none), and the checksum of what it was `after`."""
+    was put in, what that was `before` (None: there was none), and the checksum of what it was `after`; `server` has the
+    same of a file of its own that lists our MCP server."""
 
     settings_file: str
     original: str | None = None
@@ -41,6 +42,13 @@ class HomeRecord:
     identity: dict[str, str] = field(default_factory=dict)
     runtime: str = "claude-code"
     status_line: dict[str, Any] = field(default_factory=dict)
+    server: dict[str, Any] = field(default_factory=dict)
+
+    def note_server(self, change: FileChange, stripped: bytes | None) -> None:
+        """Notes a change of the file that lists our MCP server, as `note_settings` does."""
+        if change.before is None or checksum(change.before) != self.server.get("after"):
+            self.server = {"file": str(change.path), "before": None if stripped is None else stripped.decode()}
+        self.server["after"] = checksum(change.after or b"")
 
     def note_settings(self, before: bytes | None, stripped: bytes | None, after: bytes) -> None:
         """Notes a change of the settings file; `stripped` is `before` without any hooks of ours. As long as nobody else

@@ -204,6 +204,7 @@ def _parts_of(plan: HomePlan) -> list[tuple[str, bool]]:
     return [
         *([("hooks", hooks_are_new)] if plan.hooks else []),
         *([(f"extension {os.path.basename(path)}", is_changed) for path in plan.extensions]),
+        *([("tools", any(one.is_needed for one in (plan.settings, plan.server) if one))] if plan.has_tools else []),
         *([(f"{len(plan.rules)} rules for lookups", hooks_are_new)] if plan.rules else []),
         *([(f"skills {enumerated(plan.skills)}", is_changed)] if plan.skills else []),
     ]
@@ -213,10 +214,11 @@ def _show_changes(plan: HomePlan, terminal: Terminal) -> None:
     if not plan.changes:
         terminal.line("  nothing to change")
     styles = {"+": "green", "-": "red", "@": "dim"}
-    for line in plan.settings.diff().splitlines() if plan.settings else ():
+    shown = [change for change in (plan.settings, plan.server) if change]
+    for line in [line for change in shown for line in change.diff().splitlines()]:
         terminal.line(terminal.paint(styles[line[0]], line) if line[:1] in styles else line)
     for change in plan.changes:
-        if change is not plan.settings:
+        if change not in shown:
             verb = {"added": "add", "changed": "replace", "removed": "remove"}[change.kind]
             terminal.line(terminal.short(f"  would {verb} {change.path}"))
 
@@ -255,6 +257,8 @@ def _show_removal(plan: HomePlan, done: Uninstalled, terminal: Terminal) -> None
         was = "as it was before" if plan.settings.after else "removed, since there was none before"
         how = was if is_back else "our hooks are out, what you changed since stays"
         terminal.item("settings", terminal.short(f"{plan.settings.path}: {how}"))
+    if plan.server and plan.server.is_needed and not done.is_dry_run:
+        terminal.item("tools", terminal.short(f"{plan.server.path}: our server is out"))
     if plan.files and not done.is_dry_run:
         terminal.item("files", f"{counted(len(plan.files), 'file')} of ours removed")
     for note in plan.notes:
@@ -276,11 +280,12 @@ def _show_start(done: NewHome, environment: Environment, terminal: Terminal) -> 
 
 
 def _changes(plan: HomePlan) -> dict[str, Any]:
-    settings = plan.settings
+    settings, server = plan.settings, plan.server
     return {
         "path": plan.root,
         "runtime": plan.runtime,
         "settings": settings and {"path": str(settings.path), "change": settings.kind, "diff": settings.diff()},
+        "server": server and {"path": str(server.path), "change": server.kind, "diff": server.diff()},
         "skills": [{"path": str(change.path), "change": change.kind} for change in plan.files if change.is_needed],
     }
 

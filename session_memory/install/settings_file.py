@@ -132,6 +132,21 @@ def has_status_line(content: bytes, path: str, install: Install, is_ours: IsOurs
     return _beside_ours(_command(_at(_decoded(content, path)[1], install.STATUS_LINE)) or "", is_ours) is not None
 
 
+def value_of(content: bytes | None, path: str, key: str) -> dict[str, Any]:
+    """Return the object under a key of the settings; {} if there is none. Raises SettingsFileError."""
+    text, values = _decoded(b"{}\n" if content is None else content, path)
+    found = values.get(key)
+    _expect(text, path, {} if found is None else found, (key,), dict, f"`{key}` should be an object")
+    return found or {}
+
+
+def with_value(content: bytes | None, path: str, way: tuple[str, ...], value: Any) -> bytes:
+    """Return the settings with a value where keys lead to; None takes it out, and what is empty then. Raises
+    SettingsFileError."""
+    text, values = _decoded(b"{}\n" if content is None else content, path)
+    return edited(text, _put(values, way, value)).encode()
+
+
 def _beside_ours(command: str, is_ours: IsOurs) -> str | None:
     """Return the command that ours was put behind, '' for none; None if ours is not there."""
     theirs, mark, own = command.rpartition(_OURS)

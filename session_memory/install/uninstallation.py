@@ -32,6 +32,7 @@ from .homes import (
 )
 from .kept_files import delete, sort_out
 from .ledger import HomeRecord, InstallLedger, read_ledger
+from .servers import runs_ours, servers_file
 
 _MCP_KEYS = ("mcpServers", "mcp")
 _MCP_TABLE = re.compile(r"^\[mcp_servers\.([^\]\n]+)\]((?:\n(?!\[).*)*)", re.MULTILINE)
@@ -177,6 +178,7 @@ def _at(record: HomeRecord, old: str, root: str) -> HomeRecord:
         files={moved(path): known for path, known in record.files.items()},
         identity={moved(path): known for path, known in record.identity.items()},
         made=[moved(path) for path in record.made],
+        server={key: moved(value) if key == "file" else value for key, value in record.server.items()},
         status_line={key: moved(value) if key == "file" else value for key, value in record.status_line.items()},
     )
 
@@ -209,6 +211,9 @@ def _empty_record(target: Target) -> HomeRecord:
     record = HomeRecord(str(target.settings_file or ""), "", runtime=runtime)
     if target.runtime.install.STATUS_LINE:
         record.status_line = {"file": str(target.status_line_file), "before": "", "after": ""}
+    path = servers_file(target.runtime.install, target.settings_dir)
+    if path and path != target.settings_file:
+        record.server = {"file": str(path), "before": "", "after": ""}
     return record
 
 
@@ -247,7 +252,9 @@ def leftovers(plans: list[home_changes.HomePlan], environ: Mapping[str, str], *,
     for plan in plans:
         runtime = next((one for one in all_runtimes() if one.name == plan.runtime), None)
         for path in runtime.install.mcp_files(plan.root) if runtime else ():
-            found += _servers(os.path.normpath(path))
+            change = next((one for one in plan.changes if str(one.path) == path), None)
+            text = (change.after or b"").decode("utf-8", "replace") if change else text_of(path)
+            found += _servers(os.path.normpath(path), text)
         if runtime and plan.settings:
             found += [Leftover(*one) for one in runtime.install.left_behind(plan.root, plan.settings.after)]
     if is_whole:
@@ -260,29 +267,24 @@ def leftovers(plans: list[home_changes.HomePlan], environ: Mapping[str, str], *,
     return list(dict.fromkeys(found))
 
 
-def _servers(path: str) -> Iterator[Leftover]:
-    """Yield the MCP servers in a file that run our command."""
-    text = text_of(path)
+def _servers(path: str, text: str) -> Iterator[Leftover]:
+    """Yield the MCP servers in a file with this text that run our command."""
     names = []
     if path.endswith(".toml"):
-        names = [match[1].strip("\"'") for match in _MCP_TABLE.finditer(text) if _runs_ours(match[2])]
+        names = [match[1].strip("\"'") for match in _MCP_TABLE.finditer(text) if runs_ours(match[2])]
     elif NAME in text:
         try:
             names = list(_named_servers(json.loads(text)))
         except (ValueError, RecursionError):  # not plain JSON: a person finds it by the name
             names = [NAME] if re.search(rf'"{NAME}"[^}}]*"mcp"', text) else []
     for name in dict.fromkeys(names):
-        yield Leftover(f"the MCP server {name} in {path}", "delete the entry there, which we did not write")
+        yield Leftover(f"the MCP server {name} in {path}", "delete the entry there")
 
 
 def _named_servers(value: Any) -> Iterator[str]:
     """Yield the names of servers that run our command, at any depth: some stand under projects."""
     for key, inner in value.items() if isinstance(value, dict) else ():
         if key in _MCP_KEYS and isinstance(inner, dict):
-            yield from [name for name, server in inner.items() if _runs_ours(json.dumps(server))]
+            yield from [name for name, server in inner.items() if runs_ours(json.dumps(server))]
         else:
             yield from _named_servers(inner)
-
-
-def _runs_ours(text: str) -> bool:
-    return NAME in text and re.search(r"""["'\s]mcp["'\s]|mcp_server\.py""", text) is not None

@@ -63,6 +63,9 @@ class Install:
     MCP_FILES: tuple[str, ...] = ()
     """The files in the runtime's directory that name MCP servers, which a person may have added ours to."""
 
+    MCP_KEY = ""
+    """The key in the first of MCP_FILES under which an install adds our server; '' if it adds none."""
+
     STATUS_LINE: tuple[str, ...] = ()
     """The keys in STATUS_LINE_FILE that lead to the command for a status line; () if the runtime runs none."""
 
@@ -115,6 +118,10 @@ class Install:
     def mcp_files(self, settings_dir: str) -> list[str]:
         """Return the paths of the files that name MCP servers."""
         return [f"{settings_dir}/{name}" for name in self.MCP_FILES]
+
+    def wanted_server(self, command: str) -> dict[str, Any]:
+        """Return the entry of our MCP server, which `command` starts."""
+        return {"command": command, "args": ["mcp"]}
 
     def plugin_data_dirs(self, environ: Mapping[str, str], plugin: str) -> list[str]:
         """Return the directories that the runtime keeps for the data of a plugin of this name."""

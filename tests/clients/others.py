@@ -122,7 +122,8 @@ class OpenCode(OtherRuntime):
             "options": {"baseURL": f"{model.base_url}/v1", "apiKey": "dummy"},
             "models": {"fake-1": {"limit": {"context": 200_000, "output": 8_000}}},
         }
-        settings = {"autoupdate": False, "share": "disabled", "model": "fake/fake-1", "provider": {"fake": provider}}
+        settings = {"$schema": "https://opencode.ai/config.json", "autoupdate": False, "share": "disabled"}
+        settings |= {"model": "fake/fake-1", "provider": {"fake": provider}}
         self.plugin_file = self.home / ".config" / "opencode" / "plugin" / "session-memory.js"
         self.plugin_file.parents[1].mkdir(parents=True, exist_ok=True)
         (self.plugin_file.parents[1] / "opencode.json").write_text(json.dumps(settings))

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
+import tomllib
 from install_machine import MINE, Machine, copy_repository, tree, used_machine
 
 from bench.scratch import remove_tree
@@ -60,13 +61,18 @@ def test_it_goes_into_every_runtime_in_its_own_way_and_comes_out_without_a_trace
     assert matchers == ["apply_patch", "Bash"]
     extension = (machine.home / ".pi/agent/extensions/session-memory.ts").read_text()
     assert f'from "{machine.program_dir}/app/hooks/pi/index.ts"' in extension
-    assert (codex / "config.toml").read_text() == 'model = "gpt-6"\n'
+    launcher = str(machine.program_dir / "bin/session-memory")
+    server = tomllib.loads((codex / "config.toml").read_text())["mcp_servers"]["session-memory"]
+    assert (server["command"], server["args"]) == (launcher, ["mcp"])
+    servers = json.loads((qwen / "settings.json").read_text())["mcpServers"]
+    assert servers == {"session-memory": {"command": launcher, "args": ["mcp"]}}
     assert sorted(path.name for path in (machine.home / ".agents/skills").iterdir()) == ["recall", "sessions"]
     for title in ("Claude Code", "Codex", "Pi", "Qwen Code"):
         assert f"\n  {title:<12} ~/." in done.stdout
     assert "once you have trusted them" in done.stdout
     again = machine.installed()["homes"]
     assert {home["settings"]["change"] for home in again if home["settings"]} == {"unchanged"}
+    assert {home["server"]["change"] for home in again if home["server"]} == {"unchanged"}
     assert [change for home in again for change in home["skills"]] == []
     assert machine.install("--uninstall").returncode == 0
     assert own(machine) == before
@@ -100,6 +106,7 @@ def test_a_dry_run_shows_the_change_of_each_and_makes_none(machine: Machine) -> 
     assert done.returncode == 0
     for part in (
         ".codex/hooks.json",
+        "+[mcp_servers.session-memory]",
         ".qwen/settings.json",
         ".pi/agent/extensions/session-memory.ts",
         ".agents/skills",
@@ -242,3 +249,43 @@ def test_an_install_of_before_gets_the_hook_for_failed_calls_and_leaves_no_trace
     assert "/hooks/post_tool_use_failure.py copilot || exit 0" in in_copilot["bash"]
     assert machine.install("--uninstall").returncode == 0
     assert own(machine) == before
+
+
+def test_tools_that_cannot_be_added_keep_no_runtime_from_its_hooks(machine: Machine) -> None:
+    config = machine.home / ".codex/config.toml"
+    config.write_text('model = "gpt-6"\n[broken\n')
+    done = machine.install("--runtime", "codex")
+    assert done.returncode == 0
+    assert "~/.codex/config.toml:2:8: Expected" in done.stdout
+    assert "The tools are not added there" in " ".join(done.stdout.split())
+    assert config.read_text() == 'model = "gpt-6"\n[broken\n'
+    assert commands(machine.home / ".codex/hooks.json")["UserPromptSubmit"]
+
+
+def test_a_server_that_its_user_named_keeps_its_place_and_gets_none_beside_it(machine: Machine) -> None:
+    config = machine.home / ".codex/config.toml"
+    config.write_text('[mcp_servers.past]\ncommand = "session-memory"\nargs = ["mcp"]\n')
+    before = own(machine)
+    machine.installed("--runtime", "codex")
+    assert config.read_text() == '[mcp_servers.past]\ncommand = "session-memory"\nargs = ["mcp"]\n'
+    machine.install("--uninstall")
+    assert own(machine) == before
+
+
+def test_what_a_runtime_wrote_behind_our_server_stays_when_that_goes(machine: Machine) -> None:
+    config = machine.home / ".codex/config.toml"
+    machine.installed("--runtime", "codex")
+    approval = '\n[mcp_servers.session-memory.tools.remember]\napproval_mode = "approve"\n'
+    config.write_text(config.read_text() + approval + '\n# mine\n[projects."/srv"]\ntrust_level = "trusted"\n')
+    machine.installed("--runtime", "codex")
+    done = machine.install("--uninstall")
+    assert config.read_text() == 'model = "gpt-6"\n\n# mine\n[projects."/srv"]\ntrust_level = "trusted"\n'
+    assert "our server is out" in done.stdout
+    assert "the MCP server" not in done.stdout
+
+
+def test_doctor_says_when_a_runtime_does_not_list_the_tools(machine: Machine) -> None:
+    machine.installed("--runtime", "codex")
+    (machine.home / ".codex/config.toml").write_text('model = "gpt-6"\n')
+    done = machine.run(str(machine.program_dir / "bin/session-memory"), "doctor")
+    assert "~/.codex/config.toml does not list the server session-memory" in " ".join(done.stdout.split())

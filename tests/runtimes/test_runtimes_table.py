@@ -57,3 +57,4 @@ def test_what_it_says_of_a_runtime_is_so(one: Runtime):
     assert cells["told of collisions"] == ("prompt, edit, git" if kinds else "prompt" if one.PROMPT_EVENT else "no")
     wanted = one.install.wanted_hooks(DECLARED, "", "") or one.install.wanted_files(DECLARED, "", "")
     assert ("install.py" in cells["installed by"]) == bool(wanted)
+    assert ("install.py" in cells["tools of [tools.md](../use/tools.md)"]) == bool(one.install.MCP_KEY)

@@ -22,7 +22,7 @@ class CodexInstall(SettingsHooks):
     """Hooks go into hooks.json: those for tools name the tools that Codex has in place of Claude Code's."""
 
     HOME_FOLDER = ".codex"
-    MCP_FILES = ("config.toml",)
+    MCP_FILES, MCP_KEY = (_CONFIG_FILE,), "mcp_servers"
     SETTINGS_FILE = "hooks.json"
     COMMAND = "codex"
     AFTER_INSTALL = (
@@ -30,6 +30,11 @@ class CodexInstall(SettingsHooks):
     )
     CLEAR, RESUME = "/new", "codex resume {id}"
     START = "codex {prompt}"
+
+    def wanted_server(self, command: str) -> dict[str, Any]:
+        """Return the entry of our MCP server. Codex passes on a few variables, and none that tells that it is Codex."""
+        passed = ["SESSION_MEMORY_DIR", "SESSION_MEMORY_HOME", self.runtime.CONFIG_VARIABLE]
+        return {**super().wanted_server(command), "env_vars": passed, "env": {self.runtime.AGENT_VARIABLE: "mcp"}}
 
     def plugins_named(self, settings_dir: str, plugin: str) -> list[str]:
         """Return the plugins of this name, as `plugin@marketplace`, that config.toml has and does not switch off."""

@@ -14,11 +14,14 @@ class CopilotInstall(Install):
     """Hooks come in a file of their own: with names as Claude Code's their events come in the form of its events."""
 
     HOME_FOLDER = ".copilot"
-    MCP_FILES = ("mcp-config.json",)
+    MCP_FILES, MCP_KEY = ("mcp-config.json",), "mcpServers"
     COMMAND = "copilot"
     STATUS_LINE, STATUS_LINE_ENTRY = ("statusLine",), {"type": "command"}
     RESUME = "copilot --resume={id}"
     START = "copilot -i {prompt}"
+
+    def wanted_server(self, command: str) -> dict[str, Any]:
+        return {"type": "local", **super().wanted_server(command), "tools": ["*"]}
 
     def plugins_named(self, settings_dir: str, plugin: str) -> list[str]:
         return enabled_plugins(f"{settings_dir}/settings.json", plugin)

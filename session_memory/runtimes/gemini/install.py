@@ -17,7 +17,7 @@ class GeminiInstall(SettingsHooks):
     """Hooks go into settings.json, in which times are milliseconds. Gemini does not take the plugin."""
 
     HOME_FOLDER = ".gemini"
-    MCP_FILES = ("settings.json",)
+    MCP_FILES, MCP_KEY = ("settings.json",), "mcpServers"
     COMMAND = "gemini"
     RENAME, RESUME = "/chat save {name}", "gemini --resume {id}"
     START = "gemini -i {prompt}"

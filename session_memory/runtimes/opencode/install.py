@@ -13,7 +13,7 @@ class OpenCodeInstall(Install):
     """Our hooks come as a plugin file."""
 
     HOME_FOLDER = ".opencode"
-    MCP_FILES = ("opencode.json", "opencode.jsonc")
+    MCP_FILES, MCP_KEY = ("opencode.json", "opencode.jsonc"), "mcp"
     COMMAND = "opencode"
     CLEAR, RESUME = "/new", "opencode --session {id}"
     START = "opencode --prompt {prompt}"
@@ -21,6 +21,9 @@ class OpenCodeInstall(Install):
     def settings_dir(self, environ: Mapping[str, str]) -> str:
         """Return `$XDG_CONFIG_HOME/opencode`, else `~/.config/opencode`."""
         return f"{environ.get('XDG_CONFIG_HOME') or environ.get('HOME', '') + '/.config'}/opencode"
+
+    def wanted_server(self, command: str) -> dict[str, Any]:
+        return {"type": "local", "command": [command, "mcp"], "enabled": True}
 
     def wanted_files(self, declared: str, python: str, app: str) -> dict[str, str]:
         """Return a plugin file that loads the program's own, and names it the interpreter to run its entries with."""

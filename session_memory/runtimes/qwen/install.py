@@ -14,7 +14,7 @@ class QwenCodeInstall(SettingsHooks):
     """Hooks go into settings.json: of those for tools, the one for calls that failed."""
 
     HOME_FOLDER = ".qwen"
-    MCP_FILES = ("settings.json",)
+    MCP_FILES, MCP_KEY = ("settings.json",), "mcpServers"
     COMMAND = "qwen"
     STATUS_LINE = ("ui", "statusLine")
     RESUME = "qwen --resume {id}"

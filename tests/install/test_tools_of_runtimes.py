@@ -1,0 +1,76 @@
+"""The tools after one install in the real clients: offered to the model, and a call comes back with a result."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+from clients.everyone import CLIENTS, User
+from clients.npm import NpmPlace
+from install_machine import Machine, copy_repository
+from skills_scene import link_packages
+
+# The names by which each offers a tool of ours to its model.
+NAMES = {
+    "codex": "mcp__session_memory__{}",
+    "copilot": "session-memory-{}",
+    "gemini": "mcp_session-memory_{}",
+    "opencode": "session-memory_{}",
+    "qwen-code": "mcp__session-memory__{}",
+}
+FACT = "We avoid Redis here because it is serverless."
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", NAMES)
+def test_an_agent_remembers_and_another_session_finds_it(tmp_path: Path, npm_place: NpmPlace, name: str) -> None:
+    client = CLIENTS[name]
+    with client.model() as model:
+        user = User(name, client.program(tmp_path, npm_place(client.package), model), model)
+        for folder in (".codex", ".qwen"):
+            (tmp_path / "home" / folder).mkdir(exist_ok=True)
+        machine = Machine(tmp_path / "home", copy_repository(tmp_path / "copy")).has_environment().has_program()
+        link_packages(machine.program_dir / "env")
+        before = settings(machine.home)
+        machine.installed("--runtime", name)
+
+        user.ask(FACT)
+        assert machine.run(str(machine.program_dir / "bin/session-memory"), "ingest").returncode == 0
+        order(user, "Keep that.", "remember", {"kind": "decision", "text": FACT, "quote": FACT})
+        user.ask("Keep that.")
+        assert "Remembered" in last_result(user), str(user.model.requests[-1].body.get("input"))[-1500:]
+        user.has_begun = False
+        order(user, "Which database?", "search_sessions", {"query": "Redis"})
+        user.ask("Which database?")
+        assert "serverless" in last_result(user), str(user.model.requests[-1].body.get("input"))[-1500:]
+
+        assert machine.install("--uninstall").returncode == 0
+    assert {path: text for path, text in settings(machine.home).items() if path in before} == before
+    assert not [path for path, text in settings(machine.home).items() if b"session-memory" in text]
+
+
+def order(user: User, prompt: str, tool: str, arguments: dict[str, str]) -> None:
+    """Lets the model call a tool of ours with a prompt."""
+    called = NAMES[user.name].format(tool)
+    if user.name == "codex":
+        script = f"text(JSON.stringify(await tools.{called}({json.dumps(arguments)})))"
+        user.orders(prompt, ("exec", {"script": script}))
+    else:
+        user.orders(prompt, (called, arguments))
+
+
+def last_result(user: User) -> str:
+    """What the model was sent last that is not for a title, behind the call."""
+    with user.model.lock:
+        return json.dumps(user.model.requests[-1].body)
+
+
+def settings(home: Path) -> dict[str, bytes]:
+    """The files that an install of any of them may change."""
+    names = (
+        ".codex/config.toml", ".copilot/mcp-config.json", ".gemini/settings.json", ".qwen/settings.json",
+        ".config/opencode/opencode.json",
+    )  # fmt: skip
+    return {name: (home / name).read_bytes() for name in names if os.path.exists(home / name)}
