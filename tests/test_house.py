@@ -72,12 +72,17 @@ def room_of(module: str) -> str:
     return module.partition(".")[0]
 
 
+@cache
+def tree_of(source: str) -> ast.Module:
+    return ast.parse(source)
+
+
 def imports_in(source: str, path: Path) -> set[str]:
     """The modules of the package that `source`, which lies at `path`, imports, at its head or later. What only a type
     checker reads does not count, nor does the import of a package that a module lies in."""
     own = path.relative_to(PACKAGE).with_suffix("").parts if path.is_relative_to(PACKAGE) else ()
     found = set()
-    for node in statements(ast.parse(source)):
+    for node in statements(tree_of(source)):
         if isinstance(node, ast.Import):
             found |= {
                 alias.name.removeprefix("session_memory").lstrip(".") for alias in node.names if is_ours(alias.name)
@@ -154,7 +159,7 @@ def test_the_installer_knows_a_runtime_by_what_all_of_them_offer() -> None:
 def test_no_class_name_occurs_twice() -> None:
     places = defaultdict(list)
     for name, path in MODULES.items():
-        for node in ast.parse(path.read_text()).body:
+        for node in tree_of(path.read_text()).body:
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 places[node.name].append(name)
     assert {name: where for name, where in places.items() if len(where) > 1} == {}
@@ -174,7 +179,7 @@ def test_a_docstring_that_begins_with_a_clause_would_be_found() -> None:
 
 def clauses_in(source: str) -> Iterator[int]:
     """Yield the lines of the definitions whose docstring begins with a subordinate clause."""
-    for node in ast.walk(ast.parse(source)):
+    for node in ast.walk(tree_of(source)):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             words = (ast.get_docstring(node) or "").split()
             if words and words[0].strip(",.:").lower() in CLAUSES:
@@ -208,7 +213,8 @@ def test_a_process_that_a_test_starts_with_an_environment_gets_a_home() -> None:
     """Without one Python takes the real one, and a hook writes into it."""
     without = []
     for path in sorted((ROOT / "tests").rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text())):
+        source = path.read_text()
+        for node in ast.walk(ast.parse(source)) if "env={" in source else ():
             if isinstance(node, ast.keyword) and node.arg == "env" and isinstance(node.value, ast.Dict):
                 names = {key.value if isinstance(key, ast.Constant) else None for key in node.value.keys}
                 if not names & {"HOME", "SESSION_MEMORY_DIR", None}:

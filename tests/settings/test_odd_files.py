@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import time
 
 import pytest
 from hooks_scene import PlainUser
 from odd_files import NO_FILES
-from permissions import bind_permissions
+from own_process import plain_environment, run_here
 from records import exchange
-from store_scene import COMMAND, ROOT
 
 from session_memory.settings.check import FileCheck
 
@@ -77,7 +73,6 @@ def put(path, kind):
     path.write_bytes(content if isinstance(content, bytes) else content.encode())
 
 
-@pytest.mark.sample(6)
 @pytest.mark.parametrize("kind", [*CONTENTS, *NO_FILES])
 def test_hook_and_commands_refuse_it_at_once_and_name_it(tmp_path, kind):
     plain = PlainUser(tmp_path)
@@ -86,13 +81,10 @@ def test_hook_and_commands_refuse_it_at_once_and_name_it(tmp_path, kind):
     put(path, kind)
     assert plain.run() == b""
     assert plain.run() == b""
-    environ = {"HOME": str(tmp_path), "PATH": os.defpath, "PYTHONPATH": str(ROOT), "LANG": "C.UTF-8"}
+    environ = plain_environment(tmp_path)
     for words in COMMANDS:
         began = time.perf_counter()
-        done = subprocess.run(
-            [sys.executable, "-c", COMMAND, *words], env=environ, capture_output=True, text=True, cwd=tmp_path,
-            preexec_fn=bind_permissions, check=False, timeout=60,
-        )  # fmt: skip
+        done = run_here([*words], environ, tmp_path)
         assert time.perf_counter() - began < 20, words
         said = " ".join((done.stdout + done.stderr).split())
         assert "Traceback" not in said, (words, said)
