@@ -37,6 +37,7 @@ def test_the_sessions_of_an_agent_home_are_told_of_each_other_by_name(claude: Cl
     assert [line.partition(" (")[0] for line in resume(claude, main, "and water it").told] == ["- discord"]
 
 
+@pytest.mark.slow
 def test_an_unnamed_session_of_an_agent_home_is_told_nothing(claude: Claude) -> None:
     claude.run("plan the garden", "--session-id", claude.name_session("main"))
     stranger = claude.run("who am I?")
@@ -57,6 +58,7 @@ def test_what_a_session_was_told_is_not_told_onwards(claude: Claude) -> None:
     assert "xylophone" in "\n".join(rest)
 
 
+@pytest.mark.slow
 def test_nothing_is_repeated_after_a_compaction(claude: Claude) -> None:
     watcher = claude.run("I watch")
     worker = claude.run("step one")
@@ -73,6 +75,7 @@ def test_nothing_is_repeated_after_a_compaction(claude: Claude) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_fork_hears_only_of_what_comes_after_it(claude: Claude) -> None:
     other = claude.run("I am the other one")
     parent = claude.run("I am the parent")

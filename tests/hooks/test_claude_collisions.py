@@ -91,7 +91,7 @@ REPORTS: dict[str, tuple[str, str, str]] = {
 }
 
 
-@pytest.mark.sample(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("report", REPORTS)
 def test_what_people_report_of_a_shared_clone_is_in_the_next_request(claude: Claude, app: Path, report: str) -> None:
     git(claude.project, "config", "user.name", "Ada")

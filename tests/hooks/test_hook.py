@@ -9,7 +9,7 @@ import time
 
 import pytest
 from hooks_scene import ROOT, PlainUser, run, told
-from records import NamedHome, append, assistant, exchange, new_id, tool_result, user, write
+from records import NamedHome, append, assistant, exchange, new_id, record, tool_result, user, write
 
 CAPTURES = ROOT.parent / "shared" / "captures" / "claude" / "hook-stdin"
 
@@ -87,6 +87,17 @@ class TestPlainUser:
         assert plain.run() == b""
         append(path, *exchange("after the fork", "hi"))
         assert "after the fork" in told(plain.run())
+
+    def test_nothing_is_repeated_after_a_compaction_of_either_session(self, plain):
+        path = plain.session(*exchange("step one", "1"))
+        own = write(plain.project_dir / f"{plain.session_id}.jsonl", user("hi"))
+        assert "step one" in told(plain.run())
+        for compacted in (path, own):
+            boundary = record("system", subtype="compact_boundary", content="Conversation compacted")
+            append(compacted, boundary, user("Step one was made.", isCompactSummary=True))
+            assert plain.run() == b""
+        append(path, *exchange("step two", "2"))
+        assert told(plain.run()).endswith('\n- "step one" (just now, 2 messages): "step two"; last: "2"')
 
     def test_a_session_that_merely_starts_or_resumes_keeps_what_it_has_not_heard(self, plain):
         plain.session(*exchange("hello", "hi"))
