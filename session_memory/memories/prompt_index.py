@@ -7,8 +7,8 @@ import math
 import os
 import time
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import Any, NamedTuple
 
 from ..activity.call_memories import key_of
@@ -28,8 +28,6 @@ from .doubts import files_named, settled_after, unmerged_branch
 from .format import EPISODE, is_by_agent, short_hash
 
 TEXT_CHARACTERS = 240
-FEWEST_AMENDED, MOST_CHANGED = 500, 0.05  # memories in an index that is amended, and the share of them that may change
-LONGEST_TOTAL = 64  # bytes at the beginning of a memory, its key included
 FEWEST = 50  # memories needed for term weights; among fewer, every term would count as common
 MOST_PLACES = 100  # a term in more memories is not listed: it does not tell them apart
 GIT_SECONDS = 2.0  # after this, branches not checked yet count as not merged
@@ -46,30 +44,18 @@ _IN_MOST = frozenset(term for word in _COMMON_WORDS.split() for term in terms(wo
 
 
 def renew(directory: str, index: MemoryIndex, home: str, told: Sequence[PlacedMemory]) -> None:
-    """Bring the index on disk up to date with the memories `told`, which the rules allow. A large one is amended while
-    little changes: at 8,000 memories that takes a thirtieth of the time. Raises DatabaseError, OSError."""
-    path, user_dir, settings = f"{directory}/{PROMPT_INDEX}", os.path.expanduser("~"), index.settings()
+    """Bring the index on disk up to date with the memories `told`, which the rules allow. Raises DatabaseError,
+    OSError."""
+    path, settings = f"{directory}/{PROMPT_INDEX}", index.settings()
     try:
         known = read_whole(path)
     except FileNotFoundError:
         if not told:
             return
         known = b""
-    sources = _sources(known)
-    head = _head(told, settings, int(sources.get("changes", 0)))
-    if head == sources:
-        return
-    wanted = MemoryFilter((home,), is_untrusted=False)
-    if "changes" in sources and sources["settings"] == settings and len(told) >= FEWEST_AMENDED:
-        places, shown = _places(known), {_key(one): one.id for one in told}
-        new = tuple([id for key, id in shown.items() if key not in places])
-        gone = [at for key, at in places.items() if key not in shown]
-        changes = int(sources["changes"]) + len(new) + len(gone)
-        if changes <= MOST_CHANGED * len(told):
-            memories = index.memories(wanted._replace(ids=new)) if new else []
-            write_atomically(path, _amended(known, _head(told, settings, changes), memories, gone, user_dir, len(told)))
-            return
-    write_atomically(path, content(index.memories(wanted), settings, user_dir))
+    if _head(told, settings) != _sources(known):
+        memories = index.memories(MemoryFilter((home,), is_untrusted=False))
+        write_atomically(path, content(memories, settings, os.path.expanduser("~")))
 
 
 def content(memories: Sequence[IndexedMemory], settings: Mapping[str, Stamp], user_dir: str = "") -> bytes:
@@ -78,55 +64,7 @@ def content(memories: Sequence[IndexedMemory], settings: Mapping[str, Stamp], us
     watched = _Watched(user_dir)
     about = [_about(memory, watched) for memory in memories]
     stored = bytearray(_sized(_head(memories, settings)))
-    listed = {term: [weight] for term, weight in _weights(about, len(about)).items()}
-    _add(stored, listed, memories, about, watched)
-    buckets: list[dict[str, list[int]]] = [{} for _ in range(BUCKETS)]
-    for term, (weight, *places) in listed.items():
-        buckets[bucket_of(term)][term] = [weight, *(places if len(places) <= MOST_PLACES else ())]
-    return _joined(stored, [_encoded(bucket) for bucket in buckets])
-
-
-def _amended(
-    known: bytes, head: dict[str, Any], memories: Sequence[IndexedMemory], gone: Collection[int], user_dir: str,
-    count: int,
-) -> bytes:  # fmt: skip
-    """Return the index `known` with more memories, and without those at the offsets `gone`. Its weights stay, and a
-    term that is in too many memories stays unlisted."""
-    starts = [_number(known, len(MAGIC) + NUMBER_BYTES * number) for number in range(BUCKETS + 1)]
-    encoded = [known[start:end] for start, end in pairwise(starts)]
-    stored = bytearray(known[TEXTS_AT : starts[0]])
-    stored[: len(_sized(head))] = _sized(head)
-    for at in gone:
-        start, size = at - TEXTS_AT + NUMBER_BYTES, _number(known, at)
-        stored[start : start + size] = b" " * size
-    watched = _Watched(user_dir)
-    about = [_about(memory, watched) for memory in memories]
-    weights = _weights(about, count)
-    named = {term for one in about for term in one.terms}
-    numbers = range(BUCKETS) if gone else {bucket_of(term) for term in named}
-    buckets = {number: json.loads(encoded[number] or b"{}") for number in numbers}
-    left_out = {*gone, *[-at for at in gone]}
-    for bucket in buckets.values() if gone else ():
-        for term, places in [*bucket.items()]:
-            if not left_out.isdisjoint(places[1:]):
-                places[1:] = [at for at in places[1:] if at not in left_out]
-                if len(places) == 1 and term not in _IN_MOST:
-                    del bucket[term]  # no trace of a forgotten memory
-    listed = {term: buckets[bucket_of(term)].setdefault(term, [weights[term]]) for term in named}
-    unlisted = [places for places in listed.values() if len(places) == 1 and places[0] < WHOLE * _COMMON]
-    _add(stored, listed, memories, about, watched)
-    for places in unlisted:
-        del places[1:]
-    for number, bucket in buckets.items():
-        encoded[number] = _encoded(bucket)
-    return _joined(stored, encoded)
-
-
-def _add(
-    stored: bytearray, listed: dict[str, list[int]], memories: Sequence[IndexedMemory], about: Sequence[_About],
-    watched: _Watched,
-) -> None:  # fmt: skip
-    """Add memories to the `stored` ones, and their places to the lists of their terms."""
+    listed = {term: [weight] for term, weight in _weights(about).items()}
     texts = all_for_prompt([_text(memory) for memory in memories])
     lines = all_for_prompt([said(memory) if of.places else "" for memory, of in zip(memories, about)])
     for memory, of, text, line in zip(memories, about, texts, lines):
@@ -141,15 +79,18 @@ def _add(
         stored += _sized(columns)
         for term in sorted(of.terms):
             listed[term].append(-at if term in of.rest else at)
+    return _with_buckets(bytes(stored), listed)
 
 
-def _joined(stored: bytes | bytearray, buckets: Sequence[bytes]) -> bytes:
-    start = TEXTS_AT + len(stored)
-    table = bytearray()
-    for bucket in [*buckets, b""]:
-        table += start.to_bytes(NUMBER_BYTES, "big")
-        start += len(bucket)
-    return MAGIC + bytes(table) + _SILENT + bytes(stored) + b"".join(buckets)
+def _with_buckets(stored: bytes, listed: Mapping[str, Sequence[int]]) -> bytes:
+    """Return the file with the `stored` values, and the weight and places of each term."""
+    buckets: list[dict[str, Sequence[int]]] = [{} for _ in range(BUCKETS)]
+    for term, (weight, *places) in listed.items():
+        buckets[bucket_of(term)][term] = [weight, *(places if len(places) <= MOST_PLACES else ())]
+    encoded = [json.dumps(one, ensure_ascii=False).encode("utf-8", "replace") if one else b"" for one in buckets]
+    ends = accumulate(map(len, encoded), initial=TEXTS_AT + len(stored))
+    table = b"".join([end.to_bytes(NUMBER_BYTES, "big") for end in ends])
+    return MAGIC + table + _SILENT + stored + b"".join(encoded)
 
 
 def _key(memory: IndexedMemory | PlacedMemory) -> str:
@@ -157,46 +98,19 @@ def _key(memory: IndexedMemory | PlacedMemory) -> str:
     return f"{memory.id}-{memory.version:08x}"
 
 
-def _head(
-    told: Sequence[IndexedMemory] | Sequence[PlacedMemory], settings: Mapping[str, Stamp], changes: int = 0
-) -> dict[str, Any]:
-    """Return the sources of an index: the files with the rules, a checksum of the memories, and, in a fixed width, how
-    many changed since it was written whole."""
-    shown = short_hash(" ".join(sorted(map(_key, told))))
-    return {"settings": dict(settings), "shown": shown, "changes": f"{changes:08}"}
+def _head(told: Sequence[IndexedMemory] | Sequence[PlacedMemory], settings: Mapping[str, Stamp]) -> dict[str, Any]:
+    """Return the sources of an index: the files with the rules, and a checksum of the memories."""
+    return {"settings": dict(settings), "shown": short_hash(" ".join(sorted(map(_key, told))))}
 
 
 def _sources(known: bytes) -> dict[str, Any]:
     """Return the sources of an index; {} if it cannot be read."""
+    start = TEXTS_AT + NUMBER_BYTES
     try:
-        return dict(_value(known, TEXTS_AT)) if known.startswith(MAGIC) else {}
+        size = int.from_bytes(known[TEXTS_AT:start], "big")
+        return dict(json.loads(known[start : start + size])) if known.startswith(MAGIC) else {}
     except (ValueError, TypeError):
         return {}
-
-
-def _places(known: bytes) -> dict[str, int]:
-    """Return the offset of each memory in an index, by its key."""
-    at, end = TEXTS_AT + NUMBER_BYTES + _number(known, TEXTS_AT), _number(known, len(MAGIC))
-    found = {}
-    while at < end:
-        start = at + NUMBER_BYTES
-        if not known[start : start + 1].isspace():  # blank if the memory is gone
-            found[known[start : start + LONGEST_TOTAL].split(b'"', 2)[1].decode()] = at
-        at = start + _number(known, at)
-    return found
-
-
-def _value(known: bytes, at: int) -> Any:
-    start = at + NUMBER_BYTES
-    return json.loads(known[start : start + _number(known, at)])
-
-
-def _number(known: bytes, at: int) -> int:
-    return int.from_bytes(known[at : at + NUMBER_BYTES], "big")
-
-
-def _encoded(bucket: dict[str, list[int]]) -> bytes:
-    return json.dumps(bucket, ensure_ascii=False).encode("utf-8", "replace") if bucket else b""
 
 
 class _About(NamedTuple):
@@ -245,14 +159,12 @@ class _Watched:
         return found.common_dir if found else directory
 
 
-def _weights(about: Sequence[_About], count: int) -> dict[str, int]:
-    """Return the weight of each term among `count` memories: rarer terms weigh more, terms that occur only in prose
-    nothing."""
-    frequency = Counter(term for one in about for term in one.terms)
-    most = math.log(1 + max(count, FEWEST))
+def _weights(about: Sequence[_About]) -> dict[str, int]:
+    """Return the weight of each term: rarer terms weigh more, terms that occur only in prose nothing."""
+    frequency, count = Counter(term for one in about for term in one.terms), max(len(about), FEWEST)
     weights = {}
     for term in frequency.keys() | _IN_MOST:
-        rarity = math.log(1 + max(count, FEWEST) / (frequency[term] or 1)) / most
+        rarity = math.log(1 + count / (frequency[term] or 1)) / math.log(1 + count)
         weights[term] = round(WHOLE * rarity * (_COMMON if term in _IN_MOST else 1))
     return weights
 

@@ -18,11 +18,9 @@ from records import exchange
 from session_memory.activity import prompt_memories
 from session_memory.activity.actions import FileAction
 from session_memory.activity.collisions.working_set import CollisionState
-from session_memory.memories import prompt_index
 from session_memory.memories.strategy import Memory
 from session_memory.settings import homes
 from session_memory.store.search.query import STOP_WORDS
-from session_memory.store.sqlite.memory_index import MemoryFilter
 
 ASKED = "Why does the login JWT have such a short expiry?"
 
@@ -206,49 +204,27 @@ class TestPrompt:
             told_with_prompt(tmp_path, "JWT expiry", 500)
 
 
-class TestLargeIndex:
-    """An index of many memories is amended: one memory more or less does not write it all."""
-
-    COUNT = 600
+class TestChanges:
+    """What changes in one of many memories is told, and leaves no trace."""
 
     @pytest.fixture
-    def many(self, memory_dir: MemoryDirectory, monkeypatch: pytest.MonkeyPatch) -> MemoryDirectory:
+    def many(self, memory_dir: MemoryDirectory) -> MemoryDirectory:
         memory_dir.keep(
-            *[fact(f"Thing {number} of the gardener owns port {number}", f"s{number}") for number in range(self.COUNT)]
+            *[fact(f"Thing {number} of the gardener owns port {number}", f"s{number}") for number in range(100)]
         )
         memory_dir.refresh()
-        monkeypatch.setattr(prompt_index, "content", None)
         return memory_dir
 
     def test_a_new_memory_is_told_like_the_others(self, many: MemoryDirectory) -> None:
-        before = (many.directory / homes.PROMPT_INDEX).read_bytes()
         (id,) = many.keep(EXPIRY)
         assert "3600 seconds" in told_with_prompt(many.directory, ASKED)
         assert "port 77" in told_with_prompt(many.directory, "which thing of the gardener owns port 77, s77?")
         many.library().forget([id])
         assert "3600" not in told_with_prompt(many.directory, ASKED)
         assert b"3600" not in (many.directory / homes.PROMPT_INDEX).read_bytes()
-        assert b"3600" not in before
 
     def test_what_a_person_edits_is_told_in_its_new_words_only(self, many: MemoryDirectory) -> None:
         many.edit("facts.md", "port 77 ", "harbour 77 ")
         many.refresh()
         assert "harbour 77" in told_with_prompt(many.directory, "which thing of the gardener owns a harbour, s77?")
         assert b"port 77 " not in (many.directory / homes.PROMPT_INDEX).read_bytes()
-
-    def test_what_a_rule_or_a_person_removes_leaves_no_text_in_it(self, many: MemoryDirectory) -> None:
-        (gone,) = [one.id for one in many.all() if one.title.endswith("port 77")]
-        many.library().forget([gone])
-        assert b"port 77" not in (many.directory / homes.PROMPT_INDEX).read_bytes()
-        assert "port 77" not in told_with_prompt(many.directory, "which thing of the gardener owns port 77, s77?")
-        assert "port 78" in told_with_prompt(many.directory, "which thing of the gardener owns port 78, s78?")
-
-    def test_it_is_written_whole_once_much_has_changed(
-        self, many: MemoryDirectory, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.undo()
-        added = int(self.COUNT * prompt_index.MOST_CHANGED) + 5
-        many.keep(*[fact(f"Plant {number} is watered", f"plant {number}") for number in range(added)])
-        told = many.index.memories(MemoryFilter(is_untrusted=False))
-        expected = prompt_index.content(told, many.index.settings(), os.path.expanduser("~"))
-        assert (many.directory / homes.PROMPT_INDEX).read_bytes() == expected
