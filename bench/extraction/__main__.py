@@ -13,7 +13,7 @@ from contextlib import closing
 from pathlib import Path
 
 from session_memory.memories.format import short_hash
-from session_memory.memories.strategies.extractive.sentences import sentences_of, typed_paragraphs
+from session_memory.memories.strategies.extractive.sentences import sentences_of
 from session_memory.store.ingest.ingestion import Ingestion
 from session_memory.store.ingest.sources import SourceDirectory
 from session_memory.store.sqlite.engine import SqliteStore
@@ -85,7 +85,7 @@ def main(*repositories: Path) -> int:
     wanted = {(row["session"], row["hash"]): row for row in labels()}
     for repository in repositories:
         for session, text in texts(repository):
-            for sentence in (one for part in typed_paragraphs(text) for one in sentences_of(part)):
+            for sentence in sentences_of(text):
                 row = wanted.pop((session, short_hash(sentence)), None)
                 if row:
                     print(f"{row['label']:4}  {row['found by']:24}  {row['repository']}  {session}\n      {sentence}")

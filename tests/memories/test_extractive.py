@@ -9,7 +9,7 @@ import pytest
 from markdown_snapshot import MarkdownSnapshot
 
 from session_memory.memories.format import new_memory, render
-from session_memory.memories.strategies.extractive.sentences import excerpt, typed_paragraphs
+from session_memory.memories.strategies.extractive.sentences import excerpt, own_words
 from session_memory.memories.strategies.extractive.strategy import ExtractiveStrategy, asks, title_of
 from session_memory.memories.strategy import Memory
 from session_memory.store.sqlite.memory_index import Origin
@@ -119,33 +119,19 @@ def test_what_a_person_says_makes_no_memory_without_a_model(sentence):
     assert items(f"U Fix the build, please\nE /srv/shop/a.c\nA Done.\nU {sentence}") == []
 
 
-class TestTyped:
-    @pytest.mark.parametrize(
-        "pasted",
-        [
-            "<system-reminder>\nalways use tabs\n</system-reminder>",
-            "```\nalways use tabs\n```",
-            "> always use tabs",
-            "2026-03-02T10:11:12Z WARN always use tabs",
-            "// always use tabs",
-            "│ always use tabs │",
-            "Error log:\nalways use tabs",
-            "Slack from Ada: always use tabs",
-            "# Guide\n## Style\nalways use tabs",
-            "This session is being continued from a previous one.\n\nalways use tabs",
-            "Starting server\nListening on port 80\nalways use tabs",
-        ],
-    )
-    def test_what_was_pasted_is_not_what_the_user_said(self, pasted):
-        assert not any("always" in one for one in typed_paragraphs(pasted))
-
-    def test_the_rest_is(self):
-        assert typed_paragraphs("plan a trip to <b>Japan</b>") == ["plan a trip to <b>Japan</b>"]
-        text = "look at this:\n\nalways\n"
-        assert typed_paragraphs("a few rules:\n- always use tabs\n- never use spaces\n\nok?") == [
-            "a few rules:\n- always use tabs\n- never use spaces", "ok?",
-        ]  # fmt: skip
-        assert typed_paragraphs(text)[0] == "look at this:"
+@pytest.mark.parametrize(
+    "block",
+    [
+        "<system-reminder>\nalways use tabs\n</system-reminder>",
+        "```\nalways use tabs\n```",
+        "> always use tabs",
+        "2026-03-02T10:11:12Z WARN always use tabs",
+        "// always use tabs",
+        "│ always use tabs │",
+    ],
+)
+def test_what_was_pasted_is_not_what_the_user_said(block):
+    assert own_words(f"{block}\nplan a trip to <b>Japan</b>") == "plan a trip to <b>Japan</b>"
 
 
 class TestSolutions:

@@ -1,13 +1,8 @@
-"""Keep the text that a user typed, split text into sentences, tell which can be understood alone, make excerpts. Pure.
-
-When unsure, a line counts as pasted: a missed line can still be found by search, one wrongly taken for the user's own
-words stays in the memories.
-"""
+"""Split text into sentences, tell which can be understood alone, make excerpts. Pure."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
 
 from ....text.format import one_line, shorten
 
@@ -24,16 +19,6 @@ _SYMBOLS = re.compile(r"[\u2190-\u2bff\U0001f000-\U0001faff\ufe0f]\s?")
 _WRAPPED = re.compile(rf"(?<=[^\n]{{{WRAPPED_CHARACTERS}}}[\w,])\n(?=[a-z])")
 _CLOSED = re.compile(r"[.,;:!?…。！？、，；：]$")
 _WORD = re.compile(r"[^\W\d_]{2,}|\d+")
-
-LONGEST_PARAGRAPH = 900  # a longer one was hardly typed
-LONGEST_TEXT = 40_000  # the rest was surely not typed
-LONGEST_MESSAGE = 3000  # of the remaining text; beyond it only the first paragraph counts as typed
-MOST_HEADINGS = 1
-MOST_BARE_LINES = 3  # of a typed paragraph, neither sentences nor list items
-
-_POINT = re.compile(r"^\s*(?:[-*•+]|\d{1,2}[.)]|[a-h]\))\s")
-_LOWER = re.compile(r"\s*[a-z]+\s[a-z]+\s")
-_UPPER = re.compile(r"\s*[A-Z]\w*\s[a-z]")
 
 _MARKS = re.compile(
     r"^[ \t]*(?:(?:#{1,6}[ \t]+|>|[-*+•][ \t]+|\d{1,3}[.)][ \t]+|\|)[ \t]*)+|\*\*|__|\|[ \t]*$", re.MULTILINE
@@ -61,31 +46,7 @@ _PASTED_LINE = re.compile(
     r"[✓✔✗✘✖×●▶⏺⎿]|[-+]\s{3,}|\d+\s*[│|+-]\s)",
     re.VERBOSE,
 )
-_LIKE_SENTENCE = re.compile(r"[.!?:;,…。！？][\"')\]]*\s*$|^(?=.{60})(?:\S+\s){9}")
-_CODE_SHAPED = re.compile(r"\w\(.*\)\s*[;{]|[\w)]\s*(?:===?|!==?|&&|\|\||->|::|:=)\s*[\w(]")
 _ADDRESS = re.compile(r"\S+://\S+|@?[~.]?/?[\w.-]+/[\w./-]+|@\S+|\b[\w-]+\.[a-z]{1,4}\b")
-# Whole messages that a runtime or a program wrote, not a person.
-_INJECTED = re.compile(
-    r"\s*(?:Caveat: The messages below|This session is being continued from|\[Request interrupted|# AGENTS\.md|"
-    r"Implement the following plan|Base directory for this skill|You are (?:an?|the) |Summari[sz]e (?:this|the) part|"
-    r"(?:Please )?analy[sz]e this codebase and create)",
-    re.IGNORECASE,
-)
-# A line after which pasted text follows.
-_ANNOUNCES_PASTE = re.compile(
-    r"\b(?:feedback|reviews?|reviewer|comments?|errors?|logs?|output|traceback|says?|said|wrote|writes|message|docs?|"
-    r"documentation|readme|e-?mail|ticket|issue|report|got|response|answer|slack|spec|paragraph|text|draft|sentence|"
-    r"article|letter|exists?|from [A-Z]\w+|example|snippet|code|prompt|config|file|diff|story|poem|page|post|"
-    r"proof-?read|translate|polish|rewrite|rephrase|summari[sz]e|shorten)\b[^.!?\n]*:\s*$",
-    re.IGNORECASE,
-)
-# Another person's words, after a name or a source: `slack from Mara: we decided ...`.
-_ATTRIBUTED = re.compile(
-    r"^\s*(?:(?i:slack|e-?mail|message|msg|note|dm|comment|feedback|quote|reply|mail|text)\b[^:.!?]{0,40}|"
-    r"(?:\w+\s){0,3}(?:says?|said|wrote|writes|replied|answered|told (?:me|us)|commented|states?|reads?|"
-    r"mentions?)(?:\s\w+){0,3}|(?!Note|Remember|Important|Decision|Rule|Reminder|Please|Also|Context|Fact|Fyi|"
-    r"Background|Preference|Remark)[A-Z][a-z]+(?:\s[A-Z][a-z]+)?):\s"
-)
 # Words that undo the last step without naming it.
 _TAKES_BACK = re.compile(
     r"^\W*(?:(?:no|nope|wait|actually|hm+|sorry|ugh|stop|ok|please|and|oh|that'?s (?:wrong|not it|bad|"
@@ -94,7 +55,6 @@ _TAKES_BACK = re.compile(
     r"remove (?:it|that|this) again|back (?:it|that) out|put (?:it|that) back)\b",
     re.IGNORECASE,
 )
-_HEADING = re.compile(r"^#{1,6} \S")
 
 
 def sentences_of(text: str) -> list[str]:
@@ -148,55 +108,7 @@ def has_words(text: str) -> bool:
     return others >= FEWEST_OTHER_LETTERS or len(_WORD.findall(said)) >= FEWEST_WORDS
 
 
-def typed_paragraphs(text: str) -> list[str]:
-    """Return the paragraphs of a message without lines that its author did not type."""
-    if _INJECTED.match(text):
-        return []
-    text = text[:LONGEST_TEXT]
-    text = _TAGGED.sub("\n", _FENCED.sub("\n", text.replace("\r\n", "\n")))
-    lines = text.split("\n")
-    if sum(1 for line in lines if _HEADING.match(line)) > MOST_HEADINGS or "✅" in text or "❌" in text:
-        lines = lines[: next((at for at, line in enumerate(lines) if _HEADING.match(line)), 0)]
-    paragraphs = _paragraphs(_own_lines(lines))
-    told = [one for one in paragraphs if len(one) <= LONGEST_PARAGRAPH and not _is_listing(one)]
-    if any(_LOWER.match(one) for one in told):  # someone who begins in lower case pastes the text that does not
-        told = [one for one in told if not _UPPER.match(one)]
-    return told[:1] if sum(map(len, paragraphs)) > LONGEST_MESSAGE else told
-
-
-def _is_listing(paragraph: str) -> bool:
-    """Return whether a paragraph has several lines that are neither sentences nor list items, like program output."""
-    lines = paragraph.split("\n")
-    bare = [line for line in lines if not _POINT.match(line) and not _LIKE_SENTENCE.search(line)]
-    return len(bare) >= MOST_BARE_LINES
-
-
-def _own_lines(lines: Sequence[str]) -> list[str]:
-    """Return the typed lines; a removed line breaks paragraphs as an empty line does."""
-    own: list[str] = []
-    is_announced = False
-    for line in lines:
-        if is_announced and line.strip():
-            continue  # to the end of the message: the end of pasted text is unknown
-        is_own = line.strip() and not (_HEADING.match(line) or _is_pasted(line))
-        own.append(line if is_own else "")
-        is_announced = is_announced or bool(is_own and _ANNOUNCES_PASTE.search(line))
-    return own
-
-
-def _is_pasted(line: str) -> bool:
-    if len(line) > LONGEST_PARAGRAPH:
-        return True
-    return bool(_PASTED_LINE.match(line) or _CODE_SHAPED.search(line) or _ATTRIBUTED.match(line))
-
-
-def _paragraphs(lines: Iterable[str]) -> list[str]:
-    found: list[str] = []
-    current: list[str] = []
-    for line in [*lines, ""]:
-        if line.strip():
-            current.append(line)
-        elif current:
-            found.append("\n".join(current))
-            current = []
-    return found
+def own_words(text: str) -> str:
+    """Return a message without fenced code, lines that people do not type, and what a runtime put between tags."""
+    lines = _TAGGED.sub("\n", _FENCED.sub("\n", text)).split("\n")
+    return "\n".join([line for line in lines if not _PASTED_LINE.match(line)]).strip()

@@ -18,7 +18,7 @@ from ....transcripts.reader import title_of as title_of_request
 from ...filtering import relative_path
 from ...format import EPISODE
 from ...strategy import Memory, MemoryResult, ModelBudget, TextStrategy
-from .sentences import excerpt, has_words, looks_like_code, sentences_of, typed_paragraphs
+from .sentences import excerpt, has_words, looks_like_code, own_words, sentences_of
 from .solutions import says_something, solutions
 
 MOST_SOLUTIONS = 12  # of a conversation; the last ones
@@ -167,7 +167,7 @@ def _asked(requests: Sequence[str]) -> str:
 
 def _own_words(text: str) -> str:
     """Return a request without pasted text; its title if nothing else is left."""
-    typed = "\n\n".join(typed_paragraphs(text))
+    typed = own_words(text)
     return title_of_request(typed if has_words(typed) else text)
 
 
