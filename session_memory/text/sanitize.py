@@ -36,11 +36,6 @@ def for_people(text: str) -> str:
     return redact(plain(text))
 
 
-def all_for_people(texts: list[str]) -> list[str]:
-    """Return each of `texts` as `for_people` does."""
-    return [for_people(text) for text in texts]
-
-
 def shortened(text: str, limit: int) -> str:
     """Return `for_people(text)` on one line, in at most `limit` characters."""
     return shorten(one_line(for_people(text)), limit)

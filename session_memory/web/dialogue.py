@@ -19,7 +19,7 @@ from ..store.sqlite.engine import SqliteStore
 from ..store.values import ITEM_BITS, NUMBERS, TOOL_ROLE, Conversation, StoredEntry
 from ..text.format import one_line, shorten
 from ..text.paths import relative
-from ..text.sanitize import all_for_people, for_people, for_storage
+from ..text.sanitize import for_people, for_storage
 from ..text.timestamps import local_time
 from ..transcripts.edits import Edit, Hunk
 from ..transcripts.entries import ToolUse
@@ -117,12 +117,11 @@ def items_of(store: SqliteStore, chunk: DialoguePart) -> list[StoredEntry]:
 
 def blocks_of(items: list[StoredEntry], day_before: str = "") -> Iterator[Block]:
     """Yield items as blocks, joining consecutive texts of one message, and consecutive calls."""
-    texts = iter(all_for_people([text for item in items for text in (item.text, item.error)]))
     block: Block | None = None
     message = 0
     speaker = ""
     for item in items:
-        text, error = next(texts), next(texts)
+        text, error = for_people(item.text), for_people(item.error)
         at = None if item.timestamp is None else item.timestamp / 1000
         if block is not None and block.role == item.role == TOOL_ROLE:
             block = block._replace(calls=(*block.calls, _call(item, text, error)))

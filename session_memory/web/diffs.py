@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from ..text.sanitize import all_for_people
+from ..text.sanitize import for_people
 from ..transcripts.edits import Edit, Hunk
 
 CONTEXT_LINES = 3
@@ -42,9 +42,9 @@ def diff_of(edits: Sequence[Edit], hunks: Sequence[Hunk]) -> Diff | None:
     """Return the diff of edits, by the `hunks` if the transcript has them; None if there is nothing to show."""
     is_placed = bool(hunks) or all(not before for before, _ in edits)
     parts = list(hunks) or [(before, after, 1, 1) for before, after in edits]
-    texts = iter(all_for_people([text for before, after, *_ in parts for text in (before, after)]))
     lines: list[DiffLine] = []
-    for (_, _, before, after), old, new in zip(parts, texts, texts):
+    for removed, added, before, after in parts:
+        old, new = for_people(removed), for_people(added)
         if old.removesuffix("\n") != new.removesuffix("\n"):  # else the edit is the line's end
             old, new = old.removesuffix("\n"), new.removesuffix("\n")
         found = list(_lines(old.split("\n") if old else [], new.split("\n") if new else [], before, after))

@@ -6,12 +6,14 @@ from __future__ import annotations
 import os
 import re
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from ..runtimes import all_runtimes
 from ..system.git import find_worktree
 from ..text.format import one_line, shorten
 from ..text.sanitize import beginning, for_people
+
+Value = TypeVar("Value")
 
 _OTHER_HUE = 6
 _FENCES = ("```", "~~~")
@@ -35,6 +37,20 @@ def shown_runtime(name: str) -> ShownRuntime:
         if runtime.name == name:
             return ShownRuntime(runtime.TITLE, hue)
     return ShownRuntime(name, _OTHER_HUE)
+
+
+def shown(value: Value) -> Value:
+    """Return a value with all texts in it for people, also those in tuples, lists and dictionaries."""
+    made: Any = value
+    if isinstance(value, str):
+        made = for_people(value)
+    elif isinstance(value, tuple):
+        made = type(value)(*map(shown, value)) if hasattr(value, "_fields") else tuple(map(shown, value))
+    elif isinstance(value, list):
+        made = [shown(one) for one in value]
+    elif isinstance(value, dict):
+        made = {key: shown(one) for key, one in value.items()}
+    return made  # type: ignore[no-any-return]
 
 
 @lru_cache(maxsize=2000)

@@ -7,7 +7,7 @@ from typing import Any
 from ...system.branches import GitUnavailableError
 from ...system.merges import Conflict
 from ...text.format import counted
-from ...text.sanitize import all_for_people, for_people
+from ...text.sanitize import for_people
 from ...upkeep.conflicts import Clash, Side, find_conflicts, live_sessions, sides_of
 from ..page_request import PageRequest
 
@@ -84,8 +84,8 @@ def _hunks(clash: Clash, conflict: Conflict) -> list[tuple[tuple[int, str], tupl
         return []
     found = []
     for hunk in conflict.hunks[:SHOWN_HUNKS]:
-        own, other = all_for_people([_cut(lines, *span) for lines, span in zip(texts, hunk)])
-        found.append(((hunk[0][0], own), (hunk[1][0], other)))
+        own, other = [(span[0], for_people(_cut(lines, *span))) for lines, span in zip(texts, hunk)]
+        found.append((own, other))
     return found
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from ...store.sqlite.tool_uses import conversation_steps
 from ...store.values import Conversation, Filter
 from ...text.paths import relative
-from ...text.sanitize import all_for_people, for_people
+from ...text.sanitize import for_people
 from ..active_sessions import ActiveSession
 from ..choices import period, places
 from ..labels import ShownRuntime, project_of, shown_runtime
@@ -80,11 +80,12 @@ def values(request: PageRequest) -> dict[str, Any]:
 def _shown(path: str, by: list[EditedBy], active: list[ActiveSession]) -> EditedFile:
     by.sort(key=lambda one: -one.at)
     cwd = by[0].conversation.cwd
-    titles = all_for_people([one.conversation.title for one in by])
     holders = {one.id: (one, at) for one in active for held, _, at in one.hands if held == path}
     named = [
-        one._replace(title=title or "Untitled", is_in_hand=one.conversation.session_id in holders)
-        for one, title in zip(by, titles)
+        one._replace(
+            title=for_people(one.conversation.title) or "Untitled", is_in_hand=one.conversation.session_id in holders
+        )
+        for one in by
     ]
     edited = {one.conversation.session_id for one in by}
     readers = sorted((pair for id, pair in holders.items() if id not in edited), key=lambda pair: -pair[1])

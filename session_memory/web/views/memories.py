@@ -17,7 +17,7 @@ from ...store.postgres.connection import TeamError
 from ...store.sqlite.memory_index import IndexedMemory, MemoryFilter
 from ...system.sqlite import Patience
 from ...text.format import one_line, shorten
-from ...text.sanitize import all_for_people, for_people
+from ...text.sanitize import for_people
 from ..choices import Choice, chosen_of, is_for_team, opened, problem_with, whose
 from ..labels import project_of
 from ..page_request import NotFoundError, PageRequest
@@ -117,14 +117,14 @@ def _title(part: str) -> str:
 
 def _shown(request: PageRequest, found: list[IndexedMemory]) -> list[tuple[IndexedMemory, str, str]]:
     """Return the memories, redacted, each with its project and its page, which a person can edit."""
-    texts = iter(
-        all_for_people([text for one in found for text in (one.title, one.text, one.subject, one.quote, one.who)])
-    )
     return [
         (
-            one._replace(title=next(texts), text=next(texts), subject=next(texts), quote=next(texts), who=next(texts)),
+            one._replace(
+                title=for_people(one.title), text=for_people(one.text), subject=for_people(one.subject),
+                quote=for_people(one.quote), who=for_people(one.who),
+            ),
             _project(one),
             file_of(folder_of(request.location, one.home), one.path),
         )
         for one in found
-    ]
+    ]  # fmt: skip

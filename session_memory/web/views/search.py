@@ -10,7 +10,7 @@ from ...store.postgres.engine import TeamStore
 from ...store.sqlite.engine import SqliteStore
 from ...store.values import ENTRY_ROLES, KINDS, TOOL_ROLE, Conversation, Filter, Hit, Hits, StoredEntry
 from ...text.format import shorten
-from ...text.sanitize import all_for_people, beginning
+from ...text.sanitize import beginning, for_people
 from .. import choices
 from ..page_request import PageRequest
 from .sessions import latest_sessions, text_of
@@ -115,13 +115,11 @@ def around(request: PageRequest) -> dict[str, Any]:
         entries = _entries(request, request.store)
     at = next((index for index, entry in enumerate(entries) if entry.number == number), None)
     near = [] if at is None else entries[max(0, at - AROUND) : at + AROUND + 1]
-    texts = all_for_people([beginning(entry.text, AROUND_CHARACTERS) for entry in near])
-    return {
-        "lines": [
-            (_who(entry, is_team), shorten(text, AROUND_CHARACTERS), entry.number == number)
-            for entry, text in zip(near, texts)
-        ]
-    }
+    return {"lines": [(_who(entry, is_team), _beginning(entry.text), entry.number == number) for entry in near]}
+
+
+def _beginning(text: str) -> str:
+    return shorten(for_people(beginning(text, AROUND_CHARACTERS)), AROUND_CHARACTERS)
 
 
 def _entries(request: PageRequest, store: SqliteStore | TeamStore) -> list[StoredEntry]:
@@ -131,15 +129,14 @@ def _entries(request: PageRequest, store: SqliteStore | TeamStore) -> list[Store
 
 
 def _shown(hits: list[Hit]) -> list[tuple[Conversation, StoredEntry, str, list[tuple[str, bool]]]]:
-    """Return the hits, redacted, all at once, since one by one takes longer than the search: each with the speaker, and
-    the snippet as pairs of a text and whether it matched."""
-    texts = [[hit.conversation.title, hit.conversation.cwd, hit.conversation.who, *hit.pieces] for hit in hits]
-    safe = iter(all_for_people([text for of_hit in texts for text in of_hit]))
+    """Return the hits, redacted: each with the speaker, and the snippet as pairs of a text and whether it matched."""
     shown = []
     for hit in hits:
-        conversation = hit.conversation._replace(title=next(safe) or "Untitled", cwd=next(safe), who=next(safe))
+        of = hit.conversation
+        title, cwd, who = for_people(of.title) or "Untitled", for_people(of.cwd), for_people(of.who)
+        conversation = of._replace(title=title, cwd=cwd, who=who)
         is_prose = hit.entry.role == "assistant"
-        pieces = [(next(safe), number % 2 == 1) for number in range(len(hit.pieces))]
+        pieces = [(for_people(piece), number % 2 == 1) for number, piece in enumerate(hit.pieces)]
         pieces = [(_MARKS.sub("", text) if is_prose else text, is_marked) for text, is_marked in pieces if text]
         shown.append((conversation, hit.entry, _who(hit.entry, bool(conversation.who)), pieces))
     return shown

@@ -16,7 +16,7 @@ from ...store.sqlite.memory_index import MemoryFilter
 from ...store.values import TOOL_ROLE, Conversation, Filter, StoredEntry
 from ...system.sqlite import Patience
 from ...text.paths import relative
-from ...text.sanitize import all_for_people, for_people
+from ...text.sanitize import for_people
 from ...transcripts.reader import is_request
 from ...upkeep.costs import KnownAnswers, expenses, sums_of
 from ...upkeep.kept import kept_of
@@ -168,8 +168,7 @@ def _shown_requests(found: list[StoredEntry]) -> list[ShownRequest]:
 
 
 def _shown_files(found: list[ChangedFile]) -> list[ChangedFile]:
-    paths = all_for_people([one.path for one in found])
-    return [one._replace(path=path) for one, path in zip(found[::-1], paths[::-1])]
+    return [one._replace(path=for_people(one.path)) for one in found[::-1]]
 
 
 def _memories_of(request: PageRequest, session: str) -> list[tuple[str, str]]:

@@ -11,7 +11,7 @@ from ...activity.collisions.facts import PATH_CHARACTERS
 from ...store.values import Conversation, Filter
 from ...text.format import shorten
 from ...text.paths import relative
-from ...text.sanitize import all_for_people, for_people
+from ...text.sanitize import for_people
 from ..active_sessions import NIGHT_HOURS, ActiveSession, active_since, midnight
 from ..labels import project_of, shown_runtime
 from ..page_request import PageRequest
@@ -119,10 +119,10 @@ def latest_sessions(request: PageRequest, most: int, wanted: Filter = ALL) -> li
     found: dict[tuple[str, str], list[Conversation]] = {}
     for one in request.store.conversations(wanted._replace(homes=request.location.homes, limit=most)):
         found.setdefault((one.home, one.session_id), []).append(one)
-    texts = iter(all_for_people([text for some in found.values() for text in (some[-1].title, some[0].cwd)]))
     return [
-        some[0]._replace(
-            title=title or "Untitled", cwd=cwd, last_message_at=round(request.last_at(some[0]) * 1000) or None
+        latest._replace(
+            title=for_people(first.title) or "Untitled", cwd=for_people(latest.cwd),
+            last_message_at=round(request.last_at(latest) * 1000) or None,
         )
-        for some, title, cwd in zip(found.values(), texts, texts)
-    ]
+        for latest, *_, first in [(some[0], *some) for some in found.values()]
+    ]  # fmt: skip

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from ...store.sqlite.tool_uses import WorkHour, work_hours
 from ...store.values import Conversation, Filter
-from ...text.sanitize import all_for_people
+from ...text.sanitize import for_people
 from ...upkeep.deletions import deletion_lines, deletions, kept_line, kept_or_why_not, problems_of
 from ..active_sessions import midnight
 from ..choices import chosen_of
@@ -133,10 +133,8 @@ def lanes_of(bars: Iterable[Bar]) -> list[Lane]:
 
 def _bars(found: Sequence[Conversation], begin: float, end: float, span: str) -> list[Bar]:
     """Return a bar for each conversation with a time."""
-    texts = iter(all_for_people([text for one in found for text in (one.title, one.cwd)]))
     bars = []
     for one in found:
-        title, cwd = next(texts), next(texts)
         if one.first_message_at is None or one.last_message_at is None:
             continue
         first, last = one.first_message_at / 1000, one.last_message_at / 1000
@@ -145,12 +143,12 @@ def _bars(found: Sequence[Conversation], begin: float, end: float, span: str) ->
         begins_at = min(left, 100 - width)
         room = max(width, ROOM[span])
         left = min(begins_at, 100 - room)  # in the evening the title begins before its bar
-        project = project_of(cwd) or "Without a project"
+        project = project_of(for_people(one.cwd)) or "Without a project"
         bars.append(
             Bar(
                 one.session_id,
                 one.id,
-                title or "Untitled",
+                for_people(one.title) or "Untitled",
                 shown_runtime(one.runtime),
                 project,
                 one.entry_count,

@@ -5,15 +5,16 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from ...patterns.why import Reason, Reasons
+from ...patterns.why import Reasons
 from ...store.sqlite.written_lines import known_key
 from ...system.branches import GitUnavailableError
 from ...system.commits import Repository, worktree_lines
 from ...system.git import find_worktree
-from ...text.sanitize import all_for_people, for_people
+from ...text.sanitize import for_people
 from ...text.written_lines import normalised
 from ..dialogue import CallDetail, call_detail
 from ..diffs import hunks_of
+from ..labels import shown
 from ..page_request import NotFoundError, PageRequest
 from .session import shown_call
 
@@ -22,8 +23,9 @@ SHOWN_CHARACTERS = 400  # of a line
 
 
 def of_file(request: PageRequest) -> dict[str, Any]:
-    """Return the `runs` of lines of the file that an edit of the session names, each with its reason, and which numbers
-    the lines that its hunk `hunk` added have now: `asked`, with a 0 if there are none. No other file is read."""
+    """Return the `runs` of lines of the file that an edit of the session names, after the reason of each, and which
+    numbers the lines that its hunk `hunk` added have now: `asked`, with a 0 if there are none. No other file is read.
+    """
     conversation, item = shown_call(request)
     path = os.path.join(conversation.cwd, item.text)
     worktree = find_worktree(os.path.dirname(path), request.location.home.user_dir)
@@ -34,11 +36,11 @@ def of_file(request: PageRequest) -> dict[str, Any]:
     real = os.path.realpath(path)
     inside = os.path.relpath(real, worktree.root)
     try:
-        lines = all_for_people([line[:SHOWN_CHARACTERS] for line in worktree_lines(real)[:SHOWN_LINES]])
+        lines = [for_people(line[:SHOWN_CHARACTERS]) for line in worktree_lines(real)[:SHOWN_LINES]]
         found = reasons.of_lines(inside, 1, SHOWN_LINES)
     except GitUnavailableError as error:
         raise NotFoundError("git cannot tell who wrote this file", "run session-memory why FILE") from error
-    runs = [_run(one, lines) for one in found]
+    runs = [(shown(one), list(enumerate(lines[one.first - 1 : one.last], one.first))) for one in found]
     hunk = request.number("hunk", 0, SHOWN_LINES)
     asked = _added_by(call_detail(request.location, conversation, item), hunk, lines) if hunk else []
     return {"path": for_people(inside), "runs": runs, "asked": asked or [0], "is_gone": bool(hunk) and not asked}
@@ -49,18 +51,3 @@ def _added_by(call: CallDetail, hunk: int, lines: list[str]) -> list[int]:
     hunks = hunks_of(call.diff) if call.diff else []
     texts = {normalised(text[:SHOWN_CHARACTERS]) for text in hunks[hunk - 1].texts} - {""} if hunk <= len(hunks) else {}
     return [number for number, line in enumerate(lines, 1) if normalised(line) in texts]
-
-
-def _run(reason: Reason, lines: list[str]) -> dict[str, Any]:
-    numbered = list(enumerate(lines[reason.first - 1 : reason.last], reason.first))
-    asked = reason.asked
-    return {
-        "lines": numbered, "commit": reason.commit.id[:8] if reason.commit else "",
-        "subject": for_people(reason.commit.subject) if reason.commit else "", "refused": reason.refused,
-        "session": asked.session_id if asked else "", "words": for_people(asked.words) if asked else "",
-        "proposal": for_people(asked.proposal) if asked else "", "runtime": asked.runtime if asked else "",
-        "decided": all_for_people(list(asked.decided)) if asked else [], "number": asked.number if asked else 0,
-        "mover": reason.mover.session_id if reason.mover else "",
-        "guess": reason.guess.session_id if reason.guess else "",
-        "at": asked.at / 1000 if asked and asked.at else None,
-    }  # fmt: skip
