@@ -98,24 +98,7 @@ def upkeep_runs(location: StoreLocation) -> UpkeepRuns:
 
 def is_at_work(home: Home) -> bool:
     """Return whether upkeep of this home is running."""
-    try:
-        descriptor = os.open(lock_file(home), os.O_RDONLY)
-    except OSError:
-        return False
-    try:
-        import fcntl
-    except ImportError:  # Windows
-        os.close(descriptor)
-        return is_locked(lock_file(home))
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        return False
-    except BlockingIOError:
-        return True
-    except OSError:  # a file system without locks
-        return False
-    finally:
-        os.close(descriptor)
+    return os.path.exists(lock_file(home)) and is_locked(lock_file(home))
 
 
 def _run_of(values: dict[str, Any]) -> UpkeepRun:

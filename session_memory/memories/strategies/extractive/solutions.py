@@ -4,16 +4,15 @@ Pure."""
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from ....patterns.failures import is_failure, normalised
+from ....patterns.failures import Failure, failures, is_failure, normalised
 from ....store.values import StoredEntry
 from ....text.format import one_line, shorten
 from ....text.shell_commands import family, is_looking
 from .sentences import LONGEST, is_taken_back, is_whole, sentences_of
 
-MOST_TOOL_USES = 80  # a success after more calls has little to do with the failure
 MOST_FILES = 6  # a larger change does not say what helped
 LEAST_TRIES = 2  # runs with the same error: a slip is not worth keeping
 COMMAND_CHARACTERS = 100
@@ -99,83 +98,46 @@ class Solution(NamedTuple):
 
 def solutions(entries: Sequence[StoredEntry]) -> list[Solution]:
     """Return the solutions in a conversation in order, without changes that were reverted."""
-    found: list[Solution] = []
-    open_runs: dict[str, _OpenRun] = {}
-    edited: set[str] = set()
+    found = [one for failure in failures(entries) if (one := _solution(failure, entries))]
     for entry in entries:
-        if entry.role != "tool":
-            if entry.role == "user" and entry.text and is_taken_back(entry.text[:LONGEST]):
-                found = found[:-1]
-            _explain(open_runs.values(), entry)
-            continue
-        if entry.kind == "edit" and entry.outcome != "error" and entry.text:
-            for run in open_runs.values():
-                run.edits.setdefault(entry.text, None)
-            edited.add(entry.text)
+        before = [one for one in found if one.passed.number < entry.number]
+        if entry.role == "user" and entry.text and is_taken_back(entry.text[:LONGEST]):
+            found = [one for one in found if one not in before[-1:]]
         elif entry.kind == "command" and _TAKES_BACK.search(entry.text):
-            found = [one for one in found if not one.edits]
-        elif entry.kind == "command" and not is_looking(entry.text):
-            found += _of_run(open_runs, entry, edited)
-        for name, run in list(open_runs.items()):
-            run.age += 1
-            if run.age > MOST_TOOL_USES:
-                del open_runs[name]
+            found = [one for one in found if one not in before or not one.edits]
     return list({(family(one.failed.text), normalised(one.failed.error)): one for one in found}.values())
 
 
-def _of_run(open_runs: dict[str, _OpenRun], entry: StoredEntry, edited: set[str]) -> Iterable[Solution]:
-    """Record a run of a command; yield the solutions that it completes."""
-    name = family(entry.text)
-    known = open_runs.get(name)
-    if is_failure(entry):
-        tries = known.tries + 1 if known and normalised(known.tool.error) == normalised(entry.error) else 1
-        open_runs[name] = _OpenRun(entry, tries, frozenset(edited))
-        return
-    if entry.outcome != "ok":
-        return
-    if known and _is_same_run(known.tool.text, entry.text):
-        del open_runs[name]
-        solution = known.solution(entry)
-        if solution:
-            yield solution
-    for run in open_runs.values():
-        if _SETS_UP.search(name):
-            run.steps.setdefault(name, None)
+def _solution(failure: Failure, entries: Sequence[StoredEntry]) -> Solution | None:
+    """Return the solution of a failing command; None if it is unclear, if it was a slip fixed at once, or red and green
+    of a test of its own."""
+    passed = failure.fixed
+    if failure.tool.kind != "command" or passed is None or failure.times < LEAST_TRIES or is_looking(passed.text):
+        return None
+    before = [one for one in entries if one.number < passed.number]
+    if any(one.kind == "edit" and one.outcome != "error" and _TEST_FILE.search(one.text) for one in before):
+        return None
+    failed = [one for one in before if is_failure(one) and family(one.text) == family(passed.text)][-1]
+    if normalised(failed.error) != normalised(failure.tool.error) or not says_something(failed.error):
+        return None
+    if not _is_same_run(failed.text, passed.text) or _GIT.match(family(passed.text)):
+        return None
+    between = [one for one in failure.steps if one.number > failed.number]
+    edits = tuple(dict.fromkeys([one.text for one in between if one.kind == "edit" and one.text]))
+    names = dict.fromkeys([family(one.text) for one in between if one.kind == "command"])
+    steps = () if edits else tuple([name for name in names if _SETS_UP.search(name)])[-2:]
+    more = _flags(passed.text) - _flags(failed.text)
+    is_bypass = not more or any(_BYPASSES.search(flag) for flag in more)
+    if len(edits) > MOST_FILES or (not edits and not steps and is_bypass):
+        return None
+    reasons = [_reason(one.text) for one in before if one.number > failed.number and one.role == "assistant"]
+    return Solution(failed, edits, steps, passed, shorten(next(filter(None, reversed(reasons)), ""), REASON_CHARACTERS))
 
 
-def _explain(runs: Iterable[_OpenRun], entry: StoredEntry) -> None:
-    if entry.role != "assistant" or not entry.text:
-        return
-    told = [one for one in sentences_of(entry.text) if is_whole(one) and not _ANNOUNCES.match(one)]
-    reason = next((one for one in told if _EXPLAINS.search(one)), "")
-    for run in runs:
-        run.reason = reason or run.reason
-
-
-class _OpenRun:
-    """A failing run of a command that has not passed yet. `tries` counts runs with the same error, `age` the tool calls
-    since."""
-
-    def __init__(self, tool: StoredEntry, tries: int, edited_before: frozenset[str]) -> None:
-        self.tool = tool
-        self.tries = tries
-        self.edits: dict[str, None] = {}
-        self.steps: dict[str, None] = {}
-        self.reason = ""
-        self.age = 0
-        self._edited_before = edited_before
-
-    def solution(self, passed: StoredEntry) -> Solution | None:
-        """Return the solution; None if it is unclear, or if it was a slip fixed at once."""
-        if not says_something(self.tool.error) or len(self.edits) > MOST_FILES or _GIT.match(family(passed.text)):
-            return None
-        if self.tries < LEAST_TRIES or any(map(_TEST_FILE.search, (*self._edited_before, *self.edits))):
-            return None  # a slip; red and green of a test of its own
-        steps = () if self.edits else tuple(self.steps)[-2:]
-        more = _flags(passed.text) - _flags(self.tool.text)
-        if not self.edits and not steps and (not more or any(_BYPASSES.search(flag) for flag in more)):
-            return None
-        return Solution(self.tool, tuple(self.edits), steps, passed, shorten(self.reason, REASON_CHARACTERS))
+def _reason(text: str) -> str:
+    """Return the first sentence of an assistant's text that explains a change; '' for none."""
+    told = [one for one in sentences_of(text) if is_whole(one) and not _ANNOUNCES.match(one)]
+    return next((one for one in told if _EXPLAINS.search(one)), "")
 
 
 def _is_same_run(failed: str, passed: str) -> bool:
