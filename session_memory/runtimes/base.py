@@ -224,6 +224,11 @@ class Runtime:
         to; '' if the name does not tell."""
         return ""
 
+    def exported_lines(self, content: bytes) -> Sequence[dict[str, Any] | bytes]:
+        """Return a session in the form that the runtime itself keeps or exports, if that is not the one that is read,
+        as lines of its mirror; [] if it is none."""
+        return []
+
     def live_session_id(self, config_dir: str, pid: int) -> str:
         """Return the id of the session that is open in the runtime's process `pid`; '' if nothing tells."""
         return ""

@@ -154,6 +154,47 @@ def test_the_sessions_of_every_runtime_are_read(person, repository, name):
     assert "How do I deploy this?" in person.stored()
 
 
+def test_a_document_that_opencode_exports_is_read_and_known_again(person, repository):
+    times = {"created": 1_772_924_668_464, "updated": 1_772_924_750_657}
+    info = {"id": "ses_33", "directory": ELSEWHERE, "title": "The horn", "time": times}
+    said = {"role": "user", "id": "msg_1", "time": {"created": 1_772_924_668_468}}
+    answer = {"role": "assistant", "id": "msg_2", "parentID": "msg_1", "finish": "stop", "path": {"cwd": ELSEWHERE}}
+    answer["time"] = {"created": 1_772_924_668_472, "completed": 1_772_924_671_949}
+    tool = {"type": "tool", "id": "prt_2", "callID": "c1", "tool": "bash"}
+    tool["state"] = {"status": "completed", "input": {"command": "make horn"}, "output": "done"}
+    messages = [
+        {"info": said, "parts": [{"type": "text", "id": "prt_1", "text": "Sound the horn."}]},
+        {"info": answer, "parts": [{"type": "step-start", "id": "prt_0"}, tool, {"type": "text", "id": "prt_3", "text": "It sounds."}]},
+    ]  # fmt: skip
+    document = json.dumps({"info": info, "messages": messages}, indent=2).encode()
+    checkpoint(repository, "ab9999999999", **{"ses_33": document})
+    person.run("ingest", "--checkpoints", repository)
+    assert {"Sound the horn.", "It sounds."} <= set(person.stored())
+    assert "make **horn**" in person.run("search", "horn", "--role", "tool").stdout
+    assert person.result("ingest", "--checkpoints", repository)["bytes"] == 0
+
+
+@pytest.mark.parametrize("is_log", [True, False])
+def test_a_chat_is_read_once_as_gemini_keeps_it(person, repository, is_log):
+    head = {"sessionId": "a1b2", "projectHash": "00", "startTime": "2026-06-11T07:00:00.000Z", "kind": "main"}
+    asked = {
+        "id": "u1",
+        "timestamp": "2026-06-11T07:00:01.000Z",
+        "type": "user",
+        "content": [{"text": "Paint the door."}],
+    }
+    answer = {"id": "g1", "timestamp": "2026-06-11T07:00:02.000Z", "type": "gemini", "content": "Painted."}
+    call = {"id": "c1", "name": "run_shell_command", "args": {"command": "paint"}, "status": "success"}
+    log = [head, asked, answer, {**answer, "toolCalls": [call]}, {"$set": {"lastUpdated": "2026-06-11T07:00:03.000Z"}}]
+    whole = {**head, "messages": [asked, {**answer, "toolCalls": [call]}]}
+    content = lines(*log) if is_log else json.dumps(whole, indent=2).encode()
+    checkpoint(repository, "ac9999999999", a1b2=content)
+    person.run("ingest", "--checkpoints", repository)
+    assert sorted(person.stored()).count("Painted.") == 1
+    assert "Paint the door." in person.stored()
+    assert "**paint**" in person.run("search", "paint", "--role", "tool").stdout
+
+
 def test_a_repository_without_checkpoints_is_an_error_that_says_what_to_do(person, tmp_path):
     git(tmp_path, "init", "-q", ".")
     done = person.run("ingest", "--checkpoints", tmp_path)

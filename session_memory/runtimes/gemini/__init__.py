@@ -7,7 +7,8 @@ from ..mirrored import MirroredSessions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+    from typing import Any
 
     from ..base import Event
 
@@ -47,6 +48,11 @@ class Gemini(MirroredSessions):
         """Return what the variable says, else the directory over the chat's `tmp/<project>/chats/`."""
         above, mark, _ = as_string(event.get("transcript_path")).rpartition("/tmp/")
         return above if mark and not environ.get(self.CONFIG_VARIABLE) else self.config_dir(environ)
+
+    def exported_lines(self, content: bytes) -> Sequence[dict[str, Any] | bytes]:
+        from .mirrors import exported_lines
+
+        return exported_lines(content)
 
 
 RUNTIME = Gemini()

@@ -107,6 +107,21 @@ def _mirrored(path: str) -> Iterator[Record]:
         yield from objects_in(line)
 
 
+def exported_lines(content: bytes) -> list[Record]:
+    """Return a chat as Gemini keeps it, a log or one JSON document, as the lines of a mirror; [] if it is none."""
+    try:
+        document = decode(content.decode("utf-8", "replace"))
+        records = [document, *document["messages"]] if "messages" in document else [document]
+    except (ValueError, TypeError, RecursionError):
+        records = [one for line in content.split(b"\n") for one in objects_in(line)]
+    head = records[0] if records and isinstance(records[0], dict) else {}
+    if not is_name(head.get("sessionId")) or "projectHash" not in head:
+        return []
+    header = {key: as_string(head[key]) for key in _HEADER_KEYS if key in head}
+    said = [one for one in records[1:] if isinstance(one, dict)]
+    return [header, *ChatAddition({}, (), is_again=False).lines(said)]
+
+
 def _header(path: str, head: bytes) -> Record:
     """Return what the beginning of a file says of its chat. Raises ValueError for no chat."""
     found: Record = next(iter(objects_in(head.partition(b"\n")[0])), {})

@@ -9,7 +9,7 @@ from ..mirrored import MirroredSessions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
     from ...transcripts.entries import ToolUse
@@ -88,6 +88,11 @@ class OpenCode(MirroredSessions):
     def context_output(self, text: str, event: str = "") -> dict[str, Any]:
         """Return what the plugin file puts behind the prompt, or behind what a tool printed."""
         return {"text": text}
+
+    def exported_lines(self, content: bytes) -> Sequence[dict[str, Any] | bytes]:
+        from .rows import exported_lines
+
+        return exported_lines(content)
 
 
 RUNTIME = OpenCode()

@@ -95,6 +95,32 @@ def session_line(session: SessionRow) -> Data:
     }
 
 
+def exported_lines(content: bytes) -> list[Data | bytes]:
+    """Return a session as `opencode export` writes it, a JSON document, as the lines of a mirror; [] if it is none."""
+    try:
+        document = decode(content.decode("utf-8", "replace"))
+        info, messages = document["info"], [(one["info"], one["parts"]) for one in document["messages"]]
+        session = SessionRow(
+            (*[info.get(key) for key in ("id", "parentID", "projectID", "directory", "title")],
+             *[info["time"].get(key) for key in ("created", "updated")], encode(info.get("revert")))
+        )  # fmt: skip
+        last = max([one["id"] for one, _ in messages if one["role"] == "assistant"], default="")
+        rows = [
+            (MessageRow((one["id"], one["time"]["created"], encode(one)), session, last), of) for one, of in messages
+        ]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return []
+    lines: list[Data | bytes] = [session_line(session), {"type": "title", "title": session.title}]
+    for message, parts in rows:
+        message.original = message.id if message.is_copied else ""
+        kept = [part for part in parts if isinstance(part, dict) and is_kept(part) and is_final(part, message)]
+        lines += [message.part_line(as_string(part.get("id")), part, as_string(part.get("id"))) for part in kept]
+        if message.is_ended and message.role == "assistant":
+            texts = [as_string(part["text"]) for part in kept if part.get("type") == "text" and part.get("text")]
+            lines.append(message.line(texts if message.ends_turn else []))
+    return lines
+
+
 def is_kept(data: Data) -> bool:
     """Tell whether a part belongs in a mirror: what was said and done."""
     return data.get("type") in _KEPT or not data

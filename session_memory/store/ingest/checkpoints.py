@@ -14,8 +14,10 @@ from collections.abc import Iterable, Iterator, Mapping
 from tempfile import TemporaryFile
 from typing import Any, NamedTuple
 
+from ...runtimes import all_runtimes
 from ...system.branches import GitUnavailableError, ask_git
 from ...system.git import find_worktree
+from ...system.json import encode
 from ...text.paths import is_name
 from ...text.timestamps import epoch_seconds
 from ..values import FOREIGN_ROOT, FileState
@@ -130,14 +132,19 @@ class _CheckpointFile(SourceFile):
         self, directory: SourceDirectory, checkpoints: Checkpoints, key: str, one: Transcript, state: FileState | None
     ) -> None:
         modified = round((epoch_seconds(one.created_at) or 0) * 1000)
-        is_known = state is not None and (state.file_size, state.last_modified) == (one.size, modified)
-        super().__init__(directory, key, key, (state.inode if state and is_known else 0, one.size, modified))
+        # The size in the store is that of the lines that were read, which are not always those in git.
+        known = state if state is not None and state.last_modified == modified else None
+        stamp = (known.inode, known.file_size, modified) if known else (0, one.size, modified)
+        super().__init__(directory, key, key, stamp)
         self._checkpoints = checkpoints
         self._blob = one.blob
 
     def open(self) -> int:
         with TemporaryFile() as file:
-            file.write(self._checkpoints.content(self._blob))
+            content = self._checkpoints.content(self._blob)
+            exported = next((found for one in all_runtimes() if (found := one.exported_lines(content))), ())
+            lines = [line if isinstance(line, bytes) else encode(line).encode() for line in exported]
+            file.write(b"".join([line + b"\n" for line in lines]) or content)
             file.flush()
             os.utime(file.fileno(), ns=(self.modified * 1_000_000, self.modified * 1_000_000))
             return os.dup(file.fileno())
