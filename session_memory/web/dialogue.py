@@ -17,6 +17,7 @@ from ..store.ingest.extract import result_text
 from ..store.location import StoreLocation
 from ..store.sqlite.engine import SqliteStore
 from ..store.values import ITEM_BITS, NUMBERS, TOOL_ROLE, Conversation, StoredEntry
+from ..system.files import Closing
 from ..text.format import one_line, shorten
 from ..text.paths import relative
 from ..text.sanitize import for_people, for_storage
@@ -176,11 +177,8 @@ def call_detail(location: StoreLocation, conversation: Conversation, item: Store
         file = location.transcript_of(conversation)
         if runtime is None or file is None:
             return found._replace(problem="its transcript is gone; shown as stored")
-        descriptor = file.open()
-        try:
+        with Closing(file.open()) as descriptor:
             return _read(found, runtime, descriptor, item)
-        finally:
-            os.close(descriptor)
     except (OSError, SessionMemoryError) as error:
         return found._replace(problem=for_people(f"its transcript cannot be read: {error}"))
 

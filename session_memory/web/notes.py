@@ -14,6 +14,7 @@ from ..runtimes.records import INJECTED, Injected
 from ..store.location import StoreLocation
 from ..store.sqlite.engine import SqliteStore
 from ..store.values import TOOL_ROLE, Conversation, StoredEntry
+from ..system.files import Closing
 from ..transcripts.lines import first_line, lines_forward
 from ..transcripts.reader import TranscriptReader
 from ..upkeep.proof.told import told_in
@@ -54,8 +55,7 @@ class AnnotatedSession:
         file = self.location.transcript_of(conversation)
         if runtime is None or file is None:
             return
-        descriptor = file.open()
-        try:
+        with Closing(file.open()) as descriptor:
             size = os.fstat(descriptor).st_size
             until = size if end is None else min(size, end)
             reader = TranscriptReader(runtime, first_line(descriptor))
@@ -64,8 +64,6 @@ class AnnotatedSession:
                 may_hold = runtime.records.THINKING in line or runtime.records.prefilter(line, INJECTED)
                 if offset > begin and may_hold:
                     yield from self._notes_in(runtime, reader, offset, line)
-        finally:
-            os.close(descriptor)
 
     def _notes_in(self, runtime: Runtime, reader: TranscriptReader, offset: int, line: bytes) -> Iterator[StoredEntry]:
         for record in reader.records(line):

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from ...runtimes import Runtime
 from ...runtimes.detection import source_of
 from ...runtimes.records import CallResult
-from ...system.files import open_regular, read_at
+from ...system.files import Closing, open_regular, read_at
 from ...system.quick_json import decode_line
 from ...text.paths import is_id
 from ...text.sanitize import beginning, for_people
@@ -193,14 +193,12 @@ def is_beginning(state: FileState, descriptor: int, status: os.stat_result) -> b
     except OSError:
         cursor = make_cursor(descriptor, status, min(state.offset, status.st_size), 0)
         return bool(cursor["head"] == state.head)
-    try:
+    with Closing(known):
         return all(
             read_at(known, start, min(start + BLOCK_BYTES, status.st_size))
             == read_at(descriptor, start, start + BLOCK_BYTES)
             for start in range(0, status.st_size, BLOCK_BYTES)
         )
-    finally:
-        os.close(known)
 
 
 def begun(

@@ -14,7 +14,7 @@ from ...errors import SessionMemoryError
 from ...runtimes import Runtime
 from ...runtimes.detection import HEAD_BYTES, runtime_of, unusual_form
 from ...system.confined_files import OutsideGroupError
-from ...system.files import path_text, read_at
+from ...system.files import Closing, path_text, read_at
 from ...system.sqlite import DatabaseError
 from ...system.zstd import DamagedFileError, NoLibraryError
 from ...text.timestamps import now_milliseconds
@@ -175,7 +175,7 @@ class Ingestion:
             descriptor = file.open()
         except DamagedFileError as error:
             raise UnreadableFileError(str(error)) from error
-        try:
+        with Closing(descriptor):
             status = os.fstat(descriptor)
             before = self._states.get(file.key)
             with _faults_of_the_file():
@@ -186,8 +186,6 @@ class Ingestion:
             if runtime and not is_older_copy:
                 self._read_file(file, descriptor, status, runtime, ahead)
             self._cleared.add(file.key)
-        finally:
-            os.close(descriptor)
 
     def _read_file(
         self, file: SourceFile, descriptor: int, status: os.stat_result, runtime: Runtime, ahead: ReadAhead

@@ -11,7 +11,7 @@ from stat import S_ISREG
 from ...errors import SessionMemoryError
 from ...runtimes import Runtime
 from ...system.confined_files import directory_below, open_inside
-from ...system.files import Stamp, open_regular, path_text, stamp_of
+from ...system.files import Closing, Stamp, open_regular, path_text, stamp_of
 
 Unreadable = list[tuple[str, Exception]]  # the keys of folders, each with a slash, and why
 
@@ -163,10 +163,8 @@ class SourceFile:
             return descriptor
         from ...system.zstd import decompressed_file
 
-        try:
+        with Closing(descriptor):
             return decompressed_file(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 def told_roots(directories: Iterable[SourceDirectory]) -> list[str]:
