@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -32,36 +32,26 @@ class Archives(NamedTuple):
     confined_to: str = ""
 
 
-class StoreLocation:
+class StoreLocation(NamedTuple):
     """The store's file; the watched directories; the archives that stand in for lost transcripts; the groups whose
     entries may be seen (None: all); the home that it belongs to."""
 
-    def __init__(
-        self, database: str, watched: Iterable[SourceDirectory], archives: Iterable[Archives],
-        homes: tuple[str, ...] | None, settings: StoreSettings, home: Home, environ: Mapping[str, str],
-    ) -> None:  # fmt: skip
-        if path_text(database) != database:  # which SQLite would not open
-            hint = f"set {ENV_DIR} to a directory with a name in UTF-8"
-            raise NoStoreError(f"{path_text(database)}: the path of a store has to be UTF-8", hint)
-        self.database = database
-        self.watched = tuple(watched)
-        self.archives = tuple(archives)
-        self.homes = homes
-        self.settings = settings
-        self.home = home
-        self._environ = environ
-
-    def watching(self, watched: Iterable[SourceDirectory]) -> StoreLocation:
-        return StoreLocation(self.database, watched, self.archives, self.homes, self.settings, self.home, self._environ)
+    database: str
+    watched: Sequence[SourceDirectory]
+    archives: Sequence[Archives]
+    homes: tuple[str, ...] | None
+    settings: StoreSettings
+    home: Home
+    environ: Mapping[str, str]
 
     def home_for(self, group: str = "") -> Home:
         """Return the home of a group in the store, or, if `group` is '', the home of the store."""
         host = self.home.root
-        return homes.home_at(f"{host}/groups/{group}", self._environ, host=host) if group else self.home
+        return homes.home_at(f"{host}/groups/{group}", self.environ, host=host) if group else self.home
 
     def rules(self, with_private: bool = False) -> ReadRules:
         """Read the rules for the content of the store; `with_private` for a person who wants to see what they hide."""
-        return ReadRules(self.home_for, self._environ, with_private)
+        return ReadRules(self.home_for, self.environ, with_private)
 
     def transcript_of(self, conversation: Conversation) -> SourceFile | None:
         """Return the transcript; None if it is gone or must not be shown."""
@@ -77,7 +67,7 @@ class StoreLocation:
     def own_sessions(self) -> tuple[str, ...]:
         """Return the ids of the caller's sessions, if the caller is an agent."""
         names = [runtime.OWN_ID_VARIABLE for runtime in all_runtimes()]
-        return tuple([self._environ[name] for name in names if self._environ.get(name)])
+        return tuple([self.environ[name] for name in names if self.environ.get(name)])
 
 
 class NoStoreError(SessionMemoryError):
@@ -195,7 +185,7 @@ def _of_host(host: str, group_root: str, environ: Mapping[str, str]) -> StoreLoc
     ]
     archives = [Archives(group.conversations_dir, group.name, layout.root) for group in groups]
     visible = tuple(names) if group_root else None
-    return StoreLocation(f"{layout.root}/{homes.STORE_FILE}", watched, archives, visible, settings, home, environ)
+    return StoreLocation(_database_in(layout.root), watched, archives, visible, settings, home, environ)
 
 
 def _group_names(groups_dir: str) -> list[str]:
@@ -224,4 +214,13 @@ def _place(
             for path in settings.watch_path
         ]
     archives = [Archives(home.conversations_dir)]
-    return StoreLocation(f"{home.memory_dir}/{homes.STORE_FILE}", watched, archives, None, settings, home, environ)
+    return StoreLocation(_database_in(home.memory_dir), watched, archives, None, settings, home, environ)
+
+
+def _database_in(directory: str) -> str:
+    """Return the path of the store in a directory. Raises NoStoreError for one that SQLite would not open."""
+    path = f"{directory}/{homes.STORE_FILE}"
+    if path_text(path) != path:
+        hint = f"set {ENV_DIR} to a directory with a name in UTF-8"
+        raise NoStoreError(f"{path_text(path)}: the path of a store has to be UTF-8", hint)
+    return path

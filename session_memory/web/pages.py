@@ -27,6 +27,11 @@ class Action(NamedTuple):
     work: Callable[[PageRequest, Mapping[str, str]], str]
 
 
+def frame(request: PageRequest) -> dict[str, Any]:
+    """Return no values: all of the view takes too long for a page, and is loaded into it."""
+    return {}
+
+
 VIEWS = (
     View("now", "/", sessions.now, "Now", "n"),
     View("timeline", "/timeline", timeline.values, "Timeline", "t"),
@@ -36,11 +41,11 @@ VIEWS = (
     View("memories", "/memories", memories.values, "Memories", "m"),
     View("patterns", "/patterns", patterns.values, "Patterns", "p"),
     View("patterns_counted", "/patterns/counted", patterns.counted),
-    View("branches", "/branches", branches.values, "Branches", "b"),
+    View("branches", "/branches", frame, "Branches", "b"),
     View("branches_judged", "/branches/judged", branches.judged),
     View("costs", "/costs", costs.values, "Costs", "c"),
     View("costs_counted", "/costs/counted", costs.counted),
-    View("proof", "/proof", proof.values, "Proof", "o"),
+    View("proof", "/proof", frame, "Proof", "o"),
     View("proof_counted", "/proof/counted", proof.counted),
     View("session", "/session/{session}", session.values),
     View("session_facts", "/session/{session}/facts", session.facts),

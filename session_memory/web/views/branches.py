@@ -18,11 +18,6 @@ SHOWN_CHARACTERS = 400  # of a line
 _DETACHED = "(no branch)"
 
 
-def values(request: PageRequest) -> dict[str, Any]:
-    """Return nothing: git takes too long for a page, so `judged` is loaded into it."""
-    return {}
-
-
 def judged(request: PageRequest) -> dict[str, Any]:
     """Return `repositories`: the name of each, its `branches`, and the `files` that would not merge, each pair of
     branches once."""

@@ -12,11 +12,6 @@ from ...upkeep.proof.words import HEEDED, compared_lines, rows_of, sum_lines, to
 from ..page_request import PageRequest
 
 
-def values(request: PageRequest) -> dict[str, Any]:
-    """Return nothing: all transcripts are read, which is too slow for a page."""
-    return {}
-
-
 def counted(request: PageRequest) -> dict[str, Any]:
     """Return the sections as the command prints them, `rows` for the comparison, and what was held back."""
     location = request.location
