@@ -122,7 +122,9 @@ def _take(opened: OpenStore, directories: Sequence[SourceDirectory], file: Sourc
     def take(progress: Progress | None) -> IngestReport:
         if file:
             return take_files(opened.store, file.directory.home, [file], progress)
-        return take_in(opened.store, opened.location._replace(watched=directories), progress, workers=os.cpu_count() or 1)
+        return take_in(
+            opened.store, opened.location._replace(watched=directories), progress, workers=os.cpu_count() or 1
+        )
 
     if opened.terminal.is_json:
         return take(None)
