@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 from session_memory.hooks.upkeep_start import INTERVAL_SECONDS
 from session_memory.settings.compiled import Settings
+from session_memory.tools.definitions import TOOLS
 from session_memory.upkeep.proof.words import HOOK_MILLISECONDS
 from session_memory.upkeep.runner import CPU_SECONDS
 
@@ -76,6 +78,8 @@ def test_the_figures_that_are_settings_constants_or_counted_are_those_of_the_cod
         len(one) for text in skills for one in re.findall(r"^(?:name|description): (.*)$", text, re.MULTILINE)
     )
     assert (len(skills), 50 * round(described / 50)) == (2, 750)
+    listed = [{"name": one.name, "description": one.description, "inputSchema": one.schema} for one in TOOLS]
+    assert f"{round(len(json.dumps(listed)), -2):,} characters" in figures()
     assert (Settings.max_characters.default, INTERVAL_SECONDS, CPU_SECONDS) == (500, 600, 60)
     assert f"{HOOK_MILLISECONDS} ms" in figures()
 
