@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from session_memory.memories.strategy import ModelBudget
     from session_memory.store.values import Conversation, StoredEntry
 
-LEASE_SECONDS = 0.05
+PAUSE_SECONDS = 0.01
 CALL = Usage(70, 30, 0, "model")
 LONGEST_LIFE_SECONDS = 0.06
 PATIENCE_SECONDS = 120
@@ -121,13 +121,13 @@ def _work_off(path: str, log: str, kept: str) -> None:
 
     work = StoredQueue(path)
     budget = TokenBudget(work.accounts, 10**9, 10**6, now)
-    queue = Queue(keep, budget, work, now, lease_seconds=LEASE_SECONDS, interruptions=sys.maxsize)
+    queue = Queue(keep, budget, work, now, interruptions=sys.maxsize)
     strategy = Slow(log, budget)
     deadline = time.monotonic() + PATIENCE_SECONDS
     while time.monotonic() < deadline:
         if all(done.status != "stopped" for done in queue.work_off([strategy], (strategy.id,))):
             return
-        time.sleep(LEASE_SECONDS / 5)
+        time.sleep(PAUSE_SECONDS)
 
 
 def _recorded(store: SqliteStore) -> dict[int, str]:

@@ -1,23 +1,20 @@
 """The queue: gives finished conversations to each strategy in turn and records the outcome.
 
-Each step is recorded before the next, so a crash at any moment is safe: lease a part of a conversation; record the
-strategy's result together with its cost; write the memories, which is idempotent; mark the part done. A strategy runs
-again only if its result was not recorded.
+A strategy works in one process at a time, which holds a lock. Each step is recorded before the next, so a crash at any
+moment is safe: take a part of a conversation; record the strategy's result together with its cost; write the memories,
+which is idempotent; mark the part done. A strategy runs again only if its result was not recorded.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import threading
-import uuid
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from typing import NamedTuple
 
-from ..errors import SessionMemoryError
+from ..errors import LockedError, SessionMemoryError
 from ..store.sqlite.queue import ConversationPart, StoredQueue
 from ..store.values import Conversation, StoredEntry
+from ..system.files import Closing, lock
 from ..text.format import counted
 from ..text.sanitize import shortened
 from .budget import ConversationBudgetError, TokenBudget, checked
@@ -25,8 +22,6 @@ from .strategy import BudgetError, Memory, MemoryResult, Strategy, StrategyError
 
 Sink = Callable[[Conversation, Sequence[StoredEntry], str, MemoryResult], list[str]]
 
-LEASE_SECONDS = 60
-LONGEST_SECONDS = 30 * 60  # a strategy that takes longer is stuck: stop renewing its lease
 MOST_INTERRUPTIONS = 10
 FAILURES_IN_A_ROW = 3
 FIRST_PAUSE_SECONDS = 60
@@ -62,7 +57,6 @@ class Queue:
         attempts: int = 5,
         interruptions: int = MOST_INTERRUPTIONS,
         homes: tuple[str, ...] | None = None,
-        lease_seconds: float = LEASE_SECONDS,
     ) -> None:
         self._sink = sink
         self._budget = budget
@@ -71,8 +65,6 @@ class Queue:
         self._attempts = attempts
         self._interruptions = interruptions
         self._homes = homes
-        self._lease = int(lease_seconds * 1000)
-        self._owner = f"{os.getpid()} {uuid.uuid4()}"
 
     def work_off(
         self,
@@ -90,38 +82,33 @@ class Queue:
         """
         self._work.close_done(all_ids)
         left = -1 if limit is None else limit
-        with _renewing(self._work.path, self._owner, self._lease, self._clock):
-            for strategy in strategies:
-                for done in self._work_off(strategy, all_ids, statuses):
-                    yield done
-                    if done.status == "stopped":
-                        break
-                    left -= 1
-                    if left == 0 or stop():
-                        return
+        for strategy in strategies:
+            for done in self._work_off(strategy, all_ids, statuses):
+                yield done
+                if done.status == "stopped":
+                    break
+                left -= 1
+                if left == 0 or stop():
+                    return
 
     def _work_off(
         self, strategy: Strategy, all_ids: tuple[str, ...], statuses: tuple[str, ...]
     ) -> Iterator[PartResult]:
+        try:
+            held = lock(f"{self._work.path}.{strategy.id}.lock", 0.0)
+        except LockedError:
+            yield PartResult(strategy.id, None, "stopped", "another process is running it")
+            return
         failures = 0
-        while True:
-            piece = self._work.take(
-                strategy.id, self._owner, self._clock(), lease=self._lease, longest=LONGEST_SECONDS * 1000,
-                homes=self._homes, statuses=statuses,
-            )  # fmt: skip
-            if piece is None:
-                busy = self._work.busy_until(strategy.id, self._owner, self._clock())
-                if busy:
-                    yield PartResult(strategy.id, None, "stopped", "another process is running it")
-                return
-            done = self._step(strategy, piece, all_ids)
-            yield done
-            failures = failures + 1 if done.status == "waiting" else 0
-            if done.status == "stopped":
-                return
-            if failures == FAILURES_IN_A_ROW:
-                yield PartResult(strategy.id, None, "stopped", f"{failures} in a row failed: {done.reason}")
-                return
+        with Closing(held):
+            while piece := self._work.take(strategy.id, self._clock(), homes=self._homes, statuses=statuses):
+                done = self._step(strategy, piece, all_ids)
+                yield done
+                failures = failures + 1 if done.status == "waiting" else 0
+                if failures == FAILURES_IN_A_ROW:
+                    yield PartResult(strategy.id, None, "stopped", f"{failures} in a row failed: {done.reason}")
+                if done.status == "stopped" or failures == FAILURES_IN_A_ROW:
+                    return
 
     def _step(self, strategy: Strategy, piece: ConversationPart, all_ids: tuple[str, ...]) -> PartResult:
         """Process one part, or release it."""
@@ -131,8 +118,6 @@ class Queue:
                 return self._finish(piece, "archived", "", all_ids)
             reason = "" if piece.result else self._given_up(piece) or unfit(strategy, piece, entries)
             result = MemoryResult(skipped=reason) if reason else self._result(strategy, piece, entries)
-            if result is None:
-                return PartResult(piece.strategy, piece.conversation, "waiting", "another process took it over")
             if result.skipped:
                 return self._finish(piece, "skipped", _reason(result.skipped), all_ids)
             ids = tuple(self._sink(piece.conversation, entries, piece.strategy, result)) if result.memories else ()
@@ -154,10 +139,8 @@ class Queue:
             return ""
         return f"the process ended {counted(piece.interruptions, 'time')} while processing it"
 
-    def _result(
-        self, strategy: Strategy, piece: ConversationPart, entries: Sequence[StoredEntry]
-    ) -> MemoryResult | None:
-        """Return the strategy's recorded result for a part; None if another process took the part over."""
+    def _result(self, strategy: Strategy, piece: ConversationPart, entries: Sequence[StoredEntry]) -> MemoryResult:
+        """Return the strategy's result for a part, recorded by now."""
         if piece.result:
             return decoded(piece.result)
         estimate = estimate_of(strategy, piece.conversation, entries)
@@ -167,8 +150,8 @@ class Queue:
         except BaseException:
             self._work.accounts.settle(account, Usage())
             raise
-        is_ours = self._work.keep_result(piece, self._owner, encoded(result), account, checked(result.usage))
-        return result if is_ours else None
+        self._work.keep_result(piece, encoded(result), account, checked(result.usage))
+        return result
 
     def _finish(
         self,
@@ -178,8 +161,7 @@ class Queue:
         all_ids: tuple[str, ...],
         memories: tuple[str, ...] = (),
     ) -> PartResult:
-        if not self._work.finish(piece, self._owner, outcome, reason, all_ids):
-            return PartResult(piece.strategy, piece.conversation, "waiting", "another process took it over")
+        self._work.finish(piece, outcome, reason, all_ids)
         return PartResult(piece.strategy, piece.conversation, outcome, reason, memories)
 
     def _failed(self, piece: ConversationPart, error: Exception, all_ids: tuple[str, ...]) -> PartResult:
@@ -199,7 +181,7 @@ class Queue:
         return PartResult(piece.strategy, piece.conversation, "waiting", _reason(problem))
 
     def _put_back(self, piece: ConversationPart, attempts: int, next_try: int, problem: str) -> None:
-        self._work.put_back(piece, self._owner, attempts=attempts, next_try=next_try, problem=_reason(problem))
+        self._work.put_back(piece, attempts=attempts, next_try=next_try, problem=_reason(problem))
 
 
 def unfit(strategy: Strategy, piece: ConversationPart, entries: Sequence[StoredEntry]) -> str:
@@ -249,28 +231,3 @@ def _is_command(text: str) -> bool:
 
 def _reason(text: str) -> str:
     return shortened(text, REASON_CHARACTERS)
-
-
-@contextmanager
-def _renewing(path: str, owner: str, lease: int, clock: Callable[[], int]) -> Iterator[None]:
-    """Renew the leases of `owner` from a thread while the block runs."""
-    is_over = threading.Event()
-
-    def renew() -> None:
-        work = StoredQueue(path)
-        try:
-            while not is_over.wait(lease / 3000):
-                try:
-                    work.renew(owner, clock(), lease)
-                except SessionMemoryError:
-                    continue  # the database is locked: retry before the lease ends
-        finally:
-            work.close()
-
-    thread = threading.Thread(target=renew, name="lease", daemon=True)
-    thread.start()
-    try:
-        yield
-    finally:
-        is_over.set()
-        thread.join()

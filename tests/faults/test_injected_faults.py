@@ -111,12 +111,12 @@ def nowhere(home: Path) -> object:
 
 
 def let_time_pass(home: Path) -> None:
-    """Let leases end, and what failed be due again."""
+    """Let what failed be due again."""
     queue = StoreUser(home).queue
     if queue.exists():
         with closing(sqlite3.connect(queue, isolation_level=None)) as connection:
             if connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'memory_work'").fetchone():
-                connection.execute("UPDATE memory_work SET next_try = 0, lease_until = 0")
+                connection.execute("UPDATE memory_work SET next_try = 0")
 
 
 MARKDOWN = "**/.session-memory/**/*.md"

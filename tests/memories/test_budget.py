@@ -161,7 +161,7 @@ class TestConversation:
 
 class TestAccounts:
     def test_a_crash_in_the_middle_of_a_call_leaves_its_estimate_counted(self, machine):
-        machine.work.take("paying", "dead", machine.now(), lease=1, longest=1)
+        machine.work.take("paying", machine.now())
         dead = budget(machine, day=200)
         dead.open("paying", 1, Usage(100))
         dead.call(Usage(80)).__enter__()

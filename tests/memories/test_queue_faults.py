@@ -13,13 +13,10 @@ from pathlib import Path
 
 import pytest
 from memories_scene import MINUTE, QueueScene, Scripted
-from stored import HOUR, START, Stored, talk
+from stored import HOUR, START, talk
 
-from session_memory.memories.budget import TokenBudget
-from session_memory.memories.queue import Queue, decoded, encoded
+from session_memory.memories.queue import decoded, encoded
 from session_memory.memories.strategy import BudgetError, Memory, MemoryResult, StrategyError, UnavailableError, Usage
-from session_memory.store.sqlite.queue import StoredQueue
-from session_memory.store.sqlite.queue_database import QueueDatabase
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -103,29 +100,12 @@ class TestFailures:
 
 
 class TestCrashes:
-    def test_what_a_process_was_at_work_on_is_taken_up_when_its_lease_is_over(self, machine):
+    def test_what_a_process_was_at_work_on_when_it_died_is_taken_up_at_once(self, machine):
         one = machine.stored.add(*talk("the build"))
-        machine.work.take("scripted", "dead", machine.now(), lease=MINUTE, longest=HOUR)
+        machine.work.take("scripted", machine.now())
         assert machine.stored.status(one) == ("processing", "")
-        [done] = machine.run(Scripted())
-        assert done[2:4] == ("stopped", "another process is running it")
-        machine.later += MINUTE
         machine.run(Scripted())
         assert machine.stored.status(one) == ("archived", "")
-
-    def test_one_conversation_at_a_time_for_each_strategy(self, machine):
-        for number in range(2):
-            machine.stored.add(*talk(f"topic {number}"))
-        assert machine.work.take("scripted", "one", machine.now(), lease=MINUTE, longest=HOUR)
-        assert machine.work.take("scripted", "two", machine.now(), lease=MINUTE, longest=HOUR) is None
-        assert machine.work.take("other", "two", machine.now(), lease=MINUTE, longest=HOUR)
-
-    def test_a_renewed_lease_holds_but_not_for_ever(self, machine):
-        machine.stored.add(*talk("the build"))
-        begin = machine.now()
-        machine.work.take("scripted", "slow", begin, lease=MINUTE, longest=HOUR)
-        machine.work.renew("slow", begin + 50 * MINUTE, 20 * MINUTE)
-        assert machine.work.busy_until("scripted", "other", begin) == begin + HOUR
 
     def test_while_a_strategy_is_at_work_no_other_process_is_for_it(self, machine):
         machine.stored.add(*talk("the build"))
@@ -136,59 +116,22 @@ class TestCrashes:
         assert [done[2:4] for done in seen] == [("stopped", "another process is running it")]
         assert other.seen == []
 
-    def test_the_lease_of_a_slow_strategy_is_renewed_while_it_works(self, tmp_path):
-        stored = Stored(tmp_path / "slow.db")
-        stored.add(*talk("the build"))
-        work = StoredQueue(stored.path)
-
-        def lease() -> int:
-            with closing(QueueDatabase(stored.path)) as queue:
-                [(until,)] = queue.rows("SELECT max(lease_until) FROM memory_work")
-                return until
-
-        def wait() -> None:
-            first, deadline = lease(), time.monotonic() + 60
-            while lease() == first and time.monotonic() < deadline:
-                time.sleep(0.01)
-            assert lease() > first
-
-        def clock() -> int:
-            return time.time_ns() // 1_000_000
-
-        budget = TokenBudget(work.accounts, 1, 1, clock)
-        queue = Queue(lambda *_: [], budget, work, clock, lease_seconds=1.0)
-        [done] = queue.work_off([Scripted("scripted", wait)], ("scripted",))
-        assert done.status == "archived"
-        work.close()
-        stored.close()
-
     def test_a_result_that_was_recorded_is_kept_and_not_asked_for_again(self, machine):
         one = machine.stored.add(*talk("the build"))
-        piece = machine.work.take("scripted", "dead", machine.now(), lease=MINUTE, longest=HOUR)
+        piece = machine.work.take("scripted", machine.now())
         result = MemoryResult((Memory("episode", "made before the crash", "text"),))
         account = machine.work.accounts.open("scripted", one, Usage(), machine.now(), 1000)
-        assert machine.work.keep_result(piece, "dead", encoded(result), account, Usage())
+        machine.work.keep_result(piece, encoded(result), account, Usage())
         machine.stored.add("Something new", name="other")
-        machine.later += HOUR
         strategy = Scripted()
         machine.run(strategy)
         assert strategy.seen == []
         assert machine.kept == [(one, "scripted", START + 4 * MINUTE, ("made before the crash",))]
 
-    def test_one_that_lost_its_lease_cannot_record_what_another_has_done(self, machine):
-        one = machine.stored.add(*talk("the build"))
-        piece = machine.work.take("scripted", "slow", machine.now(), lease=MINUTE, longest=HOUR)
-        machine.later += 2 * MINUTE
-        machine.run(Scripted())
-        assert not machine.work.finish(piece, "slow", "skipped", "too late", ("scripted",))
-        assert not machine.work.put_back(piece, "slow")
-        assert machine.stored.status(one) == ("archived", "")
-
     def test_a_conversation_that_takes_every_process_down_is_skipped_in_the_end(self, machine):
         one = machine.stored.add(*talk("the build"))
         for _ in range(11):
-            machine.work.take("scripted", "dead", machine.now(), lease=MINUTE, longest=HOUR)
-            machine.later += MINUTE
+            machine.work.take("scripted", machine.now())
         machine.run(Scripted())
         assert machine.stored.status(one) == (
             "skipped", "the process ended 11 times while processing it",

@@ -1,11 +1,13 @@
-"""The queue in the database: a row for each conversation and strategy, with a lease while a process works on it and how
-far the strategy is. Times are in milliseconds since the epoch.
+"""The queue in the database: a row for each conversation and strategy, with how far the strategy is, and a mark while a
+process works on it. A strategy works in one process at a time (memories/queue.py): a mark that is there when that takes
+the part is of a process that has ended. Times are in milliseconds since the epoch.
 
 A strategy gets the part of a conversation that it has not seen (seen_items.py). The ids of items tell which that is.
 Times may be equal, missing or out of order; they decide only if a transcript was ingested again and its ids changed."""
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ...system.sqlite import fetch
@@ -29,7 +31,7 @@ _COLUMNS = (
     + conversation_columns(excluding=False)
 )
 _SKIPPED = "w.outcome = 'skipped' AND w.owner IS NULL"
-_FREE = "(w.owner IS NULL OR w.lease_until <= ?) AND coalesce(w.next_try, 0) <= ?"
+_DUE = "coalesce(w.next_try, 0) <= ?"
 # A conversation without a row is open too. What was seen of a file that was read again is unknown before `find_again`.
 _OPEN = (
     "(c.status IN ({}) AND coalesce(w.seen_item, 0) < c.last_item AND coalesce(w.first_item, 1) OR "
@@ -62,8 +64,8 @@ class Retry(NamedTuple):
 
 
 class StoredQueue(QueueDatabase):
-    """The queue, safe to use from several processes at once, from one thread each. A conversation of which `rules`
-    exclude anything waits as long as they do. Methods raise DatabaseError."""
+    """The queue, in which each strategy works in one process at a time. A conversation waits as long as `rules` exclude
+    anything of it. Methods raise DatabaseError."""
 
     def __init__(self, path: str, rules: StoreRules | None = None) -> None:
         super().__init__(path)
@@ -73,7 +75,7 @@ class StoredQueue(QueueDatabase):
     def waiting(
         self, strategy: str, now: int, homes: tuple[str, ...] | None = None, statuses: tuple[str, ...] = ()
     ) -> list[ConversationPart]:
-        """Return the parts that can be leased now, the oldest first, so that a newer one may correct it. Conversations
+        """Return the parts that can be taken now, the oldest first, so that a newer one may correct it. Conversations
         with one of `statuses` count as well as ready ones."""
         return [_part(strategy, row) for row in self._rows(strategy, now, homes, statuses)]
 
@@ -108,21 +110,11 @@ class StoredQueue(QueueDatabase):
                     (conversation_id,),
                 )
 
-    def busy_until(self, strategy: str, owner: str, now: int) -> int:
-        """Return the end of another owner's lease for this strategy; 0 if there is none."""
-        sql = "SELECT max(lease_until) FROM memory_work WHERE strategy = ? AND owner != ? AND lease_until > ?"
-        [(until,)] = self.rows(sql, (strategy, owner, now))
-        return until or 0
-
     def take(
-        self, strategy: str, owner: str, now: int, *, lease: int, longest: int, homes: tuple[str, ...] | None = None,
-        statuses: tuple[str, ...] = (),
-    ) -> ConversationPart | None:  # fmt: skip
-        """Lease the oldest part for `lease`, which may be renewed until `longest` has passed. Return None if none
-        waits, or if another owner has one: a strategy gets one conversation after the other."""
+        self, strategy: str, now: int, *, homes: tuple[str, ...] | None = None, statuses: tuple[str, ...] = ()
+    ) -> ConversationPart | None:
+        """Take the oldest part; None if none waits."""
         with self.transaction() as connection:
-            if self.busy_until(strategy, owner, now):
-                return None
             row = next(iter(self._rows(strategy, now, homes, statuses, limit=1)), None)
             if row is None:
                 return None
@@ -132,13 +124,12 @@ class StoredQueue(QueueDatabase):
             was_interrupted = bool(fetch(connection, sql, _key(part)))
             connection.execute(
                 "INSERT INTO memory_work (home, source_file, first_message_at, strategy, conversation_id, first_item, "
-                "owner, lease_until, longest_until, until_item, until_at) "
-                "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) "
-                "ON CONFLICT DO UPDATE SET owner = ?7, lease_until = ?8, longest_until = ?9, until_item = ?10, "
-                "until_at = ?11, interruptions = interruptions + ?12",
+                "owner, until_item, until_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) "
+                "ON CONFLICT DO UPDATE SET owner = ?7, until_item = ?8, until_at = ?9, "
+                "interruptions = interruptions + ?10",
                 (
-                    *_key(part), conversation.id, part.first_item, owner, now + lease, now + longest,
-                    part.until_item, conversation.last_message_at, was_interrupted,
+                    *_key(part), conversation.id, part.first_item, str(os.getpid()), part.until_item,
+                    conversation.last_message_at, was_interrupted,
                 ),
             )  # fmt: skip
             # Accounts that a process left open: what was reserved counts, unless single calls were recorded.
@@ -151,12 +142,6 @@ class StoredQueue(QueueDatabase):
             connection.execute(sql, (conversation.id,))
             return part._replace(interruptions=part.interruptions + was_interrupted)
 
-    def renew(self, owner: str, now: int, lease: int) -> None:
-        with self.transaction() as connection:
-            connection.execute(
-                "UPDATE memory_work SET lease_until = min(?, longest_until) WHERE owner = ?", (now + lease, owner)
-            )
-
     def entries(self, part: ConversationPart) -> tuple[list[StoredEntry], bool]:
         """Return the entries of a part in file order, and if memories were made of others of its conversation."""
         connection = self.connection
@@ -168,47 +153,35 @@ class StoredQueue(QueueDatabase):
             elsewhere = seen_elsewhere(connection, part.strategy, part.conversation, first, last) if items else set()
         return [item for item in items if item.id not in elsewhere], seen.is_archived
 
-    def keep_result(self, part: ConversationPart, owner: str, result: str, account: int, usage: Usage) -> bool:
-        """Record the result of a part, and what its account spent. If another owner has leased the part by now, only
-        close the account, and return False."""
+    def keep_result(self, part: ConversationPart, result: str, account: int, usage: Usage) -> None:
+        """Record the result of a part, and what its account spent."""
         with self.transaction() as connection:
             settle(connection, account, usage)
-            return _update(connection, part, owner, "result = ?", (result,))
+            _update(connection, part, "result = ?", (result,))
 
     def has_result(self, part: ConversationPart) -> bool:
         """Check if a result is recorded whose memories are not written yet."""
         return bool(self.rows(f"SELECT 1 FROM memory_work WHERE {_OF_PART} AND result != ''", _key(part)))
 
-    def put_back(
-        self, part: ConversationPart, owner: str, *, attempts: int = 0, next_try: int = 0, problem: str = "",
-        interruptions: int = 0,
-    ) -> bool:  # fmt: skip
-        """Release an undone part, to be leased again from `next_try` on; a recorded result stays. Return False, and
-        change nothing, if another owner has leased it by now."""
-        columns = "owner = NULL, lease_until = 0, attempts = ?, next_try = ?, problem = ?, interruptions = ?"
-        values = (attempts, next_try, problem, interruptions)
+    def put_back(self, part: ConversationPart, *, attempts: int = 0, next_try: int = 0, problem: str = "") -> None:
+        """Release an undone part, to be taken again from `next_try` on; a recorded result stays."""
+        columns = "owner = NULL, attempts = ?, next_try = ?, problem = ?, interruptions = 0"
         with self.transaction() as connection:
-            if not _update(connection, part, owner, columns, values):
-                return False
+            _update(connection, part, columns, (attempts, next_try, problem))
             _release(connection, part.conversation.id)
-            return True
 
-    def finish(
-        self, part: ConversationPart, owner: str, outcome: str, reason: str, strategies: tuple[str, ...]
-    ) -> bool:
+    def finish(self, part: ConversationPart, outcome: str, reason: str, strategies: tuple[str, ...]) -> None:
         """Record that a part is archived or skipped, and so is its conversation if all `strategies` are done with it
-        and it has not grown. Return False, and record nothing, if another owner has leased it by now."""
+        and it has not grown."""
         columns = (
-            "owner = NULL, lease_until = 0, result = NULL, attempts = 0, interruptions = 0, next_try = 0, "
-            "problem = '', seen_item = until_item, seen_until = until_at, reason = ?, "
+            "owner = NULL, result = NULL, attempts = 0, interruptions = 0, next_try = 0, problem = '', "
+            "seen_item = until_item, seen_until = until_at, reason = ?, "
             "outcome = iif(outcome = 'archived', 'archived', ?)"  # what is in the memories already stays archived
         )
         with self.transaction() as connection:
-            if not _update(connection, part, owner, columns, (reason, outcome)):
-                return False
+            _update(connection, part, columns, (reason, outcome))
         with self.transaction() as connection:  # not before it is recorded that the part is done
             _close(connection, part.conversation.id, strategies)
-        return True
 
     def close_done(self, strategies: tuple[str, ...]) -> None:
         """Close the conversations that all `strategies` are done with although they are not marked so: a strategy that
@@ -226,7 +199,7 @@ class StoredQueue(QueueDatabase):
                 _close(connection, conversation_id, strategies)
 
     def _where(self, homes: tuple[str, ...] | None) -> tuple[str, list[Any]]:
-        """Return the condition on conversations that may be leased."""
+        """Return the condition on conversations that may be taken."""
         condition, values = where(Filter(homes=homes))
         condition = f"{condition} AND f.root NOT LIKE '%{FOREIGN_ROOT}'"
         with self.explained():
@@ -241,19 +214,15 @@ class StoredQueue(QueueDatabase):
         is_open = _OPEN.format(", ".join("?" * len(all_statuses)))
         sql = (
             f"SELECT {_COLUMNS} {_FROM} WHERE c.id IN ("
-            f"SELECT c.id {_FROM} WHERE {condition} AND {is_open} AND {_FREE} ORDER BY c.last_message_at, c.id LIMIT ?"
+            f"SELECT c.id {_FROM} WHERE {condition} AND {is_open} AND {_DUE} ORDER BY c.last_message_at, c.id LIMIT ?"
             ") ORDER BY c.last_message_at, c.id"
         )
-        bound = (strategy, strategy, *values, *all_statuses, strategy, now, now, limit)
+        bound = (strategy, strategy, *values, *all_statuses, strategy, now, limit)
         return self.rows(sql, bound)
 
 
-def _update(connection: Connection, part: ConversationPart, owner: str, columns: str, values: tuple[Any, ...]) -> bool:
-    """Change the row of a part that `owner` has leased; return False if another owner has it by now."""
-    connection.execute(
-        f"UPDATE memory_work SET {columns} WHERE {_OF_PART} AND owner = ?", (*values, *_key(part), owner)
-    )
-    return connection.changes() > 0
+def _update(connection: Connection, part: ConversationPart, columns: str, values: tuple[Any, ...]) -> None:
+    connection.execute(f"UPDATE memory_work SET {columns} WHERE {_OF_PART}", (*values, *_key(part)))
 
 
 def _key(part: ConversationPart) -> tuple[str, str, int, str]:

@@ -14,10 +14,10 @@ CREATE TABLE memory_work (
     seen_until INTEGER,
     outcome TEXT NOT NULL DEFAULT '' CHECK (outcome IN ('', 'archived', 'skipped')),
     reason TEXT NOT NULL DEFAULT '',
-    owner TEXT,                             -- the process that has leased it, and until when
-    lease_until INTEGER NOT NULL DEFAULT 0,
+    owner TEXT,                             -- the process that works on it
+    lease_until INTEGER NOT NULL DEFAULT 0, -- until when, for versions up to 0.3
     longest_until INTEGER NOT NULL DEFAULT 0,
-    until_item INTEGER,                     -- the last item of the leased part, and its time
+    until_item INTEGER,                     -- the last item of the part that it has taken, and its time
     until_at INTEGER,
     result TEXT,                            -- the strategy's result, until its memories are written
     attempts INTEGER NOT NULL DEFAULT 0,    -- that failed
