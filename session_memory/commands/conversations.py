@@ -54,5 +54,5 @@ def run(opened: OpenStore, arguments: argparse.Namespace) -> int:
 def _row(one: Conversation, title: str) -> tuple[str, ...]:
     project = shorten(os.path.basename(one.cwd) or "-", PROJECT_CHARACTERS)
     title = shorten(one_line(title), TITLE_CHARACTERS) or "-"
-    who = brief(one.who, 40) or one.status
+    who = brief(one.who or one.origin, 40) or one.status
     return str(one.id), moment(one.last_message_at), str(one.entry_count), who, project, title

@@ -219,7 +219,8 @@ def _print_title(opened: OpenStore, conversation: Conversation, title: str, wher
     terminal = opened.terminal
     title = shorten(one_line(title), TITLE_CHARACTERS) or f"Conversation {conversation.id}"
     terminal.line(terminal.paint("bold", title))
-    about = f"  {conversation.runtime}, in {terminal.short(where)}, session {conversation.session_id}"
+    origin = f", {one_line(conversation.origin)}" if conversation.origin else ""
+    about = f"  {conversation.runtime}, in {terminal.short(where)}, session {conversation.session_id}{origin}"
     terminal.line(terminal.paint("dim", about))
 
 

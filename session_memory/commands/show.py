@@ -90,6 +90,7 @@ def _print(
     when = first if first == last else f"{first} to {last}"
     terminal.line(f"Conversation {conversation.id}, {counted(conversation.entry_count, 'message')}, {when}")
     whose = f" of {for_people(conversation.who)}" if conversation.who else ""
+    whose += f", {for_people(conversation.origin)}" if conversation.origin else ""
     terminal.line(f"Session {conversation.session_id}{whose} ({conversation.runtime}) in {conversation.cwd or '-'}")
     if not shown:
         terminal.line("\n[the rules in config.yaml hide the text]")

@@ -104,7 +104,7 @@ def handed_over(
     between = [one.text for one in requests[1:] if one is not last and not is_go_ahead(one.text)]
     tools = [one for one in items if one.role == "tool" and one.text]
     worktree = find_worktree(conversation.cwd, user_dir) if conversation.cwd else None
-    edited = _paths(tools, "edit", conversation.cwd)
+    edited = _paths(tools, "edit", conversation)
     open_failures = [one.tool for one in failures(items) if one.fixed is None and one.tool.kind == "command"]
     failed = max((one for one in open_failures if not _is_over(one, tools)), key=lambda one: one.id, default=None)
     branch = head_of(worktree.git_dir) if worktree else ""
@@ -115,8 +115,8 @@ def handed_over(
         since or None, conversation.last_message_at,
         first.text if first else "", tuple(between[-MOST_BETWEEN:]), last.text if last else "", agreed,
         (*by_person, *by_agent),
-        tuple(_states(edited, worktree, conflicts, conversation.cwd, (since, conversation.last_message_at or since))),
-        tuple(one for one in _paths(tools, "read", conversation.cwd) if one not in edited)[:MOST_READ],
+        tuple(_states(edited, worktree, conflicts, conversation, since)),
+        tuple(one for one in _paths(tools, "read", conversation) if one not in edited)[:MOST_READ],
         tuple(_commands(tools)), (failed.text, failed.error) if failed else ("", ""),
         sum(one.id > failed.id for one in tools) if failed else 0,
         question, "" if question else _next_step(answered), ended_with, conversation.id,
@@ -194,13 +194,21 @@ def _inline(command: str) -> str:
     return shorten(one_line(for_prompt(command)).replace("`", "'"), COMMAND_CHARACTERS)
 
 
-def _paths(tools: Iterable[StoredEntry], kind: str, cwd: str) -> list[str]:
-    """Return the files of the calls that did not fail, the last first; relative to `cwd` if they are below it."""
+def _paths(tools: Iterable[StoredEntry], kind: str, conversation: Conversation) -> list[str]:
+    """Return the files of the calls that did not fail, the last first; relative to the directory if they are below it,
+    or were in the clone of the same name on another machine."""
+    cwd = conversation.cwd
     found = [
         os.path.normpath(os.path.join(one.cwd or cwd, one.text))
         for one in tools
         if one.kind == kind and one.outcome != "error" and "\n" not in one.text
     ]
+    if conversation.origin:
+        inside = [path.partition(f"/{os.path.basename(cwd)}/")[2] for path in found]
+        found = [
+            os.path.join(cwd, below) if below and os.path.lexists(os.path.join(cwd, below)) else path
+            for path, below in zip(found, inside)
+        ]
     return [path.removeprefix(f"{cwd}/") if cwd else path for path in dict.fromkeys(reversed(found))]
 
 
@@ -231,16 +239,19 @@ def _next_step(answers: Sequence[str]) -> str:
 
 
 def _states(
-    paths: Sequence[str], worktree: Worktree | None, conflicts: Mapping[str, str], cwd: str, times: tuple[int, int]
+    paths: Sequence[str], worktree: Worktree | None, conflicts: Mapping[str, str], session: Conversation, since: int
 ) -> Iterator[HandedFile]:
     """Yield each file with its state, the first MOST_FILES as git knows it. We read the worktree, so that git runs no
-    filter for it."""
+    filter for it. What is not here may never have been, if the session is from another machine."""
+    cwd, times = session.cwd, (since, session.last_message_at or since)
+    elsewhere = (UNKNOWN, "on another machine") if session.origin else (GONE, "")
     repository = Repository(worktree.git_dir, worktree.root) if worktree and worktree.root else None
     for place, path in enumerate(paths):
         whole = os.path.realpath(os.path.join(cwd, path))
         inside = os.path.relpath(whole, repository.root) if repository else ""
-        found = HandedFile(path, UNKNOWN if os.path.lexists(whole) else GONE)
-        if found.state == UNKNOWN and repository and not inside.startswith("..") and place < MOST_FILES:
+        is_here = os.path.lexists(whole)
+        found = HandedFile(path, UNKNOWN) if is_here else HandedFile(path, *elsewhere)
+        if is_here and repository and not inside.startswith("..") and place < MOST_FILES:
             found = _state(path, inside, repository, times)
         if whole in conflicts and found.state != CONFLICTING:
             found = HandedFile(path, CONFLICTING, conflicts[whole])

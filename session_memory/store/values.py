@@ -152,6 +152,13 @@ class Conversation(NamedTuple):
     reason: str
     who: str = ""
 
+    @property
+    def origin(self) -> str:
+        """Return where its session was read from, '' for a transcript of a runtime here."""
+        if f"{FOREIGN_ROOT}/" not in self.source_file:
+            return ""
+        return f"from checkpoints of {self.cwd.rpartition('/')[2]}"
+
 
 class StoredSpan(NamedTuple):
     """A conversation as a range of a file: the numbers of its first and last item, its times and sizes."""

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
+from ..text.format import one_line
 from .values import EVERYWHERE, SearchResult, SearchResults
 
 if TYPE_CHECKING:
@@ -145,7 +146,7 @@ def said_in(hit: Hit) -> SearchResult:
     entry, conversation = hit.entry, hit.conversation
     seconds = None if entry.timestamp is None else entry.timestamp / 1000
     name = f"{conversation.home}: {conversation.title}" if conversation.home else conversation.title
-    where = f"conversation {conversation.id}"
+    where = ", ".join(filter(None, (f"conversation {conversation.id}", one_line(conversation.origin))))
     return SearchResult(conversation.session_id, name, entry.tool or entry.role, seconds, hit.snippet, where)
 
 

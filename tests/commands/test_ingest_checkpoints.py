@@ -195,6 +195,42 @@ def test_a_chat_is_read_once_as_gemini_keeps_it(person, repository, is_log):
     assert "**paint**" in person.run("search", "paint", "--role", "tool").stdout
 
 
+def test_a_handoff_reports_no_file_of_another_machine_as_gone(person, repository):
+    place = "/home/ann/clone"
+    calls = [
+        {
+            "type": "tool_use",
+            "id": f"t{number}",
+            "name": "Write",
+            "input": {"file_path": f"{place}/{name}", "content": "x"},
+        }
+        for number, name in enumerate(("lamp.py", "never.py"))
+    ]
+    results = [{"type": "tool_result", "tool_use_id": call["id"], "content": "done"} for call in calls]
+    said = [
+        user("Write both.", cwd=place),
+        assistant(*calls, cwd=place),
+        user(results, cwd=place),
+        assistant("Done.", cwd=place),
+    ]
+    checkpoint(repository, "ad9999999999", **{"both": lines(*said)})
+    (repository / "lamp.py").write_text("x")
+    git(repository, "add", "lamp.py")
+    git(repository, "commit", "-q", "-m", "Add the lamp")
+    person.run("ingest", "--checkpoints", repository)
+    page = person.run("handoff", "both").stdout
+    assert "- lamp.py: committed" in page
+    assert "- /home/ann/clone/never.py: edited (on another machine)" in page
+    assert "gone" not in page
+
+
+def test_such_a_session_is_marked_where_it_is_found(person, repository):
+    person.run("ingest", "--checkpoints", repository)
+    mark = f"from checkpoints of {repository.name}"
+    found = [person.run("search", "lighthouse"), person.run("conversations"), person.run("show", "1")]
+    assert [mark in done.stdout for done in found] == [True, True, True]
+
+
 def test_a_repository_without_checkpoints_is_an_error_that_says_what_to_do(person, tmp_path):
     git(tmp_path, "init", "-q", ".")
     done = person.run("ingest", "--checkpoints", tmp_path)
