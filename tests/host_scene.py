@@ -22,6 +22,7 @@ from typing import Any, TypeVar
 from clients.claude import API_KEY, REPOSITORY
 from fakes.fake_anthropic import FakeAnthropic, Reply
 from fakes.loopback import Json, Request
+from own_process import run_here
 from records import exchange, new_id, write
 
 from session_memory.archives.writer import open_sessions
@@ -237,13 +238,10 @@ class HostMachine:
         self.child: subprocess.Popen[bytes] | None = None
         self._opened: list[Any] = []
 
-    def command(self, *words: str, **options: Any) -> subprocess.CompletedProcess[str]:
+    def command(self, *words: str) -> subprocess.CompletedProcess[str]:
         """`session-memory host ...` to its end; the directory stands behind the action, as `--at`."""
         at = [str(self.layout.root)] if words[0] == "init" else ["--at", str(self.layout.root)]
-        return subprocess.run(
-            [sys.executable, "-c", PROGRAM, "host", words[0], *at, *words[1:]], env=self.environment, text=True,
-            stdin=subprocess.DEVNULL, capture_output=True, timeout=WAIT_SECONDS, cwd=self.root, **options,
-        )  # fmt: skip
+        return run_here(["host", words[0], *at, *words[1:]], self.environment, self.root)
 
     def init(self, *groups: str, config: str = "") -> HostMachine:
         """Makes the host with these groups; `config` is the section `host` of its settings."""
