@@ -203,9 +203,10 @@ def used_machine(home: Path) -> Machine:
     return machine
 
 
-def installed_machine() -> Machine:
-    """A used machine after an install, at the same path for all tests of a process, each time as the install left it."""
-    home, kept = _installed_home()
+def installed_machine(*folders: str) -> Machine:
+    """A used machine after an install, with these folders of other runtimes, at the same path for all tests of a
+    process, each time as the install left it."""
+    home, kept = _installed_home(*folders)
     subprocess.run(["chmod", "-R", "u+rwX", home], check=True)
     remove_tree(home)
     shutil.copytree(kept, home, symlinks=True)
@@ -216,11 +217,14 @@ def installed_machine() -> Machine:
 
 
 @functools.cache
-def _installed_home() -> tuple[Path, Path]:
+def _installed_home(*folders: str) -> tuple[Path, Path]:
     """A home directory after an install, and a copy of it."""
     root = Path(tempfile.mkdtemp(prefix="session-memory-tests-"))
     atexit.register(shutil.rmtree, root, ignore_errors=True)
-    done = used_machine(root / "home").install()
+    machine = used_machine(root / "home")
+    for folder in folders:
+        (machine.home / folder).mkdir()
+    done = machine.install()
     assert (done.returncode, done.stderr) == (0, "")
     shutil.copytree(root / "home", root / "kept", symlinks=True)
     return root / "home", root / "kept"

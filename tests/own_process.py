@@ -58,17 +58,17 @@ def _exit_code_of(words: list[str]) -> int:
 def _as_a_process(arguments: list[str], environ: Mapping[str, str], cwd: Path) -> Iterator[None]:
     before, directory, argv = dict(os.environ), os.getcwd(), sys.argv
     try:
-        _set_environment(environ)
+        set_environment(environ)
         os.chdir(cwd)
         sys.argv = arguments
         yield
     finally:
-        _set_environment(before)
+        set_environment(before)
         os.chdir(directory)
         sys.argv = argv
 
 
-def _set_environment(environ: Mapping[str, str]) -> None:
+def set_environment(environ: Mapping[str, str]) -> None:
     os.environ.clear()
     os.environ.update(environ)
     posix.environ.clear()  # the hot path reads this one

@@ -6,12 +6,11 @@ import http.client
 import random
 import re
 import signal
-import subprocess
-import sys
 import time
 from types import TracebackType
 
-from store_scene import COMMAND, StoreUser
+from fork_server import Started
+from store_scene import StoreUser
 from text_scene import PIECES
 
 WAIT_SECONDS = 60
@@ -41,12 +40,7 @@ class ServedPage:
     came by the link."""
 
     def __init__(self, user: StoreUser, *words: str, **environ: str) -> None:
-        command = [sys.executable, "-c", COMMAND, "page", "--no-browser", *words]
-        self.process = subprocess.Popen(
-            command, env={**user.environment, **environ}, cwd=user.home, text=True, stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        )  # fmt: skip
-        assert self.process.stdout
+        self.process = Started(["page", "--no-browser", *words], {**user.environment, **environ}, user.home)
         found = re.search(r"http://127\.0\.0\.1:(\d+)(/[^/]+)(/enter\?token=\S+)", self.process.stdout.readline())
         assert found, self.process.stdout.read()
         self.port, self.root, self.entrance = int(found[1]), found[2], found[2] + found[3]
@@ -105,6 +99,5 @@ class ServedPage:
         try:
             self.process.wait(WAIT_SECONDS)
         finally:
-            if self.process.stdout:
-                self.process.stdout.close()
+            self.process.stdout.close()
         return time.monotonic() - began

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from fork_server import Started
 from own_process import ROOT as ROOT
 from own_process import plain_environment, run_here
 from records import append, assistant, exchange, lines, user, write
@@ -189,23 +190,18 @@ class StoreUser:
     def watching(self, *words: str) -> Iterator[Watcher]:
         """`session-memory watch`, stopped at the end if it still runs."""
         log = self.home / "watch.log"
-        with log.open("ab") as out:
-            process = subprocess.Popen(
-                [sys.executable, "-c", COMMAND, "watch", *words], stdout=out, stderr=out, stdin=subprocess.DEVNULL,
-                cwd=self.home, env=self.environment,
-            )  # fmt: skip
+        process = Started(["watch", *words], self.environment, self.home, log)
         try:
             yield Watcher(process, log)
         finally:
-            if process.poll() is None:
-                process.kill()
-            process.wait()
+            process.send_signal(signal.SIGKILL)
+            process.wait(WAIT_SECONDS)
 
 
 class Watcher:
     """A watcher at work, and what it has said."""
 
-    def __init__(self, process: subprocess.Popen[bytes], log: Path) -> None:
+    def __init__(self, process: Started, log: Path) -> None:
         self.process = process
         self._log = log
 

@@ -39,11 +39,7 @@ ODD = {
 @pytest.fixture
 def machine() -> Machine:
     """A machine with an install into Claude Code, Qwen Code and Copilot."""
-    found = installed_machine()
-    for folder in (".qwen", ".copilot"):
-        (found.home / folder).mkdir()
-    found.installed()
-    return found
+    return installed_machine(".qwen", ".copilot")
 
 
 def switch(machine: Machine, home: Home | None = None, *, is_on: bool = True) -> list[str]:
@@ -67,6 +63,7 @@ def printed(command: str, event: Any, machine: Machine) -> str:
     return done.stdout
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("text", ODD.values(), ids=ODD)
 def test_off_and_an_uninstall_restore_every_byte(text: str) -> None:
     machine = installed_machine()
