@@ -19,11 +19,10 @@ from ..hooks.delivery_state import DeliveryState, delivery_state, state_in_group
 from ..settings.host_layout import Layout
 from ..store.location import StoreLocation
 from ..store.sqlite.engine import SqliteStore
-from ..store.values import TOOL_ROLE, Conversation, Filter
+from ..store.values import TOOL_ROLE, Conversation, Filter, StoredEntry
 from ..system.git import find_worktree, head_of
-from ..text.paths import relative
 from ..text.sanitize import for_people
-from ..transcripts.entries import Entry
+from ..transcripts.entries import Entry, ToolUse
 from ..transcripts.reader import is_request
 from ..transcripts.sessions import FoundSession, UnknownSessionError, find_sessions
 from .labels import ShownRuntime, project_of, quoted, shown_runtime
@@ -137,19 +136,26 @@ def _from_transcript(one: FoundSession, environ: Mapping[str, str], now: float) 
     except Exception as error:  # any error affects only this session's card
         problem = for_people(described(error))
         return ActiveSession(one.id, for_people(one.name), runtime, "", "", one.modified, problem=problem)
-    cwd = next((entry.cwd for entry in reversed(entries) if entry.cwd), "")
-    summary = summarize(entries)
-    request, words = _last_request(entries)
     last_at = max((entry.timestamp for entry in entries if entry.timestamp is not None), default=one.modified)
-    found = ActiveSession(
-        one.id, for_people(one.name), runtime, project_of(cwd), for_people(cwd), last_at, _branch(cwd),
-        quoted(request, REQUEST_CHARACTERS), quoted(words, WORDS_CHARACTERS),
-        tuple(for_people(path) for path in summary.edited_files[: -FILES - 1 : -1]) if summary else (),
-        _in_hand((path, tool.kind, entry.timestamp) for entry, tool, path in (summary or SessionSummary()).calls),
-        work=work_of(entries[-1].role, next((tool.name for tool in entries[-1].tools[-1:]), ""), now - one.modified)
-        if entries else "",
-    )  # fmt: skip
+    cwd = next((entry.cwd for entry in reversed(entries) if entry.cwd), "")
+    found = _card(one.id, one.name, runtime, cwd, entries, last_at, now - one.modified)
     return _with_delivery(found, lambda: delivery_state(one, environ), now)
+
+
+def _card(
+    id: str, name: str, runtime: ShownRuntime, cwd: str, entries: list[Entry], last_at: float, silent_seconds: float
+) -> ActiveSession:
+    """Return what a session's entries say of it."""
+    summary = summarize(entries) or SessionSummary()
+    request, words = _last_request(entries)
+    called = [tool.name for tool in entries[-1].tools] if entries else []
+    return ActiveSession(
+        id, for_people(name), runtime, project_of(cwd), for_people(cwd), last_at, _branch(cwd),
+        quoted(request, REQUEST_CHARACTERS), quoted(words, WORDS_CHARACTERS),
+        tuple(for_people(path) for path in summary.edited_files[: -FILES - 1 : -1]),
+        _in_hand((path, tool.kind, entry.timestamp) for entry, tool, path in summary.calls),
+        work=work_of(entries[-1].role, "".join(called[-1:]), silent_seconds) if entries else "",
+    )  # fmt: skip
 
 
 def _with_delivery(found: ActiveSession, state: Callable[[], DeliveryState | None], now: float) -> ActiveSession:
@@ -192,27 +198,17 @@ def _from_store(
 
 
 def _of_conversation(store: SqliteStore, one: Conversation, now: float) -> ActiveSession:
-    said = {"user": "", "assistant": ""}
-    files: dict[str, None] = {}
-    calls: list[tuple[str, str, float | None]] = []
-    role = tool = ""
-    for item in store.entries(one.id):
-        role, tool = item.role, item.tool
-        if role == TOOL_ROLE:
-            calls.append((item.text, item.kind, (item.timestamp or 0) / 1000))
-        if item.role == TOOL_ROLE and item.kind == "edit":
-            files.pop(item.text, None)
-            files[item.text] = None
-        elif item.role in said and item.text and (item.role == "assistant" or is_request(item.text)):
-            said = {"user": item.text, "assistant": ""} if item.role == "user" else {**said, "assistant": item.text}
-    return ActiveSession(
-        one.session_id, for_people(one.title), shown_runtime(one.runtime), project_of(one.cwd), for_people(one.cwd),
-        (one.last_message_at or 0) / 1000, _branch(one.cwd), quoted(said["user"], REQUEST_CHARACTERS),
-        quoted(said["assistant"], WORDS_CHARACTERS),
-        tuple(for_people(relative(path, one.cwd)) for path in list(files)[: -FILES - 1 : -1]), _in_hand(calls),
-        group=one.home,
-        work=work_of(role, tool, now - (one.last_message_at or 0) / 1000),
-    )  # fmt: skip
+    runtime, last_at = shown_runtime(one.runtime), (one.last_message_at or 0) / 1000
+    entries = [_entry_of(item) for item in store.entries(one.id)]
+    card = _card(one.session_id, one.title, runtime, one.cwd, entries, last_at, now - last_at)
+    return card._replace(group=one.home)
+
+
+def _entry_of(item: StoredEntry) -> Entry:
+    at = None if item.timestamp is None else item.timestamp / 1000
+    if item.role != TOOL_ROLE:
+        return Entry(item.role, item.text, timestamp=at, cwd=item.cwd)
+    return Entry("assistant", "", tools=(ToolUse(item.tool, item.text, item.kind),), timestamp=at, cwd=item.cwd)
 
 
 def work_of(role: str, tool: str, silent_seconds: float) -> str:
