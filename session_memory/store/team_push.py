@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import NamedTuple
 
-from .postgres.push import PushCounts, TeamPush
-from .postgres.session_push import SHARES, PushedSession, SessionPush, SharedSession, checksum, mark_of
+from .postgres.push import TeamPush
+from .postgres.session_push import SHARES, PreparedBatch, PushedSession, SessionPush, SharedSession, checksum, mark_of
 from .sqlite.engine import SqliteStore
 from .sqlite.redaction import rule_set
 from .sqlite.tool_uses import StoredFile, common_items, item_at, items_from, spans_from, store_id, stored_files
@@ -146,7 +146,7 @@ def _push_all(
     team: TeamPush, batches: Iterator[list[SessionPush]], report: TeamPushReport, is_spent: Callable[[], bool]
 ) -> TeamPushReport:
     """Push batches until `is_spent`: while the server writes one, the next is prepared, which takes as long."""
-    under_way: Future[PushCounts] | None = None
+    under_way: tuple[PreparedBatch, Future[bool]] | None = None
     with ThreadPoolExecutor(1) as server:
         try:
             for batch in batches:
@@ -154,23 +154,22 @@ def _push_all(
                 report = _with(report, under_way)
                 if is_spent():
                     return report._replace(is_complete=False)
-                under_way = server.submit(team.push, prepared)
+                under_way = prepared, server.submit(team.push, prepared)
             return _with(report, under_way)
         except KeyboardInterrupt:
             team.cut()  # else the server would be waited for
             raise
 
 
-def _with(report: TeamPushReport, under_way: Future[PushCounts] | None) -> TeamPushReport:
+def _with(report: TeamPushReport, under_way: tuple[PreparedBatch, Future[bool]] | None) -> TeamPushReport:
     """Return the report with a batch that was under way, when that is written. Raises TeamError."""
     if under_way is None:
         return report
-    done = under_way.result()
-    return report._replace(
-        sessions=report.sessions + done.sessions,
-        items=report.items + done.items,
-        is_complete=report.is_complete and not done.skipped,
-    )
+    batch, is_pushed = under_way
+    if not is_pushed.result():
+        return report._replace(is_complete=False)
+    items = sum([one.item_count for one in batch.sessions])
+    return report._replace(sessions=report.sessions + len(batch.sessions), items=report.items + items)
 
 
 def _is_another(store: SqliteStore, one: _Outgoing, session: SharedSession, shape: int) -> bool:

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from ..sqlite.search_index import local_terms
 from ..values import NUMBERS
@@ -51,14 +51,6 @@ _CHANGEABLE = [column for column in _SESSION if column != "share"]
 _COUNTS = ("item_count", "text_count", "term_count")
 _GIVEN = "jsonb_populate_recordset(NULL::session, %s)"
 SEGMENT_ITEMS = 10_000  # from which on a segment takes no further sessions; docs/use/team.md says why
-
-
-class PushCounts(NamedTuple):
-    """The sessions and items written, and the sessions skipped because another process was pushing them."""
-
-    sessions: int
-    items: int
-    skipped: int
 
 
 class TeamPush:
@@ -122,8 +114,8 @@ class TeamPush:
         """Return a batch for `push`, without asking the server: another thread may be pushing meanwhile."""
         return prepared(batch, self._terms.of)
 
-    def push(self, batch: PreparedBatch) -> PushCounts:
-        """Write all of a batch or, if anything fails or another process is at one of its sessions, nothing of it."""
+    def push(self, batch: PreparedBatch) -> bool:
+        """Write all of a batch and return True; if another process is at one of its sessions, nothing and False."""
         from psycopg import Rollback
 
         with self._asking(), self.connection.transaction() as transaction:
@@ -135,8 +127,8 @@ class TeamPush:
             self._write_postings(batch, ids, open_segments)
             self._write_conversations(batch.sessions, ids)
             self._write_sessions(batch.sessions, ids)
-            return PushCounts(len(ids), sum([one.item_count for one in batch.sessions]), 0)
-        return PushCounts(0, 0, len(batch.sessions))
+            return True
+        return False
 
     def withdraw(self, sessions: Iterable[PushedSession]) -> None:
         """Delete the copies of sessions, segment by segment: of too many at once the server makes too long a work."""
