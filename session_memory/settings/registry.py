@@ -3,20 +3,18 @@
 A repository can ship any file. So only these count: the homes in the install ledger (`install --home`, `new`), those
 that the person's settings list under `homes`, the hosts that the person made or ran, `SESSION_MEMORY_HOME`, and the
 homes that a hook's command named (as in the copy of a home: its runtime has asked whether those settings are trusted).
-A directory that looks like a home is looked up here, so this stays cheap: the list is compiled to one small file."""
+"""
 
 from __future__ import annotations
 
 from ..system.files import is_file, os, read_whole, real_path, write_atomically
-from ..system.json import decode, encode, sealed, unsealed
-from .compiled import stamps_of
+from ..system.json import decode, encode
 from .homes import ENV_HOME, Home, home_at, homes_above, host_of, person_home, user_dir
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_COMPILED_FILE = "/registered.json"
 _HOSTS_FILE = "/hosts.json"
 _NAMED_FILE = "/named_homes.json"
 _LEDGER = "/session-memory/installed.json"
@@ -79,32 +77,10 @@ def _note(directory: str, path: str) -> None:
 
 
 def _registered(environ: Mapping[str, str]) -> list[str]:
-    """Return the real paths of the registered homes, from the compiled list while its sources are as they were."""
+    """Return the real paths of the homes in the person's settings and in the install ledger."""
     place = person_home(environ)
-    sources = place.config_file, _ledger_file(environ)
-    stamps = stamps_of(sources[0], sources[1:])
-    if not any(stamps):
-        return []
-    try:
-        compiled = unsealed(read_whole(place.state_dir + _COMPILED_FILE))
-        if compiled["stamps"] == stamps:
-            return list(compiled["homes"])
-    except (OSError, ValueError, KeyError, TypeError):
-        pass
-    found = [real_path(home) for home in _in_ledger(sources[1])]
-    if stamps[0]:
-        from .check import FileCheck
-        from .sections import homes_in
-        from .yaml_file import has_parser
-
-        found += [real_path(home) for home in homes_in(FileCheck(place.config_file).values, place.root)]
-        if not has_parser():  # a plugin has yet to install it
-            return found
-    try:
-        write_atomically(place.state_dir + _COMPILED_FILE, sealed({"stamps": stamps, "homes": found}))
-    except OSError:  # the next prompt compiles it again
-        pass
-    return found
+    listed = [f"{place.root}{home[1:]}" if home[:2] in ("~", "~/") else home for home in place.settings().homes or ()]
+    return [real_path(home) for home in [*listed, *_in_ledger(_ledger_file(environ))]]
 
 
 def _ledger_file(environ: Mapping[str, str]) -> str:
