@@ -226,13 +226,12 @@ def _messages(entries: Iterable[Entry | None], after: float | None) -> Iterator[
 
 def said_in(messages: list[list[Entry]], style: ArchiveStyle) -> list[ArchivedMessage]:
     """Return each message as it is archived: its redacted text, and its tool uses if they are shown."""
-    texts = for_storage(["\n\n".join([entry.text for entry in message if entry.text]) for message in messages])
     said = []
-    for message, text in zip(messages, texts):
+    for message in messages:
         if not message:
             said.append(ArchivedMessage("", ""))
             continue
-        if text := text.strip():
+        if text := for_storage("\n\n".join([entry.text for entry in message if entry.text])).strip():
             speaker, text = asked(text) if message[0].role == "user" else (style.assistant, text)
             said.append(ArchivedMessage(speaker, text, message[0].timestamp))
         if style.with_tools:

@@ -322,5 +322,7 @@ def _to_undo(found: Iterable[Page], ids: Collection[str]) -> list[forgotten.Forg
 
 
 def _without_secrets(memory: IndexedMemory) -> IndexedMemory:
-    title, text, subject, quote = for_storage([memory.title, memory.text, memory.subject, memory.quote])
-    return memory._replace(title=title, text=text, subject=subject, quote=quote)
+    return memory._replace(
+        title=for_storage(memory.title), text=for_storage(memory.text), subject=for_storage(memory.subject),
+        quote=for_storage(memory.quote),
+    )  # fmt: skip

@@ -95,7 +95,7 @@ def keep(
     library: Library, conversation: Conversation, strategy: str, result: MemoryResult, *, is_untrusted: bool
 ) -> list[str]:
     """Write the memories of a result and return their ids. Raises as the methods of Library do."""
-    (directory,) = for_storage([conversation.cwd])
+    directory = for_storage(conversation.cwd)
     origin = Origin(
         conversation.last_message_at, conversation.session_id, conversation.id, strategy, directory=directory
     )
@@ -172,7 +172,7 @@ def _quoted(
     store: SqliteStore, location: StoreLocation, session: str, quote: str
 ) -> tuple[Conversation, StoredEntry] | None:
     """Return the latest entry of a session with the quotation; None if there is none or rules exclude it."""
-    (words,) = for_storage([one_line(quote)])
+    words = for_storage(one_line(quote))
     wanted = Filter(homes=location.homes, session=session, limit=MOST_CONVERSATIONS)
     for conversation in store.conversations(wanted):
         if conversation.session_id == session:

@@ -26,9 +26,9 @@ _LONGEST_WORD = 16 * 1024  # a token is not longer, nor is a line of a key
 _ANGLES = str.maketrans({"<": "‹", ">": "›", "＜": "‹", "＞": "›", "﹤": "‹", "﹥": "›"})
 
 
-def for_storage(texts: list[str]) -> list[str]:
-    """Return each of `texts` for the store: as `for_people` does, since people read the store."""
-    return [for_people(text) for text in texts]
+def for_storage(text: str) -> str:
+    """Return `text` for the store: as `for_people` does, since people read the store."""
+    return for_people(text)
 
 
 def for_people(text: str) -> str:

@@ -97,8 +97,7 @@ def _batches(items: Iterable[StoredEntry]) -> Iterator[list[StoredEntry]]:
 
 def _safe(items: list[StoredEntry]) -> list[StoredEntry]:
     """Redact secrets stored before a rule for them existed."""
-    texts = for_storage([text for one in items for text in (one.text, one.error)])
-    return [one._replace(text=text, error=error) for one, text, error in zip(items, texts[::2], texts[1::2])]
+    return [one._replace(text=for_storage(one.text), error=for_storage(one.error)) for one in items]
 
 
 def _outcome(item: StoredEntry) -> str:

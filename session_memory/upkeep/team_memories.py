@@ -95,16 +95,13 @@ def _is_gone(location: StoreLocation, key: tuple[str, str], known: set[str]) -> 
 def _outgoing(shared: list[tuple[IndexedMemory, SharedAs]]) -> list[MemoryPush]:
     """Return the memories in the team's form: redacted by the current rules, with the evidence against them."""
     doubted = with_doubts([memory for memory, _ in shared], os.path.expanduser("~"))
-    made = [_made(memory, as_what) for memory, (_, as_what) in zip(doubted, shared)]
-    texts = iter(for_storage([text for one in made for text in (one.title, one.content, one.subject, one.quote)]))
-    return [
-        one._replace(title=next(texts), content=next(texts), subject=next(texts), quote=next(texts)) for one in made
-    ]
+    return [_made(memory, as_what) for memory, (_, as_what) in zip(doubted, shared)]
 
 
 def _made(memory: IndexedMemory, shared: SharedAs) -> MemoryPush:
     at, session, _, strategy, message, directory = max(memory.origins, key=_time)
     return MemoryPush(
-        memory.home, memory.id, shared.project, shared.share, memory.kind, memory.title, memory.text, memory.subject,
-        memory.quote, at, session, message, strategy, shared.directory(directory), memory.doubts,
+        memory.home, memory.id, shared.project, shared.share, memory.kind, for_storage(memory.title),
+        for_storage(memory.text), for_storage(memory.subject), for_storage(memory.quote), at, session, message,
+        strategy, shared.directory(directory), memory.doubts,
     )  # fmt: skip

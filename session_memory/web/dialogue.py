@@ -202,7 +202,7 @@ def _call_in(
     for index, record in enumerate(reader.records(line[1])):
         entry = runtime.records.entry(record, line[0] + index)
         for tool in entry.tools if entry is not None else ():
-            if tool.name == item.tool and for_storage([tool.argument]) == [item.text]:
+            if tool.name == item.tool and for_storage(tool.argument) == item.text:
                 return tool, runtime.records.edits(record, tool.call_id)
     return None, []
 

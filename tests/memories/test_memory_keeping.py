@@ -187,14 +187,14 @@ class TestWork:
         memory_dir.refresh()
         with monkeypatch.context() as patch:
             calls = self.counted(
-                patch, (prompt_index, "write_atomically"), (pages, "read"), (library, "for_storage"),
+                patch, (prompt_index, "write_atomically"), (pages, "read"), (library, "_without_secrets"),
                 (MemoryIndex, "memories"), (MemoryIndex, "placed"),
             )  # fmt: skip
             with memory_dir.writer() as writer:
                 for number in range(self.RUN):
                     one = conversation(100 + number, FEBRUARY + number * DAY, session_id=f"session-{number}")
                     writer(one, (), "summary", MemoryResult((fact(f"Service {number} is slow", f"new {number}"),)))
-                assert dict(calls) == {"memories": 1, "read": self.RUN, "for_storage": self.RUN}
+                assert dict(calls) == {"memories": 1, "read": self.RUN, "_without_secrets": self.RUN}
             assert (calls["memories"], calls["read"], calls["placed"], calls["write_atomically"]) == (2, self.RUN, 1, 1)
         assert len(memory_dir.all()) == 50 + self.RUN
 
@@ -204,9 +204,9 @@ class TestWork:
         memory_dir.keep(*[fact(f"Thing {number} owns port {number}", f"s{number}") for number in range(50)])
         memory_dir.edit("facts.md", "Thing 7 owns", "Thing 7 has")
         memory_dir.settle()
-        calls = self.counted(monkeypatch, (library, "for_storage"))
+        calls = self.counted(monkeypatch, (library, "_without_secrets"))
         memory_dir.library().refresh()
-        assert calls["for_storage"] == 1
+        assert calls["_without_secrets"] == 1
         assert memory_dir.found("thing 7 has port")[0] == "Thing 7 has port 7"
 
     def test_a_page_that_someone_edits_during_a_run_is_read(self, memory_dir: MemoryDirectory) -> None:

@@ -133,7 +133,7 @@ def test_text_for_a_prompt_holds_nothing_that_is_more_than_text(text):
     )
 )
 def test_many_texts_become_what_each_becomes_by_itself(texts):
-    assert for_storage(texts) == [for_people(text) for text in texts]
+    assert [for_storage(text) for text in texts] == [for_people(text) for text in texts]
     assert all_for_prompt(texts) == [for_prompt(text) for text in texts]
 
 

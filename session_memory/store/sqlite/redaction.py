@@ -88,20 +88,16 @@ def _redact(connection: Connection, table: str, rows: list[tuple[Any, ...]]) -> 
     """Redact these rows of a table. Return whether anything changed."""
     from ...text.sanitize import for_storage
 
-    columns = _COLUMNS[table]
-    texts = for_storage([text or "" for row in rows for text in row[1:]])
-    redacted = [tuple(texts[at : at + len(columns)]) for at in range(0, len(texts), len(columns))]
-    changed = [
-        (item, before, after)
-        for (item, *before), after in zip(rows, redacted)
-        if tuple([text or "" for text in before]) != after
-    ]
-    settings = ", ".join(f"{column} = iif({column} IS NULL, NULL, ?)" for column in columns)
-    for item, before, after in changed:
-        connection.execute(f"UPDATE {table} SET {settings} WHERE id = ?", (*after, item))
-        if before[0] != after[0]:
-            _reindex(connection, item, before[0], after[0])
-    return bool(changed)
+    settings = ", ".join(f"{column} = ?" for column in _COLUMNS[table])
+    has_changed = False
+    for item, *before in rows:
+        after = [text and for_storage(text) for text in before]
+        if after != before:
+            has_changed = True
+            connection.execute(f"UPDATE {table} SET {settings} WHERE id = ?", (*after, item))
+            if before[0] != after[0]:
+                _reindex(connection, item, before[0], after[0])
+    return has_changed
 
 
 def _reindex(connection: Connection, item: int, before: str, after: str) -> None:
@@ -124,10 +120,8 @@ def _reindex(connection: Connection, item: int, before: str, after: str) -> None
 def _redact_files(connection: Connection) -> bool:
     from ...text.sanitize import for_storage
 
-    rows = fetch(connection, "SELECT id, title, cwd FROM memory_file_states")
-    texts = for_storage([text for _, *known in rows for text in known])
-    changed = [
-        (title, cwd, id) for (id, *known), title, cwd in zip(rows, texts[::2], texts[1::2]) if known != [title, cwd]
-    ]
+    rows = fetch(connection, "SELECT title, cwd, id FROM memory_file_states")
+    redacted = [(for_storage(title), for_storage(cwd), id) for title, cwd, id in rows]
+    changed = [after for before, after in zip(rows, redacted) if before != after]
     connection.executemany("UPDATE memory_file_states SET title = ?, cwd = ? WHERE id = ?", changed)
     return bool(changed)
