@@ -17,6 +17,7 @@ from tool_call_scene import Project
 
 from session_memory.hooks.failed_call import CHARACTERS
 from session_memory.transcripts.entries import INTRODUCTION
+from session_memory.upkeep.proof.told import ToldText
 
 TOLD = "- there is no src/x.py; the one known file of that name is src/db/x.py"
 ID = "749242fd-9c24-41de-955f-d05032646e32"
@@ -86,6 +87,10 @@ def test_the_one_file_that_is_meant_is_named_once(project, tool):
     assert told == TOLD
     assert project.failed("src/x.py", tool) == ""
     assert project.user.log() == []
+
+
+def test_the_proof_knows_the_line(project):
+    assert ToldText(project.failed("src/x.py"), 0, 0, True).paths == ("src/x.py", "src/db/x.py")
 
 
 def test_each_sub_agent_is_told_for_itself(project):

@@ -12,7 +12,7 @@ import pytest
 from collision_scene import Pair, collisions
 from page_scene import ServedPage
 from proof_scene import CWD, HOUR, INSTALLED, Scene, heeds, ignores, looks_always
-from records import append, assistant, stamp, user
+from records import append, assistant, record, stamp, user
 from store_scene import MONDAY, StoreUser
 
 from bench.clones import Clone
@@ -20,6 +20,7 @@ from session_memory.activity.collisions.coin import HELD, TOLD
 from session_memory.activity.collisions.working_set import CollisionState
 from session_memory.activity.conflicts import line_of as conflict_line
 from session_memory.activity.state import COLLISIONS
+from session_memory.transcripts.entries import INTRODUCTION
 from session_memory.upkeep.proof.comparison import FEW, Tally, interval, permuted, tally_of
 from session_memory.upkeep.proof.told import BRANCH, CONFLICT, FILE, is_named, line_of
 
@@ -228,6 +229,35 @@ def test_a_merge_that_conflicts_later_is_counted_for_its_line(machine: StoreUser
     machine.session("b", user("Merge", at=MONDAY + 400), *merge)
     found = machine.result("proof")["told"]
     assert (found["lines"]["conflict"], found["conflicted"]) == (1, 1)
+
+
+def test_paths_told_with_failed_calls_count_beside_such_calls_without_a_line(machine: StoreUser) -> None:
+    scene, missing, there = Scene(machine, ignores), f"{CWD}/src/x.py", f"{CWD}/src/db/x.py"
+    machine.session("earlier", user("Look", at=MONDAY), *scene.call("Read", MONDAY + 1, file_path=there))
+    line = f"{INTRODUCTION}- there is no src/x.py; the one known file of that name is src/db/x.py"
+
+    def session(name: str, begin: float, *, is_told: bool, is_used: bool, goes_on: bool = True) -> None:
+        said = [user("Read x", at=begin), *scene.call("Read", begin + 1, fails=True, result="none", file_path=missing)]
+        text = {"type": "hook_additional_context", "content": [line]}
+        said += [record("attachment", attachment=text, at=begin + 3)] if is_told else []
+        said += scene.call("Read", begin + 5, file_path=there) if is_used else []
+        said += [assistant("So it is.", at=begin + 8)] if goes_on else []
+        later = [user("Go on", at=begin + 60), *scene.call("Read", begin + 61, file_path=there)] if goes_on else []
+        machine.session(name, *said, *later)
+
+    session("used", INSTALLED, is_told=True, is_used=True)
+    session("not used in that turn", INSTALLED + HOUR, is_told=True, is_used=False)
+    session("alone", INSTALLED + 2 * HOUR, is_told=False, is_used=True)
+    session("nothing", INSTALLED + 3 * HOUR, is_told=False, is_used=False)
+    session("not read on", INSTALLED + 4 * HOUR, is_told=True, is_used=False, goes_on=False)
+    told = machine.result("proof")["told"]
+    assert (told["updates"], told["paths"], told["paths_arrived"], told["paths_used"]) == (0, 3, 2, 1)
+    assert (told["untold"], told["untold_used"]) == (2, 1)
+    said = " ".join(machine.run("proof").stdout.split())
+    assert (
+        "3 calls that found no file got the path of the one known file of that name: 2 arrived, 1 of these used" in said
+    )
+    assert "Without the line, 1 of 2 did" in said
 
 
 def test_the_picture_has_a_bar_for_each_arm_and_nothing_to_load(machine: StoreUser, tmp_path: Path) -> None:

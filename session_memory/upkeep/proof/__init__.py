@@ -20,8 +20,31 @@ from ...system.git import find_worktree
 from ...text.timestamps import local_time
 from ..costs import EVERY, Expense, SessionFiles, expenses
 from .comparison import Difference, Tally, difference, tally_of
-from .moments import EDIT, LONGEST, PROMPT, READ, Edits, Moment, Step, moments_of, next_action, steps_of
-from .told import CHARACTERS_PER_TOKEN, CONFLICT, FILE, ReadFile, ToldText, TranscriptNotes, notes_of, without_copies
+from .moments import (
+    EDIT,
+    LONGEST,
+    PROMPT,
+    READ,
+    Edits,
+    Moment,
+    Step,
+    WorkedOnFiles,
+    is_used,
+    moments_of,
+    next_action,
+    steps_of,
+)
+from .told import (
+    CHARACTERS_PER_TOKEN,
+    CONFLICT,
+    FILE,
+    ReadFile,
+    ToldText,
+    TranscriptNotes,
+    is_named,
+    notes_of,
+    without_copies,
+)
 
 if TYPE_CHECKING:
     from ...store.sqlite.engine import SqliteStore
@@ -44,8 +67,9 @@ Session = tuple[str, str]  # the group and the key of its transcript
 class ToldSum:
     """Counts of what was told: updates, and texts with `memories`; updates that `arrived`; characters of all; `!` lines
     by kind. Of the lines about files, those that name an edit that is `known`, and those of a file that `both` sessions
-    edited; of those about conflicts, those in whose file a merge `conflicted` later. `runtimes` are those that show
-    it."""
+    edited; of those about conflicts, those in whose file a merge `conflicted` later. `paths` came with calls that found
+    no file; of these some arrived, and of these some were used in the same turn. `untold` are such calls without a
+    line, of which the same is counted. `runtimes` are those that show it."""
 
     updates: int = 0
     memories: int = 0
@@ -55,6 +79,11 @@ class ToldSum:
     known: int = 0
     both: int = 0
     conflicted: int = 0
+    paths: int = 0
+    paths_arrived: int = 0
+    paths_used: int = 0
+    untold: int = 0
+    untold_used: int = 0
     runtimes: set[str] = field(default_factory=set)
 
     @property
@@ -120,6 +149,7 @@ def prove(
     edits = Edits((_name(key), steps) for key, steps in every.items())
     found.installed_at = min((one.at for note in notes.values() for one in note.told if one.at), default=None)
     _add_told(found.told, notes, talks, edits, is_excluding=store.is_excluding())
+    _add_paths(found.told, notes, every)
     cases = _cases(found, every, notes, edits)
     _add_drawn(found, cases, drawn, {talks[key].session_id: steps for key, steps in every.items()})
     found.arms = {arm: tally_of(one) for arm, one in cases.items()}
@@ -156,8 +186,8 @@ def _add_told(
         for text in note.told:
             told.characters += len(text.text)
             told.runtimes.add(note.runtime.TITLE)
-            if text.is_of_memories:
-                told.memories += 1
+            if text.is_of_memories or text.paths:
+                told.memories += text.is_of_memories
                 continue
             told.updates += 1
             told.arrived += text.has_arrived
@@ -174,6 +204,24 @@ def _add_told(
                     told.conflicted += any(
                         at > (text.at or 0) and name in line.files and place == where for at, name, place in merges
                     )
+
+
+def _add_paths(told: ToldSum, notes: Mapping[Session, TranscriptNotes], every: Mapping[Session, list[Step]]) -> None:
+    """Count what was told with failed calls, and calls that failed alike without it, in runtimes whose transcripts show
+    such a line: others have it in the result of the call."""
+    known = WorkedOnFiles(every.values())
+    showing = {note.runtime.name for note in notes.values() if any(one.paths for one in note.told)}
+    for key, note in notes.items():
+        given = [(one, one.paths) for one in note.told if one.paths]
+        for text, (_, meant) in given:
+            told.paths += 1
+            told.paths_arrived += text.has_arrived
+            told.paths_used += text.has_arrived and is_used(every[key], text.at or 0, meant)
+        for step in every[key] if note.runtime.name in showing else ():
+            path = known.meant_by(step)
+            if path and not any(is_named(step.path, missing) for _, (missing, _) in given):
+                told.untold += 1
+                told.untold_used += is_used(every[key], step.at, path)
 
 
 def _edited(edits: Edits, session: str, name: str, text: ToldText) -> list[str]:

@@ -11,6 +11,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+from ...activity.wrong_paths import plausible
 from ...store.values import StoredEntry
 from ...text.paths import resolved
 from ...text.shell_commands import prints
@@ -88,6 +89,34 @@ class Edits:
             for path, edits in self._edits.items()
             if is_named(path, name) and any(who != session for _, who in edits)
         ]
+
+
+class WorkedOnFiles:
+    """The files that sessions have read or edited, by name, and since when."""
+
+    def __init__(self, every: Iterable[Sequence[Step]]) -> None:
+        self._since: dict[str, dict[str, int]] = {}
+        for step in (step for steps in every for step in steps if step.kind in (EDIT, READ) and step.is_done):
+            since = self._since.setdefault(step.path.rpartition("/")[2], {})
+            since[step.path] = min(step.at, since.get(step.path, step.at))
+
+    def meant_by(self, step: Step) -> str:
+        """Return the one file known by then that a step which failed meant, by the rule of the hook; '' for none."""
+        if step.is_done or step.kind not in (EDIT, READ):
+            return ""
+        since = self._since.get(step.path.rpartition("/")[2], {})
+        known = [path for path, at in since.items() if at < step.at]
+        return "" if step.path in known else plausible(step.path, known)
+
+
+def is_used(steps: Iterable[Step], at: int, name: str) -> bool:
+    """Check if a session read or edited the file of this name after a time, before the next prompt."""
+    for step in steps:
+        if step.at > at and step.kind == PROMPT:
+            return False
+        if step.at > at and step.kind in (EDIT, READ) and step.is_done and is_named(step.path, name):
+            return True
+    return False
 
 
 def steps_of(items: Iterable[StoredEntry], directory: str) -> list[Step]:

@@ -37,6 +37,9 @@ _CONFLICT = re.compile(r"! (.+?): .*(?:conflicts? with your|your branch begins b
 _BRANCH = re.compile(r"! (?:HEAD is at|branch is|.+, the branch you are on:|.+: .* while your edits? w)")
 
 
+_PATH = re.compile(r"- there is no (.+); the one known file of that name is (.+)")
+
+
 class ToldLine(NamedTuple):
     """A `!` line: its kind, and the files that it names as it has them."""
 
@@ -57,6 +60,12 @@ class ToldText(NamedTuple):
     def is_of_memories(self) -> bool:
         """Check if it is what was remembered, and no update."""
         return self.text.startswith(REMEMBERED)
+
+    @property
+    def paths(self) -> tuple[str, str] | None:
+        """Return the missing path and the one that is meant, if it came with a failed call."""
+        found = _PATH.fullmatch(self.text.strip())
+        return (found[1], found[2]) if found else None
 
     @property
     def lines(self) -> list[ToldLine]:

@@ -47,7 +47,7 @@ def rows_of(proof: Proof) -> list[Row]:
 def told_lines(proof: Proof) -> list[str]:
     """Return what was told, and what came true of it."""
     told = proof.told
-    if not (told.updates or told.memories):
+    if not (told.updates or told.memories or told.paths):
         return ["No transcript here shows an update: see session-memory doctor."]
     memories = f" and {told.memories:,} with memories" if told.memories else ""
     since, shown = local_time((proof.installed_at or 0) / 1000), enumerated(sorted(told.runtimes))
@@ -67,6 +67,12 @@ def told_lines(proof: Proof) -> list[str]:
         lines.append(
             f"Of {counted(told.lines[CONFLICT], 'line')} about changes that would not merge, in {told.conflicted:,} a "
             "later merge in a session conflicted in that file."
+        )
+    if told.paths or told.untold:
+        lines.append(
+            f"{counted(told.paths, 'call')} that found no file got the path of the one known file of that name: "
+            f"{told.paths_arrived:,} arrived, {told.paths_used:,} of these used it in the same turn. Without the line, "
+            f"{told.untold_used:,} of {told.untold:,} did, by the files that sessions had worked on before."
         )
     return lines
 
