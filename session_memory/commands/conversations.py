@@ -7,7 +7,7 @@ import os
 
 from ..store.values import STATUSES, Conversation, Filter
 from ..text.format import enumerated, one_line, shorten
-from ..text.sanitize import all_for_prompt
+from ..text.sanitize import for_prompt
 from .arguments import add_common
 from .opened_store import OpenStore, check_names, on_store, refresh, wanted_of
 from .output import brief, fields, moment
@@ -42,17 +42,16 @@ def run(opened: OpenStore, arguments: argparse.Namespace) -> int:
         nothing = "No conversation is like that: ask with fewer options." if is_limited else "No conversations yet."
         opened.terminal.line(nothing)
         return 1 if is_limited else 0
-    titles = all_for_prompt([one.title for one in found])
     headings = "ID", "LAST MESSAGE", "MESSAGES", "WHO" if opened.is_team else "STATUS", "PROJECT", "TITLE"
-    rows = [headings, *[_row(one, title) for one, title in zip(found, titles)]]
+    rows = [headings, *map(_row, found)]
     opened.terminal.table(rows, [0, 2])
     if is_cut:
         opened.terminal.line(f"These are the latest {wanted.limit}; there are more: --limit N shows them.")
     return 0
 
 
-def _row(one: Conversation, title: str) -> tuple[str, ...]:
+def _row(one: Conversation) -> tuple[str, ...]:
     project = shorten(os.path.basename(one.cwd) or "-", PROJECT_CHARACTERS)
-    title = shorten(one_line(title), TITLE_CHARACTERS) or "-"
+    title = shorten(one_line(for_prompt(one.title)), TITLE_CHARACTERS) or "-"
     who = brief(one.who or one.origin, 40) or one.status
     return str(one.id), moment(one.last_message_at), str(one.entry_count), who, project, title

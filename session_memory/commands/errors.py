@@ -13,7 +13,7 @@ from ..store.sqlite.tool_uses import conversation_steps
 from ..store.values import Filter
 from ..system.terminal import called_as
 from ..text.format import counted
-from ..text.sanitize import all_for_prompt, for_prompt
+from ..text.sanitize import for_prompt
 from .arguments import NO_LIMIT, add_common
 from .opened_store import OpenStore, check_names, refresh, wanted_of, with_store
 from .output import brief, iso, moment
@@ -73,21 +73,18 @@ def _show(opened: OpenStore, one: ErrorMatch) -> None:
 
 def _as_json(one: ErrorMatch) -> dict[str, Any]:
     tool, conversation, fixed = one.failure.tool, one.conversation, one.failure.fixed
-    error, text, title, solved, cwd, fix = all_for_prompt(
-        [tool.error, tool.text, conversation.title, one.solved, conversation.cwd, fixed.text if fixed else ""]
-    )
     return {
-        "error": error,
+        "error": for_prompt(tool.error),
         "tool": tool.tool,
-        "argument": text,
+        "argument": for_prompt(tool.text),
         "times": one.failure.times,
         "at": iso(tool.timestamp),
         "conversation": conversation.id,
         "session": conversation.session_id,
-        "title": title,
-        "directory": cwd,
+        "title": for_prompt(conversation.title),
+        "directory": for_prompt(conversation.cwd),
         "similarity": round(one.similarity, 3),
-        "solved": solved,
-        "worked": fix,
+        "solved": for_prompt(one.solved),
+        "worked": for_prompt(fixed.text) if fixed else "",
         "changed": [for_prompt(step.text) for step in one.failure.steps if step.kind == "edit"],
     }

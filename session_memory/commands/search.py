@@ -7,7 +7,7 @@ from ..store.search.query import asks_for_last_work
 from ..store.values import ENTRY_ROLES, KINDS, TOOL_ROLE
 from ..system.terminal import called_as
 from ..text.format import one_line, shorten
-from ..text.sanitize import all_for_prompt
+from ..text.sanitize import for_prompt
 from .arguments import add_common
 from .opened_store import check_names, note, options_of, refresh, wanted_of, with_store
 from .output import brief, fields, moment
@@ -78,10 +78,7 @@ def _search(opened: OpenStore, arguments: argparse.Namespace) -> int:
         opened.terminal.line(f"Nothing found for {brief(query, TITLE_CHARACTERS)}. {_HINT}")
         for fault in opened.location.home.settings().faults:  # which may exclude existing text
             note(fault)
-    texts = [[*_about(hit), *hit.pieces] for hit in hits]
-    # All at once: looking for secrets in one text after the other takes longer than the search.
-    safe = iter(all_for_prompt([text for of_hit in texts for text in of_hit]))
-    shown = [[next(safe) for _ in of_hit] for of_hit in texts]
+    shown = [[for_prompt(text) for text in (*_about(hit), *hit.pieces)] for hit in hits]
     by_conversation: dict[int, list[int]] = {}
     for index, hit in enumerate(hits):
         by_conversation.setdefault(hit.conversation.id, []).append(index)
@@ -151,9 +148,8 @@ def _show_last(opened: OpenStore, found: list[tuple[Conversation, str]], options
         }
     )
     for (conversation, line), command in zip(found, commands):
-        title, where, safe = all_for_prompt([conversation.title, conversation.cwd or "-", line])
-        _print_title(opened, conversation, title, where)
-        opened.terminal.line(f"  {one_line(safe)}")
+        _print_title(opened, conversation, for_prompt(conversation.title), for_prompt(conversation.cwd or "-"))
+        opened.terminal.line(f"  {one_line(for_prompt(line))}")
         opened.terminal.line(opened.terminal.paint("dim", f"    {moment(conversation.last_message_at)}"))
         opened.terminal.line(f"    {command}")
     return 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..errors import SessionMemoryError
 from ..store.values import TOOL_ROLE
 from ..text.format import counted, one_line, shorten
-from ..text.sanitize import all_for_prompt, for_people
+from ..text.sanitize import for_people, for_prompt
 from .arguments import NO_LIMIT, add_common, positive
 from .opened_store import last_conversation, memory_called, on_store, options_of
 from .output import fields, moment
@@ -83,8 +83,7 @@ def _print(
     arguments: argparse.Namespace,
 ) -> None:  # fmt: skip
     terminal = opened.terminal
-    title, *texts = all_for_prompt([conversation.title, *[one.text for one in shown]])
-    errors = all_for_prompt([one.error for one in shown])
+    title = for_prompt(conversation.title)
     terminal.line(terminal.paint("bold", shorten(one_line(title), terminal.width) or f"Conversation {conversation.id}"))
     first, last = moment(conversation.first_message_at), moment(conversation.last_message_at)
     when = first if first == last else f"{first} to {last}"
@@ -97,9 +96,10 @@ def _print(
     if before:
         terminal.line(f"\n[{counted(before, 'earlier item')}]")
     previous = (0, "")
-    for entry, text, error in zip(shown, texts, errors):
+    for entry in shown:
+        text = for_prompt(entry.text)
         if entry.role == TOOL_ROLE:
-            terminal.line(_tool_line(entry, text, error))
+            terminal.line(_tool_line(entry, text, for_prompt(entry.error)))
             continue
         if (entry.message, entry.role) != previous:
             speaker = terminal.paint("bold", _ROLES[entry.role])

@@ -22,7 +22,7 @@ from ..system.branches import Branches
 from ..system.files import read_whole, write_atomically
 from ..system.git import Worktree, find_worktree
 from ..text.format import one_line, shorten
-from ..text.sanitize import all_for_prompt
+from ..text.sanitize import for_prompt
 from .call_places import places_of, said
 from .doubts import files_named, settled_after, unmerged_branch
 from .format import EPISODE, is_by_agent, short_hash
@@ -65,17 +65,15 @@ def content(memories: Sequence[IndexedMemory], settings: Mapping[str, Stamp], us
     about = [_about(memory, watched) for memory in memories]
     stored = bytearray(_sized(_head(memories, settings)))
     listed = {term: [weight] for term, weight in _weights(about).items()}
-    texts = all_for_prompt([_text(memory) for memory in memories])
-    lines = all_for_prompt([said(memory) if of.places else "" for memory, of in zip(memories, about)])
-    for memory, of, text, line in zip(memories, about, texts, lines):
+    for memory, of in zip(memories, about):
         at = TEXTS_AT + len(stored)
         total = sum([listed[term][0] for term in of.title]) + sum([listed[term][0] for term in of.rest]) / 2
         if not total:
             continue
         total *= _OF_EPISODE if memory.kind == EPISODE else 1
-        columns = [total, _key(memory), shorten(text, TEXT_CHARACTERS), *watched.of(memory)]
+        columns = [total, _key(memory), shorten(for_prompt(_text(memory)), TEXT_CHARACTERS), *watched.of(memory)]
         if of.places:
-            columns += [of.places, line, sorted({origin.session for origin in memory.origins})]
+            columns += [of.places, for_prompt(said(memory)), sorted({origin.session for origin in memory.origins})]
         stored += _sized(columns)
         for term in sorted(of.terms):
             listed[term].append(-at if term in of.rest else at)

@@ -62,11 +62,6 @@ def for_prompt(text: str) -> str:
     return for_people(text).translate(_ANGLES)
 
 
-def all_for_prompt(texts: list[str]) -> list[str]:
-    """Return each of `texts` as `for_prompt` does."""
-    return [for_prompt(text) for text in texts]
-
-
 def quotable(texts: list[str]) -> list[str]:
     """Return the beginning of each of `texts` for a model, on one line, with single quotation marks in place of double
     ones, so that it ends no quotation."""

@@ -7,7 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from ..text.format import ELLIPSIS, counted, one_line, shorten
-from ..text.sanitize import all_for_prompt, for_prompt
+from ..text.sanitize import for_prompt
 from ..text.timestamps import age, epoch_seconds, iso_time
 from ..transcripts.entries import Entry
 from ..transcripts.log import render
@@ -280,15 +280,14 @@ def _safe(entry: Entry, room: int) -> Entry:
 
 def _occurrence(one: ErrorMatch) -> dict[str, Any]:
     tool, conversation = one.failure.tool, one.conversation
-    error, command, title, solved = all_for_prompt(
-        [tool.error, f"{tool.tool}: {tool.text}", conversation.title, one.solved]
-    )
     return {
-        "error": shorten(one_line(error), SNIPPET_CHARACTERS),
-        "command": shorten(one_line(command), COMMAND_CHARACTERS),
-        "session": shorten(one_line(title), NAME_CHARACTERS), "session_id": conversation.session_id,
+        "error": shorten(one_line(for_prompt(tool.error)), SNIPPET_CHARACTERS),
+        "command": shorten(one_line(for_prompt(f"{tool.tool}: {tool.text}")), COMMAND_CHARACTERS),
+        "session": shorten(one_line(for_prompt(conversation.title)), NAME_CHARACTERS),
+        "session_id": conversation.session_id,
         "at": None if tool.timestamp is None else _moment(tool.timestamp / 1000),
-        "conversation": f"conversation {conversation.id}", "solution": shorten(one_line(solved), SNIPPET_CHARACTERS),
+        "conversation": f"conversation {conversation.id}",
+        "solution": shorten(one_line(for_prompt(one.solved)), SNIPPET_CHARACTERS),
     }  # fmt: skip
 
 

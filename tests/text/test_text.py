@@ -10,10 +10,10 @@ import regex
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from share import some
-from text_scene import PIECES, samples
+from text_scene import samples
 
 from session_memory.text.format import counted, one_line, shorten
-from session_memory.text.sanitize import all_for_prompt, for_people, for_prompt, for_storage, plain
+from session_memory.text.sanitize import for_prompt, plain
 from session_memory.text.timestamps import age, epoch_seconds, iso_time, local_iso_time, local_time, milliseconds_at
 
 SECRETS = [sample.text for sample in samples(3)]
@@ -121,20 +121,6 @@ def test_text_for_a_prompt_holds_nothing_that_is_more_than_text(text):
         assert category not in ("Cc", "Cs", "Co", "Zl", "Zp") or character == "\n"
         assert category != "Cf" or (character in "\u200c\u200d" and safe[index - 1] > "\x7f")
     assert for_prompt(safe) == safe
-
-
-@settings(max_examples=150, deadline=None)
-@given(
-    st.lists(
-        st.lists(st.sampled_from([*PIECES, *SECRETS, "é", "\u200d", "\ufe0f", "\x1b[1m", ":", "-"]), max_size=5).map(
-            "".join
-        ),
-        max_size=8,
-    )
-)
-def test_many_texts_become_what_each_becomes_by_itself(texts):
-    assert [for_storage(text) for text in texts] == [for_people(text) for text in texts]
-    assert all_for_prompt(texts) == [for_prompt(text) for text in texts]
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from ...text.format import one_line, shorten
-from ...text.sanitize import all_for_prompt, beginning, plain
+from ...text.sanitize import beginning, for_prompt, plain
 from ..values import Filter, Hit, Hits
 from . import ranking
 from .dates import NamedTime, closeness, times_in
@@ -187,11 +187,11 @@ class Candidates:
         conversations = self._index.conversations({id for id, _, _ in chosen})
         chosen = [one for one in chosen if one[0] in conversations and one[1] in entries]
         weights = {term: weight for part, weight in zip(self._found.parts, self._found.weights) for term in part.terms}
-        found = excerpts([entries[item].text for _, item, _ in chosen], weights, self._spans)
-        hits = [
-            Hit(entries[item], conversations[id], *snippet(excerpt, weights, self._spans), round(score, 4))
-            for (id, item, score), excerpt in zip(chosen, found)
-        ]
+        hits = []
+        for id, item, score in chosen:
+            excerpt = excerpt_of(entries[item].text, weights, self._spans)
+            shown = snippet(excerpt, weights, self._spans)
+            hits.append(Hit(entries[item], conversations[id], *shown, round(score, 4)))
         return Hits(hits, self._unchecked)
 
     def _spans(self, text: str) -> list[Span]:
@@ -214,14 +214,11 @@ class Excerpt(NamedTuple):
     has_behind: bool
 
 
-def excerpts(texts: list[str], weights: Mapping[str, float], spans: Spans) -> list[Excerpt]:
-    """Return the part of each text with most of the terms in `weights`. `spans` finds the terms of a text."""
-    begins = [_begin(text, _best_start(text, weights, spans)) for text in texts]
-    pieces = [beginning(text[begin:], 2 * SNIPPET_CHARACTERS) for text, begin in zip(texts, begins)]
-    return [
-        Excerpt(one_line(piece), begin > 0, len(text) > begin + 2 * SNIPPET_CHARACTERS)
-        for piece, begin, text in zip(all_for_prompt(pieces), begins, texts)
-    ]
+def excerpt_of(text: str, weights: Mapping[str, float], spans: Spans) -> Excerpt:
+    """Return the part of a text with most of the terms in `weights`. `spans` finds the terms of a text."""
+    begin = _begin(text, _best_start(text, weights, spans))
+    piece = for_prompt(beginning(text[begin:], 2 * SNIPPET_CHARACTERS))
+    return Excerpt(one_line(piece), begin > 0, len(text) > begin + 2 * SNIPPET_CHARACTERS)
 
 
 def snippet(excerpt: Excerpt, weights: Mapping[str, float], spans: Spans) -> tuple[str, tuple[tuple[int, int], ...]]:
