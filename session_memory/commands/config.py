@@ -10,7 +10,7 @@ from ..activity.delivery import kind_of_delivery
 from ..errors import WrongCallError
 from ..hooks.log import notices
 from ..install.status_line import switch_status_line
-from ..memories.folders import groups_of, home_of
+from ..memories.folders import groups_of
 from ..runtimes import all_runtimes
 from ..settings.check import FileCheck, as_meant, problem_with, refused
 from ..settings.compiled import Key, Kind
@@ -94,7 +94,7 @@ def _home(path: str | None) -> Home:
     """Return the home whose settings are meant: the group's if the caller sees only that group."""
     location = find_location(path, os.environ)
     groups = groups_of(location) if location.homes is not None else []
-    return home_of(location, groups[0]) if len(groups) == 1 else location.home
+    return location.home_for(groups[0]) if len(groups) == 1 else location.home
 
 
 def _value(key: Key, own: FileCheck | None) -> tuple[Any, str]:

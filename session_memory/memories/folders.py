@@ -13,12 +13,7 @@ from ..store.values import Conversation
 
 def folder_of(location: StoreLocation, group: str) -> str:
     """Return the memories directory of a group ('' for a store without groups)."""
-    return home_of(location, group).memories_dir
-
-
-def home_of(location: StoreLocation, group: str = "") -> Home:
-    """Return the home of a group in the store; by default the store's own home."""
-    return location.home_for(group)
+    return location.home_for(group).memories_dir
 
 
 def groups_of(location: StoreLocation) -> list[str]:
@@ -33,10 +28,11 @@ def is_untrusted(location: StoreLocation, conversation: Conversation) -> bool:
     """Return whether a rule marks the conversation's session as untrusted, by its name, title, id or group. Both the
     host's and the group's rules count. Raises ConfigError."""
     group = conversation.home
-    names = [conversation.session_id, conversation.title, *_names_of(home_of(location, group).root, conversation)]
+    home = location.home_for(group)
+    names = [conversation.session_id, conversation.title, *_names_of(home.root, conversation)]
     names += [conversation.source_file.partition("/")[0]]  # Pi names the session's folder
     names += [group] if group else []
-    return home_of(location, group).settings().rule(*names).isolate_memories
+    return home.settings().rule(*names).isolate_memories
 
 
 def strategies_directory(location: StoreLocation) -> str:

@@ -16,7 +16,7 @@ from ..store.sqlite.queue import ConversationPart, Retry, StoredQueue
 from ..text.paths import is_name
 from ..text.timestamps import now_milliseconds
 from .budget import ConversationBudgetError, TokenBudget
-from .folders import home_of, strategies_directory
+from .folders import strategies_directory
 from .prices import Prices, all_prices, cost
 from .queue import PartResult, Queue, Sink, estimate_of, unfit
 from .strategy import ModelBudget, Strategy, StrategyError, Usage
@@ -130,7 +130,7 @@ class StrategyRun:
 
 def settings_of(location: StoreLocation) -> MemorySettings:
     """Return the section `memories` of the store's home."""
-    return memory_settings(home_of(location).settings().memories)
+    return memory_settings(location.home.settings().memories)
 
 
 @contextmanager

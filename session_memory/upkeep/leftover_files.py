@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from ..archives.list import settle
 from ..errors import SessionMemoryError, described
-from ..memories.folders import folder_of, groups_of, home_of
+from ..memories.folders import folder_of, groups_of
 from ..memories.library import open_index
 from ..settings.homes import private_beside
 from ..settings.privacy import Privacy
@@ -95,7 +95,7 @@ def follow_rules(location: StoreLocation, environ: Mapping[str, str], note: Note
         for archives in location.archives:
             if not archives.confined_to and os.path.isdir(archives.directory):
                 settle(archives.directory, Privacy(environ, location.home))
-        if any(os.path.isdir(home_of(location, group).memories_dir) for group in groups_of(location)):
+        if any(os.path.isdir(folder_of(location, group)) for group in groups_of(location)):
             with open_index(location, note, Patience(PATIENCE_SECONDS)):
                 pass  # which has moved them
     except CorruptDatabaseError:

@@ -101,9 +101,8 @@ def push_to_team(
     machine. Calls `note` with warnings for the user. Raises SessionMemoryError, OSError."""
     from ..store.postgres.engine import others_files, others_handoffs, recent_sessions
     from ..store.postgres.push import TeamPush
-    from .team_activity import keep_activity, noted_starts
+    from .team_activity import keep_activity, keep_handoffs, noted_starts
     from .team_conflicts import keep_others
-    from .team_handoffs import keep_handoffs
     from .team_memories import push_memories
 
     team = team_of(location.home)
@@ -214,10 +213,8 @@ def drop_state(home: Home) -> None:
     """Delete the state and others' activity of a team that the home has left. Raises OSError."""
     from .team_activity import drop_activity
     from .team_conflicts import drop_others
-    from .team_handoffs import drop_handoffs
 
     drop_activity(home)
-    drop_handoffs(home)
     drop_others(home)
     with suppress(FileNotFoundError):
         os.unlink(_state_file(home))

@@ -1,20 +1,29 @@
-"""Store a team's recent activity in this machine's projects, so that a prompt reports it without a network."""
+"""Store what others of a team did lately in this machine's projects, and the sessions that they handed over, so that a
+prompt reports both without a network."""
 
 from __future__ import annotations
 
 import json
 import os
 import shutil
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from hashlib import blake2b
 from itertools import groupby
 
+from .. import NAME
+from ..runtimes import all_runtimes
 from ..settings.homes import Home
 from ..store.postgres.engine import RecentSession
-from ..store.values import TOOL_ROLE, StoredEntry
+from ..store.values import TOOL_ROLE, OthersHandoff, StoredEntry
 from ..system.files import make_private_dir, names_in, read_whole, write_atomically
+from ..system.git import find_worktree
+from ..text.format import one_line, shorten
+from ..text.sanitize import for_prompt
+from ..text.timestamps import local_time
 from ..transcripts.team_sessions import ENDING, file_name, read_start, start_content
+
+NAME_CHARACTERS = 60
 
 
 def keep_activity(
@@ -59,9 +68,11 @@ def activity_count(home: Home) -> int:
 
 
 def drop_activity(home: Home) -> None:
-    """Delete all stored activity. Raises OSError."""
+    """Delete all that is stored here. Raises OSError."""
     with suppress(FileNotFoundError):
         shutil.rmtree(home.team_dir)
+    with suppress(FileNotFoundError):
+        os.unlink(home.handoffs_file)
 
 
 def _content(session: RecentSession) -> bytes:
@@ -93,3 +104,42 @@ def _known(path: str) -> bytes | None:
         return read_whole(path)
     except FileNotFoundError:
         return None
+
+
+def keep_handoffs(
+    home: Home, handoffs: Sequence[OthersHandoff], roots: Mapping[str, tuple[str, str]], own_ids: set[str]
+) -> None:
+    """Keep what others handed over, for `activity.handoffs`. `roots` maps directories to projects with their local
+    roots. Raises OSError."""
+    repositories: dict[str, set[str]] = {}
+    for project, root in set(roots.values()):
+        if worktree := find_worktree(root, home.user_dir):
+            repositories.setdefault(project, set()).add(worktree.common_dir)
+    kept = [
+        {"repository": repository, "branch": one.branch, "session": one.session_id, "page": _safe(one.page),
+         "line": _line(one)}
+        for one in handoffs
+        if one.session_id not in own_ids
+        for repository in sorted(repositories.get(one.project, ()))
+    ]  # fmt: skip
+    if kept or os.path.exists(home.handoffs_file):
+        write_atomically(home.handoffs_file, json.dumps(kept).encode())
+
+
+def _safe(page: str) -> str:
+    """Return a page of another member without markup, but for the marks of quotations."""
+    lines = [line.partition("> ") if line.startswith("> ") else (line, "", "") for line in page.split("\n")]
+    return "\n".join(
+        line if line == ">" else for_prompt(line) + mark + for_prompt(quoted) for line, mark, quoted in lines
+    )
+
+
+def _line(one: OthersHandoff) -> str:
+    titles = {runtime.name: runtime.TITLE for runtime in all_runtimes()}
+    given = one.title, one.who, titles.get(one.runtime, one.runtime), one.branch
+    title, who, runtime, branch = [shorten(one_line(for_prompt(part)), NAME_CHARACTERS) for part in given]
+    session = "".join(c for c in one.session_id if c.isalnum() or c in "._-")[:NAME_CHARACTERS]
+    return (
+        f'{who} ({runtime}) handed over "{title}" on branch {branch}, {local_time(one.at / 1000)}: '
+        f"`{NAME} handoff {session}` prints it."
+    )

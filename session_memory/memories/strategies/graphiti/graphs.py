@@ -10,7 +10,7 @@ from contextlib import AbstractAsyncContextManager, closing, contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
 from ....store.sqlite.memory_index import MemoryIndex
-from ...folders import groups_of, home_of, strategies_directory
+from ...folders import groups_of, strategies_directory
 from ...strategy import StrategyError
 from . import strategy as graph
 from .database import EMBEDDED, group_id
@@ -91,7 +91,7 @@ def _in_graph(
 
 def _place(location: StoreLocation, group: str) -> tuple[GraphitiSettings, str] | None:
     """Return settings and URL of a group's graph; None if opening it would create an empty one."""
-    values = home_of(location).settings().memories.get("graphiti", {})
+    values = location.home.settings().memories.get("graphiti", {})
     settings = graph.settings_of(values)
     url = graph.url_of(settings, strategies_directory(location))
     path = f"{url.removeprefix(f'{EMBEDDED}://')}/{group}.kuzu"
