@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -28,6 +30,19 @@ def texts() -> Texts:
 @pytest.fixture(scope="module")
 def same_texts() -> Texts:
     return Texts(seed=7)
+
+
+@pytest.fixture(scope="module")
+def session_of(texts: Texts, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """The session of usual size in a format, which nobody may change."""
+
+    @cache
+    def session_of(format: str) -> Path:
+        path = tmp_path_factory.mktemp("corpus") / "a.jsonl"
+        write_session(path, author(texts), format)
+        return path
+
+    return session_of
 
 
 def author(texts: Texts, seed: str = "a", size: int = SIZE) -> Author:
@@ -67,28 +82,26 @@ def test_most_of_its_bytes_are_tool_results(texts, tmp_path):
 
 
 @pytest.mark.parametrize("format", ["agent-sdk", "pi"])
-def test_its_records_are_read_as_those_of_the_runtime(texts, tmp_path, format):
-    write_session(tmp_path / "a.jsonl", author(texts), format)
-    entries = [entry for record in records(tmp_path / "a.jsonl") if (entry := runtime_of(format).records.entry(record))]
+def test_its_records_are_read_as_those_of_the_runtime(session_of, format):
+    entries = [entry for record in records(session_of(format)) if (entry := runtime_of(format).records.entry(record))]
     assert {entry.role for entry in entries} == {"user", "assistant"}
     assert {tool.kind for entry in entries for tool in entry.tools} == {"edit", "read", "command", "other"}
     assert len({entry.id for entry in entries}) == len(entries)
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_every_runtime_s_records_hold_what_users_and_agents_said(texts, tmp_path, format):
-    write_session(tmp_path / "a.jsonl", author(texts), format)
+def test_every_runtime_s_records_hold_what_users_and_agents_said(session_of, format):
     own = runtime_of(format).records
-    entries = [entry for record in records(tmp_path / "a.jsonl") if (entry := own.entry(record, 0))]
+    entries = [entry for record in records(session_of(format)) if (entry := own.entry(record, 0))]
     assert {entry.role for entry in entries if entry.text} == {"user", "assistant"}
 
 
 @pytest.mark.parametrize("format", FORMATS)
-def test_time_never_goes_back_and_ends_when_it_was_said_to(texts, tmp_path, format):
-    path = tmp_path / "a.jsonl"
-    write_session(path, author(texts), format)
-    assert times(path, format) == sorted(times(path, format))
-    assert END - 1800 < times(path, format)[-1] <= END  # behind the last entry there may be a large result
+def test_time_never_goes_back_and_ends_when_it_was_said_to(session_of, format):
+    path = session_of(format)
+    found = times(path, format)
+    assert found == sorted(found)
+    assert END - 1800 < found[-1] <= END  # behind the last entry there may be a large result
     assert path.stat().st_mtime == END
 
 
@@ -123,9 +136,8 @@ def test_a_corpus_has_the_layout_of_claude_code_and_of_pi(tmp_path):
 
 
 @pytest.mark.parametrize("format", ["agent-sdk", "pi"])
-def test_what_is_not_worth_decoding_holds_no_entry_and_no_title(texts, tmp_path, format):
-    write_session(tmp_path / "a.jsonl", author(texts), format)
-    lines = (tmp_path / "a.jsonl").read_bytes().splitlines()
+def test_what_is_not_worth_decoding_holds_no_entry_and_no_title(session_of, format):
+    lines = session_of(format).read_bytes().splitlines()
     left_out = [line for line in lines if not runtime_of(format).records.prefilter(line, MESSAGES | CALLS)]
     assert len(left_out) > len(lines) / 4
     assert not [line for line in left_out if holds_something(line, format)]
@@ -139,9 +151,8 @@ def test_neither_does_it_in_transcripts_of_real_sessions():
     assert not [line for line in left_out if holds_something(line, "agent-sdk")]
 
 
-def test_a_record_that_is_glued_to_one_that_does_not_matter_is_decoded(texts, tmp_path):
-    write_session(tmp_path / "a.jsonl", author(texts))
-    lines = (tmp_path / "a.jsonl").read_bytes().splitlines()
+def test_a_record_that_is_glued_to_one_that_does_not_matter_is_decoded(session_of):
+    lines = session_of("agent-sdk").read_bytes().splitlines()
     prompt = next(line for line in lines if holds_something(line, "agent-sdk"))
     assert all(runtime_of("agent-sdk").records.prefilter(line + prompt, MESSAGES | CALLS) for line in lines)
 

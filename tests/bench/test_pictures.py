@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from xml.etree import ElementTree
 
+import pytest
 from playwright.sync_api import Browser
 
 from bench.terminals import drawn, scene
@@ -14,6 +15,7 @@ from bench.terminals import drawn, scene
 ROOT = Path(__file__).resolve().parents[2]
 
 
+@pytest.mark.slow
 def test_the_pictures_are_made_and_stand_in_the_readme(browser: Browser, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "bench.pictures", "--out", str(tmp_path)]
     subprocess.run(command, cwd=ROOT, check=True, capture_output=True)

@@ -193,6 +193,7 @@ class TestEvents:
         scene.prompt()
         assert scene.line(event, "copilot") == AT_WORK
 
+    @pytest.mark.sample(8)
     @pytest.mark.parametrize("value", [*ODD[:9], *ODD[10:-1]], ids=lambda value: repr(value)[:20])
     def test_odd_events_print_nothing(self, scene, value):
         for event in (value, {"session_id": value}, {**scene.user.event(), "runtime": value, "cwd": value}):

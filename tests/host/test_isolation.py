@@ -273,6 +273,7 @@ def test_an_agent_is_told_what_its_own_group_did_elsewhere_and_nothing_of_anothe
     assert mark("beta") not in told
 
 
+@pytest.mark.sample(15)
 @pytest.mark.parametrize("place", PLACES)
 @pytest.mark.parametrize(("asking", "other"), CONFINED)
 def test_a_link_into_another_group_is_not_followed(host: GroupDir, asking: str, other: str, place: str) -> None:

@@ -130,7 +130,7 @@ CASES = {
 }
 
 
-@pytest.mark.sample(11)
+@pytest.mark.sample(7)
 @pytest.mark.parametrize("words", QUESTIONS, ids=" ".join)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
 def test_questions_are_answered_from_what_is_there(machine, case, words):
@@ -150,6 +150,7 @@ def test_questions_are_answered_from_what_is_there(machine, case, words):
         assert CASES[case] in done.stderr
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize("case", [full, limited, read_only], ids=lambda case: case.__name__)
 @pytest.mark.parametrize("words", [("ingest",), ("watch", "--once"), ("process",)], ids=" ".join)
 def test_what_cannot_be_taken_in_is_a_failure_that_says_why(machine, case, words):

@@ -105,6 +105,7 @@ def assert_nothing_is_redacted(text: str) -> None:
     assert [(one, redact(one)) for one in texts if redact(one) != one] == []
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("options", ["-v", "-rA --durations=5", "-vv --tb=long -l", "-q --tb=short --color=yes"])
 def test_pytest(tmp_path: Path, options: str) -> None:
     (tmp_path / "test_auth.py").write_text(PYTHON)

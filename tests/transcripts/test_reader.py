@@ -149,9 +149,14 @@ class TestToolUses:
         assert said(path, with_tools=True) == ["", "spaced"]
 
 
+@pytest.fixture(scope="module")
+def texts():
+    return Texts(seed=7)
+
+
 @pytest.mark.parametrize(("format", "runtime"), [("agent-sdk", CLAUDE), ("pi", PI)])
-def test_nothing_is_said_in_what_is_not_decoded_without_tools(tmp_path, format, runtime):
-    write_session(tmp_path / "a.jsonl", Author(Texts(seed=7), "7-a", "alpha", 1_000_000, 1_780_000_000.0), format)
+def test_nothing_is_said_in_what_is_not_decoded_without_tools(texts, tmp_path, format, runtime):
+    write_session(tmp_path / "a.jsonl", Author(texts, "7-a", "alpha", 1_000_000, 1_780_000_000.0), format)
     found = (tmp_path / "a.jsonl").read_bytes().splitlines()
     left_out = [content for content in found if not runtime.records.prefilter(content, MESSAGES)]
     without_any = [content for content in found if not runtime.records.prefilter(content, MESSAGES | CALLS)]

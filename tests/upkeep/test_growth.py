@@ -38,7 +38,7 @@ def left(home: Path) -> Iterator[Path]:
 def test_short_sessions_leave_nothing_for_good(tmp_path: Path) -> None:
     person = PlainUser(tmp_path)
     person.config("upkeep: false\n")
-    count = some(80, 24)
+    count = some(80, 12)
     for number in range(count):
         work = tmp_path / "work" / f"task-{number}"
         work.mkdir(parents=True)
