@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import importlib
 import json
 import os
 import select
@@ -18,7 +19,6 @@ from pathlib import Path
 
 from own_process import set_environment
 
-from session_memory.cli import main
 from session_memory.settings.program import load_all_modules
 
 _DIGITS = 8  # of a number that is reported
@@ -27,14 +27,16 @@ _DIGITS = 8  # of a number that is reported
 class Started:
     """`session-memory WORDS`, as a process. It has what of Popen is needed; stdout has what it prints to stderr too."""
 
-    def __init__(self, words: list[str], environ: Mapping[str, str], cwd: Path, log: Path | None = None) -> None:
-        """Start it. With `log`, append what it prints there."""
+    def __init__(
+        self, words: list[str], environ: Mapping[str, str], cwd: Path, log: Path | None = None, module: str = "cli"
+    ) -> None:
+        """Start it, or the `main` of another module. With `log`, append what it prints there."""
         if log:
             out, printed = os.open(os.devnull, os.O_RDONLY), os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         else:
             out, printed = os.pipe()
         self._report, reported = os.pipe()
-        asked = json.dumps([words, dict(environ), str(cwd)]).encode()
+        asked = json.dumps([words, dict(environ), str(cwd), module]).encode()
         socket.send_fds(_server(), [asked], [printed, reported])
         for number in (printed, reported):
             os.close(number)
@@ -89,7 +91,7 @@ def _serve(listener: socket.socket) -> None:
             os.close(number)
 
 
-def _wait_for(printed: int, reported: int, words: list[str], environ: dict[str, str], cwd: str) -> None:
+def _wait_for(printed: int, reported: int, words: list[str], environ: dict[str, str], cwd: str, module: str) -> None:
     """Report the process id of the command, and the status with which it ended."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     if pid := os.fork():
@@ -107,7 +109,7 @@ def _wait_for(printed: int, reported: int, words: list[str], environ: dict[str, 
     set_environment(environ)
     sys.argv = ["session-memory", *words]
     gc.unfreeze()
-    sys.exit(main())
+    sys.exit(importlib.import_module(f"session_memory.{module}").main(words))
 
 
 if __name__ == "__main__":

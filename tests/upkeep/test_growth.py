@@ -4,18 +4,17 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
+from fork_server import Started
 from hooks_scene import PlainUser
 from own_process import plain_environment
 from records import assistant, exchange, gemini_exchange, lines, new_id, user, write
 from share import some
-from store_scene import ROOT, Scene, put, said, state
+from store_scene import Scene, put, said, state
 
 from session_memory.store.location import find_location
 from session_memory.system.files import lock
@@ -123,7 +122,7 @@ def test_two_years_of_use_leave_what_a_quarter_leaves(tmp_path: Path) -> None:
         )
         person.run()
         (place / "state" / "upkeep.lock").unlink(missing_ok=True)
-        subprocess.run([sys.executable, "-I", ROOT / "hooks/upkeep.py", place], env=environ, check=True)
+        assert Started([str(place)], environ, tmp_path, module="upkeep.runner").wait(60) == 0
         _pass_a_week(tmp_path, [person.project_dir, chats])
         found.append({path.relative_to(place).as_posix(): path.stat().st_size for path in left(tmp_path)})
     a_quarter, last = found[15], found[-1]
