@@ -19,8 +19,8 @@ import json
 import re
 import time
 import unicodedata
-from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple, TypeVar
 
 from ..system.json import as_string
 from ..text.format import ELLIPSIS, shorten
@@ -29,6 +29,8 @@ from ..text.sanitize import for_storage, shortened
 from ..text.timestamps import epoch_seconds, local_iso_time
 from ..transcripts.entries import Entry
 from ..transcripts.gate import Gate
+
+T = TypeVar("T")
 
 USER, TASK, TOOL = "User", "Task", "Tool"
 ASKING = (USER, TASK)  # whose messages an agent answers
@@ -160,7 +162,7 @@ def slug(title: str) -> str:
 
 
 # So many messages are rendered at a time, unless they are long: one by one takes a third longer.
-_BATCH_MESSAGES = 100
+_BATCH_ITEMS = 100
 _BATCH_CHARACTERS = 256 * 1024
 
 
@@ -194,18 +196,24 @@ class RememberedEntries:
                 yield entry
 
 
+def in_batches(items: Iterable[T], characters: Callable[[T], int]) -> Iterator[list[T]]:
+    """Yield items in batches of a hundred, fewer if they have many `characters`."""
+    batch: list[T] = []
+    size = 0
+    for item in items:
+        batch.append(item)
+        size += characters(item)
+        if len(batch) == _BATCH_ITEMS or size >= _BATCH_CHARACTERS:
+            yield batch
+            batch, size = [], 0
+    if batch:
+        yield batch
+
+
 def batches(entries: Iterable[Entry | None], after: float | None) -> Iterator[list[list[Entry]]]:
     """Yield the messages of a conversation in batches, only those later than `after` if given. A message is a list of
     entries, since one API message spans several records; an empty list is a compaction."""
-    batch: list[list[Entry]] = []
-    characters = 0
-    for message in _messages(entries, after):
-        batch.append(message)
-        characters += sum([len(entry.text) for entry in message])
-        if len(batch) == _BATCH_MESSAGES or characters >= _BATCH_CHARACTERS:
-            yield batch
-            batch, characters = [], 0
-    yield batch
+    return in_batches(_messages(entries, after), lambda message: sum([len(entry.text) for entry in message]))
 
 
 def _messages(entries: Iterable[Entry | None], after: float | None) -> Iterator[list[Entry]]:

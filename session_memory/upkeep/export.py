@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
 from typing import Any
 
-from ..archives.format import TOOL, ArchivedMessage, asked, render_messages
+from ..archives.format import TOOL, ArchivedMessage, asked, in_batches, render_messages
 from ..store.values import TOOL_ROLE, Conversation, StoredEntry
 from ..text.format import counted, one_line
 from ..text.markdown import escape
@@ -19,9 +19,6 @@ from ..text.timestamps import iso_time, local_time
 JSON_VERSION = 1
 ASSISTANT = "Assistant"
 WITHHELD = "[the rules in config.yaml hide the text]"
-# Number of items rendered at a time, unless they are long.
-_BATCH_ITEMS = 100
-_BATCH_CHARACTERS = 256 * 1024
 _BACKTICKS = re.compile("`+")
 
 
@@ -62,7 +59,7 @@ def export(
         safe = conversation._replace(title=for_people(conversation.title), cwd=for_people(conversation.cwd))
         yield form.conversation(safe, first is not None)
         wanted = (one for one in chain([first] if first else [], items) if full or one.role != TOOL_ROLE)
-        for batch in _batches(_joined(wanted)):
+        for batch in in_batches(_joined(wanted), lambda one: len(one.text)):
             yield form.items(_safe(batch))
         yield form.end_of_conversation()
     yield form.end()
@@ -80,19 +77,6 @@ def _joined(items: Iterable[StoredEntry]) -> Iterator[StoredEntry]:
         last = item
     if last:
         yield last
-
-
-def _batches(items: Iterable[StoredEntry]) -> Iterator[list[StoredEntry]]:
-    batch: list[StoredEntry] = []
-    characters = 0
-    for item in items:
-        batch.append(item)
-        characters += len(item.text)
-        if len(batch) == _BATCH_ITEMS or characters >= _BATCH_CHARACTERS:
-            yield batch
-            batch, characters = [], 0
-    if batch:
-        yield batch
 
 
 def _safe(items: list[StoredEntry]) -> list[StoredEntry]:
