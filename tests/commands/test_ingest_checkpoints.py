@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from checkpoint_branch import BRANCH, checkpoint, git
+from page_scene import ServedPage
 from records import assistant, exchange, lines, user
 from store_scene import StoreUser, trip
 
@@ -229,6 +230,9 @@ def test_such_a_session_is_marked_where_it_is_found(person, repository):
     mark = f"from checkpoints of {repository.name}"
     found = [person.run("search", "lighthouse"), person.run("conversations"), person.run("show", "1")]
     assert [mark in done.stdout for done in found] == [True, True, True]
+    with ServedPage(person) as page:
+        views = [page.view(path).text for path in (f"/session/{FIRST}", "/search?q=lighthouse")]
+        assert [mark in text for text in views] == [True, True]
 
 
 def test_a_repository_without_checkpoints_is_an_error_that_says_what_to_do(person, tmp_path):
