@@ -1,17 +1,19 @@
-"""Write the index that the prompt hook reads (activity/prompt_memories.py): the terms of each memory, and a text."""
+"""Write the index that the hooks read: the terms of each memory and a text, for a prompt (activity/prompt_memories.py);
+the files, directories and git commands that it names and its quotation, for a tool call (activity/call_memories.py)."""
 
 from __future__ import annotations
 
 import json
 import math
 import os
+import re
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import Any, NamedTuple
 
-from ..activity.call_memories import key_of
+from ..activity.call_memories import COMMAND, ROOTED, key_of
 from ..activity.memory_index import BUCKETS, MAGIC, NUMBER_BYTES, SILENT_AT, TEXTS_AT, WHOLE, bucket_of
 from ..activity.prompt_memories import terms
 from ..settings.homes import PROMPT_INDEX
@@ -23,9 +25,8 @@ from ..system.files import read_whole, write_atomically
 from ..system.git import Worktree, find_worktree
 from ..text.format import one_line, shorten
 from ..text.sanitize import for_prompt
-from .call_places import places_of, said
 from .doubts import files_named, settled_after, unmerged_branch
-from .format import EPISODE, is_by_agent, short_hash
+from .format import BY_AGENT, BY_PERSON, EPISODE, REJECTED, is_by_agent, short_hash, time_text
 
 TEXT_CHARACTERS = 240
 FEWEST = 50  # memories needed for term weights; among fewer, every term would count as common
@@ -41,6 +42,13 @@ _COMMON_WORDS = read_whole(os.path.join(os.path.dirname(os.path.abspath(__file__
 _NOT_ABOUT = frozenset(term for word in STOP_WORDS for term in terms(word))
 _SILENT = f" {' '.join(sorted(_NOT_ABOUT))} ".encode().ljust(TEXTS_AT - SILENT_AT)
 _IN_MOST = frozenset(term for word in _COMMON_WORDS.split() for term in terms(word)) - _NOT_ABOUT
+
+# What a tool call is told of: memories of these kinds.
+_NOUNS = {"decision": "decision", "preference": "preference", REJECTED: "rejection"}
+_BY_RULES = "extractive"  # up to 0.3, by rules that were too often wrong (bench/extraction)
+_GIT = re.compile(r"\bgit ([a-z][a-z-]+)")
+_HAS_ENDING = re.compile(r"\.[a-z]\w*$")
+_UNSAFE = re.compile(r'["\\\x00-\x1f]')  # JSON escapes these
 
 
 def renew(directory: str, index: MemoryIndex, home: str, told: Sequence[PlacedMemory]) -> None:
@@ -73,7 +81,7 @@ def content(memories: Sequence[IndexedMemory], settings: Mapping[str, Stamp], us
         total *= _OF_EPISODE if memory.kind == EPISODE else 1
         columns = [total, _key(memory), shorten(for_prompt(_text(memory)), TEXT_CHARACTERS), *watched.of(memory)]
         if of.places:
-            columns += [of.places, for_prompt(said(memory)), sorted({origin.session for origin in memory.origins})]
+            columns += [of.places, for_prompt(_said(memory)), sorted({origin.session for origin in memory.origins})]
         stored += _sized(columns)
         for term in sorted(of.terms):
             listed[term].append(-at if term in of.rest else at)
@@ -136,7 +144,7 @@ class _Watched:
     def places(self, memory: IndexedMemory) -> list[str]:
         """Return what tool calls a memory is told with."""
         directory = max(memory.origins, key=lambda one: one.at or 0).directory if memory.origins else ""
-        return places_of(memory, directory, self._worktree(directory))
+        return _places_of(memory, directory, self._worktree(directory))
 
     def of(self, memory: IndexedMemory) -> list[Any]:
         """Return a memory's columns in the index, from the hurdle on."""
@@ -183,3 +191,41 @@ def _text(memory: IndexedMemory) -> str:
     about = f" ({memory.subject})" if memory.subject and memory.subject.lower() not in memory.title.lower() else ""
     noted = ", noted by an agent" if is_by_agent(memory) else ""
     return one_line(f"{memory.kind}{about}{noted}: {memory.title} {memory.text}")
+
+
+def _places_of(memory: IndexedMemory, directory: str, worktree: Worktree | None) -> list[str]:
+    """Return the places that a memory from a session in `directory` names, if it is a decision, a preference or a
+    rejection that more than rules made (see call_memories)."""
+    if memory.kind not in _NOUNS or not directory or all(one.strategy == _BY_RULES for one in memory.origins):
+        return []
+    root = worktree.root if worktree and worktree.root else directory
+    names, _ = files_named(memory)
+    found = [_place(name, directory, root) for name in names]
+    found += [f"{COMMAND}git {word}" for word in _GIT.findall(memory.whole_text)]
+    return list(dict.fromkeys([place for place in found if place and not _UNSAFE.search(place)]))
+
+
+def _said(memory: IndexedMemory) -> str:
+    """Return who said when what a memory holds, word for word."""
+    origin = max(memory.origins, key=lambda one: one.at or 0)
+    what = f"{_NOUNS[memory.kind]} of {time_text(origin.at)[:10]}"
+    if origin.strategy == BY_PERSON:
+        what = f"the user's {what}"
+    elif origin.strategy == BY_AGENT:
+        what = f"an agent's {what}"
+    else:
+        what = f"a {what}, kept by {origin.strategy}"
+    return f'{what}: "{one_line(memory.quote or memory.title)}"'
+
+
+def _place(name: str, directory: str, root: str) -> str:
+    """Return the place of a name: from the root if it is there, else by the end of its path, if it may be a file's."""
+    for above in dict.fromkeys((directory, root)):
+        path = os.path.normpath(os.path.join(above, name))
+        inside = path.removeprefix(root.rstrip("/") + "/")
+        if inside != path and os.path.isfile(path):
+            return ROOTED + inside
+        if inside != path and "/" in name and os.path.isdir(path):
+            return f"{ROOTED}{inside}/"
+    is_path = _HAS_ENDING.search(name) and not name.startswith(("/", ".."))
+    return f"/{name.removeprefix('./')}" if is_path else ""
