@@ -130,6 +130,7 @@ def test_in_print_mode_such_a_command_is_run_and_told(claude: Claude, app: Path)
 START = "SubagentStart hook additional context: "
 
 
+@pytest.mark.slow
 def test_a_sub_agent_is_told_at_its_start_what_another_did_to_the_files_of_its_task_and_its_session_is_not(
     claude: Claude, app: Path
 ) -> None:

@@ -60,6 +60,7 @@ def test_claude_code_finds_the_plugin_and_the_marketplace_valid(plugin: ClaudePl
     assert "skills: session-memory:sessions" in said
 
 
+@pytest.mark.slow
 def test_a_plugin_beside_an_install_tells_a_prompt_once_and_in_one_block(plugin: ClaudePlugin) -> None:
     claude = plugin.claude
     for number in range(12):

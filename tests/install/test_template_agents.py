@@ -214,6 +214,7 @@ def test_an_agent_on_the_sdk_converses_line_by_line(sdk_agent: Agent, api: FakeA
     assert "plan the garden" in api.prompts()[1].text
 
 
+@pytest.mark.slow
 def test_an_agent_on_the_sdk_clears_and_resumes_its_session(sdk_agent: Agent, api: FakeAnthropic) -> None:
     tool = f"mcp__{SERVERS[0]}__"
     api.replies = [
