@@ -88,13 +88,15 @@ class Ours(Tool):
         reasons = self._why(question["commit"])
         if any(one["not_attributed"] for one in reasons):
             return []
-        hits = (self.run(*_OURS, "search", question["commit"], "--json", "--limit", str(MOST)) or {}).get("hits", [])
-        return [*_asked(reasons), *(one["conversation"]["session_id"] for one in hits)]
+        return [*_asked(reasons), *self._found(question["commit"])]
 
     def line(self, question: dict[str, Any]) -> list[str]:
         reasons = self._why(f"{question['path']}:{question['line']}")
+        if any(one["not_attributed"] for one in reasons):
+            return []
         guesses = [one["guess_by_time"]["session"] for one in reasons if one["guess_by_time"]]
-        return [*_asked(reasons), *guesses]
+        others = [session for one in reasons if one["commit"] for session in self._found(one["commit"]["id"])]
+        return [*_asked(reasons), *guesses, *others]
 
     def error(self, question: dict[str, Any]) -> list[str]:
         found = self.run(*_OURS, "errors", "-", "--json", "--limit", str(MOST), given=question["text"]) or {}
@@ -103,6 +105,11 @@ class Ours(Tool):
     def conflict(self, question: dict[str, Any]) -> list[str]:
         merges = Merges(str(self.source.git_dir), self.home / "merges", 3600.0)
         return [one.path for one in merges.conflicts(question["ours"], question["theirs"])]
+
+    def _found(self, commit: str) -> list[str]:
+        """Return the sessions that a search for a commit finds."""
+        hits = (self.run(*_OURS, "search", commit, "--json", "--limit", str(MOST)) or {}).get("hits", [])
+        return [one["conversation"]["session_id"] for one in hits]
 
     def _why(self, target: str) -> list[dict[str, Any]]:
         reasons: list[dict[str, Any]] = (self.run(*_OURS, "why", target, "--json") or {}).get("reasons", [])

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..system.commits import UNCOMMITTED, CodeLine, Commit, Repository
@@ -34,8 +34,6 @@ PROPOSAL_CHARACTERS = 300
 ITEMS_BEFORE = 400  # of a conversation, read to find the request
 MOST_STEPS = 5  # back, of so many items
 MOVED_SHARE = 0.2  # of a commit's lines that it also removes: it moves text
-DATE_WEIGHT = 2
-RANK_OFFSET = 5
 GUESS_WITHIN = 24 * 3600_000
 _LOCKS = (
     "go.sum", "package-lock.json", "yarn.lock", "pnpm-lock.yaml", "uv.lock", "poetry.lock", "Cargo.lock",
@@ -72,7 +70,7 @@ class Attribution(NamedTuple):
 
 class Reason(NamedTuple):
     """The reason for a range of lines, or of a commit for `ranges` (path, first and last line). `asked` is None if
-    unknown; `mover` is the later session that moved the lines; `guess` the nearest conversation by time; `refused` says
+    unknown; `mover` is the later session that moved the lines; `guess` the nearest conversation; `refused` says
     why nothing is attributed."""
 
     path: str
@@ -108,6 +106,7 @@ class Reasons:
         self._repository = repository
         self._key = key
         self._homes = homes
+        self._written: dict[str, Counter[str]] = {}
 
     def of_lines(self, path: str, first: int, last: int) -> list[Reason]:
         """Return the reasons of lines of a file in the worktree, one for each run of lines with one writer. Raises
@@ -183,17 +182,12 @@ class Reasons:
             of_agents = [one._replace(argument=n) for h, n in zip(others, some) for one in by_hash.get(h, ())]
             yield [*by_hash.get(first, ()), *of_agents]
 
-    def sessions_of(self, commit: Commit, by_date: Sequence[str], by_words: Sequence[str]) -> list[str]:
-        """Return the sessions of a commit, the likeliest first: those that wrote its lines, then those that its date
-        and its words find, each given best first."""
-        counts = Counter(item.session_id for item in self.of_added(commit).items if item)
-        return list(dict.fromkeys([one for one, _ in counts.most_common()] + fused(by_date, by_words)))
-
     def ordered(self, commit: Commit, by_words: Sequence[str]) -> list[str]:
-        """Return the same with the sessions of this repository at that time."""
-        near = self._store.conversations_near(self._repository.root, commit.authored_at, GUESS_WITHIN, self._homes)
-        by_date = sorted(near, key=lambda one: distance(one, commit.authored_at))
-        return self.sessions_of(commit, [one.session_id for one in by_date], by_words)
+        """Return the sessions of a commit, the likeliest first: those that wrote its lines, by their number, then those
+        at work in this repository nearest to the time at which it was written. Words break ties, and come last."""
+        places = {session: at for at, session in enumerate(dict.fromkeys(by_words))}
+        near = [one.session_id for one in self._near(commit.authored_at, places)]
+        return list(dict.fromkeys([*[one for one, _ in self._writers_of(commit).most_common()], *near, *places]))
 
     def asked(self, item: WrittenLine) -> Asked | None:
         """Return the request that led to an item, as it may be told; None if it may not."""
@@ -209,10 +203,27 @@ class Reasons:
             return _asked(conversation, items, item)
         return None
 
-    def guessed(self, at: int) -> Conversation | None:
-        """Return the conversation in the repository that is nearest to a time, within a day."""
+    def guessed(self, at: int, commit: Commit | None = None) -> Conversation | None:
+        """Return the conversation in the repository that is nearest to a time, within a day; of the session that wrote
+        most of the commit, if one did."""
+        written = self._writers_of(commit) if commit else Counter[str]()
+        return max(self._near(at), key=lambda one: written[one.session_id], default=None)
+
+    def _near(self, at: int, places: Mapping[str, int] = {}) -> list[Conversation]:
+        """Return the conversations of the repository within a day, the nearest first; of those that are equally near
+        the one whose session has the first of `places`, else the one that began last."""
         found = self._store.conversations_near(self._repository.root, at, GUESS_WITHIN, self._homes)
-        return min(found, key=lambda one: distance(one, at), default=None)
+
+        def order(one: Conversation) -> tuple[int, int, int]:
+            return distance(one, at), places.get(one.session_id, len(places)), -(one.first_message_at or 0)
+
+        return sorted(found, key=order)
+
+    def _writers_of(self, commit: Commit) -> Counter[str]:
+        """Return how many lines of a commit each session wrote."""
+        if commit.id not in self._written:
+            self._written[commit.id] = Counter(item.session_id for item in self.of_added(commit).items if item)
+        return self._written[commit.id]
 
     def _before(self, first: int, item: int) -> list[StoredEntry]:
         found: list[StoredEntry] = []
@@ -238,7 +249,7 @@ class Reasons:
         mover = self.asked(later) if later and item and later.file_id != item.file_id else None
         refused = bot_reason(commit) if commit else ""
         at = commit.authored_at if commit else self._repository.changed_at(path)
-        guess = None if asked or refused else self.guessed(at)
+        guess = None if asked or refused else self.guessed(at, commit)
         return Reason(path, run[0].number, run[-1].number, commit, asked, len(written), mover, guess, refused)
 
     def _by_session(self, attribution: Attribution, commit: Commit | None) -> list[Reason]:
@@ -253,15 +264,6 @@ class Reasons:
                 ranges = _ranges([line for line, _ in own])
                 found.append(Reason(*ranges[0], commit, asked, lines, ranges=ranges))
         return found
-
-
-def fused(by_date: Sequence[str], by_words: Sequence[str]) -> list[str]:
-    """Return the sessions of two rankings by the sum of their reciprocal ranks; the date counts more."""
-    scores: dict[str, float] = {}
-    for weight, order in ((DATE_WEIGHT, by_date), (1, by_words)):
-        for place, session in enumerate(dict.fromkeys(order)):
-            scores[session] = scores.get(session, 0.0) + weight / (RANK_OFFSET + place)
-    return sorted(scores, key=lambda session: -scores[session])
 
 
 def distance(conversation: Conversation, at: int) -> int:

@@ -102,7 +102,7 @@ def test_an_unknown_line_says_so_and_marks_the_guess_by_time(work):
     told = work.why("cart.py:2", code=1)
     assert "Unknown: no session that the store has wrote this." in told
     assert re.search(r"git blame: \S.*, 20\d\d-", told)
-    assert "A guess, by time alone: claude-code session c" in told
+    assert "A guess: claude-code session c" in told
     [reason] = work.reasons("cart.py:2", code=1)
     assert (reason["asked"], reason["guess_by_time"]["session"]) == (None, "c")
 
@@ -120,13 +120,34 @@ def test_a_guess_by_time_is_of_when_a_commit_was_written_not_of_when_it_was_reba
     assert reason["guess_by_time"]["session"] == "then"
 
 
+def test_the_guess_for_a_line_is_the_session_that_wrote_other_lines_of_its_commit(work):
+    work.write(f"price = 1\n{LINE}\n{OTHER}\n")
+    work.commit("Add the tax", f"--date=@{int(BEGAN + 2 * 3600)}")
+    work.session("nearer", work.said("look at the costs again", "nearer", minute=119))
+    reason = work.reasons("cart.py:3", code=1)[0]
+    assert (reason["asked"], reason["guess_by_time"]["session"]) == (None, "a")
+
+
+def test_words_do_not_overrule_the_date_of_a_commit_but_break_ties(work):
+    work.write("fees = 5\n", "fees.py")
+    began = int(BEGAN + 3600)
+    commit = work.commit("Round shipping fees", f"--date=@{began}")
+    for name, minute in (("words", 10), ("words1", -9000), ("words2", -18000), ("words3", -27000)):
+        work.session(name, work.said("round shipping fees: shipping fees of fees.py", name, minute=minute))
+    for name, text in (("near", "go on with what costs fees in the long text of laws"), ("tied", "round the fees")):
+        work.session(name, work.said(text, name, minute=55))
+    hits = work.user.result("search", commit[:9], cwd=work.root)["hits"]
+    found = list(dict.fromkeys(hit["conversation"]["session_id"] for hit in hits))
+    assert found[:3] == ["tied", "near", "words"]
+
+
 def test_an_unknown_line_that_is_not_committed_has_a_guess_by_the_time_of_its_file(work):
     work.write(f"price = 1\n{OTHER}\n")
     said = work.said("look at the shipping costs again", "c", minute=300)
     work.session("c", said)
     told = work.why("cart.py:2", code=1)
     assert "(not committed)\n  Unknown: " in told
-    assert "A guess, by time alone: claude-code session c" in told
+    assert "A guess: claude-code session c" in told
 
 
 def test_a_bare_go_ahead_quotes_the_proposal_it_agreed_to(work):
