@@ -23,10 +23,10 @@ def run(name):  # type: (str) -> None
         bundle = open(root + "/prompt.bundle", "rb", 0)  # noqa: SIM115  open to the end: imports read it
         head = bundle.read(16384)
         if head.startswith(MAGIC_NUMBER):
-            finder, modules = loads(head[len(MAGIC_NUMBER) :])
-            names = {"modules": modules}
+            finder, groups = loads(head[len(MAGIC_NUMBER) :])
+            names = {"groups": groups}
             exec(finder, names)
-            names["use"](bundle, root, modules)
+            names["use"](bundle, root, groups)
     except Exception:
         pass
     from session_memory.hooks import main

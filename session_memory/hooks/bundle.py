@@ -5,7 +5,7 @@ the sessions are of seven runtimes (`many-quiet-50`: 1.01 instead of 1.29) or on
 of 1.29): for each of 24 to 34 modules Python looks into directories, and opens, checks and reads a file. The entries in
 `hooks/` load the bundle, which holds
 
-    in HEAD_BYTES: the interpreter's magic number, as a .pyc does, then (code of bundle_finder, contents), marshalled
+    in HEAD_BYTES: the interpreter's magic number, as a .pyc does, then (code of bundle_finder, the groups), marshalled
     the codes of each group of modules, marshalled as one tuple, of which only the groups are read that are imported
 
 What a module computes as PREBUILT is computed by the install: the code has its value.
@@ -18,18 +18,16 @@ from __future__ import annotations
 import ast
 import marshal
 from importlib import import_module
-from importlib.machinery import ExtensionFileLoader
-from importlib.util import MAGIC_NUMBER, find_spec, resolve_name
+from importlib.util import MAGIC_NUMBER, resolve_name
 
 from ..system.files import is_directory, os, read_whole, write_atomically
 from . import bundle_finder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from types import CodeType
 
-    from .bundle_finder import BundledGroup, BundledModule, Contents
+    from .bundle_finder import BundledGroup, BundledModule
 
 FILE = "prompt.bundle"  # in the program's directory; the entries know the name and HEAD_BYTES too
 HEAD_BYTES = 16 * 1024
@@ -57,9 +55,6 @@ _GROUPS = (
 )  # fmt: skip
 
 
-_C_MODULES = ("_json", "fcntl", "_sqlite3")
-
-
 def write_bundle(root: str) -> None:
     """Make the bundle of the program in `root`, for this interpreter. Raises OSError, ValueError."""
     known: dict[str, _Source] = {}
@@ -75,7 +70,7 @@ def write_bundle(root: str) -> None:
         groups.append((HEAD_BYTES + len(codes), len(together), tuple([source.module for source in sources])))
         codes += together
     finder = _Source(root, bundle_finder.__name__).code()
-    head = MAGIC_NUMBER + marshal.dumps((finder, (tuple(groups), tuple(_c_modules()))))
+    head = MAGIC_NUMBER + marshal.dumps((finder, tuple(groups)))
     if len(head) > HEAD_BYTES:
         raise ValueError(f"{FILE}: a head of {len(head)} bytes is more than the entries in hooks/ read")
     write_atomically(f"{root}/{FILE}", head.ljust(HEAD_BYTES, b"\0") + codes)
@@ -88,23 +83,13 @@ def has_usable_bundle(root: str) -> bool:
             head = bundle.read(HEAD_BYTES)
             if not head.startswith(MAGIC_NUMBER):
                 return False
-            contents: Contents = marshal.loads(head[len(MAGIC_NUMBER) :])[1]
-            groups = contents[0]
+            groups: tuple[BundledGroup, ...] = marshal.loads(head[len(MAGIC_NUMBER) :])[1]
             modules = [module for group in groups for module in group[2]]
             return bundle_finder.is_whole(bundle, groups) and all(
                 bundle_finder.is_as_bundled(root, module) for module in modules
             )
     except (OSError, ValueError, EOFError, TypeError):
         return False
-
-
-def _c_modules() -> Iterator[tuple[str, str, str]]:
-    """Yield each of _C_MODULES that lies in a file of its own, with its directory and the file's name."""
-    for name in _C_MODULES:
-        spec = find_spec(name)
-        if spec is not None and spec.origin and isinstance(spec.loader, ExtensionFileLoader):
-            directory, _, file = spec.origin.rpartition("/")
-            yield name, directory, file
 
 
 class _Source:

@@ -6,7 +6,6 @@ import sys
 
 # What `importlib` is made of; importing that package itself takes as long as a sixth of all that the hook does.
 from _frozen_importlib import ModuleSpec
-from _frozen_importlib_external import ExtensionFileLoader
 from marshal import loads
 
 try:
@@ -23,8 +22,6 @@ if TYPE_CHECKING:
     BundledModule = tuple[str, bool, str, int, int]
     # The offset and length of the codes of some modules in the bundle, and the modules.
     BundledGroup = tuple[int, int, tuple[BundledModule, ...]]
-    # The groups, and of C modules of the standard library the name, the directory and the file.
-    Contents = tuple[tuple[BundledGroup, ...], tuple[tuple[str, str, str], ...]]
 
 
 class BundleFinder:
@@ -32,16 +29,11 @@ class BundleFinder:
 
     Modules that are loaded together form a group: with the first of them all run, each after its imports, so that
     `importlib` does not search for the rest, which takes as long for a module as to run it. A module whose source has
-    changed is loaded from that.
+    changed is loaded from that."""
 
-    C modules are loaded from their place at the time that the bundle was made, if it is in `sys.path`: searching for
-    the two that prompts need takes 0.03 x of a bare interpreter."""
-
-    def __init__(self, bundle: FileIO, root: str, contents: Contents) -> None:
-        groups, c_modules = contents
+    def __init__(self, bundle: FileIO, root: str, groups: tuple[BundledGroup, ...]) -> None:
         self._bundle = bundle
         self._root = root
-        self._c_modules = {name: f"{directory}/{file}" for name, directory, file in c_modules if directory in sys.path}
         self._groups = {module[0]: group for group in groups for module in group[2]}
         self._waiting: dict[str, tuple[BundledModule, CodeType]] = {}
 
@@ -52,8 +44,6 @@ class BundleFinder:
             self._read(self._groups[name])
             for module in modules:
                 self._run(module[0])
-        elif name in self._c_modules:
-            return self._c_module(name, self._c_modules[name])
         else:
             self._run(name)
         return sys.modules[name].__spec__ if name in sys.modules else None
@@ -64,13 +54,6 @@ class BundleFinder:
 
     def exec_module(self, module: ModuleType) -> None:
         """Nothing is left to do."""
-
-    def _c_module(self, name: str, path: str) -> ModuleSpec | None:
-        try:
-            stat(path)
-        except OSError:
-            return None
-        return ModuleSpec(name, ExtensionFileLoader(name, path), origin=path)
 
     def _read(self, group: BundledGroup) -> None:
         """Read the modules of a group, to run later."""
@@ -107,14 +90,14 @@ class BundleFinder:
             setattr(sys.modules[above], last, module)
 
 
-def use(bundle: FileIO, root: str, contents: Contents) -> None:
+def use(bundle: FileIO, root: str, groups: tuple[BundledGroup, ...]) -> None:
     """Load modules from `bundle` from now on, if it is whole."""
-    if is_whole(bundle, contents[0]):
+    if is_whole(bundle, groups):
         try:  # modules that are imported later are of this version too: see session_memory/__init__.py
             root = f"{root.rpartition('/')[0]}/{readlink(root)}"
         except OSError:
             pass
-        sys.meta_path.insert(0, BundleFinder(bundle, root, contents))
+        sys.meta_path.insert(0, BundleFinder(bundle, root, groups))
 
 
 def is_whole(bundle: FileIO, groups: tuple[BundledGroup, ...]) -> bool:
