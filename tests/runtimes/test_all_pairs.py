@@ -20,7 +20,7 @@ from runtimes_scene import EDIT, READ, SHELL, WAYS
 
 from session_memory.runtimes import all_runtimes
 
-RUNTIMES = {one.name: one for one in all_runtimes()}
+RUNTIMES = {one.name: one for one in all_runtimes() if one.PROMPT_EVENT}
 PROMPT, TURN = "prompt", "turn"
 WAIT_SECONDS = 120
 MARK = "[Session Activity]"
