@@ -3,6 +3,8 @@ test_store_contract.py."""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -97,3 +99,8 @@ def test_two_stores_over_one_database_see_what_the_other_writes(scene):
     [conversation] = other.conversations(EVERYTHING)
     assert [item.text for item in other.entries(conversation.id)] == ["hello"]
     other.close()
+
+
+def test_what_starts_processes_is_not_imported_before_they_are_needed():
+    code = "import sys, session_memory.store.refresh; sys.exit('concurrent.futures.process' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import gc
-import multiprocessing
 import os
 import signal
 import threading
 from collections.abc import Iterable, Iterator
-from concurrent.futures import BrokenExecutor, Future, ProcessPoolExecutor
-from typing import NamedTuple
+from concurrent.futures import BrokenExecutor, Future
+from typing import TYPE_CHECKING, NamedTuple
 
 from ...runtimes.detection import runtime_of
 from ...system.files import Opened
 from ...text.secrets import scan  # noqa: F401 - loaded once, not by each fork for itself
 from .extract import Extract, Extractor
 from .sources import SourceFile
+
+if TYPE_CHECKING:
+    from concurrent.futures import ProcessPoolExecutor
 
 LEAST_BYTES = 24 * 1024 * 1024  # below which the processes would start for too little
 TASK_BYTES = 4 * 1024 * 1024  # small files are read together, up to this
@@ -48,6 +50,9 @@ class ReadAhead:
         unread = [file for file in files if file.size]
         if workers < 2 or not unread or sum(file.size for file in unread) < LEAST_BYTES:
             return
+        import multiprocessing  # imported late: a tenth of the processor time of a search, which rarely starts any
+        from concurrent.futures import ProcessPoolExecutor
+
         self._share_out(unread, limit)
         number = min(workers, MOST_PROCESSES, len(self._tasks))
         self._window = WAITING_TASKS * number
@@ -154,7 +159,9 @@ def _begin() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the one that started it
     if hasattr(os, "nice"):
         os.nice(NICENESS)
-    parent = multiprocessing.parent_process()
+    from multiprocessing import parent_process
+
+    parent = parent_process()
     assert parent is not None
 
     def end_with_parent() -> None:
