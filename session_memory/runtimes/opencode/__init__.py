@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...system.files import path_stamp
+from ...system.files import is_directory, path_stamp
 from ...transcripts.edits import patch_uses
 from ...transcripts.entries import called
 from ..mirrored import MirroredSessions
@@ -20,9 +20,9 @@ _STAMPED = ("", "-wal")  # what is behind the names of the files that change wit
 
 
 class OpenCode(MirroredSessions):
-    """OpenCode keeps all sessions in one database, whose rows it changes. So each session has a mirror (see
-    transcripts/mirror.py and mirrors.py), `<directory>/<session>.jsonl`; that of a sub-agent lies in `<session>/`
-    beside it. Our plugin file sends the events, once for each prompt."""
+    """OpenCode keeps all sessions in one database, whose rows it changes, and before in files, which it wrote anew. So
+    each session has a mirror (see transcripts/mirror.py and mirrors.py), `<directory>/<session>.jsonl`; that of a
+    sub-agent lies in `<session>/` beside it. Our plugin file sends the events, once for each prompt."""
 
     name = "opencode"
     TITLE = "OpenCode"
@@ -51,21 +51,25 @@ class OpenCode(MirroredSessions):
 
     def refresh(self, config_dir: str, everything: bool = False) -> None:
         """Update the mirrors, if the database has changed. What is read for a prompt is bounded."""
-        database = f"{config_dir}/{DATABASE}"
+        database, storage = f"{config_dir}/{DATABASE}", f"{config_dir}/storage"
         stamps = [path_stamp(database + suffix) for suffix in _STAMPED]
-        if not stamps[0][0]:
-            return
-        from ...transcripts.mirror import Exclusion, read_state
-
         home = self.home_of(config_dir)
         root = f"{home.state_dir}/{self.name}"
-        state = read_state(root)
-        exclusion = Exclusion(home)
-        is_behind = not state.get("is_whole") or state.get("rules") != exclusion.stamps
-        if state.get("stamps") != stamps or (everything and is_behind):
-            from .mirrors import bring_up_to_date
+        if stamps[0][0]:
+            from ...transcripts.mirror import Exclusion, read_state
 
-            bring_up_to_date(database, root, exclusion, stamps, everything)
+            state = read_state(root)
+            exclusion = Exclusion(home)
+            is_behind = not state.get("is_whole") or state.get("rules") != exclusion.stamps
+            if state.get("stamps") != stamps or (everything and is_behind):
+                from .mirrors import bring_up_to_date
+
+                bring_up_to_date(database, storage, root, exclusion, stamps, everything)
+        if everything and is_directory(f"{storage}/session"):
+            from ...transcripts.mirror import Exclusion
+            from .mirrors import take_files
+
+            take_files(database, storage, root, Exclusion(home))
 
     def is_own(self, event: Event, environ: Mapping[str, str]) -> bool:
         return event.get("runtime") == "opencode"

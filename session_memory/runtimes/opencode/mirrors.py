@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from time import time_ns
 
-from ...system.files import names_in, os, status_at
+from ...system.files import is_file, names_in, os, status_at
 from ...text.paths import is_name
 from ...text.secrets import redact
 from ...transcripts.lines import RACY_NANOSECONDS, lines_forward
@@ -34,7 +34,7 @@ _NOWHERE: Place = ("", "")
 
 
 def bring_up_to_date(
-    database: str, root: str, exclusion: Exclusion, stamps: list[list[int]], everything: bool
+    database: str, storage: str, root: str, exclusion: Exclusion, stamps: list[list[int]], everything: bool
 ) -> None:  # fmt: skip
     """Add what is new in the database to the mirrors below `root`: in the sessions that a prompt may be told of, or in
     all. `stamps` are those of the database's files before. What cannot be read, or is done by another process just now,
@@ -42,13 +42,32 @@ def bring_up_to_date(
 
     def work() -> None:
         with DatabaseReader(database) as opened:
-            _Refresh(opened, root, exclusion, everything).run(stamps)
+            _Refresh(opened, root, exclusion, everything).run(stamps, storage)
 
     update_mirrors(root, work, (Error, OSError))
 
 
+def take_files(database: str, storage: str, root: str, exclusion: Exclusion) -> None:
+    """Add what is new in the files of `storage`: of sessions that the database never had. As above."""
+    from .storage import FileReader, UnimportedSessions
+
+    files = UnimportedSessions(storage, root)
+
+    def work() -> None:
+        if is_file(database):
+            with DatabaseReader(database) as imported:
+                files.keep_imported({session.id for session in imported.sessions_since(0)})
+        with FileReader(storage, files.paths) as opened:
+            refresh = _Refresh(opened, root, exclusion, True)
+            refresh.add(files.changed)
+        files.keep_read(refresh.going_on)
+
+    if files.changed:
+        update_mirrors(root, work, (Error, OSError))
+
+
 class _Refresh:
-    """An update of the mirrors. `_going_on` are sessions that are not final, or left for later."""
+    """An update of the mirrors. `going_on` are sessions that are not final, or left for later."""
 
     def __init__(self, database: DatabaseReader, root: str, exclusion: Exclusion, everything: bool) -> None:
         self._database = database
@@ -58,17 +77,17 @@ class _Refresh:
         self._everything = everything
         self._now = time_ns() // 1_000_000
         self._bytes = 0
-        self._going_on: list[str] = []
+        self.going_on: list[str] = []
         self._is_whole = True
 
-    def run(self, stamps: list[list[int]]) -> None:
+    def run(self, stamps: list[list[int]], storage: str) -> None:
         """Add to each mirror, and keep what was seen of the database, so that the next time begins there."""
         before = read_state(self._root)
         self._have_rules_changed = self._everything and before.get("rules") != self._exclusion.stamps
         last = self._database.last_row()
-        self._add(self._changed(before))
+        self.add(self._changed(before))
         if self._everything:
-            self._remove_deleted()
+            self._remove_deleted(storage)
         youngest = max(stamp[2] for stamp in stamps)
         is_settled = time_ns() - youngest > RACY_NANOSECONDS
         is_whole = self._is_whole and (self._everything or bool(before.get("is_whole")))
@@ -77,14 +96,14 @@ class _Refresh:
             {
                 "stamps": stamps if is_settled and self._is_whole else [],
                 "row": last,
-                "going_on": self._going_on,
+                "going_on": self.going_on,
                 "is_whole": is_whole,
                 "rules": self._exclusion.stamps if self._everything else before.get("rules"),
                 "unread": self._database.unread() if self._everything else before.get("unread", {}),
             },
         )
 
-    def _add(self, session_ids: list[str]) -> None:
+    def add(self, session_ids: list[str]) -> None:
         """Add to the mirrors of these sessions."""
         for session_id in session_ids:
             if not self._everything and self._bytes > PROMPT_BYTES:
@@ -110,9 +129,14 @@ class _Refresh:
             changed += [session.id for session in database.sessions_since(since) if not self._is_known(session)]
         return list(dict.fromkeys([*before.get("going_on", ()), *changed]))
 
-    def _remove_deleted(self) -> None:
+    def _remove_deleted(self, storage: str) -> None:
         """Remove the mirrors of sessions deleted in OpenCode; none if its database was lost."""
-        known = {f"{session.id}.jsonl" for session in self._database.sessions_since(0)}
+        from .storage import UnimportedSessions
+
+        ids = {session.id for session in self._database.sessions_since(0)}
+        files = UnimportedSessions(storage, self._root)
+        files.keep_imported(ids)
+        known = {f"{session_id}.jsonl" for session_id in [*ids, *files.paths]} if ids else set()
         folders = [f"{self._root}/{name}" for name in names_in(self._root) if known]
         for folder in folders:
             for name in names_in(folder):
@@ -136,7 +160,7 @@ class _Refresh:
         return f"{folder}/{session.id}.jsonl" if above is session else f"{folder}/{above.id}/{session.id}.jsonl"
 
     def _leave(self, session_id: str) -> None:
-        self._going_on.append(session_id)
+        self.going_on.append(session_id)
         self._is_whole = False
 
     def _add_session(self, session_id: str) -> None:
@@ -159,7 +183,7 @@ class _Refresh:
                     raise Error("the database is being written to")
                 self._bytes += mirror.append(addition.lines, addition.mark, session.updated)
             if addition.goes_on and session.updated > self._now - RECENT_MILLISECONDS:
-                self._going_on.append(session.id)
+                self.going_on.append(session.id)
 
 
 class Addition:
