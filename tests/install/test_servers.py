@@ -6,12 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
-import tomllib
 
 from session_memory.install.servers import has_server, is_empty, with_server, without_server
 from session_memory.install.settings_file import SettingsFileError
 from session_memory.runtimes import all_runtimes, runtime
 
+tomllib = pytest.importorskip("tomllib", reason="Codex's list is read with Python 3.11 or newer")
 LAUNCHER = "/home/me/.local/share/session-memory/bin/session-memory"
 CODEX, OPENCODE = runtime("codex").install, runtime("opencode").install
 TOML = Path("/home/me/.codex/config.toml")
