@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Mapping, Sequence
 
-    from ..store.ingest.ingestion import IngestReport, Progress
-    from ..store.values import FileState
+    from ..store.ingest.ingestion import IngestReport
+    from ..store.values import FileState, Progress
     from .opened_store import OpenStore
 
 SUMMARY = "ingest new entries of the transcripts into the store"

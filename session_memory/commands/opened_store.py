@@ -30,13 +30,12 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
     from typing import TypeVar
 
-    from ..store.ingest.ingestion import Progress
     from ..store.location import StoreLocation
     from ..store.postgres.engine import TeamStore
     from ..store.refresh import Note
     from ..store.sqlite.engine import SqliteStore
     from ..store.sqlite.memory_index import IndexedMemory
-    from ..store.values import Conversation
+    from ..store.values import Conversation, Progress
 
     Done = TypeVar("Done")
 

@@ -7,10 +7,10 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
-from ..store.ingest.ingestion import Progress as Advance
 from ..store.ingest.intake import pending
 from ..store.ingest.sources import SourceDirectory
 from ..store.sqlite.engine import SqliteStore
+from ..store.values import Progress as Advance
 from ..system.terminal import Terminal, byte_size
 from ..text.format import counted
 

@@ -12,7 +12,6 @@ from ..errors import SessionMemoryError, described
 from ..system.sqlite import UPDATE, CorruptDatabaseError, DatabaseError, NewerDatabaseError, Patience, explained
 from ..text.format import counted
 from ..text.timestamps import now_milliseconds
-from .ingest.ingestion import Progress
 from .location import StoreLocation
 from .sqlite.conversations import rebuild_conversations
 from .sqlite.corruption import REBUILT, damage_recognised, quarantine_if_corrupt, quarantine_notice
@@ -21,6 +20,7 @@ from .sqlite.exclusions import VisibilityOverrides
 from .sqlite.queue_file import has_queue
 from .sqlite.schema import complete
 from .sqlite.unchanged import count_unchanged
+from .values import Progress
 
 ProgressShown = Callable[[SqliteStore], AbstractContextManager[Progress]]
 

@@ -17,6 +17,7 @@ TOOL_ROLE = "tool"
 KINDS = ("command", "edit", "read", "other")  # of tool uses
 MOST_ORIGINS = 3  # that a notice names
 STATUSES = ("active", "ready", "processing", "archived", "skipped")
+Progress = Callable[[str, int], None]  # told of a file and how much of it was read, in bytes
 
 
 class FileState(NamedTuple):

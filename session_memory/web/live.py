@@ -15,11 +15,11 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from ..errors import SessionMemoryError, described
-from ..store.ingest.ingestion import Progress
 from ..store.ingest.intake import pending, take_in
 from ..store.location import StoreLocation
 from ..store.refresh import NEWER, use_store
 from ..store.sqlite.engine import SqliteStore
+from ..store.values import Progress
 from ..system.files import path_stamp
 from ..system.sqlite import Patience
 from ..text.timestamps import now_milliseconds

@@ -101,6 +101,10 @@ def test_two_stores_over_one_database_see_what_the_other_writes(scene):
     other.close()
 
 
-def test_what_starts_processes_is_not_imported_before_they_are_needed():
-    code = "import sys, session_memory.store.refresh; sys.exit('concurrent.futures.process' in sys.modules)"
+@pytest.mark.parametrize(
+    ("module", "late"),
+    [("refresh", "session_memory.store.ingest.ingestion"), ("ingest.ingestion", "concurrent.futures.process")],
+)
+def test_what_ingests_and_starts_processes_is_not_imported_before_it_is_needed(module, late):
+    code = f"import sys, session_memory.store.{module}; sys.exit({late!r} in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

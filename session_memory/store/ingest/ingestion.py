@@ -6,7 +6,7 @@ entries are not stored again."""
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
@@ -21,12 +21,10 @@ from ...text.timestamps import now_milliseconds
 from ..sqlite.engine import SqliteStore
 from ..sqlite.unchanged import RETRY_MILLISECONDS
 from ..sqlite.written_lines import key_for
-from ..values import Batch, FileState, UnreadFile
+from ..values import Batch, FileState, Progress, UnreadFile
 from .extract import Extract, Extractor, advanced, begun, is_beginning, is_unchanged
 from .read_ahead import ReadAhead
 from .sources import FOREIGN, SourceDirectory, SourceFile, Unreadable
-
-Progress = Callable[[str, int], None]
 
 BATCH_BYTES = 32 * 1024 * 1024
 ATTEMPTS = 3

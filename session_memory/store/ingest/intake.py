@@ -19,9 +19,9 @@ from ...transcripts.mirror import gone, remove_gone
 from ...transcripts.reader import USER_RANK
 from ..location import Archives, StoreLocation
 from ..sqlite.engine import SqliteStore
-from ..values import FOREIGN_ROOT, Batch, FileState, NewEntry, NewTool, key_of
+from ..values import FOREIGN_ROOT, Batch, FileState, NewEntry, NewTool, Progress, key_of
 from .extract import is_unchanged
-from .ingestion import BATCH_BYTES, Ingestion, IngestReport, Progress
+from .ingestion import BATCH_BYTES, Ingestion, IngestReport
 from .sources import SourceDirectory, SourceFile
 
 
