@@ -89,7 +89,7 @@ def test_where_nothing_is_new_next_to_nothing_is_loaded(machine):
 
 def test_a_package_that_is_missing_is_named(machine):
     machine.session("one", user("hello"))
-    for name, package in (("ingest", "apsw"), ("watch", "apsw")):
+    for name, package in (("ingest", "apsw"), ("watch", "watchfiles")):
         done = machine.run_command(sys.executable, "-S", "-c", COMMAND, name)
         assert done.returncode == 1
         assert done.stderr.startswith(

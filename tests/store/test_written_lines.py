@@ -251,7 +251,8 @@ def test_a_transcript_outside_the_root_is_read_for_no_sub_agent(scene, tmp_path)
     assert found(scene) == []
 
 
-def test_a_sub_agent_with_a_rollout_of_its_own_is_found_by_the_session_that_it_names(scene):
+@pytest.mark.parametrize("is_excluding", [False, True])
+def test_a_sub_agent_with_a_rollout_of_its_own_is_found_by_the_session_that_it_names(scene, is_excluding):
     def rollout(session: str, **header: object) -> list[dict[str, object]]:
         meta = {"type": "session_meta", "payload": {"id": session, "cwd": "/srv/agent", **header}}
         patch = f"*** Begin Patch\n*** Add File: cart.py\n+{LINE}  # {session}\n*** End Patch"
@@ -265,6 +266,10 @@ def test_a_sub_agent_with_a_rollout_of_its_own_is_found_by_the_session_that_it_n
         answer = {"type": "response_item", "payload": call}
         return [{"timestamp": f"2026-05-28T20:2{n}:00.000Z", **one} for n, one in enumerate((meta, answer))]
 
+    if is_excluding:  # another session
+        scene.write("a", user("go on", session="a"))
+        ingest(scene)
+        scene.store.connection.execute("INSERT INTO memory_excluded_files SELECT id, 0 FROM memory_file_states")
     scene.write("main", *rollout("main"))
     scene.write("helper", *rollout("helper", session_id="main", thread_source="subagent"))
     ingest(scene)

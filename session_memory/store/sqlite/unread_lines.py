@@ -44,7 +44,7 @@ _CALLS = """
     SELECT timestamp, id FROM memory_tool_uses
     WHERE id BETWEEN ? AND ? AND timestamp IS NOT NULL AND outcome IS NOT 'error' ORDER BY timestamp, id
 """
-_OWNER = "SELECT id FROM memory_file_states WHERE home = ? AND session_id = ? AND next_ordinal > 0"
+_OWNER = "SELECT f.id FROM memory_file_states AS f WHERE f.home = ? AND f.session_id = ? AND f.next_ordinal > 0"
 # Transcripts of sub-agents that are ingested for themselves have no items of their own.
 _SUB_AGENTS = "INSERT OR IGNORE INTO memory_unread_lines SELECT id, 0 FROM memory_file_states WHERE next_ordinal = 0"
 
