@@ -9,11 +9,13 @@ import pytest
 from markdown_snapshot import MarkdownSnapshot
 
 from session_memory.memories.format import new_memory, render
+from session_memory.memories.strategies.extractive import solutions
 from session_memory.memories.strategies.extractive.sentences import excerpt, own_words
 from session_memory.memories.strategies.extractive.strategy import ExtractiveStrategy, asks, title_of
 from session_memory.memories.strategy import Memory
 from session_memory.store.sqlite.memory_index import Origin
 from session_memory.store.values import Conversation, Filter, StoredEntry
+from session_memory.text.shell_commands import family
 
 ROOT = Path(__file__).resolve().parents[2]
 TRANSCRIPTS = ROOT.parent / "shared" / "transcripts"
@@ -157,6 +159,17 @@ class TestSolutions:
     )
     def test_without_a_change_or_a_pass_that_counts_there_is_none(self, then):
         assert items(self.FAILS + then) == []
+
+    def test_the_work_grows_with_the_number_of_failures_not_with_its_square(self, monkeypatch):
+        calls: list[str] = []
+        monkeypatch.setattr(solutions, "family", lambda text: calls.append(text) or family(text))
+        numbers = []
+        for many in (20, 40):
+            calls.clear()
+            run = "\n! npm run task{0} :: TypeError: x is undefined" * 2 + "\nE /a.js\n$ npm run task{0}"
+            assert len(solutions.solutions(said("U go" + "".join(map(run.format, range(many)))))) == many
+            numbers.append(len(calls))
+        assert numbers[1] <= 2 * numbers[0]
 
     def test_a_slip_that_is_mended_at_once_is_none_nor_are_red_and_green_of_a_test_of_its_own(self):
         assert items("U go\n! npx tsc :: a.ts(1,2): error TS2304: no name\nE /srv/shop/a.ts\n$ npx tsc") == []

@@ -3,8 +3,11 @@ Pure."""
 
 from __future__ import annotations
 
+import math
 import re
+from bisect import bisect_left
 from collections.abc import Mapping, Sequence
+from operator import attrgetter
 from typing import NamedTuple
 
 from ....patterns.failures import Failure, failures, is_failure, normalised
@@ -98,26 +101,53 @@ class Solution(NamedTuple):
 
 def solutions(entries: Sequence[StoredEntry]) -> list[Solution]:
     """Return the solutions in a conversation in order, without changes that were reverted."""
-    found = [one for failure in failures(entries) if (one := _solution(failure, entries))]
+    around = _Surroundings(entries)
+    found = [one for failure in failures(entries) if (one := _solution(failure, around))]
     for entry in entries:
-        before = [one for one in found if one.passed.number < entry.number]
         if entry.role == "user" and entry.text and is_taken_back(entry.text[:LONGEST]):
-            found = [one for one in found if one not in before[-1:]]
+            undone = [one for one in found if one.passed.number < entry.number][-1:]
+            found = [one for one in found if one not in undone]
         elif entry.kind == "command" and _TAKES_BACK.search(entry.text):
-            found = [one for one in found if one not in before or not one.edits]
+            found = [one for one in found if one.passed.number >= entry.number or not one.edits]
     return list({(family(one.failed.text), normalised(one.failed.error)): one for one in found}.values())
 
 
-def _solution(failure: Failure, entries: Sequence[StoredEntry]) -> Solution | None:
+class _Surroundings:
+    """The calls and texts of a conversation among which solutions are looked for."""
+
+    def __init__(self, entries: Sequence[StoredEntry]) -> None:
+        self._failed: dict[str, list[StoredEntry]] = {}
+        self._answers = [one for one in entries if one.role == "assistant"]
+        self.tested_at = math.inf  # the number of the first edit of a test
+        for one in entries:
+            if is_failure(one):
+                self._failed.setdefault(family(one.text), []).append(one)
+            if one.kind == "edit" and one.outcome != "error" and _TEST_FILE.search(one.text):
+                self.tested_at = min(self.tested_at, one.number)
+
+    def last_failed(self, passed: StoredEntry) -> StoredEntry:
+        """Return the last failing run of a command that failed before it passed."""
+        runs = self._failed[family(passed.text)]
+        return runs[bisect_left(runs, passed.number, key=_number) - 1]
+
+    def reason(self, failed: StoredEntry, passed: StoredEntry) -> str:
+        """Return the last explanation between two runs; '' for none."""
+        first, last = [bisect_left(self._answers, one.number, key=_number) for one in (failed, passed)]
+        return next(filter(None, (_reason(one.text) for one in reversed(self._answers[first:last]))), "")
+
+
+_number = attrgetter("number")
+
+
+def _solution(failure: Failure, around: _Surroundings) -> Solution | None:
     """Return the solution of a failing command; None if it is unclear, if it was a slip fixed at once, or red and green
     of a test of its own."""
     passed = failure.fixed
     if failure.tool.kind != "command" or passed is None or failure.times < LEAST_TRIES or is_looking(passed.text):
         return None
-    before = [one for one in entries if one.number < passed.number]
-    if any(one.kind == "edit" and one.outcome != "error" and _TEST_FILE.search(one.text) for one in before):
+    if around.tested_at < passed.number:
         return None
-    failed = [one for one in before if is_failure(one) and family(one.text) == family(passed.text)][-1]
+    failed = around.last_failed(passed)
     if normalised(failed.error) != normalised(failure.tool.error) or not says_something(failed.error):
         return None
     if not _is_same_run(failed.text, passed.text) or _GIT.match(family(passed.text)):
@@ -130,8 +160,7 @@ def _solution(failure: Failure, entries: Sequence[StoredEntry]) -> Solution | No
     is_bypass = not more or any(_BYPASSES.search(flag) for flag in more)
     if len(edits) > MOST_FILES or (not edits and not steps and is_bypass):
         return None
-    reasons = [_reason(one.text) for one in before if one.number > failed.number and one.role == "assistant"]
-    return Solution(failed, edits, steps, passed, shorten(next(filter(None, reversed(reasons)), ""), REASON_CHARACTERS))
+    return Solution(failed, edits, steps, passed, shorten(around.reason(failed, passed), REASON_CHARACTERS))
 
 
 def _reason(text: str) -> str:
