@@ -188,7 +188,7 @@ def _report(
         elif "collisions" in own.deadline.late and not cursors.get(own.key, {}).get("late"):
             # Behind its cursor nobody looks for collisions again: what has some waits, but for one prompt only.
             moved[own.key] = {**cursors.get(own.key, {"offset": 0}), "late": True}
-            reports = [pair for pair in reports if not _may_collide(own, moved[own.key], [pair])]
+            reports = [pair for pair in reports if not _may_have_edited(own, *pair)]
     if _has_conflicts(own, cursors):
         from .conflicts import new_lines
 
@@ -272,10 +272,13 @@ def _may_collide(own: OwnSession, cursor: Cursors | None, reports: list[tuple[Re
     """Check if another session may have changed a file, HEAD was moved, or a call without a result may be over."""
     if cursor is None or not is_head_known(cursor, own.directory) or cursor.get("open"):
         return True
-    entries = [entry for report, _ in reports for entry in report.entries if entry.tools]
-    if any([tool.kind in ("edit", "command") for entry in entries for tool in entry.tools]):
-        return True
-    return any([own.sub_agents_of(new.session) for _, new in reports])
+    return any(_may_have_edited(own, *pair) for pair in reports)
+
+
+def _may_have_edited(own: OwnSession, report: Report, new: NewEntries) -> bool:
+    """Check if another session edited something, ran a command or has sub-agents."""
+    tools = [tool for entry in report.entries if entry.tools for tool in entry.tools]
+    return any([tool.kind in ("edit", "command") for tool in tools]) or bool(own.sub_agents_of(new.session))
 
 
 class PromptCollisions:

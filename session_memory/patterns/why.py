@@ -207,9 +207,9 @@ class Reasons:
         """Return the conversation in the repository that is nearest to a time, within a day; of the session that wrote
         most of the commit, if one did."""
         written = self._writers_of(commit) if commit else Counter[str]()
-        return max(self._near(at), key=lambda one: written[one.session_id], default=None)
+        return max(self._near(at, {}), key=lambda one: written[one.session_id], default=None)
 
-    def _near(self, at: int, places: Mapping[str, int] = {}) -> list[Conversation]:
+    def _near(self, at: int, places: Mapping[str, int]) -> list[Conversation]:
         """Return the conversations of the repository within a day, the nearest first; of those that are equally near
         the one whose session has the first of `places`, else the one that began last."""
         found = self._store.conversations_near(self._repository.root, at, GUESS_WITHIN, self._homes)

@@ -2,8 +2,8 @@
 
 A repository can ship any file. So only these count: the homes in the install ledger (`install --home`, `new`), those
 that the person's settings list under `homes`, the hosts that the person made or ran, `SESSION_MEMORY_HOME`, and the
-homes that a hook's command named (as in the copy of a home: its runtime has asked whether those settings are trusted).
-"""
+homes that a hook's command named (as in the copy of a home: its runtime has asked whether those settings are
+trusted)."""
 
 from __future__ import annotations
 

@@ -10,6 +10,7 @@ from records import exchange, user
 from store_scene import MONDAY, StoreUser
 
 from session_memory.store import refresh as refreshing
+from session_memory.store.ingest.intake import pending
 from session_memory.store.location import find_location
 from session_memory.store.refresh import NEWER, open_store, refresh, use_store
 from session_memory.store.sqlite.unchanged import unchanged_files
@@ -50,6 +51,19 @@ def test_the_first_time_everything_is_taken_in_and_its_progress_is_shown(machine
     path = machine.projects / "-srv-agent" / "one.jsonl"
     assert shown == [(str(path), 0), (str(path), path.stat().st_size)]
     assert (machine.stored(), notes) == (["hello", "hi"], [])
+
+
+def test_what_is_new_is_counted_with_one_look_at_the_files_of_a_group(machine, monkeypatch):
+    location = place_of(machine)
+    store = open_store(location)
+    asked = []
+    known = store.file_states
+    monkeypatch.setattr(store, "file_states", lambda home: asked.append(home) or known(home))
+    try:
+        assert pending(store, location.watched)[::2] == (1, 1)
+    finally:
+        store.close()
+    assert (asked, len(location.watched) > 1) == ([""], True)
 
 
 def test_what_is_new_later_is_taken_in_without_showing_it(machine):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import nullcontext, suppress
+from functools import cache
 from typing import Any, NamedTuple
 
 from ...archives.format import ASKING, TOOL, messages_in, title_in
@@ -79,8 +80,9 @@ def pending(store: SqliteStore, watched: Iterable[SourceDirectory]) -> Pending:
     """Return what is new in these directories, without files that failed as they are. Raises DatabaseError."""
     new: list[int] = []
     total = 0
+    states_of, unread_of = cache(store.file_states), cache(store.unread_files)
     for directory in watched:
-        states, unread = store.file_states(directory.home), store.unread_files(directory.home)
+        states, unread = states_of(directory.home), unread_of(directory.home)
         try:
             files = directory.files()
         except (OSError, OutsideGroupError):
