@@ -2,36 +2,30 @@
 
 from __future__ import annotations
 
-import json
 import os
-import re
 import shlex
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from .. import NAME
 from ..errors import SessionMemoryError
 from ..hooks.main import HOME_OPTION
-from ..runtimes.install import Hook, Install
+from ..runtimes.install import Hook
 from ..settings.program import ProgramPaths
 from ..system.git import find_worktree
-from ..tools.permissions import SERVERS, lookup_rules
-from . import servers, settings_file
+from ..tools.permissions import lookup_rules
+from . import own_content, servers, settings_file
 from .file_changes import FileChange, checksum, read_if_there, remove_if_empty
-from .homes import RUNTIME, SHARED_SKILLS_FOLDER, Target, runtime_called
+from .homes import RUNTIME, SHARED_SKILLS_FOLDER, Target
 from .ledger import HomeRecord, InstallLedger
 
 # How a SKILL.md names the command as the pack brings it, and the archives of whoever has no agent home.
 _OF_PLUGINS = b"CLAUDE_PLUGIN_ROOT"  # in lines that only the agents of plugins need
 _SCRIPT = b'"%b/scripts/memory.py"' % RUNTIME.install.PLUGIN_ROOT.encode()  # which is the installed command
 _ARCHIVES = b'"${SESSION_MEMORY_DIR:-$HOME/.session-memory}/conversations"'
-# Permission rules as `tools.permissions` makes them, of a program and home that are not known.
-_OWN_COMMAND = re.compile(r"Bash\(.*/session-memory/(?:bin/session-memory\b|app/scripts/).*\)")
-_OWN_RULE = re.compile(rf"Read\(/(?:.*/)?conversations/\*\*\)|mcp__(?:{'|'.join(SERVERS)})__")
 _NO_HOOKS = '{"hooks": {}}'
 _MODE = 0o644  # of the files of skills
 
@@ -171,13 +165,13 @@ def _plan_hooks(
         return
     before, is_ours = read_if_there(path), ours(ledger)
     if plan.plugins:
-        plan.settings = _restored(path, record or HomeRecord(str(path), ""), is_ours)
+        plan.settings = own_content.restored(path, record or HomeRecord(str(path), ""), is_ours)
         return
     hooks = [_naming_home(hook, target) for hook in install.wanted_hooks(declared, made_from.python, app)]
-    own_rules = [] if before is None else _own_rules(before, path, record)
+    own_rules = [] if before is None else own_content.own_rules(before, path, record)
     rules = lookup_rules(target.runtime, (made_from.paths.command,), _archives(target))
     rules = rules if allow or own_rules else []
-    stripped = None if before is None else _stripped(before, path, is_ours, own_rules, install)
+    stripped = None if before is None else own_content.stripped(before, path, is_ours, own_rules, install)
     theirs = set() if stripped is None else set(settings_file.read(stripped, str(path)).rules)
     outdated = [rule for rule in own_rules if rule not in rules]
     after = settings_file.with_hooks(before, str(path), hooks, is_ours)
@@ -201,7 +195,7 @@ def _plan_server(plan: HomePlan, target: Target, paths: ProgramPaths, record: Ho
         return
     try:
         if record and plan.plugins:
-            plan.server = _without_server(record)
+            plan.server = own_content.without_server(record)
             return
         before = read_if_there(path)
         plan.server = FileChange(path, before, servers.with_server(before, path, install, str(paths.launcher)))
@@ -261,64 +255,18 @@ def plan_uninstall(root: str, record: HomeRecord, is_ours: Callable[[str], bool]
     """Plan the changes that restore a home. Raises SettingsFileError, CannotWriteError."""
     plan = HomePlan(root, None, record.runtime)
     if record.settings_file:
-        plan.settings = _restored(Path(record.settings_file), record, is_ours)
+        plan.settings = own_content.restored(Path(record.settings_file), record, is_ours)
     if record.status_line and record.status_line["file"] != record.settings_file:
-        plan.files.append(without_status_line(record, is_ours))
+        plan.files.append(own_content.without_status_line(record, is_ours))
     if record.server:
         with suppress(settings_file.SettingsFileError):  # then it is named as left
-            plan.server = _without_server(record)
+            plan.server = own_content.without_server(record)
     plan.take_away_old(record.files)
     for name, known in record.identity.items():
         current = read_if_there(Path(name))
         if current is not None and checksum(current) == known:  # else its user has made it theirs
             plan.files.append(FileChange(Path(name), current, None))
     return plan
-
-
-def without_status_line(record: HomeRecord, is_ours: Callable[[str], bool]) -> FileChange:
-    """The file that has our status line as it was before, or without that line. Raises SettingsFileError."""
-    install = _install_of(record)
-    return _undone(
-        record.status_line,
-        lambda content, path: settings_file.without_status_line(content, str(path), install, is_ours),
-    )
-
-
-def _without_server(record: HomeRecord) -> FileChange:
-    """The file that lists our MCP server as it was before, or without that server. Raises SettingsFileError."""
-    install = _install_of(record)
-    return _undone(record.server, lambda content, path: servers.without_server(content, path, install))
-
-
-def _undone(noted: dict[str, Any], strip: Callable[[bytes, Path], bytes]) -> FileChange:
-    """The file that the ledger noted as it was before, or with what `strip` leaves of it."""
-    path = Path(noted["file"])
-    before = after = read_if_there(path)
-    if before is not None and checksum(before) == noted["after"]:
-        after = None if noted["before"] is None else noted["before"].encode()
-    elif before is not None:
-        after = strip(before, path)
-        if noted["before"] is None and servers.is_empty(after, path):
-            after = None
-    return FileChange(path, before, after)
-
-
-def _install_of(record: HomeRecord) -> Install:
-    one = runtime_called(record.runtime)
-    return one.install if one else RUNTIME.install
-
-
-def _restored(path: Path, record: HomeRecord, is_ours: Callable[[str], bool]) -> FileChange:
-    """The settings file as it was before, or without what is ours."""
-    before = read_if_there(path)
-    after = before
-    if before is not None and checksum(before) in record.written:
-        after = None if record.original is None else record.original.encode()
-    elif before is not None:
-        after = _stripped(before, path, is_ours, _own_rules(before, path, record), _install_of(record))
-        if record.original is None and json.loads(after) == {}:
-            after = None
-    return FileChange(path, before, after)
 
 
 def make_install(plan: HomePlan, ledger: InstallLedger) -> None:
@@ -368,26 +316,6 @@ def _adapted(content: bytes, made_from: InstalledPaths, archives: str) -> bytes:
     named = content.replace(_ARCHIVES, os.fsencode(shlex.quote(archives)))
     named = named.replace(_SCRIPT, os.fsencode(made_from.paths.command))
     return b"".join([line for line in named.splitlines(keepends=True) if _OF_PLUGINS not in line])
-
-
-def rules_by_content(rules: list[str]) -> list[str]:
-    """Those permission rules that are ours by what they say: where one names this program, all such as we make."""
-    is_here = any(_OWN_COMMAND.match(rule) for rule in rules)
-    return [rule for rule in rules if is_here and (_OWN_COMMAND.match(rule) or _OWN_RULE.match(rule))]
-
-
-def _own_rules(content: bytes, path: Path, record: HomeRecord | None) -> list[str]:
-    rules = settings_file.read(content, str(path)).rules
-    return [rule for rule in rules if rule in record.rules] if record else rules_by_content(rules)
-
-
-def _stripped(content: bytes, path: Path, is_ours: Callable[[str], bool], rules: list[str], install: Install) -> bytes:
-    """A settings file without our hooks, our status line and these permission rules."""
-    if install.STATUS_LINE:
-        content = settings_file.without_status_line(content, str(path), install, is_ours)
-    if install.MCP_KEY and path.name == install.MCP_FILES[0]:
-        content = servers.without_server(content, path, install)
-    return settings_file.without_rules(settings_file.without_hooks(content, str(path), is_ours), str(path), rules)
 
 
 def _is_foreign(directory: Path, wanted: dict[Path, bytes], known: dict[str, str]) -> bool:

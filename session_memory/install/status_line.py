@@ -15,9 +15,10 @@ from ..settings.homes import Home
 from ..settings.program import ProgramPaths, program_paths
 from . import program, settings_file
 from .file_changes import FileChange, checksum
-from .home_changes import extension_names, ours, without_status_line
+from .home_changes import extension_names, ours
 from .homes import RUNTIME, Target, known_home, settings_of
 from .ledger import HomeRecord, InstallLedger, read_ledger
+from .own_content import without_status_line
 
 
 def switch_status_line(home: Home, environ: Mapping[str, str], *, is_on: bool) -> tuple[list[Path], list[str]]:

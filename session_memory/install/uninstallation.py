@@ -32,6 +32,7 @@ from .homes import (
 )
 from .kept_files import delete, sort_out
 from .ledger import HomeRecord, InstallLedger, read_ledger
+from .own_content import rules_by_content
 from .servers import runs_ours, servers_file
 
 _MCP_KEYS = ("mcpServers", "mcp")
@@ -200,7 +201,7 @@ def _record_by_content(target: Target, is_ours: Callable[[str], bool]) -> HomeRe
         return None
     made = [directory for folder in folders for directory in (folder.parent, folder)]
     record = _empty_record(target)
-    record.rules, record.files = home_changes.rules_by_content(settings.rules) if settings else [], files
+    record.rules, record.files = rules_by_content(settings.rules) if settings else [], files
     record.made = [str(one) for one in made if str(one) != target.settings_dir or target.kind == "skills"]
     return record
 

@@ -1,0 +1,90 @@
+"""Our content in files of a person or a runtime: returns such a file as it was before, or without what is ours."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ..runtimes.install import Install
+from ..tools.permissions import SERVERS
+from . import servers, settings_file
+from .file_changes import FileChange, checksum, read_if_there
+from .homes import RUNTIME, runtime_called
+from .ledger import HomeRecord
+
+# Permission rules as `tools.permissions` makes them, of a program and home that are not known.
+_OWN_COMMAND = re.compile(r"Bash\(.*/session-memory/(?:bin/session-memory\b|app/scripts/).*\)")
+_OWN_RULE = re.compile(rf"Read\(/(?:.*/)?conversations/\*\*\)|mcp__(?:{'|'.join(SERVERS)})__")
+
+
+def restored(path: Path, record: HomeRecord, is_ours: Callable[[str], bool]) -> FileChange:
+    """Return the settings file as it was before, or without what is ours. Raises SettingsFileError."""
+    before = read_if_there(path)
+    after = before
+    if before is not None and checksum(before) in record.written:
+        after = None if record.original is None else record.original.encode()
+    elif before is not None:
+        after = stripped(before, path, is_ours, own_rules(before, path, record), _install_of(record))
+        if record.original is None and json.loads(after) == {}:
+            after = None
+    return FileChange(path, before, after)
+
+
+def without_status_line(record: HomeRecord, is_ours: Callable[[str], bool]) -> FileChange:
+    """Return the file that has our status line as it was before, or without that line. Raises SettingsFileError."""
+    install = _install_of(record)
+    return _undone(
+        record.status_line,
+        lambda content, path: settings_file.without_status_line(content, str(path), install, is_ours),
+    )
+
+
+def without_server(record: HomeRecord) -> FileChange:
+    """Return the file that lists our MCP server as it was before, or without that server. Raises
+    SettingsFileError."""
+    install = _install_of(record)
+    return _undone(record.server, lambda content, path: servers.without_server(content, path, install))
+
+
+def _undone(noted: dict[str, Any], strip: Callable[[bytes, Path], bytes]) -> FileChange:
+    """Return the file that the ledger noted as it was before, or with what `strip` leaves of it."""
+    path = Path(noted["file"])
+    before = after = read_if_there(path)
+    if before is not None and checksum(before) == noted["after"]:
+        after = None if noted["before"] is None else noted["before"].encode()
+    elif before is not None:
+        after = strip(before, path)
+        if noted["before"] is None and servers.is_empty(after, path):
+            after = None
+    return FileChange(path, before, after)
+
+
+def stripped(content: bytes, path: Path, is_ours: Callable[[str], bool], rules: list[str], install: Install) -> bytes:
+    """Return a settings file without our hooks, status line and MCP server, and these permission rules. Raises
+    SettingsFileError."""
+    if install.STATUS_LINE:
+        content = settings_file.without_status_line(content, str(path), install, is_ours)
+    if install.MCP_KEY and path.name == install.MCP_FILES[0]:
+        content = servers.without_server(content, path, install)
+    return settings_file.without_rules(settings_file.without_hooks(content, str(path), is_ours), str(path), rules)
+
+
+def own_rules(content: bytes, path: Path, record: HomeRecord | None) -> list[str]:
+    """Return the permission rules in a settings file that are ours: by the ledger, else by what they say. Raises
+    SettingsFileError."""
+    rules = settings_file.read(content, str(path)).rules
+    return [rule for rule in rules if rule in record.rules] if record else rules_by_content(rules)
+
+
+def rules_by_content(rules: list[str]) -> list[str]:
+    """Return the rules that are ours by what they say: where one names this program, all such as we make."""
+    is_here = any(_OWN_COMMAND.match(rule) for rule in rules)
+    return [rule for rule in rules if is_here and (_OWN_COMMAND.match(rule) or _OWN_RULE.match(rule))]
+
+
+def _install_of(record: HomeRecord) -> Install:
+    one = runtime_called(record.runtime)
+    return one.install if one else RUNTIME.install
