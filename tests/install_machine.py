@@ -19,6 +19,7 @@ from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
 
+import pytest
 import records
 
 from bench.scratch import remove_tree
@@ -32,6 +33,8 @@ NOBODY_LISTENS = "http://127.0.0.1:9/"
 RUN_SECONDS = 120
 HOUR = 3600
 # Settings of a user with a hook of their own.
+# The install says so, and leaves Codex without tools: test_servers.py.
+reads_toml = pytest.mark.skipif(sys.version_info < (3, 11), reason="before Python 3.11 the install reads no TOML")
 MINE = '{\n    "model": "opus",\n    "hooks": {\n        "Stop": [{"hooks": [{"type": "command", "command": "x"}]}]\n    }\n}\n'
 
 TEMPLATES = ("agent-sdk", "pi")

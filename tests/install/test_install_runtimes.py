@@ -8,13 +8,12 @@ import sys
 from pathlib import Path
 
 import pytest
-from install_machine import MINE, Machine, copy_repository, tree, used_machine
+from install_machine import MINE, Machine, copy_repository, reads_toml, tree, used_machine
 
 from bench.scratch import remove_tree
 
 CODEX_HOOKS = '{"hooks": {"Stop": [{"hooks": [{"type": "command", "command": "say done"}]}]}}'
 FAILED = "PostToolUseFailure"
-reads_toml = pytest.mark.skipif(sys.version_info < (3, 11), reason="TOML is read with Python 3.11 or newer")
 QWEN_SETTINGS = '{\n\t"model": {"name": "qwen3"}\n}'
 
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
+from install_machine import reads_toml
 
+from session_memory.install import servers
 from session_memory.install.servers import has_server, is_empty, with_server, without_server
 from session_memory.install.settings_file import SettingsFileError
 from session_memory.runtimes import all_runtimes, runtime
 
-tomllib = pytest.importorskip("tomllib", reason="Codex's list is read with Python 3.11 or newer")
 LAUNCHER = "/home/me/.local/share/session-memory/bin/session-memory"
 CODEX, OPENCODE = runtime("codex").install, runtime("opencode").install
 TOML = Path("/home/me/.codex/config.toml")
@@ -26,18 +28,26 @@ TEXTS = [
 ]
 
 
+def entry_of(content: bytes) -> dict[str, Any]:
+    """Our server in a TOML text."""
+    import tomllib
+
+    return dict(tomllib.loads(content.decode())["mcp_servers"]["session-memory"])
+
+
+@reads_toml
 @pytest.mark.parametrize("text", TEXTS)
 def test_a_table_is_added_to_a_toml_text_and_taken_out_again(text: bytes) -> None:
     there = with_server(text, TOML, CODEX, LAUNCHER)
     assert there is not None
     assert there.startswith(text)
-    servers = tomllib.loads(there.decode())["mcp_servers"]
-    assert servers["session-memory"] == CODEX.wanted_server(LAUNCHER)
+    assert entry_of(there) == CODEX.wanted_server(LAUNCHER)
     assert with_server(there, TOML, CODEX, LAUNCHER) == there
     ends_without_newline = bool(text) and not text.endswith(b"\n")
     assert without_server(there, TOML, CODEX) == text + b"\n" * ends_without_newline
 
 
+@reads_toml
 @pytest.mark.parametrize(
     "text", [b"mcp_servers = { docs = { command = 'docs' } }\n", b"mcp_servers = 1\n", b"[a\n", b"\xff\n"]
 )
@@ -46,17 +56,26 @@ def test_a_toml_text_to_which_no_table_can_be_added_is_refused(text: bytes) -> N
         with_server(text, TOML, CODEX, LAUNCHER)
 
 
+def test_a_toml_text_is_refused_by_a_python_that_cannot_read_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(servers.sys, "version_info", (3, 10, 13))
+    for change in (lambda: with_server(b"a = 1\n", TOML, CODEX, LAUNCHER), lambda: without_server(b"", TOML, CODEX)):
+        with pytest.raises(SettingsFileError, match=r"reading TOML needs Python 3\.11"):
+            change()
+
+
+@reads_toml
 def test_a_text_that_only_looks_like_our_table_is_not_cut() -> None:
     there = with_server(b'text = """\n[mcp_servers.session-memory]\n"""\n', TOML, CODEX, LAUNCHER)
     with pytest.raises(SettingsFileError):
         without_server(there or b"", TOML, CODEX)
 
 
+@reads_toml
 def test_a_program_that_moved_takes_the_place_of_the_one_before() -> None:
     old = with_server(b"a = 1\n", TOML, CODEX, LAUNCHER.replace("/me/", "/you/")) or b""
     assert with_server(old, TOML, CODEX, LAUNCHER) == with_server(b"a = 1\n", TOML, CODEX, LAUNCHER)
     mine = old + b'enabled = false\n\n[mcp_servers.session-memory.tools.remember]\napproval_mode = "approve"\n'
-    moved = tomllib.loads((with_server(mine, TOML, CODEX, LAUNCHER) or b"").decode())["mcp_servers"]["session-memory"]
+    moved = entry_of(with_server(mine, TOML, CODEX, LAUNCHER) or b"")
     assert (moved["command"], moved["enabled"]) == (LAUNCHER, False)
     assert moved["tools"] == {"remember": {"approval_mode": "approve"}}
 
