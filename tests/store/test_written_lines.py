@@ -251,21 +251,22 @@ def test_a_transcript_outside_the_root_is_read_for_no_sub_agent(scene, tmp_path)
     assert found(scene) == []
 
 
+def rollout(session: str, **header: object) -> list[dict[str, object]]:
+    meta = {"type": "session_meta", "payload": {"id": session, "cwd": "/srv/agent", **header}}
+    patch = f"*** Begin Patch\n*** Add File: cart.py\n+{LINE}  # {session}\n*** End Patch"
+    call = {"type": "custom_tool_call", "call_id": "c1", "name": "apply_patch", "input": patch, "status": "completed"}
+    answer = {"type": "response_item", "payload": call}
+    return [{"timestamp": f"2026-05-28T20:2{n}:00.000Z", **one} for n, one in enumerate((meta, answer))]
+
+
+def of_helper(scene: Scene) -> list[tuple[str, str]]:
+    """Which sessions the lines of a sub-agent with a rollout of its own are found in, and in which file."""
+    some = writers(scene.store, line_hashes([f"{LINE} # helper"], known_key(str(scene.database))))
+    return [(one.session_id, one.argument) for one in some]
+
+
 @pytest.mark.parametrize("is_excluding", [False, True])
 def test_a_sub_agent_with_a_rollout_of_its_own_is_found_by_the_session_that_it_names(scene, is_excluding):
-    def rollout(session: str, **header: object) -> list[dict[str, object]]:
-        meta = {"type": "session_meta", "payload": {"id": session, "cwd": "/srv/agent", **header}}
-        patch = f"*** Begin Patch\n*** Add File: cart.py\n+{LINE}  # {session}\n*** End Patch"
-        call = {
-            "type": "custom_tool_call",
-            "call_id": "c1",
-            "name": "apply_patch",
-            "input": patch,
-            "status": "completed",
-        }
-        answer = {"type": "response_item", "payload": call}
-        return [{"timestamp": f"2026-05-28T20:2{n}:00.000Z", **one} for n, one in enumerate((meta, answer))]
-
     if is_excluding:  # another session
         scene.write("a", user("go on", session="a"))
         ingest(scene)
@@ -273,8 +274,21 @@ def test_a_sub_agent_with_a_rollout_of_its_own_is_found_by_the_session_that_it_n
     scene.write("main", *rollout("main"))
     scene.write("helper", *rollout("helper", session_id="main", thread_source="subagent"))
     ingest(scene)
-    [one] = writers(scene.store, line_hashes([f"{LINE} # helper"], known_key(str(scene.database))))
-    assert (one.session_id, one.argument) == ("main", "cart.py")
+    assert of_helper(scene) == [("main", "cart.py")]
+
+
+def test_its_lines_are_found_again_once_no_rule_excludes_its_session(scene):
+    scene.write("main", *rollout("main"))
+    scene.write("helper", *rollout("helper", session_id="main", thread_source="subagent"))
+    ingest(scene)
+    main = "INSERT INTO memory_excluded_files SELECT id, 0 FROM memory_file_states WHERE session_id = 'main'"
+    scene.store.connection.execute(main)
+    add_missing(scene.store, 10)
+    assert scene.store.rows("SELECT * FROM memory_written_lines") == []
+    scene.store.connection.execute("DELETE FROM memory_excluded_files")
+    for _ in range(2):
+        add_missing(scene.store, 10)
+    assert of_helper(scene) == [("main", "cart.py")]
 
 
 def test_a_team_gets_no_line():

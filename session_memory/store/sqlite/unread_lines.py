@@ -45,7 +45,8 @@ _CALLS = """
     WHERE id BETWEEN ? AND ? AND timestamp IS NOT NULL AND outcome IS NOT 'error' ORDER BY timestamp, id
 """
 _OWNER = "SELECT f.id FROM memory_file_states AS f WHERE f.home = ? AND f.session_id = ? AND f.next_ordinal > 0"
-# Transcripts of sub-agents that are ingested for themselves have no items of their own.
+# Transcripts of sub-agents that are ingested for themselves have no items of their own. They are read again with all of
+# a session, since its lines may have been removed with theirs.
 _SUB_AGENTS = "INSERT OR IGNORE INTO memory_unread_lines SELECT id, 0 FROM memory_file_states WHERE next_ordinal = 0"
 
 
@@ -70,9 +71,11 @@ def add_missing(store: SqliteStore, seconds: float) -> None:
     if not store.rows("SELECT 1 FROM memory_unread_lines LIMIT 1"):
         return
     key = key_for(store)
-    for file_id, home, root, file_path, session_id, items, end, modified, since in store.rows(
-        f"{_UNREAD} WHERE true {shown} ORDER BY f.last_entry_timestamp DESC"
-    ):
+    waiting = store.rows(f"{_UNREAD} WHERE true {shown} ORDER BY f.last_entry_timestamp DESC")
+    if any(since is None for *_, since in waiting):
+        with store.transaction() as connection:
+            connection.execute(_SUB_AGENTS)
+    for file_id, home, root, file_path, session_id, items, end, modified, since in waiting:
         if time.monotonic() > deadline:
             return
         path = f"{root}/{file_path}"
@@ -85,8 +88,6 @@ def add_missing(store: SqliteStore, seconds: float) -> None:
                 files = [(file_id,)] if items else fetch(connection, f"{_OWNER} {shown}", (home, owner))
                 for (one,) in files[:1]:
                     insert(connection, _lines_of_calls(connection, one, edits, key))
-            if since is None:
-                connection.execute(_SUB_AGENTS)
             connection.execute(_READ, (file_id, modified))
 
 
