@@ -26,7 +26,7 @@ from session_memory.agent_sdk import session_updates_hook, start_upkeep
 if TYPE_CHECKING:
     from claude_agent_sdk import HookCallback
 
-PATIENCE_SECONDS = 60.0  # longer than anything here should take
+PATIENCE_SECONDS = 10.0  # longer than anything here should take
 
 
 class Host:

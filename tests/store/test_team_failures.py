@@ -101,7 +101,7 @@ def test_a_network_that_swallows_everything_in_the_middle_of_a_push_is_given_up(
             began = time.monotonic()
             with pytest.raises(UnreachableTeamError):
                 push_new(scene.store, pushing, lambda *_: AS_IT_IS)
-            assert time.monotonic() - began < 25
+            assert time.monotonic() - began < 10
         pushed = items(team)
         assert pushed in (2 * ITEMS, 4 * ITEMS)
     assert team.push(scene).items == SESSIONS * ITEMS - pushed

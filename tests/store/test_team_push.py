@@ -337,7 +337,7 @@ def test_whoever_interrupts_a_push_does_not_wait_for_the_server(scene, team, mon
         monkeypatch.setattr(pushing, "prepare", interrupt)
         with pytest.raises(KeyboardInterrupt):
             push_new(scene.store, pushing, lambda *_: AS_IT_IS)
-    assert time.monotonic() - began < 25
+    assert time.monotonic() - began < 10
 
 
 def test_a_server_that_is_gone_or_full_or_empty_is_said_in_words(postgres: PostgresServer):
@@ -358,7 +358,7 @@ def test_a_server_that_stops_answering_is_given_up(team):
         began = time.monotonic()
         with pytest.raises(UnreachableTeamError), explained(team.url(), connection, 0.2):
             connection.execute("SELECT pg_sleep(30)")
-        assert time.monotonic() - began < 25
+        assert time.monotonic() - began < 10
 
 
 def test_of_several_who_migrate_at_once_one_does_it(postgres):
