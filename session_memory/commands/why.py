@@ -91,7 +91,8 @@ def _as_json(reason: Reason) -> dict[str, Any]:
         "commit": {"id": commit.id, "author": commit.author, "subject": commit.subject, "at": iso(commit.at)}
         if commit else None,
         "asked": _asked_as_json(reason.asked), "mover": _asked_as_json(reason.mover), "not_attributed": reason.refused,
-        "guess_by_time": {"session": guess.session_id, "runtime": guess.runtime, "conversation": guess.id}
+        "guess_by_time": {"session": guess.session_id, "runtime": guess.runtime, "conversation": guess.id,
+                          "by": reason.guessed_by}
         if guess else None,
     }  # fmt: skip
 

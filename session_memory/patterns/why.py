@@ -70,8 +70,8 @@ class Attribution(NamedTuple):
 
 class Reason(NamedTuple):
     """The reason for a range of lines, or of a commit for `ranges` (path, first and last line). `asked` is None if
-    unknown; `mover` is the later session that moved the lines; `guess` the nearest conversation; `refused` says
-    why nothing is attributed."""
+    unknown; `mover` is the later session that moved the lines; `guess` a conversation that is near, and `guessed_by` by
+    what; `refused` says why nothing is attributed."""
 
     path: str
     first: int
@@ -83,6 +83,7 @@ class Reason(NamedTuple):
     guess: Conversation | None = None
     refused: str = ""
     ranges: tuple[tuple[str, int, int], ...] = ()
+    guessed_by: str = ""
 
 
 def bot_reason(commit: Commit) -> str:
@@ -133,8 +134,8 @@ class Reasons:
         if refused := bot_reason(commit):
             return [Reason("", 0, 0, commit, None, refused=refused)]
         attribution = self.of_added(commit)
-        guess = self.guessed(commit.authored_at)
-        return self._by_session(attribution, commit) or [Reason("", 0, 0, commit, None, guess=guess)]
+        guess, by = self.guessed(commit.authored_at)
+        return self._by_session(attribution, commit) or [Reason("", 0, 0, commit, None, guess=guess, guessed_by=by)]
 
     def of_staged(self) -> list[Reason]:
         """Return the same of what is staged."""
@@ -203,11 +204,12 @@ class Reasons:
             return _asked(conversation, items, item)
         return None
 
-    def guessed(self, at: int, commit: Commit | None = None) -> Conversation | None:
-        """Return the conversation in the repository that is nearest to a time, within a day; of the session that wrote
-        most of the commit, if one did."""
+    def guessed(self, at: int, commit: Commit | None = None) -> tuple[Conversation | None, str]:
+        """Return the conversation in the repository that is nearest to a time, within a day, or that of the session
+        that wrote most of the commit, if one did; and by which of the two."""
         written = self._writers_of(commit) if commit else Counter[str]()
-        return max(self._near(at, {}), key=lambda one: written[one.session_id], default=None)
+        found = max(self._near(at, {}), key=lambda one: written[one.session_id], default=None)
+        return found, "the rest of its commit" if found and written[found.session_id] else "time alone"
 
     def _near(self, at: int, places: Mapping[str, int]) -> list[Conversation]:
         """Return the conversations of the repository within a day, the nearest first; of those that are equally near
@@ -249,8 +251,9 @@ class Reasons:
         mover = self.asked(later) if later and item and later.file_id != item.file_id else None
         refused = bot_reason(commit) if commit else ""
         at = commit.authored_at if commit else self._repository.changed_at(path)
-        guess = None if asked or refused else self.guessed(at, commit)
-        return Reason(path, run[0].number, run[-1].number, commit, asked, len(written), mover, guess, refused)
+        guess, by = (None, "") if asked or refused else self.guessed(at, commit)
+        lines = run[0].number, run[-1].number
+        return Reason(path, *lines, commit, asked, len(written), mover, guess, refused, guessed_by=by)
 
     def _by_session(self, attribution: Attribution, commit: Commit | None) -> list[Reason]:
         counts = Counter(item.file_id for item in attribution.items if item)

@@ -81,7 +81,7 @@ def told(reason: Reason) -> list[str]:
             lines.append(f"  git blame: {commit.author}, {_moment(commit.authored_at)}")
         if guess := reason.guess:
             title = for_prompt(guess.title)
-            lines.append(f"  A guess: {guess.runtime} session {guess.session_id[:8]} “{title}”")
+            lines.append(f"  A guess, by {reason.guessed_by}: {guess.runtime} session {guess.session_id[:8]} “{title}”")
             lines.append(f"  {called_as()} show {guess.id}")
     return lines
 
@@ -127,7 +127,7 @@ def _block(reason: Reason) -> str:
     else:
         lines.append("Unknown: no session that the store has wrote this.")
         if guess := reason.guess:
-            lines.append(f"A guess: {guess.runtime} session {guess.session_id}")
+            lines.append(f"A guess, by {reason.guessed_by}: {guess.runtime} session {guess.session_id}")
     place = f"{reason.path}:{reason.first}-{reason.last}" if reason.path else "all of it"
     lines.append(place + (f", commit {commit.id[:8]} “{_quoted(commit.subject)}”" if commit else ", not committed"))
     return "\n".join(lines)

@@ -102,7 +102,7 @@ def test_an_unknown_line_says_so_and_marks_the_guess_by_time(work):
     told = work.why("cart.py:2", code=1)
     assert "Unknown: no session that the store has wrote this." in told
     assert re.search(r"git blame: \S.*, 20\d\d-", told)
-    assert "A guess: claude-code session c" in told
+    assert "A guess, by time alone: claude-code session c" in told
     [reason] = work.reasons("cart.py:2", code=1)
     assert (reason["asked"], reason["guess_by_time"]["session"]) == (None, "c")
 
@@ -126,6 +126,7 @@ def test_the_guess_for_a_line_is_the_session_that_wrote_other_lines_of_its_commi
     work.session("nearer", work.said("look at the costs again", "nearer", minute=119))
     reason = work.reasons("cart.py:3", code=1)[0]
     assert (reason["asked"], reason["guess_by_time"]["session"]) == (None, "a")
+    assert "A guess, by the rest of its commit: claude-code session a" in work.why("cart.py:3", code=1)
 
 
 def test_words_do_not_overrule_the_date_of_a_commit_but_break_ties(work):
@@ -147,7 +148,7 @@ def test_an_unknown_line_that_is_not_committed_has_a_guess_by_the_time_of_its_fi
     work.session("c", said)
     told = work.why("cart.py:2", code=1)
     assert "(not committed)\n  Unknown: " in told
-    assert "A guess: claude-code session c" in told
+    assert "A guess, by time alone: claude-code session c" in told
 
 
 def test_a_bare_go_ahead_quotes_the_proposal_it_agreed_to(work):
