@@ -21,18 +21,9 @@ from records import append, assistant, exchange, lines, user, write
 
 from session_memory.store.ingest.ingestion import Ingestion, IngestReport
 from session_memory.store.ingest.sources import SourceDirectory
+from session_memory.store.ingest.values import Batch, FileState, NewEntry, NewTool, ToolOutcome
 from session_memory.store.sqlite.engine import SqliteStore
-from session_memory.store.values import (
-    Batch,
-    Conversation,
-    FileState,
-    Filter,
-    NewEntry,
-    NewTool,
-    StoredEntry,
-    ToolOutcome,
-    key_of,
-)
+from session_memory.store.values import Conversation, Filter, StoredEntry, key_of
 
 COMMAND = "import sys; from session_memory.cli import main; sys.exit(main())"
 WAIT_SECONDS = 150

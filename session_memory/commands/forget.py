@@ -16,10 +16,11 @@ from ..memories.library import open_index
 from ..runtimes.detection import is_started_by_agent, runtime_of
 from ..settings import forgotten
 from ..settings.rules import covers
+from ..store.ingest.values import FileState
 from ..store.location import Archives
 from ..store.rules import ReadRules
 from ..store.sqlite.memory_index import MemoryFilter
-from ..store.values import Conversation, FileState, Filter
+from ..store.values import Conversation, Filter
 from ..system.confined_files import OutsideGroupError, pinned
 from ..system.terminal import Terminal
 from ..text.format import counted

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from ..store.ingest.ingestion import IngestReport
-    from ..store.values import FileState, Progress
+    from ..store.ingest.values import FileState
+    from ..store.values import Progress
     from .opened_store import OpenStore
 
 SUMMARY = "ingest new entries of the transcripts into the store"

@@ -11,8 +11,9 @@ from ..runtimes import Runtime
 from ..runtimes.detection import runtime_of
 from ..settings.sections import MemorySettings
 from ..store.ingest.extract import Extractor
+from ..store.ingest.values import NewEntry, ToolOutcome
 from ..store.rules import ReadRules
-from ..store.values import TOOL_ROLE, NewEntry, RuleSubject, StoredEntry, ToolOutcome
+from ..store.values import TOOL_ROLE, RuleSubject, StoredEntry
 from ..system.files import Opened
 from ..system.quick_json import decode_line
 from ..transcripts.entries import Entry

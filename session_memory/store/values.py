@@ -20,95 +20,6 @@ STATUSES = ("active", "ready", "processing", "archived", "skipped")
 Progress = Callable[[str, int], None]  # told of a file and how much of it was read, in bytes
 
 
-class FileState(NamedTuple):
-    """The state of a transcript: how far it was read, and what identifies the file. `file_path` is the file's key,
-    relative to `root`; `home` the group it belongs to ('' without groups). `status` is idle, ingesting (more of it will
-    follow) or gone (the runtime deleted it; its entries stay). Reading continues at `offset`, in the `generation` of
-    the file that `inode`, `head` and `tail` identify."""
-
-    home: str
-    file_path: str
-    root: str
-    source: str
-    session_id: str
-    id: int = 0
-    status: str = "idle"
-    last_modified: int = 0
-    file_size: int = 0
-    offset: int = 0
-    generation: int = 1
-    inode: int = 0
-    head: int = 0
-    tail: int = 0
-    next_ordinal: int = 0
-    unreadable: int = 0
-    first_entry_timestamp: int | None = None
-    last_entry_timestamp: int | None = None
-    cwd: str = ""
-    title: str = ""
-    title_rank: int = -1
-
-    @property
-    def subject(self) -> RuleSubject:
-        """Return the transcript as rules see it."""
-        return RuleSubject(self.id, self.home, self.session_id, self.title, self.cwd, self.file_path)
-
-
-class UnreadFile(NamedTuple):
-    """A file that could not be ingested, or not whole, in this state (`inode`, `file_size`, `last_modified`), and its
-    `problem`: FOREIGN of ingest/sources if it is not a transcript. One that `is_lasting` (0 or 1) is not retried until
-    the file changes."""
-
-    home: str
-    file_path: str
-    root: str
-    inode: int
-    file_size: int
-    last_modified: int
-    noted_at: int
-    problem: str
-    is_lasting: int
-
-
-class ToolOutcome(NamedTuple):
-    """The outcome of a tool call: ok or error, the most telling line of the error ('' if it went well), the size of the
-    result's text in characters and in lines."""
-
-    outcome: str
-    error: str
-    size: int
-    lines: int
-
-
-class NewTool(NamedTuple):
-    """A tool use to be stored. `key` identifies it in all files; `call` is the hash of the call's id, which finds its
-    result in the same file; `ended` is None until the result arrives; `lines` are the hashes of those it wrote."""
-
-    key: int
-    call: int
-    name: str
-    kind: str
-    argument: str
-    ended: ToolOutcome | None = None
-    lines: tuple[int, ...] = ()
-
-
-class NewEntry(NamedTuple):
-    """An entry to be stored. `key` identifies it in all files that have a copy of it; `message` is the same for all
-    entries of one API message, 0 for none; `text` may be '' if there are tools. `origin` is the id of the session that
-    the record names, '' if that is the file's."""
-
-    key: int
-    message: int
-    offset: int
-    role: str
-    text: str
-    timestamp: int | None
-    cwd: str
-    tools: tuple[NewTool, ...] = ()
-    origin: str = ""
-
-
 # How the root of sessions ends that a repository keeps in git: below its `.git`, where a clone puts nothing. They are
 # history of a project and not the person's: no memories are made of them, and they go to no team.
 FOREIGN_ROOT = "/#checkpoints"
@@ -123,16 +34,6 @@ class RuleSubject(NamedTuple):
     title: str
     cwd: str
     file_path: str
-
-
-class Batch(NamedTuple):
-    """Entries read from one file, to be stored if its state is still `before` (None: the file is new). `outcomes` are
-    (call, outcome) of tool uses that were stored before."""
-
-    before: FileState | None
-    after: FileState
-    entries: list[NewEntry]
-    outcomes: list[tuple[int, ToolOutcome]]
 
 
 class Conversation(NamedTuple):
@@ -308,45 +209,3 @@ def key_of(text: str) -> int:
     """Return a 64-bit hash of an id, signed as SQLite's integers are."""
     digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "little", signed=True)
-
-
-LIVE_HOURS = 24  # that what a session changed counts
-
-
-class UnmergedFile(NamedTuple):
-    """A file at `path` in its project, by a session at the commit `head`: its objects where the branch left the default
-    branch and now, '' for none. A hunk is its first line and the one behind its last before, and its first and last
-    line after. `at` is in milliseconds since the epoch."""
-
-    path: str
-    head: str
-    base: str
-    blob: str
-    hunks: tuple[tuple[int, int, int, int], ...]
-    at: int
-
-
-class OthersHandoff(NamedTuple):
-    """A session that another member or machine handed over on a branch; `at` is in milliseconds since the epoch."""
-
-    who: str
-    project: str
-    session_id: str
-    runtime: str
-    title: str
-    branch: str
-    at: int
-    page: str
-
-
-class OthersFile(NamedTuple):
-    """A file that a session of another member or machine changed: its number in the team, `who` as in ann@laptop."""
-
-    session: int
-    who: str
-    project: str
-    session_id: str
-    runtime: str
-    title: str
-    branch: str
-    file: UnmergedFile

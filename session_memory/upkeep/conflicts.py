@@ -16,7 +16,7 @@ from ..activity.conflicts import keep
 from ..runtimes import all_runtimes
 from ..settings.homes import Home
 from ..settings.privacy import Privacy
-from ..store.values import OthersFile
+from ..store.postgres.rows import OthersFile
 from ..system.branches import Branches, GitUnavailableError, default_branch
 from ..system.git import Worktree, find_worktree, head_of, is_commit
 from ..system.merges import Conflict, Merges

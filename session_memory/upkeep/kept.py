@@ -18,9 +18,9 @@ from ..runtimes import Runtime
 from ..runtimes.backup import FilesOfSession
 from ..settings.compiled import Settings
 from ..settings.privacy import Privacy
+from ..store.ingest.values import FileState
 from ..store.location import StoreLocation
 from ..store.sqlite.engine import SqliteStore
-from ..store.values import FileState
 from ..system.confined_files import OutsideGroupError
 from ..system.files import Closing
 from ..system.json import encode

@@ -15,7 +15,8 @@ from .. import NAME
 from ..runtimes import all_runtimes
 from ..settings.homes import Home
 from ..store.postgres.engine import RecentSession
-from ..store.values import TOOL_ROLE, OthersHandoff, StoredEntry
+from ..store.postgres.rows import OthersHandoff
+from ..store.values import TOOL_ROLE, StoredEntry
 from ..system.files import make_private_dir, names_in, read_whole, write_atomically
 from ..system.git import find_worktree
 from ..text.format import one_line, shorten

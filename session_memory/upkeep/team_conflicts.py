@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..settings.homes import Home
-from ..store.values import LIVE_HOURS, OthersFile, UnmergedFile
+from ..store.postgres.rows import LIVE_HOURS, OthersFile, UnmergedFile
 from ..system.branches import GitUnavailableError, default_branch
 from ..system.files import read_whole, write_atomically
 from ..system.merges import Conflict, Merges, touching

@@ -11,11 +11,11 @@ import apsw
 import pytest
 from store_scene import EVERYTHING, START, Scene, StoreUser, put, said, state, tool, trip
 
+from session_memory.store.ingest.values import ToolOutcome
 from session_memory.store.sqlite import schema
 from session_memory.store.sqlite.conversations import rebuild_conversations
 from session_memory.store.sqlite.engine import SqliteStore
 from session_memory.store.sqlite.queue import StoredQueue
-from session_memory.store.values import ToolOutcome
 from session_memory.system.sqlite import CorruptDatabaseError, Database
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -15,11 +15,12 @@ from memories_scene import QueueScene, Scripted
 from stored import HOUR, START, Stored, talk
 
 from session_memory.memories.strategy import StrategyError, Usage
+from session_memory.store.ingest.values import Batch, FileState, NewEntry
 from session_memory.store.sqlite.corruption import quarantine_if_corrupt
 from session_memory.store.sqlite.engine import SqliteStore
 from session_memory.store.sqlite.queue import StoredQueue
 from session_memory.store.sqlite.queue_file import UnreadableQueueError, path_of
-from session_memory.store.values import Batch, FileState, Filter, NewEntry
+from session_memory.store.values import Filter
 
 COST = Usage(70, 30, 0, "model")
 NAMES = ("archived", "skipped", "paid", "failed", "new")

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from store_scene import EVERYTHING, Scene, StoreUser, put, said, state, tool, trip
 
+from session_memory.store.ingest.values import ToolOutcome
 from session_memory.store.sqlite import redaction
 from session_memory.store.sqlite.engine import SqliteStore
-from session_memory.store.values import ToolOutcome
 
 TOKEN = "ghp_" + "a1B2c3D4e5F6g7H8i9J0k1L2m3N4o5P6q7R8"
 FAILED = ToolOutcome("error", f"Error: {TOKEN} is refused", 900, 9)

@@ -13,7 +13,8 @@ import pytest
 from share import some
 from store_scene import MINUTE, START, Scene, put, said, state
 
-from session_memory.store.values import Filter, NewTool, key_of
+from session_memory.store.ingest.values import NewTool
+from session_memory.store.values import Filter, key_of
 
 # A word and its forms: of the same term in the index.
 WORDS = {

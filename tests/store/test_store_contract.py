@@ -5,7 +5,8 @@ from __future__ import annotations
 
 from store_scene import MINUTE, START, put, said, state, tool
 
-from session_memory.store.values import Filter, ToolOutcome, key_of
+from session_memory.store.ingest.values import ToolOutcome
+from session_memory.store.values import Filter, key_of
 
 
 def test_what_is_written_is_read_back_in_order_and_whole(scene):

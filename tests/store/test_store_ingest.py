@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from store_scene import EVERYTHING, MINUTE, START, Scene, put, said, state, tool
 
-from session_memory.store.values import Batch
+from session_memory.store.ingest.values import Batch
 
 
 @pytest.fixture

@@ -15,10 +15,11 @@ from session_memory.store.postgres.connection import TeamError, connect
 from session_memory.store.postgres.engine import TeamStore, push_changed_files, push_handoff
 from session_memory.store.postgres.memories import TeamMemories, push_memories
 from session_memory.store.postgres.push import TeamPush
+from session_memory.store.postgres.rows import UnmergedFile
 from session_memory.store.postgres.schema import add_member, remove_member
 from session_memory.store.postgres.session_push import packed
 from session_memory.store.sqlite.memory_index import MemoryFilter
-from session_memory.store.values import Filter, UnmergedFile
+from session_memory.store.values import Filter
 
 TABLES = ("session", "segment", "item", "posting", "conversation", "changed_file", "handoff")
 MEMORY_TABLES = ("memory", "memory_posting")

@@ -18,13 +18,14 @@ from store_scene import MINUTE, Scene, put, said, state, tool
 from team_scene import AS_IT_IS, PROJECT, Team, push
 
 from session_memory.store import team_push
+from session_memory.store.ingest.values import ToolOutcome
 from session_memory.store.postgres.connection import FullTeamError, TeamError, UnreachableTeamError, connect, explained
 from session_memory.store.postgres.engine import TeamStore
 from session_memory.store.postgres.push import TeamPush
 from session_memory.store.postgres.schema import MIGRATIONS, migrate, schema_state, setup_sql
 from session_memory.store.postgres.session_push import PreparedBatch, SessionPush
 from session_memory.store.team_push import SharedAs, push_new
-from session_memory.store.values import Filter, ToolOutcome, key_of
+from session_memory.store.values import Filter, key_of
 
 ROOT = Path(__file__).resolve().parents[2]
 IN_REPOSITORY = SharedAs(PROJECT, "team", "/srv/agent")

@@ -12,10 +12,11 @@ from records import append, user, write
 from store_scene import Scene
 
 from session_memory.store import postgres
+from session_memory.store.ingest.values import Batch, NewTool
 from session_memory.store.sqlite.engine import SqliteStore
 from session_memory.store.sqlite.unread_lines import add_missing
 from session_memory.store.sqlite.written_lines import key_path, known_key, writers
-from session_memory.store.values import ITEM_BITS, Batch, NewTool, key_of
+from session_memory.store.values import ITEM_BITS, key_of
 from session_memory.text.written_lines import added_lines, here_documents, line_hashes, line_in
 
 LINE = "total = price * (1 + tax_rate)"

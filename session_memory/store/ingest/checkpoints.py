@@ -20,8 +20,9 @@ from ...system.git import find_worktree
 from ...system.json import encode
 from ...text.paths import is_name
 from ...text.timestamps import epoch_seconds
-from ..values import FOREIGN_ROOT, FileState
+from ..values import FOREIGN_ROOT
 from .sources import SUFFIX, SourceDirectory, SourceFile, Unreadable
+from .values import FileState
 
 BRANCHES = ("refs/heads/entire/checkpoints/v1", "refs/remotes/origin/entire/checkpoints/v1")
 SECONDS = 120.0  # for one question to git

@@ -18,8 +18,9 @@ from ...text.written_lines import added_lines, here_documents, line_hashes
 from ...transcripts.entries import Entry, ToolUse
 from ...transcripts.lines import BLOCK_BYTES, first_line, lines_forward, make_cursor, resume_offset
 from ...transcripts.reader import USER_RANK, TitleOwner, TranscriptReader
-from ..values import FileState, NewEntry, NewTool, ToolOutcome, key_of
+from ..values import key_of
 from .sources import SourceFile
+from .values import FileState, NewEntry, NewTool, ToolOutcome
 
 ARGUMENT_CHARACTERS = 4096
 SECRET_CHARACTERS = 512  # so much more is looked through for secrets: one within them goes whole

@@ -21,10 +21,11 @@ from ...text.timestamps import now_milliseconds
 from ..sqlite.engine import SqliteStore
 from ..sqlite.unchanged import RETRY_MILLISECONDS
 from ..sqlite.written_lines import key_for
-from ..values import Batch, FileState, Progress, UnreadFile
+from ..values import Progress
 from .extract import Extract, Extractor, advanced, begun, is_beginning, is_unchanged
 from .read_ahead import ReadAhead
 from .sources import FOREIGN, SourceDirectory, SourceFile, Unreadable
+from .values import Batch, FileState, UnreadFile
 
 BATCH_BYTES = 32 * 1024 * 1024
 ATTEMPTS = 3

@@ -20,10 +20,11 @@ from ...transcripts.mirror import gone, remove_gone
 from ...transcripts.reader import USER_RANK
 from ..location import Archives, StoreLocation
 from ..sqlite.engine import SqliteStore
-from ..values import FOREIGN_ROOT, Batch, FileState, NewEntry, NewTool, Progress, key_of
+from ..values import FOREIGN_ROOT, Progress, key_of
 from .extract import is_unchanged
 from .ingestion import BATCH_BYTES, Ingestion, IngestReport
 from .sources import SourceDirectory, SourceFile
+from .values import Batch, FileState, NewEntry, NewTool
 
 
 def take_in(

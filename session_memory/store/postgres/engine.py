@@ -16,23 +16,23 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ...text.format import counted
 from ...text.sanitize import plain
 from ..search.search import search
-from ..values import (
-    ITEM_BITS,
-    LIVE_HOURS,
-    NUMBERS,
-    TOOL_ROLE,
-    Conversation,
-    Counts,
-    Filter,
-    Hits,
-    OthersFile,
-    OthersHandoff,
-    StoredEntry,
-    UnmergedFile,
-)
+from ..values import ITEM_BITS, NUMBERS, TOOL_ROLE, Conversation, Counts, Filter, Hits, StoredEntry
 from . import connection
 from .push import TeamPush
-from .rows import CONVERSATIONS, IS_SOUND, ITEMS, conversation_of, entry_of, labels, time_in, where
+from .rows import (
+    CONVERSATIONS,
+    IS_SOUND,
+    ITEMS,
+    LIVE_HOURS,
+    OthersFile,
+    OthersHandoff,
+    UnmergedFile,
+    conversation_of,
+    entry_of,
+    labels,
+    time_in,
+    where,
+)
 from .schema import check_member
 from .search_index import PostgresSearchIndex, TeamTables
 

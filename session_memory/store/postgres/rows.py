@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...text.format import one_line, shorten
 from ...text.sanitize import plain
@@ -18,6 +18,46 @@ LATEST = 253_370_764_800_000  # the year 9999: behind it no program can write a 
 LARGEST_SIZE = 1 << 40
 MOST_NUMBERS = 1_000_000  # that a conversation spans, and items of a segment that have a term
 _SAID_CHARACTERS = 400  # of a first message, in which a plan may have its heading
+LIVE_HOURS = 24  # that what a session changed counts
+
+
+class UnmergedFile(NamedTuple):
+    """A file at `path` in its project, by a session at the commit `head`: its objects where the branch left the default
+    branch and now, '' for none. A hunk is its first line and the one behind its last before, and its first and last
+    line after. `at` is in milliseconds since the epoch."""
+
+    path: str
+    head: str
+    base: str
+    blob: str
+    hunks: tuple[tuple[int, int, int, int], ...]
+    at: int
+
+
+class OthersHandoff(NamedTuple):
+    """A session that another member or machine handed over on a branch; `at` is in milliseconds since the epoch."""
+
+    who: str
+    project: str
+    session_id: str
+    runtime: str
+    title: str
+    branch: str
+    at: int
+    page: str
+
+
+class OthersFile(NamedTuple):
+    """A file that a session of another member or machine changed: its number in the team, `who` as in ann@laptop."""
+
+    session: int
+    who: str
+    project: str
+    session_id: str
+    runtime: str
+    title: str
+    branch: str
+    file: UnmergedFile
 
 
 def time_in(column: str) -> str:

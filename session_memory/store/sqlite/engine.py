@@ -13,16 +13,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from ...system.sqlite import Patience, fetch
 from ..rules import StoreRules
 from ..search.search import search
-from ..values import ITEM_BITS, Batch, Conversation, Counts, FileState, Filter, Hits, StoredEntry, UnreadFile
+from ..values import ITEM_BITS, Conversation, Counts, Filter, Hits, StoredEntry
 from .corruption import StoreDatabase
 from .exclusions import FILES_WITH_EXCLUDED, Exclusions, VisibilityOverrides, apply, is_behind, item_shown
-from .rows import CONVERSATIONS, STATE, conversation_columns, conversation_of, ids_of, items_between, listed, where
+from .rows import CONVERSATIONS, conversation_columns, conversation_of, ids_of, items_between, listed, where
 from .search_index import KnownTables, SqliteSearchIndex
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from apsw import Connection
 
+    from ..ingest.values import Batch, FileState, UnreadFile
     from .written_lines import WrittenLine
 
 _READ_ITEMS = 1000  # of a conversation, at a time: some have a hundred thousand
@@ -83,8 +84,10 @@ class SqliteStore(StoreDatabase):
 
     def file_states(self, home: str) -> dict[str, FileState]:
         """Return the known files of a group, by key."""
-        rows = self.rows(f"SELECT {STATE} FROM memory_file_states WHERE home = ?", (home,))
-        return {row[1]: FileState._make(row) for row in rows}
+        from ..ingest.values import FileState
+        from .writer import SELECT_STATE
+
+        return {row[1]: FileState._make(row) for row in self.rows(SELECT_STATE, (home,))}
 
     def directories(self) -> list[str]:
         """Return the directories that sessions were started in."""
@@ -99,17 +102,9 @@ class SqliteStore(StoreDatabase):
         if tombstones := forgotten.read(self.path):
             batches = [without_forgotten(batch, tombstones) for batch in batches]
         with self.transaction() as connection:
-            written = [
-                write(connection, batch, self._gap) if self._is_current(connection, batch) else None
-                for batch in batches
-            ]
+            written = [write(connection, batch, self._gap) for batch in batches]
             apply(connection, self._rules, [state.id for state in written if state])
             return written
-
-    def _is_current(self, connection: Connection, batch: Batch) -> bool:
-        sql = f"SELECT {STATE} FROM memory_file_states WHERE home = ? AND file_path = ?"
-        rows = fetch(connection, sql, (batch.after.home, batch.after.file_path))
-        return (FileState._make(rows[0]) if rows else None) == batch.before
 
     def mark_gone(self, home: str, keys: Iterable[str]) -> None:
         """Note that these files are no longer there. Their entries stay."""
@@ -121,6 +116,8 @@ class SqliteStore(StoreDatabase):
 
     def unread_files(self, home: str) -> dict[str, UnreadFile]:
         """Return the files of a group that failed to ingest, by key."""
+        from ..ingest.values import UnreadFile
+
         rows = self.rows("SELECT * FROM memory_unread_files WHERE home = ?", (home,))
         return {row[1]: UnreadFile._make(row) for row in rows}
 

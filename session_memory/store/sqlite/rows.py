@@ -10,7 +10,7 @@ from typing import Any
 from ...system.sqlite import fetch
 from ...text.format import one_line, shorten
 from ...transcripts.reader import title_of
-from ..values import ITEM_BITS, TOOL_ROLE, Conversation, FileState, Filter, StoredEntry, joined, project_patterns
+from ..values import ITEM_BITS, TOOL_ROLE, Conversation, Filter, StoredEntry, joined, project_patterns
 from .exclusions import HIDDEN_MESSAGES, LISTED, item_shown, title_shown, unless_private
 
 TYPE_CHECKING = False
@@ -18,9 +18,6 @@ if TYPE_CHECKING:
     from apsw import Connection
 
 CONVERSATIONS = "memory_conversations AS c JOIN memory_file_states AS f ON f.id = c.file_id"
-# The columns of values.FileState.
-STATE_COLUMNS = tuple(["last_processed_offset" if field == "offset" else field for field in FileState._fields])
-STATE = ", ".join(STATE_COLUMNS)
 TITLE_CHARACTERS = 80
 _SAID_CHARACTERS = 400  # of a first message, in which a plan may have its heading
 _TIMES = ("c.first_message_at", "c.last_message_at")

@@ -106,7 +106,7 @@ def work_places(store: SqliteStore, homes: tuple[str, ...] | None = None) -> lis
 
 
 class StoredFile(NamedTuple):
-    """A transcript in the store, as values.FileState has it; `given_title` is a title that a person gave it,
+    """A transcript in the store, as FileState has it; `given_title` is a title that a person gave it,
     `known_title` the one by which rules may name it. The next item gets `next_number`; `ranges` are the first and last
     numbers of existing items, and `hidden` those that rules exclude: all, if `is_excluded`."""
 

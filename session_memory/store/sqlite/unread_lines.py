@@ -18,7 +18,8 @@ from ...system.files import Opened
 from ...system.quick_json import decode_line
 from ...system.sqlite import fetch
 from ...text.written_lines import line_hashes, line_in
-from ..values import ITEM_BITS, NewEntry, items_of_file, key_of
+from ..ingest.values import NewEntry
+from ..values import ITEM_BITS, items_of_file, key_of
 from .rows import ids_of
 from .written_lines import insert, key_for
 

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 from ...settings.forgotten import Tombstone, forgotten_until
 from ...system.sqlite import fetch
 from ...text.secrets.assignments import MARK
+from ..ingest.values import Batch, FileState, NewEntry
 from ..search.index import indexable
-from ..values import ITEM_BITS, NUMBERS, Batch, FileState, NewEntry, items_of_file, key_of
+from ..values import ITEM_BITS, NUMBERS, items_of_file, key_of
 from .conversations import TimedItem, add_items
-from .rows import STATE_COLUMNS, ids_of
+from .rows import ids_of
 from .written_lines import insert as insert_lines
 from .written_lines import is_without_lines
 from .written_lines import remove as remove_lines
@@ -19,21 +20,28 @@ from .written_lines import remove as remove_lines
 if TYPE_CHECKING:
     from apsw import Connection
 
+# The columns of FileState.
+_COLUMNS = tuple(["last_processed_offset" if field == "offset" else field for field in FileState._fields])
+SELECT_STATE = f"SELECT {', '.join(_COLUMNS)} FROM memory_file_states WHERE home = ?"
 _UNKNOWN = (None, None, None, None)  # how a tool use ended whose result has not come
 
 
-def write(connection: Connection, batch: Batch, gap: int) -> FileState:
-    """Store `batch` and return the new state of its file. A silence of more than `gap` milliseconds ends a
-    conversation. A known item, from an earlier generation of the file or another file, is not stored again."""
-    before = batch.before
-    file_id = before.id if before else _new_file(connection, batch.after)
+def write(connection: Connection, batch: Batch, gap: int) -> FileState | None:
+    """Store `batch` and return the new state of its file; None if another process has read on in it. A silence of more
+    than `gap` milliseconds ends a conversation. A known item, from an earlier generation of the file or another file,
+    is not stored again."""
+    before, after = batch.before, batch.after
+    stored = fetch(connection, f"{SELECT_STATE} AND file_path = ?", (after.home, after.file_path))
+    if (FileState._make(stored[0]) if stored else None) != before:
+        return None
+    file_id = before.id if before else _new_file(connection, after)
     first = file_id << ITEM_BITS | (before.next_ordinal if before else 0)
     rows = _Rows(connection, batch, file_id, first)
     rows.insert(connection)
     add_items(connection, file_id, rows.items, gap)
     ordinal = (first & NUMBERS) + len(rows.items)
-    state = batch.after._replace(id=file_id, next_ordinal=ordinal)
-    columns = ", ".join(f"{column} = ?" for column in STATE_COLUMNS)
+    state = after._replace(id=file_id, next_ordinal=ordinal)
+    columns = ", ".join(f"{column} = ?" for column in _COLUMNS)
     connection.execute(f"UPDATE memory_file_states SET {columns} WHERE id = ?", (*state, file_id))
     sql = "INSERT OR IGNORE INTO memory_unread_lines VALUES (?, ?)"
     connection.execute(sql, (file_id, before.last_modified if before else 0))
@@ -222,7 +230,7 @@ def _differs(stored: str | None, text: str) -> bool:
 
 
 def _new_file(connection: Connection, state: FileState) -> int:
-    row = {column: value for column, value in zip(STATE_COLUMNS, state) if column != "id"}
+    row = {column: value for column, value in zip(_COLUMNS, state) if column != "id"}
     marks = ", ".join("?" * len(row))
     connection.execute(f"INSERT INTO memory_file_states ({', '.join(row)}) VALUES ({marks})", tuple(row.values()))
     return connection.last_insert_rowid()

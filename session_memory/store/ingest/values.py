@@ -1,0 +1,106 @@
+"""The values that go into the store. Times are in milliseconds since the epoch."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ..values import RuleSubject
+
+
+class FileState(NamedTuple):
+    """The state of a transcript: how far it was read, and what identifies the file. `file_path` is the file's key,
+    relative to `root`; `home` the group it belongs to ('' without groups). `status` is idle, ingesting (more of it will
+    follow) or gone (the runtime deleted it; its entries stay). Reading continues at `offset`, in the `generation` of
+    the file that `inode`, `head` and `tail` identify."""
+
+    home: str
+    file_path: str
+    root: str
+    source: str
+    session_id: str
+    id: int = 0
+    status: str = "idle"
+    last_modified: int = 0
+    file_size: int = 0
+    offset: int = 0
+    generation: int = 1
+    inode: int = 0
+    head: int = 0
+    tail: int = 0
+    next_ordinal: int = 0
+    unreadable: int = 0
+    first_entry_timestamp: int | None = None
+    last_entry_timestamp: int | None = None
+    cwd: str = ""
+    title: str = ""
+    title_rank: int = -1
+
+    @property
+    def subject(self) -> RuleSubject:
+        """Return the transcript as rules see it."""
+        return RuleSubject(self.id, self.home, self.session_id, self.title, self.cwd, self.file_path)
+
+
+class UnreadFile(NamedTuple):
+    """A file that could not be ingested, or not whole, in this state (`inode`, `file_size`, `last_modified`), and its
+    `problem`: FOREIGN of ingest/sources if it is not a transcript. One that `is_lasting` (0 or 1) is not retried until
+    the file changes."""
+
+    home: str
+    file_path: str
+    root: str
+    inode: int
+    file_size: int
+    last_modified: int
+    noted_at: int
+    problem: str
+    is_lasting: int
+
+
+class ToolOutcome(NamedTuple):
+    """The outcome of a tool call: ok or error, the most telling line of the error ('' if it went well), the size of the
+    result's text in characters and in lines."""
+
+    outcome: str
+    error: str
+    size: int
+    lines: int
+
+
+class NewTool(NamedTuple):
+    """A tool use to be stored. `key` identifies it in all files; `call` is the hash of the call's id, which finds its
+    result in the same file; `ended` is None until the result arrives; `lines` are the hashes of those it wrote."""
+
+    key: int
+    call: int
+    name: str
+    kind: str
+    argument: str
+    ended: ToolOutcome | None = None
+    lines: tuple[int, ...] = ()
+
+
+class NewEntry(NamedTuple):
+    """An entry to be stored. `key` identifies it in all files that have a copy of it; `message` is the same for all
+    entries of one API message, 0 for none; `text` may be '' if there are tools. `origin` is the id of the session that
+    the record names, '' if that is the file's."""
+
+    key: int
+    message: int
+    offset: int
+    role: str
+    text: str
+    timestamp: int | None
+    cwd: str
+    tools: tuple[NewTool, ...] = ()
+    origin: str = ""
+
+
+class Batch(NamedTuple):
+    """Entries read from one file, to be stored if its state is still `before` (None: the file is new). `outcomes` are
+    (call, outcome) of tool uses that were stored before."""
+
+    before: FileState | None
+    after: FileState
+    entries: list[NewEntry]
+    outcomes: list[tuple[int, ToolOutcome]]
