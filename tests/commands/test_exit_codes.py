@@ -227,8 +227,9 @@ def test_an_interrupt_at_any_moment_ends_a_command_without_a_traceback(user: Sto
 
 
 DROPPED = """
-import sys, time
+import signal, sys, time
 from session_memory.system.terminal import exit_code
+signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell ignores in what it starts with &
 
 class Dropping:
     def __del__(self):
