@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from store_scene import EVERYTHING, MINUTE, START, Scene, put, said, state, tool
 
+from session_memory.settings import forgotten
 from session_memory.store.ingest.values import Batch
 
 
@@ -64,6 +65,18 @@ def test_a_forgotten_file_leaves_nothing(scene):
     counts = scene.store.counts()
     assert (counts.files, counts.entries, counts.tool_uses, counts.conversations) == (0, 0, 0, {})
     assert scene.store.search("hello", EVERYTHING) == []
+
+
+def test_what_is_forgotten_while_a_batch_waits_for_the_store_is_not_stored(scene, monkeypatch):
+    transaction = scene.store.transaction
+
+    def after_a_forget():
+        forgotten.add(str(scene.database), [forgotten.session_tombstone("", "a", START + MINUTE)])
+        return transaction()
+
+    monkeypatch.setattr(scene.store, "transaction", after_a_forget)
+    put(scene, None, state("a"), said("hello"), said("later", 2))
+    assert scene.texts() == ["later"]
 
 
 def test_a_silent_conversation_becomes_ready_or_is_skipped_as_too_short(scene):

@@ -99,9 +99,10 @@ class SqliteStore(StoreDatabase):
         from ...settings import forgotten
         from .writer import without_forgotten, write  # a search does without it
 
-        if tombstones := forgotten.read(self.path):
-            batches = [without_forgotten(batch, tombstones) for batch in batches]
         with self.transaction() as connection:
+            # Read within it: another process that forgets meanwhile notes that first, then waits to delete.
+            if tombstones := forgotten.read(self.path):
+                batches = [without_forgotten(batch, tombstones) for batch in batches]
             written = [write(connection, batch, self._gap) for batch in batches]
             apply(connection, self._rules, [state.id for state in written if state])
             return written
