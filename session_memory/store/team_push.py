@@ -10,11 +10,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import NamedTuple
 
+from ..settings.rules import SHARES
 from .postgres.push import TeamPush
-from .postgres.session_push import SHARES, PreparedBatch, PushedSession, SessionPush, SharedSession, checksum, mark_of
+from .postgres.session_push import PreparedBatch, PushedSession, SessionPush, SharedSession, checksum, mark_of
 from .sqlite.engine import SqliteStore
 from .sqlite.redaction import rule_set
-from .sqlite.tool_uses import StoredFile, common_items, item_at, items_from, spans_from, store_id, stored_files
+from .sqlite.tool_uses import StoredFile, common_items, spans_from, store_id, stored_files
 from .values import ITEM_BITS, NUMBERS, StoredEntry, StoredSpan
 
 BATCH_ITEMS = 10_000  # in one transaction
@@ -126,7 +127,7 @@ def _in_common(
     shared with fewer; and of those found through another session."""
     held = defaultdict(set, {file.id: set(file.hidden) for file in files})
     copies: defaultdict[int, set[int]] = defaultdict(set)
-    ranks = {id: SHARES.index(shared.share) + 1 if shared else 0 for id, shared in shares.items()}
+    ranks = {id: SHARES.index(shared.share) if shared else 0 for id, shared in shares.items()}
     by_original: defaultdict[int, list[int]] = defaultdict(list)
     for copy, original in common_items(store):
         by_original[original].append(copy)
@@ -193,8 +194,8 @@ def _pieces(store: SqliteStore, news: list[tuple[_Outgoing, SharedSession]]) -> 
         before, until = one.before, one.file.next_number
         first = before.next_number if before else 0
         numbers = [number for number in (before.open_calls if before else ()) if number not in one.held]
-        results = [item_at(store, one.file.id, number) for number in numbers]
-        ended = tuple([item for item in results if item and item.outcome])
+        ids = [one.file.id << ITEM_BITS | number for number in numbers]
+        ended = tuple([item for id in ids for item in store.items(id, id) if item.outcome])
         if before and before.session == session and not ended:
             continue
         items = tuple(_told(store, one, first, until))
@@ -203,24 +204,20 @@ def _pieces(store: SqliteStore, news: list[tuple[_Outgoing, SharedSession]]) -> 
 
 def _told(store: SqliteStore, one: _Outgoing, first: int, until: int) -> list[StoredEntry]:
     """Return the items with numbers from `first` to below `until`, as they are shared."""
-    items = items_from(store, one.file.id, first, until - first) if first < until else []
+    begin = one.file.id << ITEM_BITS
     return [
         item._replace(
             text=one.shared.file(item.text) if item.kind in _PATH_KINDS else item.text,
             cwd=one.shared.directory(item.cwd),
         )
-        for item in items
+        for item in store.items(begin + first, begin + until - 1)
         if item.id & NUMBERS not in one.held
     ]
 
 
 def _spans(store: SqliteStore, one: _Outgoing, first: int) -> list[StoredSpan]:
     """Return the conversations that have items from the number `first` on, except those that are not shared."""
-    if first >= one.file.next_number:
-        return []
     found = spans_from(store, one.file.id, first)
-    if not one.held:
-        return found
     return [span for span in found if not one.held.issuperset(range(span.first_number, span.last_number + 1))]
 
 

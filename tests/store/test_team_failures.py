@@ -13,10 +13,11 @@ from pathlib import Path
 import pytest
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from store_scene import Scene, put, said, state
-from team_scene import AS_IT_IS, Team
+from team_scene import AS_IT_IS, PROJECT, Team
 
 from session_memory.store import team_push
 from session_memory.store.postgres.connection import FullTeamError, UnreachableTeamError, connect
+from session_memory.store.postgres.engine import others_files
 from session_memory.store.postgres.push import TeamPush
 from session_memory.store.team_push import push_new
 
@@ -106,6 +107,15 @@ def test_a_network_that_swallows_everything_in_the_middle_of_a_push_is_given_up(
         assert pushed in (2 * ITEMS, 4 * ITEMS)
     assert team.push(scene).items == SESSIONS * ITEMS - pushed
     assert items(team) == SESSIONS * ITEMS
+
+
+def test_a_user_waits_no_longer_than_they_said_for_any_answer(team):
+    with Network(team) as network, closing(TeamPush(network.url, "laptop", seconds=1)) as pushing:
+        network.left = 0
+        began = time.monotonic()
+        with pytest.raises(UnreachableTeamError):
+            others_files(pushing, [PROJECT])
+        assert time.monotonic() - began < 10
 
 
 def test_what_a_machine_has_locked_that_is_not_heard_any_more_is_not_locked_for_long(scene, team):

@@ -325,7 +325,7 @@ def test_whoever_interrupts_a_push_does_not_wait_for_the_server(scene, team, mon
         prepare, asked = pushing.prepare, threading.Event()
 
         def sleep(_: object) -> None:
-            with pushing._asking():
+            with pushing.asking():
                 asked.set()
                 pushing.connection.execute("SELECT pg_sleep(30)")
 

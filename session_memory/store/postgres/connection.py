@@ -9,15 +9,16 @@ import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from threading import Timer
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...system.sqlite import DatabaseError
 
-TYPE_CHECKING = False
 if TYPE_CHECKING:
     import psycopg
 
     TeamConnection = psycopg.Connection[tuple[Any, ...]]
+else:
+    TeamConnection = Any  # psycopg is imported by those who connect, and may be missing
 
 SCHEMA = "session_memory"
 # SQL for the time by the server's clock, which is the same for all machines, in milliseconds since the epoch.

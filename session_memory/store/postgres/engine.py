@@ -10,8 +10,7 @@ import time
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ...text.format import counted
 from ...text.sanitize import plain
@@ -33,37 +32,23 @@ from .rows import (
     time_in,
     where,
 )
-from .schema import check_member
+from .schema import TeamDatabase
 from .search_index import PostgresSearchIndex, TeamTables
-
-if TYPE_CHECKING:
-    from .connection import TeamConnection
 
 ALIVE_SECONDS = 1.0  # after which a connection that was kept is taken to be gone
 _READ_ITEMS = 1000  # of a conversation, at a time
 
 
-class TeamStore:
+class TeamStore(TeamDatabase):
     """The sessions that the member with this URL sees: their own of all machines, and those shared with the team. See
     SqliteStore for what each method returns; conversations have no status here."""
 
     def __init__(self, url: str, *, seconds: int = 0) -> None:
         """Connect. `seconds` is how long a user waits for the server; each answer may then take WAIT_SECONDS. Raises
         TeamError if the database cannot be opened or holds no team's store."""
-        self.url = url
-        wait = connection.WAIT_SECONDS if seconds else 0
-        self.connection: TeamConnection = connection.connect(url, seconds=seconds, statement_seconds=wait)
+        super().__init__(url, seconds=seconds, statement_seconds=connection.WAIT_SECONDS if seconds else 0)
         from psycopg import IsolationLevel
 
-        try:
-            with connection.explained(url, self.connection, seconds or connection.CONNECT_SECONDS):
-                self.schema = check_member(self.connection, connection.place_of(url))
-                [(self.member,)] = self.connection.execute("SELECT current_user::text")
-        except BaseException:
-            self.connection.close()
-            raise
-        # Within it, a server that does not answer in time raises TeamError, too.
-        self.asking = partial(connection.explained, url, self.connection, wait or connection.ANSWER_SECONDS)
         self._tables = TeamTables()
         self.connection.isolation_level = IsolationLevel.REPEATABLE_READ  # of a read transaction
         self.connection.read_only = True
@@ -125,9 +110,6 @@ class TeamStore:
         [(conversations,)] = self._rows(sql, values)
         [(size,)] = self._rows("SELECT pg_database_size(current_database())", [])
         return Counts(sessions, 0, 0, entries, tools, {"": conversations}, text_bytes, size)
-
-    def close(self) -> None:
-        self.connection.close()
 
     def _rows(self, sql: str, values: list[Any]) -> list[tuple[Any, ...]]:
         with self.asking():
@@ -222,7 +204,7 @@ def recent_sessions(team: TeamPush, projects: Iterable[str]) -> list[RecentSessi
     )
     of_sessions = f"i.session = ANY(%s) AND i.number >= s.next_number::bigint - {LAST_ITEMS}"
     last = f"{ITEMS} WHERE {of_sessions} ORDER BY i.session, i.number"
-    with connection.explained(team.url, team.connection):
+    with team.asking():
         cursor = team.connection.cursor(binary=True)
         sessions = cursor.execute(sql, (list(projects), team.machine)).fetchall()
         items: dict[int, list[StoredEntry]] = {}
@@ -272,7 +254,7 @@ def shared_edits(team: TeamPush, sessions: Iterable[int]) -> dict[int, set[str]]
     """Return the files whose edits by these sessions the team has, by session. Raises TeamError."""
     sql = "SELECT DISTINCT session, text FROM item WHERE session = ANY(%s) AND kind = 'edit'"
     found: dict[int, set[str]] = {}
-    with connection.explained(team.url, team.connection):
+    with team.asking():
         for session, path in team.connection.execute(sql, (list(sessions),)):
             found.setdefault(session, set()).add(path)
     return found
@@ -282,7 +264,7 @@ def push_changed_files(team: TeamPush, files: Mapping[int, Iterable[UnmergedFile
     """Make these the changed files of this machine's sessions, by their numbers in the team. Raises TeamError."""
     rows = {(id, *one._replace(hunks=json.dumps(one.hunks[:MOST_HUNKS]))) for id, of in files.items() for one in of}  # type: ignore[arg-type]
     own = "WHERE session IN (SELECT id FROM session WHERE owner = current_user AND machine = %s)"
-    with connection.explained(team.url, team.connection), team.connection.transaction():
+    with team.asking(), team.connection.transaction():
         known = team.connection.execute(f"SELECT * FROM changed_file {own}", (team.machine,)).fetchall()
         if rows != set(known):
             team.connection.execute(f"DELETE FROM changed_file {own}", (team.machine,))
@@ -299,7 +281,7 @@ def others_files(team: TeamPush, projects: Iterable[str]) -> list[OthersFile]:
         f"AND f.at > {connection.NOW} - {LIVE_HOURS * 3_600_000} "
         f"AND length(f.path) + length(f.hunks) < {_MOST_CHARACTERS} ORDER BY f.at DESC LIMIT {MOST_FILES}"
     )
-    with connection.explained(team.url, team.connection):
+    with team.asking():
         return list(_sound(team.connection.execute(sql, (list(projects), team.machine))))
 
 
@@ -309,7 +291,7 @@ def push_handoff(team: TeamPush, session: int, branch: str, page: str) -> None:
         f"INSERT INTO handoff VALUES (%s, %s, %s, {connection.NOW}) ON CONFLICT (session) DO UPDATE "
         "SET (branch, page, at) = (excluded.branch, excluded.page, excluded.at)"
     )
-    with connection.explained(team.url, team.connection):
+    with team.asking():
         team.connection.execute(sql, (session, branch, page))
 
 
@@ -322,7 +304,7 @@ def others_handoffs(team: TeamPush, projects: Iterable[str]) -> list[OthersHando
         f"AND h.at BETWEEN {connection.NOW} - {HANDOFF_DAYS * 86_400_000} AND {connection.NOW} + 86400000 "
         f"ORDER BY h.at DESC LIMIT {MOST_HANDOFFS}"
     )
-    with connection.explained(team.url, team.connection):
+    with team.asking():
         rows = team.connection.execute(sql, (list(projects), team.machine)).fetchall()
     return [OthersHandoff._make((*labels(row[:-1]), plain(row[-1]))) for row in rows]
 

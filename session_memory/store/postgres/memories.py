@@ -15,7 +15,7 @@ from ..search.ranking import idf
 from ..sqlite.memory_index import WEIGHTS, IndexedMemory, MemoryFilter, Origin
 from ..sqlite.search_index import local_terms
 from ..values import ITEM_BITS, joined
-from .connection import NOW, explained
+from .connection import NOW
 from .engine import TeamStore
 from .push import TeamPush
 from .rows import labels, time_in
@@ -58,8 +58,8 @@ class TeamMemories:
 
     def beginning_with(self, id: str, homes: tuple[str, ...] | None) -> list[IndexedMemory]:
         """Return the memories whose id is, or begins with, `id`: one for each machine that has it."""
-        return self._memories("(%s::text[] IS NULL OR m.home = ANY(%s)) AND starts_with(m.id, %s) " + _LATEST,
-                              [homes and list(homes), homes and list(homes), id])  # fmt: skip
+        condition, values = _where(MemoryFilter(homes))
+        return self._memories(f"{condition} AND starts_with(m.id, %s) {_LATEST}", [*values, id])
 
     def search(self, query: str, wanted: MemoryFilter) -> list[IndexedMemory]:
         terms = local_terms()
@@ -177,7 +177,7 @@ class PushedMemory(NamedTuple):
 def pushed_memories(team: TeamPush) -> dict[tuple[str, str], PushedMemory]:
     """Return the team's copies of this machine's memories, by their keys. Raises TeamError."""
     sql = "SELECT home, id, number, mark FROM memory WHERE owner = current_user AND machine = %s"
-    with explained(team.url, team.connection):
+    with team.asking():
         rows = team.connection.execute(sql, (team.machine,)).fetchall()
     return {(home, id): PushedMemory(number, mark) for home, id, number, mark in rows}
 
@@ -196,7 +196,7 @@ def push_memories(team: TeamPush, memories: Sequence[MemoryPush], replaced: Coll
         "FROM jsonb_populate_recordset(NULL::memory, %s::jsonb) "
         "ON CONFLICT (owner, machine, home, id) DO NOTHING RETURNING number, home, id"
     )
-    with explained(team.url, team.connection), team.connection.transaction():
+    with team.asking(), team.connection.transaction():
         withdraw_memories(team, replaced)
         added = team.connection.execute(sql, (json.dumps(rows),)).fetchall()
         postings = [(term, number, often) for number, home, id in added for term, often in found[home, id][0].items()]
@@ -212,7 +212,7 @@ def withdraw_memories(team: TeamPush, numbers: Iterable[int]) -> None:
     gone = list(numbers)
     if not gone:
         return
-    with explained(team.url, team.connection), team.connection.transaction():
+    with team.asking(), team.connection.transaction():
         for sql in _WITHDRAWN:
             team.connection.execute(sql, (gone,))
 

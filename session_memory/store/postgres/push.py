@@ -8,14 +8,13 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..sqlite.search_index import local_terms
 from ..values import NUMBERS
-from .connection import ANSWER_SECONDS, NOW, TeamError, connect, cut, explained, place_of
-from .schema import check_member
+from .connection import NOW, TeamError, cut, place_of
+from .schema import TeamDatabase
 from .session_push import (
     PreparedBatch,
     PreparedSession,
@@ -27,9 +26,6 @@ from .session_push import (
     storable,
     unpacked,
 )
-
-if TYPE_CHECKING:
-    from .connection import TeamConnection
 
 _SESSION = SharedSession._fields
 # Rows are copied into tables of the connection and go on from there: a table with policies takes no COPY, and as arrays
@@ -53,32 +49,24 @@ _GIVEN = "jsonb_populate_recordset(NULL::session, %s)"
 SEGMENT_ITEMS = 10_000  # from which on a segment takes no further sessions; docs/use/team.md says why
 
 
-class TeamPush:
+class TeamPush(TeamDatabase):
     """A machine's connection for pushing. Methods raise TeamError; after UnreachableTeamError or FullTeamError, retry
     later with the team's state then. `seconds` is the timeout of each step; 0 means upkeep's."""
 
     def __init__(self, url: str, machine: str, *, seconds: int = 0) -> None:
-        self.url = url
+        super().__init__(url, seconds=seconds)
         self.machine = machine
-        self.connection: TeamConnection = connect(url, seconds=seconds)
+        self._terms = local_terms()
+        right = f"GRANT TEMPORARY ON DATABASE {self.database} TO {self.member}"
         try:
-            with explained(url):
-                state = check_member(self.connection, place_of(url))
-                if state.is_newer:
-                    message = f"a newer session-memory made the store of the team at {place_of(url)}"
-                    raise TeamError(f"{message}: it is read, and nothing is pushed", "update: python3 install.py")
-                [(self.member, database)] = self.connection.execute("SELECT current_user::text, current_database()")
-            to_stage = f"the database administrator must run GRANT TEMPORARY ON DATABASE {database} TO {self.member}"
-            with explained(url, forbidden=to_stage):
+            if self.schema.is_newer:
+                message = f"a newer session-memory made the store of the team at {place_of(url)}"
+                raise TeamError(f"{message}: it is read, and nothing is pushed", "update: python3 install.py")
+            with self.asking(forbidden=f"the database administrator must run {right}"):
                 self.connection.execute(_STAGE)
         except BaseException:
-            self.connection.close()
+            self.close()
             raise
-        self._terms = local_terms()
-        self._asking = partial(explained, url, self.connection, seconds or ANSWER_SECONDS)
-
-    def close(self) -> None:
-        self.connection.close()
 
     def cut(self) -> None:
         """End the connection as if the server had, even while another thread uses it."""
@@ -92,7 +80,7 @@ class TeamPush:
             "ON CONFLICT (owner, name) DO UPDATE SET program = excluded.program, "
             "pushed_at = coalesce(excluded.pushed_at, machine.pushed_at)"
         )
-        with self._asking():
+        with self.asking():
             self.connection.execute(sql, {"name": self.machine, "pushed": pushed, "program": program})
 
     def pushed(self) -> dict[tuple[str, str], PushedSession]:
@@ -101,7 +89,7 @@ class TeamPush:
             f"SELECT id, segment, {', '.join(_SESSION)}, next_number, mark, open_calls "
             "FROM session WHERE owner = current_user AND machine = %s"
         )
-        with self._asking():
+        with self.asking():
             rows = self.connection.cursor(binary=True).execute(sql, (self.machine,)).fetchall()
         found = {}
         for id, segment, *values in rows:
@@ -118,7 +106,7 @@ class TeamPush:
         """Write all of a batch and return True; if another process is at one of its sessions, nothing and False."""
         from psycopg import Rollback
 
-        with self._asking(), self.connection.transaction() as transaction:
+        with self.asking(), self.connection.transaction() as transaction:
             open_segments = self._open_segments(batch.sessions)
             ids = self._locked(batch.sessions, open_segments)
             if 0 in ids:
@@ -136,7 +124,7 @@ class TeamPush:
         for one in sessions:
             by_segment[one.segment].append(one.id)
         for segment, ids in sorted(by_segment.items()):
-            with self._asking(), self.connection.transaction():
+            with self.asking(), self.connection.transaction():
                 self.connection.execute("SELECT FROM segment WHERE id = %s FOR UPDATE", (segment,))
                 for table in ("item", "conversation", "changed_file", "handoff"):
                     self.connection.execute(f"DELETE FROM {table} WHERE session = ANY(%s)", (ids,))
@@ -160,7 +148,7 @@ class TeamPush:
         """Delete all that this machine has pushed, and that it belongs to the team; return how many sessions."""
         known = self.pushed().values()
         self.withdraw(known)
-        with self._asking():
+        with self.asking():
             self.connection.execute("DELETE FROM machine WHERE owner = current_user AND name = %s", (self.machine,))
         return len(known)
 
@@ -239,7 +227,7 @@ class TeamPush:
             }
             if added:
                 grown = self._grown_segments({segment: of.item_count for segment, of in added.items()})
-                rows = chain.from_iterable([of.postings.copied(segment, ids) for segment, of in added.items()])
+                rows = chain.from_iterable([of.copied(segment, ids) for segment, of in added.items()])
                 self._insert_postings(rows, grown)
 
     def _insert_postings(self, rows: Iterable[tuple[int, str, bytes]], grown: list[int]) -> None:

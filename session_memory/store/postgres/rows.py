@@ -6,18 +6,16 @@ import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from ...text.format import one_line, shorten
+from ...text.format import one_line
 from ...text.sanitize import plain
-from ...transcripts.reader import title_of
+from ..sqlite.rows import SAID_CHARACTERS, first_words
 from ..values import ITEM_BITS, Conversation, Filter, StoredEntry, joined, project_patterns
 
-TITLE_CHARACTERS = 80
 LABEL_CHARACTERS = 1000  # of a name, a path, a kind
 TEXT_CHARACTERS = 2_000_000
 LATEST = 253_370_764_800_000  # the year 9999: behind it no program can write a time
 LARGEST_SIZE = 1 << 40
 MOST_NUMBERS = 1_000_000  # that a conversation spans, and items of a segment that have a term
-_SAID_CHARACTERS = 400  # of a first message, in which a plan may have its heading
 LIVE_HOURS = 24  # that what a session changed counts
 
 
@@ -78,7 +76,7 @@ CONVERSATIONS = f"""
     SELECT c.session << {ITEM_BITS} | c.first_number, s.session_id, s.file_path, s.home, s.runtime, s.cwd, s.title,
         {time_in("c.first_at")}, {time_in("c.last_at")}, greatest(c.message_count, 0), '', '',
         s.owner || '@' || s.machine, CASE WHEN s.title = '' THEN (
-            SELECT left(i.text, {_SAID_CHARACTERS}) FROM item AS i
+            SELECT left(i.text, {SAID_CHARACTERS}) FROM item AS i
             WHERE i.session = c.session AND i.number BETWEEN c.first_number AND c.last_number AND i.role = 'user'
             ORDER BY i.number LIMIT 1
         ) END
@@ -97,7 +95,7 @@ def conversation_of(row: Sequence[Any]) -> Conversation:
     """Return the conversation in a row of CONVERSATIONS."""
     found = Conversation._make(labels(row[:-1]))
     said = plain(row[-1] or "")
-    return found._replace(title=shorten(one_line(title_of(said)), TITLE_CHARACTERS)) if said else found
+    return found._replace(title=first_words(said)) if said else found
 
 
 def entry_of(row: Sequence[Any]) -> StoredEntry:

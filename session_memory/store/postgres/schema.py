@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from functools import partial
+from typing import NamedTuple
 
 from ...system.files import read_whole
-from .connection import SCHEMA, TeamError
-
-if TYPE_CHECKING:
-    from .connection import TeamConnection
+from .connection import ANSWER_SECONDS, CONNECT_SECONDS, SCHEMA, TeamConnection, TeamError, connect, explained, place_of
 
 _OWNED = ("session", "segment", "memory", "machine")  # tables whose rows have an owner
 _BELONGING = (  # tables whose rows belong to a row of these: their column, and the column it refers to
@@ -34,28 +32,18 @@ _TABLES = ("schema.sql", "memory.sql")
 _RIGHTS = "members.sql"
 
 
-def separate_teams() -> str:
-    """Return the SQL from version 1, whose members had a role that all teams on a server shared, to version 2."""
-    return _read("from_1.sql", *_TABLES, "from_1_words.sql", _RIGHTS, "from_1_members.sql")
-
-
-def add_changed_files() -> str:
-    """Return the SQL from version 2 to 3, which has the table `changed_file`."""
-    return _read(*_TABLES, _RIGHTS, "members_again.sql")
-
-
-def add_handoffs() -> str:
-    """Return the SQL from version 3 to 4, which has the table `handoff`."""
-    return add_changed_files()
-
-
-# From version 1 to 2, and so on. Each runs once, in one transaction with its record.
-MIGRATIONS: tuple[Callable[[], str], ...] = (separate_teams, add_changed_files, add_handoffs)
-
-
 def _read(*names: str) -> str:
     here = os.path.dirname(__file__)
     return "\n\n".join([read_whole(os.path.join(here, name)).decode() for name in names])
+
+
+# What returns the SQL from version 1 to 2, and so on. Each runs once, in one transaction with its record.
+MIGRATIONS: tuple[Callable[[], str], ...] = (
+    # Members had a role that all teams on a server shared.
+    partial(_read, "from_1.sql", *_TABLES, "from_1_words.sql", _RIGHTS, "from_1_members.sql"),
+    partial(_read, *_TABLES, _RIGHTS, "members_again.sql"),  # there was no table `changed_file`
+    partial(_read, *_TABLES, _RIGHTS, "members_again.sql"),  # there was no table `handoff`
+)
 
 
 class SchemaState(NamedTuple):
@@ -189,3 +177,26 @@ def check_member(connection: TeamConnection, place: str) -> SchemaState:
         hint = f"join as a user of your own: session-memory team init URL --member NAME, where URL is that of {user}"
         raise TeamError(f"{place}: the database's user {user} sees everything, whatever its rules say", hint)
     return state
+
+
+class TeamDatabase:
+    """A member's connection to the database at `url`. A waiting user gives the server `seconds` to be reached, and
+    `statement_seconds` (default: as many) for each answer; without a user there is more time. Raises TeamError."""
+
+    def __init__(self, url: str, *, seconds: int = 0, statement_seconds: int = 0) -> None:
+        self.url = url
+        self.connection: TeamConnection = connect(url, seconds=seconds, statement_seconds=statement_seconds)
+        # Within it, a server that does not answer in time raises TeamError, too.
+        self.asking = partial(explained, url, self.connection, statement_seconds or seconds or ANSWER_SECONDS)
+        try:
+            with explained(url, self.connection, seconds or CONNECT_SECONDS):
+                self.schema = check_member(self.connection, place_of(url))
+                [(self.member, self.database)] = self.connection.execute(
+                    "SELECT current_user::text, current_database()"
+                )
+        except BaseException:
+            self.connection.close()
+            raise
+
+    def close(self) -> None:
+        self.connection.close()

@@ -11,7 +11,7 @@ from array import array
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ...text.sanitize import plain
 from ..search.index import ConversationRange, ConversationTable, Scope, Terms, TextStart
@@ -19,11 +19,9 @@ from ..search.postings import both, either, without
 from ..search.ranking import length_norms
 from ..sqlite.search_index import local_terms
 from ..values import ITEM_BITS, NUMBERS, TOOL_ROLE, Conversation, Filter, StoredEntry, joined
+from .connection import TeamConnection
 from .rows import CONVERSATIONS, IS_SOUND, ITEMS, MOST_NUMBERS, conversation_of, entry_of, size_in, time_in, where
 from .session_push import ID_BYTES, clipped, unpacked
-
-if TYPE_CHECKING:
-    from .connection import TeamConnection
 
 _NO_TEXT = TextStart("", 0, False)
 MOST_SEGMENTS = 2000  # of those that have a term: the newest

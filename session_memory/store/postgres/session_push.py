@@ -14,7 +14,6 @@ from zlib import crc32
 from ..values import ITEM_BITS, NUMBERS, TOOL_ROLE, StoredEntry, StoredSpan
 
 _LARGEST = (1 << 63) - 1  # of a bigint
-SHARES = ("mine", "team")  # who may read a session: its owner on all machines, or the team too
 
 
 class SharedSession(NamedTuple):
@@ -102,52 +101,6 @@ ID_BYTES = 8
 _UPPER = slice(1 if sys.byteorder == "little" else 0, None, 2)  # of an id in two halves
 
 
-class PostingRows(NamedTuple):
-    """Rows for one segment, except for the numbers that the server assigns. `counts` is the number of items of each of
-    `terms`; `items` are those of all terms, with a session's index in the batch instead of its number."""
-
-    terms: list[str]
-    counts: list[int]
-    items: array[int]
-
-    def copied(self, segment: int, sessions: Sequence[int]) -> Iterator[tuple[int, str, bytes]]:
-        """Yield the rows with the number of their segment and those of the sessions, by their places."""
-        halves = array("I", self.items.tobytes())
-        halves[_UPPER] = array("I", map(sessions.__getitem__, halves[_UPPER]))
-        ids = _swapped(array("Q", halves.tobytes())).tobytes()
-        ends = accumulate(self.counts, initial=0)
-        for term, (first, end) in zip(self.terms, pairwise(ends)):
-            yield segment, term, ids[ID_BYTES * first : ID_BYTES * end]
-
-
-class NewPostings:
-    """The postings of one segment in a batch: `add` the texts of its items in order, then write `rows`."""
-
-    def __init__(self, terms_in: Callable[[str], list[str]]) -> None:
-        self._terms_in = terms_in
-        self._items: defaultdict[str, list[int]] = defaultdict(list)
-
-    def add(self, texts: Iterable[tuple[int, str]]) -> tuple[int, int]:
-        """Add texts by the ids of their items; return how many these are, and how many terms they have in all."""
-        terms_in, items_of = self._terms_in, self._items.__getitem__
-        count = total = 0
-        for id, text in texts:
-            terms = terms_in(text)
-            count, total = count + 1, total + len(terms)
-            for items in map(items_of, set(terms)):
-                items.append(id)
-        return count, total
-
-    def rows(self) -> PostingRows:
-        """Return the rows in the order of the table's key, which is written in half of the time by that."""
-        kept = self._items
-        for term in [term for term in kept if len(term) > LONGEST_TERM]:
-            kept[clipped(term)] += kept.pop(term)
-        terms = sorted(kept)
-        lists = [kept[term] for term in terms]
-        return PostingRows(terms, [len(items) for items in lists], array("Q", chain.from_iterable(lists)))
-
-
 def clipped(term: str) -> str:
     """Return a term as it is stored: an index takes no longer ones, so these end with a checksum."""
     return term if len(term) <= LONGEST_TERM else term[:LONGEST_TERM] + f"{crc32(term.encode()):08x}"
@@ -200,10 +153,24 @@ class PreparedSession(NamedTuple):
 
 
 class SegmentRows(NamedTuple):
-    """The additions to a segment: the number of items, and the rows of `posting` for them."""
+    """The additions to a segment: the number of items, and the rows of `posting` for them, in the order of the table's
+    key, which is written in half of the time by that, except for the numbers that the server assigns. `counts` is the
+    number of items of each of `terms`; `items` are those of all terms, with a session's index in the batch instead of
+    its number."""
 
     item_count: int
-    postings: PostingRows
+    terms: list[str]
+    counts: list[int]
+    items: array[int]
+
+    def copied(self, segment: int, sessions: Sequence[int]) -> Iterator[tuple[int, str, bytes]]:
+        """Yield the rows with the number of their segment and those of the sessions, by their places."""
+        halves = array("I", self.items.tobytes())
+        halves[_UPPER] = array("I", map(sessions.__getitem__, halves[_UPPER]))
+        ids = _swapped(array("Q", halves.tobytes())).tobytes()
+        ends = accumulate(self.counts, initial=0)
+        for term, (first, end) in zip(self.terms, pairwise(ends)):
+            yield segment, term, ids[ID_BYTES * first : ID_BYTES * end]
 
 
 class PreparedBatch(NamedTuple):
@@ -217,15 +184,20 @@ class PreparedBatch(NamedTuple):
 def prepared(batch: Iterable[SessionPush], terms_in: Callable[[str], list[str]]) -> PreparedBatch:
     """Return a batch as it is written, found by the terms that `terms_in` finds in texts."""
     sessions: list[PreparedSession] = []
-    postings: dict[int | str, NewPostings] = {}
+    postings: defaultdict[int | str, defaultdict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     item_counts: Counter[int | str] = Counter()
     for place, one in enumerate(batch):
         before = one.before
         group = before.segment if before else one.session.share
         item_counts[group] += len(one.items)
-        first = place << ITEM_BITS
-        found = [item for item in one.items if item.text and item.id & NUMBERS not in one.copies]
-        texts = [(first | item.id & NUMBERS, item.text) for item in found]
+        items_of = postings[group].__getitem__
+        text_count = term_count = 0
+        for item in one.items:
+            if item.text and item.id & NUMBERS not in one.copies:
+                terms = terms_in(item.text)
+                text_count, term_count = text_count + 1, term_count + len(terms)
+                for items in map(items_of, set(terms)):
+                    items.append(place << ITEM_BITS | item.id & NUMBERS)
         ended = {item.id & NUMBERS for item in one.ended}
         still_open = [number for number in (before.open_calls if before else ()) if number not in ended]
         sessions.append(
@@ -234,12 +206,19 @@ def prepared(batch: Iterable[SessionPush], terms_in: Callable[[str], list[str]])
                 [_item_row(item, one.session.cwd) for item in one.items],
                 sum_of((before.mark if before else 0, mark_of(one.items, one.copies), *map(mark_of_result, one.ended))),
                 still_open + [item.id & NUMBERS for item in one.items if item.role == TOOL_ROLE and not item.outcome],
-                *postings.setdefault(group, NewPostings(terms_in)).add(texts),
+                text_count,
+                term_count,
             )
         )
-    return PreparedBatch(
-        sessions, {group: SegmentRows(item_counts[group], of_group.rows()) for group, of_group in postings.items()}
-    )
+    return PreparedBatch(sessions, {group: _rows(item_counts[group], found) for group, found in postings.items()})
+
+
+def _rows(item_count: int, items_of: dict[str, list[int]]) -> SegmentRows:
+    for term in [term for term in items_of if len(term) > LONGEST_TERM]:
+        items_of.setdefault(clipped(term), []).extend(items_of.pop(term))
+    terms = sorted(items_of)
+    lists = [items_of[term] for term in terms]
+    return SegmentRows(item_count, terms, [len(items) for items in lists], array("Q", chain.from_iterable(lists)))
 
 
 def _item_row(item: StoredEntry, cwd: str) -> Row:

@@ -7,19 +7,15 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from typing import Any
 
-from ...system.sqlite import fetch
+from ...system.sqlite import Connection, fetch
 from ...text.format import one_line, shorten
 from ...transcripts.reader import title_of
 from ..values import ITEM_BITS, TOOL_ROLE, Conversation, Filter, StoredEntry, joined, project_patterns
 from .exclusions import HIDDEN_MESSAGES, LISTED, item_shown, title_shown, unless_private
 
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from apsw import Connection
-
 CONVERSATIONS = "memory_conversations AS c JOIN memory_file_states AS f ON f.id = c.file_id"
 TITLE_CHARACTERS = 80
-_SAID_CHARACTERS = 400  # of a first message, in which a plan may have its heading
+SAID_CHARACTERS = 400  # of a first message, in which a plan may have its heading
 _TIMES = ("c.first_message_at", "c.last_message_at")
 _SAID = "\x01"  # before a title that is the user's first words
 
@@ -35,7 +31,7 @@ def conversation_columns(excluding: bool) -> str:
         messages = f"max(0, c.entry_count - {HIDDEN_MESSAGES})"
     return f"""
         c.id, c.session_id, {source_file}, f.home, f.source, {cwd}, coalesce(nullif({title}, ''), (
-            SELECT char({ord(_SAID)}) || substr(content, 1, {_SAID_CHARACTERS}) FROM memory_transcript_entries
+            SELECT char({ord(_SAID)}) || substr(content, 1, {SAID_CHARACTERS}) FROM memory_transcript_entries
             WHERE id BETWEEN c.first_item AND c.last_item AND role = 'user' {shown} ORDER BY id LIMIT 1
         ), ''), c.first_message_at, c.last_message_at, {messages}, c.status, c.reason, ''
     """
@@ -44,13 +40,11 @@ def conversation_columns(excluding: bool) -> str:
 def conversation_of(row: Sequence[Any]) -> Conversation:
     """Return the conversation in a row of `conversation_columns`."""
     found = Conversation._make(row)
-    if not found.title.startswith(_SAID):
-        return found
-    return found._replace(title=_title_of(found.title[1:]))
+    return found._replace(title=first_words(found.title[1:])) if found.title.startswith(_SAID) else found
 
 
 @lru_cache(maxsize=1000)
-def _title_of(said: str) -> str:
+def first_words(said: str) -> str:
     """Return a title made of the user's first words. Cached: a list of sessions repeats them."""
     return shorten(one_line(title_of(said)), TITLE_CHARACTERS)
 

@@ -172,17 +172,6 @@ def common_items(store: SqliteStore) -> list[tuple[int, int]]:
     return store.rows("SELECT id, original FROM memory_shared_items")
 
 
-def items_from(store: SqliteStore, file_id: int, first: int, most: int) -> list[StoredEntry]:
-    """Return at most `most` shown items of a file from the number `first` on, in order. Raises DatabaseError."""
-    begin = (file_id << ITEM_BITS) + first
-    return store.items(begin, begin + most - 1)
-
-
-def item_at(store: SqliteStore, file_id: int, number: int) -> StoredEntry | None:
-    """Return one item of a file, if it is there and no rule excludes it. Raises DatabaseError."""
-    return next(iter(items_from(store, file_id, number, 1)), None)
-
-
 def spans_from(store: SqliteStore, file_id: int, first: int) -> list[StoredSpan]:
     """Return the conversations of a file that have items from the number `first` on, in order. Raises DatabaseError."""
     sql = (
