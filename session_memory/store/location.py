@@ -12,6 +12,7 @@ from ..errors import SessionMemoryError
 from ..runtimes import Runtime, all_runtimes
 from ..settings import homes
 from ..settings.homes import ENV_DIR, Home
+from ..settings.host_layout import GLOBAL, Layout
 from ..settings.registry import agent_home, is_registered_host, unregistered_home
 from ..settings.sections import StoreSettings, is_inside, store_settings
 from ..system.files import path_text
@@ -167,8 +168,6 @@ def _of_agent(home: Home, environ: Mapping[str, str], user: str) -> StoreLocatio
 
 def _of_host(host: str, group_root: str, environ: Mapping[str, str]) -> StoreLocation:
     """Return the store of one group of a host, or of all its groups if `group_root` is ''. All have the same gap."""
-    from ..settings.host_layout import Layout
-
     layout = Layout(host)
     home = homes.home_at(layout.root, environ, is_host=is_registered_host(layout.root, environ))
     settings = store_settings(home.settings().store, layout.root)
@@ -189,8 +188,6 @@ def _of_host(host: str, group_root: str, environ: Mapping[str, str]) -> StoreLoc
 
 
 def _group_names(groups_dir: str) -> list[str]:
-    from ..settings.host_layout import GLOBAL
-
     with os.scandir(groups_dir) as entries:
         names = [entry.name for entry in entries if entry.is_dir(follow_symlinks=False)]
     return sorted(name for name in names if is_name(name) and name.casefold() != GLOBAL)

@@ -14,9 +14,11 @@ from ..text.timestamps import iso_time
 from .files import DATABASE_SUFFIXES, NotAFileError, irregular, is_file, open_private
 
 if TYPE_CHECKING:
-    from apsw import Connection
+    from apsw import Connection as Connection
+else:
+    Connection = Any  # a type for those who do not import apsw, which may be missing
 
-Migration = Callable[["Connection"], None]
+Migration = Callable[[Connection], None]
 UPDATE = "update session-memory: python3 install.py"
 BUSY_MILLISECONDS = 30_000
 LOCK_WAIT_SECONDS = 10.0

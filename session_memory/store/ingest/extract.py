@@ -103,7 +103,7 @@ class Extractor:
                     outcomes.append((key_of(one.call_id), result))
         reached = max(start, reader.reached)
         cwd = self._safe(self._project or next((entry.cwd for entry in found if entry.cwd), ""))
-        entries = self._new_entries(found, ended, written)
+        entries = [self._new_entry(number, entry, ended, written) for number, entry in enumerate(found)]
         inode = os.fstat(self._descriptor).st_ino
         rank, title = reader.title
         is_last = reached < stop or reached == end
@@ -124,39 +124,28 @@ class Extractor:
     def _reader(self) -> TranscriptReader:
         return TranscriptReader(self._runtime, self._first_line, decode_line, owner=self._owner)
 
-    def _new_entries(
-        self, found: list[Entry], ended: dict[tuple[int, str], ToolOutcome],
-        written: dict[tuple[int, str], tuple[int, ...]],
-    ) -> list[NewEntry]:  # fmt: skip
-        entries = []
-        message_id, message = "", 0
-        for number, entry in enumerate(found):
-            if entry.message_id != message_id:
-                message_id = entry.message_id
-                message = key_of(message_id) if message_id else 0
-            results = [
-                (ended.get((number, tool.call_id)), written.get((number, tool.call_id), ())) for tool in entry.tools
-            ]
-            entries.append(self._new_entry(entry, message, results))
-        return entries
-
     def _new_entry(
-        self, entry: Entry, message: int, results: list[tuple[ToolOutcome | None, tuple[int, ...]]]
-    ) -> NewEntry:
+        self, number: int, entry: Entry, ended: dict[tuple[int, str], ToolOutcome],
+        written: dict[tuple[int, str], tuple[int, ...]],
+    ) -> NewEntry:  # fmt: skip
         when = None if entry.timestamp is None else round(entry.timestamp * 1000)
         identity = self._home + (entry.id or f"{entry.role} {entry.text}")
         key = key_of(identity if len(entry.id) >= UNIQUE_ID_CHARACTERS else f"{identity} {when}")
+        message = key_of(entry.message_id) if entry.message_id else 0
         if entry.tools and not message:  # text and tool uses of one record are one message
             message = key
         tools = []
-        for number, (tool, (ended, lines)) in enumerate(zip(entry.tools, results)):
-            call = 0 if ended else key_of(tool.call_id)
+        for place, tool in enumerate(entry.tools, 1):
+            result = ended.get((number, tool.call_id))
             argument = for_people(beginning(tool.argument, ARGUMENT_CHARACTERS + SECRET_CHARACTERS))
-            name = self._safe(tool.name)
-            argument = argument[:ARGUMENT_CHARACTERS]
-            written = () if ended and ended.outcome == "error" else lines
-            tool_key = (key + (number + 1) * _GOLDEN_RATIO + _HALF) % (2 * _HALF) - _HALF
-            tools.append(NewTool(tool_key, call, name, tool.kind, argument, ended, written))
+            lines = () if result and result.outcome == "error" else written.get((number, tool.call_id), ())
+            tools.append(
+                NewTool(
+                    (key + place * _GOLDEN_RATIO + _HALF) % (2 * _HALF) - _HALF,
+                    0 if result else key_of(tool.call_id), self._safe(tool.name), tool.kind,
+                    argument[:ARGUMENT_CHARACTERS], result, lines,
+                )
+            )  # fmt: skip
         cwd = self._safe(self._project or entry.cwd)
         origin = entry.origin if entry.origin != self._session_id and is_id(self._session_id) else ""
         text = for_people(entry.text)
@@ -302,20 +291,14 @@ def _chosen(lines: list[str]) -> str:
     if first is None:
         return next((line for line in lines if _EXIT.match(line)), lines[0] if lines else "")
     exit_code = f"{lines[0]}: " if _EXIT.match(lines[0]) else ""
-    if raised := _raised(lines):
-        return exit_code + raised
-    return exit_code + _best(lines[first:])
+    raised = None
+    if any(line.startswith("Traceback (most recent") for line in lines):  # the last exception is what it ends with
+        raised = next((line for line in reversed(lines) if _PYTHON.match(line) and _is_candidate(line)), None)
+    return exit_code + (raised or _best(lines[first:]))
 
 
 def _is_candidate(line: str) -> bool:
     return not _NOISE.match(line) and not _EXIT.match(line)
-
-
-def _raised(lines: list[str]) -> str:
-    """Return the last exception that a traceback of Python ends with; '' if there is none."""
-    if not any(line.startswith("Traceback (most recent") for line in lines):
-        return ""
-    return next((line for line in reversed(lines) if _PYTHON.match(line) and _is_candidate(line)), "")
 
 
 def _best(lines: list[str]) -> str:

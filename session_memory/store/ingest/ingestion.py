@@ -22,7 +22,7 @@ from ..sqlite.engine import SqliteStore
 from ..sqlite.unchanged import RETRY_MILLISECONDS
 from ..sqlite.written_lines import key_for
 from ..values import Progress
-from .extract import Extract, Extractor, advanced, begun, is_beginning, is_unchanged
+from .extract import Extractor, advanced, begun, is_beginning, is_unchanged
 from .read_ahead import ReadAhead
 from .sources import FOREIGN, SourceDirectory, SourceFile, Unreadable
 from .values import Batch, FileState, UnreadFile
@@ -76,7 +76,7 @@ class Ingestion:
         self._waiting_bytes = 0
         self._again: list[SourceFile] = []
         self._live_roots: set[str] = set()
-        self._line_key = b""
+        self._line_key = b""  # of the hashes of written lines
 
     def scan(self, directory: SourceDirectory) -> None:
         """Ingest what is new in a directory, and note which of its files are gone. Raises DatabaseError. A root or
@@ -106,6 +106,7 @@ class Ingestion:
 
     def take(self, files: Iterable[SourceFile]) -> None:
         """Ingest what is new in these files. Raises DatabaseError."""
+        self._line_key = self._line_key or key_for(self._store)
         changed = []
         for file in files:
             self.report.files += 1
@@ -115,7 +116,7 @@ class Ingestion:
                 changed.append(file)
         for _ in range(ATTEMPTS):
             unknown = [one for one in changed if one.key not in self._states and not one.directory.confined_to]
-            with ReadAhead(unknown, self._home, self._batch_bytes, self._workers, self._key()) as ahead:
+            with ReadAhead(unknown, self._home, self._batch_bytes, self._workers, self._line_key) as ahead:
                 for file in changed:
                     try:
                         self._take_file(file, ahead)
@@ -128,12 +129,6 @@ class Ingestion:
             changed, self._again = self._again, []
             self._states = self._store.file_states(self._home)  # another process was quicker
         self.report.problems += [(file.path, "another process reads it at the same time") for file in changed]
-
-    def _key(self) -> bytes:
-        """Return the key of the hashes of written lines. Raises DatabaseError."""
-        if not self._line_key:
-            self._line_key = key_for(self._store)
-        return self._line_key
 
     def _is_left_alone(self, file: SourceFile) -> bool:
         """Check if a file failed to ingest, is unchanged, and is not due for a retry; report it again."""
@@ -194,7 +189,7 @@ class Ingestion:
         with _faults_of_the_file():
             state, start = begun(file, before, descriptor, status, runtime)
             extractor = Extractor(
-                runtime, descriptor, state.session_id, self._home, self._key(), project=file.directory.project
+                runtime, descriptor, state.session_id, self._home, self._line_key, project=file.directory.project
             )
             has_changed = before is not None and start and extractor.has_changed_before(start, status.st_size)
         if has_changed:
@@ -212,7 +207,12 @@ class Ingestion:
             if not extract.is_last:
                 after = after._replace(status="ingesting")
             self._waiting.append((file, Batch(before, after, extract.entries, extract.outcomes)))
-            self._count(file.path, extract.reached - start, extract)
+            size = extract.reached - start
+            self._waiting_bytes += size
+            self.report.bytes += size
+            self.report.entries += len(extract.entries)
+            self.report.unreadable += extract.unreadable
+            self._progress(file.path, size)
             # Small batches split a search index into many parts; but while the reading processes are behind, there is
             # nothing else to do.
             enough = self._batch_bytes // 8 if ahead.is_behind() else self._batch_bytes
@@ -235,13 +235,6 @@ class Ingestion:
         if is_itself or status.st_size > state.file_size or directory.confined_to:
             return False
         return is_beginning(state, descriptor, status)
-
-    def _count(self, path: str, size: int, extract: Extract) -> None:
-        self._waiting_bytes += size
-        self.report.bytes += size
-        self.report.entries += len(extract.entries)
-        self.report.unreadable += extract.unreadable
-        self._progress(path, size)
 
     def _flush(self) -> None:
         """Store what waits, in one transaction. Look again at a file that another process has read further."""

@@ -41,7 +41,7 @@ def take_in(
                 if gone(directory.path):
                     remove_gone(directory.path, {key: state.offset for key, state in store.file_states(home).items()})
         report.add(ingestion.report)
-    if location.home.settings().keep == KEEP_NONE:
+    if location.home.settings().keep == "none":
         forget_gone(store, location)
         return report
     for archives in location.archives:
@@ -98,9 +98,7 @@ def pending(store: SqliteStore, watched: Iterable[SourceDirectory]) -> Pending:
 
 
 SOURCE = "archive"
-KEEP_NONE = "none"
 PREFIX = "conversations/"
-UNKNOWN_NAME = "tool"
 
 
 def take_archives(store: SqliteStore, archives: Archives) -> IngestReport:
@@ -181,15 +179,15 @@ def _take_archive(
         text = read_at(descriptor, 0, status.st_size).decode("utf-8", "replace")
     if before:
         store.forget(archives.home, key)
-    entries = _entries(text, facts, archives.home)
     state = FileState(
         archives.home, key, archives.directory, SOURCE, facts["session"],
         last_modified=status.st_mtime_ns // 1_000_000, file_size=status.st_size, offset=status.st_size,
-        inode=status.st_ino, cwd=for_people(_string(facts.get("cwd"))),
+        inode=status.st_ino, cwd=for_people(str(facts.get("cwd") or "")),
         title_rank=USER_RANK if facts.get("is_named") else 1,
         title=for_people(title_in(text.partition("\n")[0])),
         first_entry_timestamp=_milliseconds(facts.get("first")), last_entry_timestamp=_milliseconds(facts.get("last")),
     )  # fmt: skip
+    entries = _entries(text, facts, state)
     if store.write([Batch(None, state, entries, [])]) != [None]:
         report.files += 1
         report.changed += 1
@@ -197,30 +195,25 @@ def _take_archive(
         report.entries += len(entries)
 
 
-def _entries(text: str, facts: dict[str, Any], home: str) -> list[NewEntry]:
-    cwd = for_people(_string(facts.get("cwd")))
+def _entries(text: str, facts: dict[str, Any], state: FileState) -> list[NewEntry]:
     said = [one for one in messages_in(text) if one.speaker]
     entries = []
     for number, (speaker, text, at) in enumerate(said):
         words = for_people(text)
         when = None if at is None else round(at * 1000)
         if number == len(said) - 1:
-            when = _milliseconds(facts.get("last")) or when
-        key = key_of(f"{home}{SOURCE} {facts['session']} {number} {speaker} {words}")
+            when = state.last_entry_timestamp or when
+        key = key_of(f"{state.home}{SOURCE} {state.session_id} {number} {speaker} {words}")
         role = "user" if speaker in ASKING else "assistant"
         if speaker == TOOL:
             name, _, argument = words.partition(" ")
-            tool = NewTool(key, key, name or UNKNOWN_NAME, "other", argument)
-            entries.append(NewEntry(key, 0, number, role, "", when, cwd, (tool,)))
+            tool = NewTool(key, key, name or "tool", "other", argument)
+            entries.append(NewEntry(key, 0, number, role, "", when, state.cwd, (tool,)))
         else:
-            entries.append(NewEntry(key, 0, number, role, words, when, cwd))
+            entries.append(NewEntry(key, 0, number, role, words, when, state.cwd))
     return entries
 
 
 def _milliseconds(text: object) -> int | None:
     seconds = epoch_seconds(text)
     return None if seconds is None else round(seconds * 1000)
-
-
-def _string(value: object) -> str:
-    return value if isinstance(value, str) else ""

@@ -12,7 +12,6 @@ from functools import reduce
 from heapq import nlargest
 from itertools import pairwise
 from operator import attrgetter
-from typing import NamedTuple
 
 from ...text.format import one_line, shorten
 from ...text.sanitize import beginning, for_prompt, plain
@@ -189,8 +188,7 @@ class Candidates:
         weights = {term: weight for part, weight in zip(self._found.parts, self._found.weights) for term in part.terms}
         hits = []
         for id, item, score in chosen:
-            excerpt = excerpt_of(entries[item].text, weights, self._spans)
-            shown = snippet(excerpt, weights, self._spans)
+            shown = snippet(entries[item].text, weights, self._spans)
             hits.append(Hit(entries[item], conversations[id], *shown, round(score, 4)))
         return Hits(hits, self._unchecked)
 
@@ -206,27 +204,18 @@ class Candidates:
         return spans
 
 
-class Excerpt(NamedTuple):
-    """A piece of a text, safe for prompts and on one line; whether there is more text before it, and after it."""
-
-    text: str
-    has_before: bool
-    has_behind: bool
-
-
-def excerpt_of(text: str, weights: Mapping[str, float], spans: Spans) -> Excerpt:
-    """Return the part of a text with most of the terms in `weights`. `spans` finds the terms of a text."""
-    begin = _begin(text, _best_start(text, weights, spans))
-    piece = for_prompt(beginning(text[begin:], 2 * SNIPPET_CHARACTERS))
-    return Excerpt(one_line(piece), begin > 0, len(text) > begin + 2 * SNIPPET_CHARACTERS)
-
-
-def snippet(excerpt: Excerpt, weights: Mapping[str, float], spans: Spans) -> tuple[str, tuple[tuple[int, int], ...]]:
-    """Return about SNIPPET_CHARACTERS of an excerpt, and the pairs of start and end of the terms in it."""
-    shown = shorten(excerpt.text, SNIPPET_CHARACTERS)
-    if excerpt.has_behind and not shown.endswith("…"):
+def snippet(text: str, weights: Mapping[str, float], spans: Spans) -> tuple[str, tuple[tuple[int, int], ...]]:
+    """Return about SNIPPET_CHARACTERS of a text, safe for prompts and on one line: the part with most of the terms in
+    `weights`; and the pairs of start and end of the terms in it. `spans` finds the terms of a text."""
+    begin = _best_start(text, weights, spans)
+    if begin <= _BEFORE + 20:
+        begin = 0
+    else:  # at a word, some characters before
+        begin = text.rfind(" ", begin - _BEFORE - 20, begin - _BEFORE) + 1 or begin - _BEFORE
+    shown = shorten(one_line(for_prompt(beginning(text[begin:], 2 * SNIPPET_CHARACTERS))), SNIPPET_CHARACTERS)
+    if len(text) > begin + 2 * SNIPPET_CHARACTERS and not shown.endswith("…"):
         shown += "…"
-    if excerpt.has_before:
+    if begin:
         shown = f"…{shown}"
     return shown, merged([(at, end) for at, end, term in spans(shown) if term in weights])
 
@@ -240,13 +229,6 @@ def merged(ranges: list[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
         else:
             found.append((start, end))
     return tuple(found)
-
-
-def _begin(text: str, start: int) -> int:
-    """Return the start of the snippet: at a word, some characters before `start`."""
-    if start <= _BEFORE + 20:
-        return 0
-    return text.rfind(" ", start - _BEFORE - 20, start - _BEFORE) + 1 or start - _BEFORE
 
 
 def _best_start(text: str, weights: Mapping[str, float], spans: Spans) -> int:

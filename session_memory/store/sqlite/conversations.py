@@ -7,15 +7,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from ...system.sqlite import explained, fetch, writing
+from ...system.sqlite import Connection, explained, fetch, writing
 from ..values import items_of_file
+from .corruption import StoreDatabase
 from .unchanged import gap_minutes as stored_gap_minutes
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from apsw import Connection
-
-    from .engine import SqliteStore
 
 _ITEMS = """
     SELECT id, message, timestamp, octet_length(content) FROM memory_transcript_entries WHERE id BETWEEN ?1 AND ?2
@@ -50,76 +45,51 @@ class TimedItem(NamedTuple):
     text_bytes: int
 
 
-class ConversationSpan:
-    """A conversation while it is being cut. `id` is None until it is stored, `count` counts messages."""
+class ConversationSpan(NamedTuple):
+    """A conversation while it is being cut: its id (None until it is stored), and _COLUMNS."""
 
-    def __init__(self, item: TimedItem) -> None:
-        self.id: int | None = None
-        self.first_item = self.last_item = item.id
-        self.first_at = self.last_at = item.timestamp
-        self.count = 0
-        self.last_message = 0
-        self.text_bytes = 0
+    id: int | None
+    first_item: int
+    last_item: int
+    first_at: int | None
+    last_at: int | None
+    messages: int = 0
+    last_message: int = 0
+    text_bytes: int = 0
 
-    @property
-    def values(self) -> tuple[int | None, ...]:
-        """Return the values of _COLUMNS."""
-        return (
-            self.first_item, self.last_item, self.first_at, self.last_at, self.count, self.last_message,
-            self.text_bytes,
-        )  # fmt: skip
-
-    def add(self, item: TimedItem) -> None:
-        """Add the next item. The records of one API message count once."""
-        self.last_item = item.id
-        if not item.message or item.message != self.last_message:
-            self.count += 1
-        self.last_message = item.message
-        self.text_bytes += item.text_bytes
-        if item.timestamp is not None:
-            self.first_at = item.timestamp if self.first_at is None else self.first_at
-            self.last_at = item.timestamp if self.last_at is None else max(self.last_at, item.timestamp)
+    def with_next(self, item: TimedItem) -> ConversationSpan:
+        """Return it with the next item. The records of one API message count once."""
+        first_at, last_at, at = self.first_at, self.last_at, item.timestamp
+        if at is not None:
+            first_at, last_at = at if first_at is None else first_at, at if last_at is None else max(last_at, at)
+        messages = self.messages + (not item.message or item.message != self.last_message)
+        size = self.text_bytes + item.text_bytes
+        return ConversationSpan(self.id, self.first_item, item.id, first_at, last_at, messages, item.message, size)
 
 
 def fold(last: ConversationSpan | None, items: Iterable[TimedItem], gap: int) -> list[ConversationSpan]:
     """Return the conversations that `items` belong to, in order, beginning with `last` if it continues. `gap` is in
     milliseconds. Only a step forward in time cuts: clocks go back, and a missing time is not a silence."""
-    touched: list[ConversationSpan] = []
-    span = last
+    touched = [last] if last else []
     for item in items:
-        is_silent = (
-            span is not None
-            and span.last_at is not None
-            and item.timestamp is not None
-            and item.timestamp - span.last_at > gap
-        )
-        if span is None or is_silent:
-            span = ConversationSpan(item)
-        if not touched or touched[-1] is not span:
-            touched.append(span)
-        span.add(item)
-    return touched
+        at, ended = item.timestamp, touched[-1].last_at if touched else None
+        if not touched or (at is not None and ended is not None and at - ended > gap):
+            touched.append(ConversationSpan(None, item.id, item.id, at, at))
+        touched[-1] = touched[-1].with_next(item)
+    return touched[1:] if touched and touched[0] is last else touched
 
 
 def add_items(connection: Connection, file_id: int, items: list[TimedItem], gap: int) -> None:
     """Add items to the file's last conversation, or cut new ones, within a transaction. One that grows is active."""
-    for span in fold(_last_span(connection, file_id), items, gap) if items else ():
+    known = [ConversationSpan._make(row) for row in fetch(connection, _LAST, (file_id,))] if items else []
+    for span in fold(known[0] if known else None, items, gap):
         if span.id is None:
-            connection.execute(_INSERT, (file_id, *span.values))
+            connection.execute(_INSERT, (file_id, *span[1:]))
         else:
-            connection.execute(_UPDATE, (span.id, *span.values))
+            connection.execute(_UPDATE, span)
 
 
-def _last_span(connection: Connection, file_id: int) -> ConversationSpan | None:
-    for number, first, last, first_at, last_at, count, message, text_bytes in fetch(connection, _LAST, (file_id,)):
-        span = ConversationSpan(TimedItem(first, 0, first_at, 0))
-        span.id, span.last_item, span.last_at = number, last, last_at
-        span.count, span.last_message, span.text_bytes = count, message, text_bytes
-        return span
-    return None
-
-
-def rebuild_conversations(store: SqliteStore, gap_minutes: int) -> bool:
+def rebuild_conversations(store: StoreDatabase, gap_minutes: int) -> bool:
     """Rebuild all conversations if they were cut with another gap. Return whether they were. An unchanged conversation
     keeps its id and status; one that only ends elsewhere keeps its id. Items that a fork copied count at the time of
     the original. Raises DatabaseError."""
@@ -146,15 +116,16 @@ def _rebuild_file(connection: Connection, file_id: int, gap: int) -> None:
     if not known or not items:
         return
     spans = fold(None, items, gap)
-    spans[-1].last_message = known[max(known)][2]  # the id itself: items that are appended are compared with it
+    last_message = known[max(known)][2]  # the id itself: items that are appended are compared with it
+    spans[-1] = spans[-1]._replace(last_message=last_message)
     gone = known.keys() - {span.first_item for span in spans}
     connection.executemany("DELETE FROM memory_conversations WHERE first_item = ?", [(item,) for item in gone])
     for span in spans:
         number, last_item, _ = known.get(span.first_item) or (None, None, None)
         if number is None:
-            connection.execute(_INSERT, (file_id, *span.values))
+            connection.execute(_INSERT, (file_id, *span[1:]))
         elif last_item != span.last_item:
-            connection.execute(_UPDATE, (number, *span.values))
+            connection.execute(_UPDATE, (number, *span[1:]))
         else:
             sql = "UPDATE memory_conversations SET last_message = ? WHERE id = ?"
             connection.execute(sql, (span.last_message, number))

@@ -10,7 +10,7 @@ import time
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 
-from ...system.sqlite import Patience, fetch
+from ...system.sqlite import Connection, Patience, fetch
 from ..rules import StoreRules
 from ..search.search import search
 from ..values import ITEM_BITS, Conversation, Counts, Filter, Hits, StoredEntry
@@ -21,8 +21,6 @@ from .search_index import KnownTables, SqliteSearchIndex
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from apsw import Connection
-
     from ..ingest.values import Batch, FileState, UnreadFile
     from .written_lines import WrittenLine
 

@@ -7,19 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from functools import reduce
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from ...settings.compiled import stamp
 from ...settings.rules import stricter
 from ...system.json import decode, encode
-from ...system.sqlite import fetch
+from ...system.sqlite import Connection, fetch
 from ...transcripts.gate import SECRET_CHARACTERS, for_title
 from ...transcripts.reader import title_of
 from ..rules import ReadRules, StoreRules
 from ..values import ITEM_BITS, NUMBERS, RuleSubject, items_of_file
-
-if TYPE_CHECKING:
-    from apsw import Connection
 
 Stamp = list[int] | None  # as settings.compiled has it
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from zlib import crc32
 
 from ...system.json import decode
-from ...system.sqlite import Patience, fetch
+from ...system.sqlite import Connection, Patience, fetch
 from ..rules import StoreRules
 from ..search.index import indexable
 from ..search.query import LONGEST, parse, whole_expression
@@ -20,9 +20,6 @@ from ..values import RuleSubject, joined
 from .corruption import StoreDatabase
 from .exclusions import Exclusions, Stamp, VisibilityOverrides
 from .search_index import terms_of
-
-if TYPE_CHECKING:
-    from apsw import Connection
 
 UnknownSession = tuple[str, str, str]  # a group, an id, a directory
 Changed = tuple[str, Sequence["IndexedMemory"]]

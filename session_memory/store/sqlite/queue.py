@@ -8,18 +8,15 @@ Times may be equal, missing or out of order; they decide only if a transcript wa
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-from ...system.sqlite import fetch
+from ...system.sqlite import Connection, fetch
 from ..rules import StoreRules
 from ..values import FOREIGN_ROOT, Conversation, Filter, StoredEntry, Usage
 from .exclusions import WHOLE, Exclusions
 from .queue_database import QueueDatabase, TokenAccounts, forget_item_ids, settle
 from .rows import CONVERSATIONS, conversation_columns, conversation_of, items_between, where
 from .seen_items import find_again, seen_elsewhere, seen_of, unseen
-
-if TYPE_CHECKING:
-    from apsw import Connection
 
 _OF_CONVERSATION = (
     "w.home = f.home AND w.source_file = c.source_file AND w.first_message_at = coalesce(c.first_message_at, 0)"

@@ -8,25 +8,13 @@ import os
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
-from typing import TYPE_CHECKING
 
 from ...system import sqlite
+from ...system.sqlite import Connection
 from ..values import ITEM_BITS, Conversation, Usage
 from .corruption import StoreDatabase
 from .queue_file import MIGRATIONS, UnreadableQueueError, create_queue, open_queue, path_of, unreadable
 from .schema import fault_of_file
-
-if TYPE_CHECKING:
-    from apsw import Connection
-
-
-_FORGET_ITEMS = """
-    UPDATE memory_work SET first_item = 0, seen_item = 0
-    WHERE first_item AND (?1 OR NOT EXISTS (
-        SELECT 1 FROM memory_file_states AS f
-        WHERE f.id = first_item >> ?2 AND f.home = memory_work.home AND f.file_path = memory_work.source_file
-    ))
-"""
 
 
 class QueueDatabase(StoreDatabase):
@@ -73,7 +61,14 @@ class QueueDatabase(StoreDatabase):
 
 def forget_item_ids(connection: Connection, *, of_all: bool = False) -> None:
     """Drop the ids of items `of_all` files, or of those that are not in the store any more."""
-    connection.execute(_FORGET_ITEMS, (of_all, ITEM_BITS))
+    sql = """
+        UPDATE memory_work SET first_item = 0, seen_item = 0
+        WHERE first_item AND (?1 OR NOT EXISTS (
+            SELECT 1 FROM memory_file_states AS f
+            WHERE f.id = first_item >> ?2 AND f.home = memory_work.home AND f.file_path = memory_work.source_file
+        ))
+    """
+    connection.execute(sql, (of_all, ITEM_BITS))
 
 
 def forget_conversations(database: str, conversations: Iterable[Conversation]) -> None:

@@ -7,14 +7,18 @@ from __future__ import annotations
 
 import os
 from contextlib import closing, suppress
-from typing import TYPE_CHECKING, Any
 
 from ...system.files import read_whole
-from ...system.sqlite import CorruptDatabaseError, Database, DatabaseError, connect_migrated, explained, fetch, writing
-
-if TYPE_CHECKING:
-    from apsw import Connection
-
+from ...system.sqlite import (
+    Connection,
+    CorruptDatabaseError,
+    Database,
+    DatabaseError,
+    connect_migrated,
+    explained,
+    fetch,
+    writing,
+)
 
 _RESTORE = (
     "restore it from a backup, or move it away: then a finished conversation is not processed again, "
@@ -54,8 +58,8 @@ def highest_conversation(database: str) -> int:
         return 0
 
 
-def move_from(connection: Connection) -> None:
-    """Move the queue and the token accounts of 0.2.0 out of the store."""
+def move_queue(connection: Connection) -> None:
+    """Move the queue and the token accounts into a database of their own, for stores that were made with them."""
     if not fetch(connection, "SELECT 1 FROM sqlite_schema WHERE name = 'memory_work'"):
         return
     path = connection.filename
@@ -63,10 +67,14 @@ def move_from(connection: Connection) -> None:
     with closing(connect_migrated(path_of(path), MIGRATIONS, "full")) as queue, writing(queue):
         work = "SELECT * FROM memory_work ORDER BY result IS NOT NULL, seen_until, first_item"
         for table, sql in (("memory_work", work), ("memory_spending", "SELECT * FROM memory_spending")):
+            known = {name for (name,) in fetch(queue, f"SELECT name FROM pragma_table_info('{table}')")}
             cursor = connection.execute(sql)
             for values in cursor:
-                row = dict(zip((name for name, *_ in cursor.get_description()), values))
-                _insert(queue, table, row)
+                row = {name: value for (name, *_), value in zip(cursor.get_description(), values) if name in known}
+                if table == "memory_work":
+                    row["first_message_at"] = row["first_message_at"] or 0
+                marks = ", ".join("?" * len(row))
+                queue.execute(f"REPLACE INTO {table} ({', '.join(row)}) VALUES ({marks})", tuple(row.values()))
         queue.execute("UPDATE memory_queue_store SET id = ?", fetch(connection, "SELECT id FROM memory_store")[0])
     drop_queue(connection)
 
@@ -90,13 +98,3 @@ def open_queue(database: str) -> Database:
 def unreadable(path: str, fault: str) -> UnreadableQueueError:
     what = " ".join(fault.removeprefix(f"{path}: ").split())
     return UnreadableQueueError(f"{path}: damaged ({what}), so that today's token budget counts as spent", _RESTORE)
-
-
-def _insert(queue: Connection, table: str, row: dict[str, Any]) -> None:
-    """Insert a row of 0.2.0, without the columns that the queue does not have."""
-    columns = {name for (name,) in fetch(queue, f"SELECT name FROM pragma_table_info('{table}')")}
-    row = {name: value for name, value in row.items() if name in columns}
-    if table == "memory_work":
-        row["first_message_at"] = row["first_message_at"] or 0
-    marks = ", ".join("?" * len(row))
-    queue.execute(f"REPLACE INTO {table} ({', '.join(row)}) VALUES ({marks})", tuple(row.values()))

@@ -6,15 +6,12 @@ from __future__ import annotations
 
 import os
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ...system.files import read_whole
-from ...system.sqlite import fetch
+from ...system.sqlite import Connection, fetch
 from ...text import secrets
 from ..values import ITEM_BITS
-
-if TYPE_CHECKING:
-    from apsw import Connection
 
 BATCH_ITEMS = 2000
 HIGHEST_ITEM = (1 << 63) - 1

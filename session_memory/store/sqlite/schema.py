@@ -7,11 +7,9 @@ import re
 from collections.abc import Callable, Sequence
 
 from ...system.files import read_whole
-from ...system.sqlite import CorruptDatabaseError, Migration, explained, fetch, writing
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from apsw import Connection
+from ...system.sqlite import Connection, CorruptDatabaseError, Migration, explained, fetch, writing
+from . import redaction
+from .queue_file import highest_conversation, move_queue
 
 TOKENIZER = "porter unicode61 remove_diacritics 2"  # as in schema.sql
 VIEWS = ("sessions", "conversations", "entries", "tool_uses")
@@ -20,9 +18,6 @@ _CREATED = re.compile(r"^CREATE (?:VIRTUAL )?(TABLE|INDEX|VIEW|TRIGGER) (\w+).*?
 
 def create_store(connection: Connection) -> None:
     """Create all tables and views. No conversation gets an id that the queue knows from a former store."""
-    from . import redaction
-    from .queue_file import highest_conversation
-
     connection.execute(_schema())
     redaction.keep(connection, redaction.Redaction(redaction.rule_set(), 0, is_changed=False, is_done=True))
     if connection.filename:  # not in memory
@@ -32,14 +27,16 @@ def create_store(connection: Connection) -> None:
         )
 
 
-def of_0_1_0(name: str) -> Callable[[Connection], None]:
-    """Return a migration that every store of a released version has a record of."""
+def adding(name: str, *tables: str) -> Callable[[Connection], None]:
+    """Return a migration that adds tables to stores that were made without them: none, if all that were released have
+    a record of it."""
 
-    def done(connection: Connection) -> None:
-        pass
+    def add(connection: Connection) -> None:
+        for table in tables:
+            _add_table(connection, table)
 
-    done.__name__ = name
-    return done
+    add.__name__ = name
+    return add
 
 
 def identify_files(connection: Connection) -> None:
@@ -62,23 +59,6 @@ def identify_files(connection: Connection) -> None:
     connection.execute("CREATE VIEW sessions" + _schema().partition("CREATE VIEW sessions")[2])
 
 
-def add_foreign_items(connection: Connection) -> None:
-    """Add the table `memory_foreign_items` to stores that were made without it."""
-    _add_table(connection, "memory_foreign_items")
-
-
-def move_queue(connection: Connection) -> None:
-    """Move the queue and the token accounts into a database of their own, for stores that were made with them."""
-    from .queue_file import move_from
-
-    move_from(connection)
-
-
-def add_written_lines(connection: Connection) -> None:
-    """Add the table of written lines to stores that were made without it."""
-    _add_table(connection, "memory_written_lines")
-
-
 def add_unread_lines(connection: Connection) -> None:
     """Add the table of lines to be read to stores that were made without it: the lines of all files, but for those that
     0.3.0 has hashed, and of all sub-agents."""
@@ -96,11 +76,11 @@ def add_unread_lines(connection: Connection) -> None:
 # Each runs once, in one transaction with its record.
 MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     create_store,
-    *map(of_0_1_0, ("add_exclusions", "add_unread_files", "leave_out_lookups", "renew_views", "add_redaction")),
+    *map(adding, ("add_exclusions", "add_unread_files", "leave_out_lookups", "renew_views", "add_redaction")),
     identify_files,
-    add_foreign_items,
+    adding("add_foreign_items", "memory_foreign_items"),
     move_queue,
-    add_written_lines,
+    adding("add_written_lines", "memory_written_lines"),
     add_unread_lines,
 )
 

@@ -7,17 +7,13 @@ from functools import partial
 from itertools import islice
 from typing import Any
 
-from ...system.sqlite import fetch
+from ...system.sqlite import Connection, fetch
 from ..search.index import ConversationRange, ConversationTable, Scope, Terms, TextStart
 from ..search.ranking import length_norms
 from ..values import ITEM_BITS, TOOL_ROLE, Conversation, Filter, StoredEntry, joined
 from .exclusions import item_shown
 from .rows import CONVERSATIONS, conversation_columns, conversation_of, ids_of, items_of, where
 from .schema import TOKENIZER
-
-TYPE_CHECKING = False
-if TYPE_CHECKING:
-    from apsw import Connection, Cursor
 
 MOST_RANGES = 40  # more are not asked for one by one
 LITERAL_ITEMS = 20_000  # whose texts are scanned for text that is no term
@@ -189,12 +185,10 @@ def local_terms() -> Terms:
     return terms_of(apsw.Connection(":memory:"))
 
 
-def _column(cursor: Cursor) -> list[int]:
+def _column(cursor: Any) -> list[int]:
     """Return the only column of all rows: not row by row, which takes longer than SQLite does."""
-    found: Any = cursor.get
-    if isinstance(found, list):
-        return found
-    return [] if found is None else [found]
+    found = cursor.get
+    return found if isinstance(found, list) else [] if found is None else [found]
 
 
 def index_size(connection: Connection) -> tuple[int, int]:

@@ -3,14 +3,11 @@ before the file was ingested again, or in the session that was forked."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from ...system.sqlite import fetch
+from ...system.sqlite import Connection, fetch
 from ..values import NUMBERS, Conversation, StoredEntry
 from .rows import items_between
-
-if TYPE_CHECKING:
-    from apsw import Connection
 
 # Rows of the queue whose file was read again, with the conversation that each is about.
 _MOVED = """

@@ -12,22 +12,24 @@ import time
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from ...runtimes import Runtime
+from ...runtimes.detection import runtime_of
+from ...runtimes.records import CallResult
 from ...system.files import Opened
 from ...system.quick_json import decode_line
-from ...system.sqlite import fetch
+from ...system.sqlite import Connection, fetch
 from ...text.written_lines import line_hashes, line_in
+from ...transcripts.entries import Entry
+from ...transcripts.lines import first_line, lines_forward
+from ...transcripts.reader import TranscriptReader
+from ..ingest.extract import Extractor, written_by
 from ..ingest.values import NewEntry
 from ..values import ITEM_BITS, items_of_file, key_of
+from .engine import SqliteStore
 from .rows import ids_of
 from .written_lines import insert, key_for
-
-if TYPE_CHECKING:
-    from apsw import Connection
-
-    from ...runtimes import Runtime
-    from .engine import SqliteStore
 
 _EXCLUDED = (
     f"SELECT file_id FROM memory_excluded_files UNION SELECT item >> {ITEM_BITS} AS file_id FROM memory_excluded_items"
@@ -105,9 +107,6 @@ def _remove_excluded(store: SqliteStore) -> None:
 
 
 def _entries_of(path: str, home: str, session_id: str, end: int, key: bytes) -> list[NewEntry]:
-    from ...runtimes.detection import runtime_of
-    from ..ingest.extract import Extractor
-
     with suppress(Exception), Opened(path) as descriptor:  # ingesting it reports the reason
         runtime = runtime_of(descriptor)
         size = min(end, os.fstat(descriptor).st_size)
@@ -144,8 +143,6 @@ def _lines_of_calls(
 def _transcripts(path: str, root: str, *, is_empty: bool, since: int) -> Iterator[list[_Edit]]:
     """Yield the edits in each transcript of the session's sub-agents; of a file without items in this one, which may
     be a sub-agent's. None is read outside the root, and what cannot be read has none."""
-    from ...runtimes.detection import runtime_of
-
     with suppress(OSError), Opened(path) as descriptor:
         runtime = runtime_of(descriptor)
         for one in [path] if is_empty else runtime.sub_agents(path) if runtime else []:
@@ -156,12 +153,6 @@ def _transcripts(path: str, root: str, *, is_empty: bool, since: int) -> Iterato
 
 
 def _edits(path: str, runtime: Runtime, *, is_own: bool) -> list[_Edit]:
-    from ...runtimes.records import CallResult
-    from ...transcripts.entries import Entry
-    from ...transcripts.lines import first_line, lines_forward
-    from ...transcripts.reader import TranscriptReader
-    from ..ingest.extract import written_by
-
     found: dict[str, _Edit] = {}
     began: int | None = None
     with Opened(path) as descriptor:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...settings.forgotten import Tombstone, forgotten_until
-from ...system.sqlite import fetch
+from ...system.sqlite import Connection, fetch
 from ...text.secrets.assignments import MARK
 from ..ingest.values import Batch, FileState, NewEntry
 from ..search.index import indexable
@@ -16,9 +16,6 @@ from .rows import ids_of
 from .written_lines import insert as insert_lines
 from .written_lines import is_without_lines
 from .written_lines import remove as remove_lines
-
-if TYPE_CHECKING:
-    from apsw import Connection
 
 # The columns of FileState.
 _COLUMNS = tuple(["last_processed_offset" if field == "offset" else field for field in FileState._fields])

@@ -13,13 +13,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from ...system.files import read_whole, write_private
-from ...system.sqlite import fetch
+from ...system.sqlite import Connection, fetch
 from ..values import ITEM_BITS
 from .exclusions import item_shown
 
 if TYPE_CHECKING:
-    from apsw import Connection
-
     from .engine import SqliteStore
 
 KEY_FILE = "lines.key"
@@ -49,7 +47,9 @@ def key_for(store: SqliteStore) -> bytes:
     """Return the key of a store that is written to; make one if there is none. Raises DatabaseError, OSError."""
     known = known_key(store.path)
     if known:
-        _move_key(store.path, known)
+        if os.path.lexists(before := _key_of_0_3(store.path)):  # it is written first, so that none is lost
+            write_private(key_path(store.path), known)
+            os.unlink(before)
         return known
     with store.transaction() as connection:
         connection.execute("DELETE FROM memory_written_lines")
@@ -73,13 +73,6 @@ def known_key(database: str) -> bytes:
 
 def _key_of_0_3(database: str) -> str:
     return f"{os.path.dirname(database)}/{KEY_FILE}"
-
-
-def _move_key(database: str, key: bytes) -> None:
-    """Move a key that lies beside the database. It is written first, so that none is lost."""
-    if os.path.lexists(before := _key_of_0_3(database)):
-        write_private(key_path(database), key)
-        os.unlink(before)
 
 
 def writers(store: SqliteStore, hashes: Iterable[int], homes: tuple[str, ...] | None = None) -> list[WrittenLine]:
