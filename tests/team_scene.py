@@ -53,12 +53,11 @@ class Team:
         self.server = server
         self.name = name = server.database
         self.admin_url = server.url_of(name)
+        added = [f"SELECT session_memory.add_member('{member}')" for member in MEMBERS]  # a test may have removed one
         self.rows(
             "TRUNCATE machine, session, segment, item, posting, conversation, changed_file, handoff, memory, "
-            "memory_posting RESTART IDENTITY"
+            f"memory_posting RESTART IDENTITY; {'; '.join(added)}"
         )
-        for member in MEMBERS:  # an earlier test may have removed one
-            self.rows("SELECT session_memory.add_member(%s)", member)
 
     def url(self, member: str = "ann") -> str:
         return self.server.url_of(self.name, member)

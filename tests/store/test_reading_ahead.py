@@ -90,8 +90,7 @@ def take_in(scene: Scene, name: str, workers: int, batch_bytes: int = 4000) -> l
     return everything(scene)
 
 
-@pytest.mark.parametrize("task_bytes", [0, 10_000, 1 << 20])
-@pytest.mark.parametrize("batch_bytes", [4000, 1 << 20])
+@pytest.mark.parametrize(("batch_bytes", "task_bytes"), [(4000, 0), (4000, 10_000), (1 << 20, 1 << 20)])
 def test_what_is_stored_is_the_same(scene, always, monkeypatch, batch_bytes, task_bytes):
     monkeypatch.setattr(read_ahead, "TASK_BYTES", task_bytes)
     one, several = take_in(scene, "one", 0, batch_bytes), take_in(scene, "several", 3, batch_bytes)
@@ -99,20 +98,10 @@ def test_what_is_stored_is_the_same(scene, always, monkeypatch, batch_bytes, tas
     assert [item.error for item in several if item.tool] == ["Exit code 2: no rule"] * FILES
 
 
-def test_what_forks_read_is_stored_as_well(scene):
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="nothing is forked here")
+def test_what_forks_read_is_stored_as_well_and_a_caller_s_script_without_a_guard_is_not_run_anew(scene):
     """The database is open when they are forked, and must bear that."""
     one = take_in(scene, "one", 0)
-    scene.database = scene.path / "forks" / "memory.db"
-    scene.database.parent.mkdir()
-    command = [sys.executable, "-c", TAKES_IN, str(scene.root), str(scene.database)]
-    subprocess.run(command, check=True, capture_output=True)
-    scene.store = scene.open()
-    assert everything(scene) == one
-    assert scene.store.connection.execute("PRAGMA integrity_check").get == "ok"
-
-
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="nothing is forked here")
-def test_a_caller_s_script_without_a_guard_is_not_run_anew(scene):
     script = scene.path / "script.py"
     script.write_text(TAKES_IN)
     scene.database = scene.path / "script" / "memory.db"
@@ -120,6 +109,9 @@ def test_a_caller_s_script_without_a_guard_is_not_run_anew(scene):
     command = [sys.executable, str(script), str(scene.root), str(scene.database)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("begun\n", "")
+    scene.store = scene.open()
+    assert everything(scene) == one
+    assert scene.store.connection.execute("PRAGMA integrity_check").get == "ok"
 
 
 def test_it_is_the_other_processes_that_read(scene, always, monkeypatch):
@@ -193,13 +185,15 @@ def test_files_may_be_passed_over(scene, always):
 
 
 def test_spans_hold_each_line_once_wherever_they_are_cut(scene):
-    path, size = str(scene.file("session-0")), scene.file("session-0").stat().st_size
-    [whole] = read_spans([Span(path, 0, 0)], "")
-    for limit in (1, 700, 4000, size - 1):
-        cuts = range(0, size, limit)
-        parts = read_spans([Span(path, start, start + limit if start + limit < size else 0) for start in cuts], "")
-        assert [entry.offset for part in parts for entry in part.entries] == [one.offset for one in whole.entries]
-        assert parts[-1].reached == size
+    long, short = scene.file("session-0"), scene.write("short", user("x"), user("y"))
+    for path, limits in ((long, (700, 4000, long.stat().st_size - 1)), (short, (1,))):
+        size = path.stat().st_size
+        [whole] = read_spans([Span(str(path), 0, 0)], "")
+        for limit in limits:
+            ends = [start + limit if start + limit < size else 0 for start in range(0, size, limit)]
+            parts = read_spans([Span(str(path), at * limit, end) for at, end in enumerate(ends)], "")
+            assert [entry.offset for part in parts for entry in part.entries] == [one.offset for one in whole.entries]
+            assert parts[-1].reached == size
 
 
 @pytest.mark.skipif(os.name == "nt", reason="looks for processes by signals")

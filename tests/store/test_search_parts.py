@@ -14,7 +14,7 @@ from session_memory.store.search.dates import closeness, times_in
 from session_memory.store.search.index import ConversationTable, Terms, indexable
 from session_memory.store.search.query import MOST_PARTS, STOP_WORDS, Query, contains, parse, relaxed
 from session_memory.store.search.ranking import conversation_scores, entry_score, idf, length_norms
-from session_memory.store.search.search import SNIPPET_CHARACTERS, excerpt_of, merged, snippet
+from session_memory.store.search.search import SNIPPET_CHARACTERS, merged, snippet
 from session_memory.store.sqlite.search_index import terms_of
 
 
@@ -169,16 +169,14 @@ def test_a_snippet_is_where_most_of_the_words_are(terms):
         "A cat. " + "Nothing here at all. " * 30 + "The cat sat on a mat <with> another\ncat. " + "Then nothing. " * 30
     )
     weights = {"cat": 2.0, "mat": 3.0}
-    excerpt = excerpt_of(text, weights, terms.spans)
-    shown, marks = snippet(excerpt, weights, terms.spans)
+    shown, marks = snippet(text, weights, terms.spans)
     assert [shown[start:end] for start, end in marks] == ["cat", "mat", "cat"]
     assert "‹with› another cat" in shown
     assert len(shown) <= SNIPPET_CHARACTERS + 2
 
 
 def test_a_short_text_is_its_own_snippet(terms):
-    excerpt = excerpt_of("Feed the cat.", {"cat": 1.0}, terms.spans)
-    assert snippet(excerpt, {"cat": 1.0}, terms.spans) == ("Feed the cat.", ((9, 12),))
+    assert snippet("Feed the cat.", {"cat": 1.0}, terms.spans) == ("Feed the cat.", ((9, 12),))
 
 
 def test_marks_that_overlap_are_one():

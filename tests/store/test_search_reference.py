@@ -24,6 +24,7 @@ WORDS = {
 }  # fmt: skip
 STOP_WORDS = ("the", "when", "did", "of")
 RUNS = ("京都旅行", "京都", "旅行記", "ทะเลสาบ", "器")
+CHARACTERS = frozenset("".join(RUNS))
 BETWEEN = (" ", " ", " ", "  ", ", ", " - ", " / ", "\n", ": ", ".", "_", "-")
 SESSIONS, ENTRIES = 40, 5
 
@@ -173,10 +174,7 @@ def having_some(parts: list[set[str]], items: list[Item]) -> set[Item]:
 def has_all(item: Item, part: set[str]) -> bool:
     """A single character of a script without spaces is part of every pair that begins with it."""
     return all(
-        any(term.startswith(one) for term in item.terms)
-        if len(one) == 1 and one in "".join(RUNS)
-        else one in item.terms
-        for one in part
+        any(term.startswith(one) for term in item.terms) if one in CHARACTERS else one in item.terms for one in part
     )
 
 

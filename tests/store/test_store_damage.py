@@ -213,7 +213,7 @@ HEALED: dict[str, Damage] = {
 
 @pytest.mark.sample(14)
 @pytest.mark.parametrize("kind", [*SET_ASIDE, *HEALED])
-def test_a_search_answers_and_nothing_is_lost_that_no_transcript_tells(machine, kind):
+def test_a_search_answers_and_says_what_became_of_the_store(machine, kind):
     {**SET_ASIDE, **HEALED}[kind](machine.database)
     done = machine.run("search", "cherry blossom")
     assert (done.returncode, "**cherry**" in done.stdout) == (0, True), done.stderr
@@ -226,15 +226,23 @@ def test_a_search_answers_and_nothing_is_lost_that_no_transcript_tells(machine, 
         assert said.count("session-memory: the store was ") == 1
         assert f"it is ~/.session-memory/store/memory.db.{WHY.get(kind, 'corrupt')}-" in said
         assert list(machine.database.parent.glob(f"memory.db.{WHY.get(kind, 'corrupt')}-*"))
+    assert "the archived answer 2" in machine.stored()
+    with closing(sqlite3.connect(machine.database)) as connection:
+        assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        assert connection.execute("SELECT count(*) FROM entries").fetchone()[0] > 10
+
+
+@pytest.mark.parametrize(
+    "kind", ["a text", "noise", "no memories", "migrations of an earlier version", "zero bytes", "a log that was left"]
+)
+def test_nothing_is_lost_that_no_transcript_tells(machine, kind):
+    {**SET_ASIDE, **HEALED}[kind](machine.database)
     titles = sorted(one["title"] for one in memories(machine))
     assert len(titles) == 3
     done = machine.run("process")  # nothing is remembered twice, and what was forgotten does not come back
     assert (done.returncode, done.stdout.splitlines()[0]) == (0, NOTHING_WAITS), done.stdout + done.stderr
     assert f"Tokens today: {SPENT}" in done.stdout
     assert sorted(one["title"] for one in memories(machine)) == titles
-    assert "the archived answer 2" in machine.stored()
-    assert sqlite3.connect(machine.database).execute("PRAGMA integrity_check").fetchall() == [("ok",)]
-    assert sqlite3.connect(machine.database).execute("SELECT count(*) FROM entries").fetchone()[0] > 10
 
 
 @pytest.mark.parametrize(("suffix", "make"), [(suffix, make) for _, suffix, _, make in BESIDE])

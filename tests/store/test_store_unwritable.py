@@ -41,14 +41,25 @@ QUESTIONS = [
 ]
 
 
-@pytest.fixture
-def machine(tmp_path: Path) -> StoreUser:
-    """A user with memories; one more session is new."""
-    machine = StoreUser(tmp_path / "user")
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> StoreUser:
+    """A user with memories, and a copy of all that is kept; one more session is new."""
+    machine = StoreUser(tmp_path_factory.mktemp("unwritable") / "user")
     machine.session("one", *trip())
     assert machine.run("process").returncode == 0
     machine.session("two", user("what is new", at=MONDAY))
+    shutil.copytree(machine.home / ".session-memory", machine.home / "made")
     return machine
+
+
+@pytest.fixture
+def machine(made: StoreUser) -> StoreUser:
+    for name in (".session-memory", "kept"):
+        shutil.rmtree(made.home / name, ignore_errors=True)
+    shutil.copytree(made.home / "made", made.home / ".session-memory")
+    (made.projects / "-srv-agent" / "three.jsonl").unlink(missing_ok=True)
+    made.before = ""  # type: ignore[attr-defined]
+    return made
 
 
 def can_mount() -> bool:

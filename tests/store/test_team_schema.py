@@ -28,12 +28,8 @@ from session_memory.store.postgres.schema import (
 from session_memory.store.values import Filter
 
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "team"
-# Of the commits of 0.2.0: that of its version, the next one, and the last before version 2. 0.1.0 had no team.
-VERSIONS = {
-    "0.2.0": ["by_session"],
-    "with memories": ["by_session", "memories"],
-    "by segment": ["by_segment", "memories"],
-}
+# Of the commits of 0.2.0: that of its version, and the last before version 2. 0.1.0 had no team.
+VERSIONS = {"0.2.0": ["by_session"], "by segment": ["by_segment", "memories"]}
 CATALOG = (
     "SELECT table_name, column_name, data_type, is_nullable, is_identity FROM information_schema.columns "
     "WHERE table_schema = 'session_memory'",

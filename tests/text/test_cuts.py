@@ -26,7 +26,7 @@ from session_memory.runtimes import runtime
 from session_memory.settings.compiled import Settings
 from session_memory.settings.homes import person_home
 from session_memory.store.ingest import extract
-from session_memory.store.search.search import excerpt_of
+from session_memory.store.search.search import snippet
 from session_memory.text.sanitize import beginning, for_people, shortened
 from session_memory.transcripts.entries import Session
 from session_memory.transcripts.gate import describe
@@ -137,7 +137,7 @@ def test_titles_logs_errors_and_snippets_show_no_piece_of_a_token(tmp_path):
         path = write(tmp_path / "one.jsonl", user(text), assistant(use("c", command=text)))
         shown.append(describe(runtime("agent-sdk"), str(path)).title)
         shown.append(render(*last_entries(runtime("agent-sdk"), str(path), 9, None)))
-        shown.append(excerpt_of(text, {}, lambda _: []).text)
+        shown.append(snippet(text, {}, lambda _: [])[0])
         shown += [shortened(text, cut) for cut in TITLE_CUTS]
     for text in [text for cut in ERROR_CUTS for text in planted.around(cut, 3)]:
         shown += [extract.error_line(f"Error: {text}"), extract.error_line(text * 20)]
