@@ -5,17 +5,15 @@ from __future__ import annotations
 import argparse
 import os
 from functools import partial
-from typing import TYPE_CHECKING
 
 from ..errors import SessionMemoryError, WrongCallError
+from ..settings.host_layout import Layout
 from ..system.terminal import exit_code
+from ..tools import Backend, GroupBackend, HomeBackend
 from ..tools.call import Served, call
 from ..tools.definitions import tools_for
 from ..tools.stdio_server import serve_this_process
 from .arguments import HOME
-
-if TYPE_CHECKING:
-    from ..tools.backend import Backend
 
 SUMMARY = "serve the tools for sessions to an MCP client, on stdin and stdout"
 
@@ -52,19 +50,15 @@ def _served(arguments: argparse.Namespace) -> Served:
             raise SessionMemoryError(f"{arguments.ipc}: no tasks/ in there", "name the group's directory in data/ipc")
         return RequestFiles(arguments.ipc).served()
     if arguments.host:
-        backend = _group_backend(arguments.host, arguments.group)
+        backend: Backend = _group_backend(arguments.host, arguments.group)
     else:
-        from ..tools.home_backend import HomeBackend
-
         backend = HomeBackend(arguments.home, os.environ)
     return Served(tools_for(backend), partial(call, backend))
 
 
-def _group_backend(directory: str, group: str) -> Backend:
-    from ..archives.writer import open_sessions
+def _group_backend(directory: str, group: str) -> GroupBackend:
+    from ..archives.writer import open_sessions  # for a host: these need packages
     from ..host.administration import HostAdministration
-    from ..settings.host_layout import Layout
-    from ..tools.group_backend import GroupBackend
 
     layout = Layout(directory)
     if not os.path.isfile(layout.database):

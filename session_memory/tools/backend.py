@@ -1,31 +1,39 @@
-"""The backend of the tools: the sessions of one agent, its store and its memories."""
+"""The backend of the tools: the sessions of one agent, its store and its memories, and its team's store."""
 
 from __future__ import annotations
 
+import os
+import sys
 from abc import ABC, abstractmethod
+from contextlib import contextmanager
 from functools import cached_property
+from itertools import groupby
 from shlex import quote as quote_argument
 from typing import TYPE_CHECKING
 
 from ..errors import SessionMemoryError
-from ..store.postgres.engine import TeamPool
-from .store_search import errors_in_store, location_with_store, note, search_store, session_in_store, why_in_store
-from .team_search import is_joined, search_team, team_entries
-from .values import EVERYWHERE, RefusedError
+from ..settings.sections import team_settings
+from .values import EVERYWHERE, ListedSession, RefusedError, SearchResults, team_id
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from ..memories.strategies.graphiti.strategy import GraphFact
     from ..patterns.habits import ErrorMatch
     from ..store.location import StoreLocation
+    from ..store.postgres.engine import TeamPool, TeamStore
+    from ..store.sqlite.engine import SqliteStore
     from ..store.sqlite.memory_index import IndexedMemory
+    from ..system.sqlite import Patience
     from ..transcripts.entries import Entry
-    from .values import Administration, ListedSession, Search, SearchLimits, SearchResult
+    from .values import Administration, SearchLimits, SearchResult
 
 GRAPH_SECONDS = 20.0  # an agent waits for the answer, at most a minute in a sandbox
+MOST_MEMORIES = 3  # listed before the messages
 NO_STORE = "nothing can be looked up: the store of all conversations does not exist yet, or cannot be used"
 NO_MEMORIES = "memories cannot be changed: their store does not exist yet, or cannot be used"
+_EVERY = 10**9
+_LOOKED_AT = 200  # best memories of a team fetched, before the limits are applied
 
 
 class Backend(ABC):
@@ -34,20 +42,17 @@ class Backend(ABC):
     OSError for unreadable files. Several threads call them.
 
     It searches what the home `path` may see (by default the current one): store and memories. It changes the memories
-    of `own_path`, in which the agent works. A given `search` replaces all that. `teams` opens the team's store.
-    Memories and store are imported when they are needed: the MCP server starts with every session of an agent, on any
-    Python.
+    of `own_path`, in which the agent works. `teams` opens the team's store (default: its own pool). Memories and store
+    are imported when they are needed: the MCP server starts with every session of an agent, on any Python.
     """
 
     def __init__(
-        self, path: str | None, own_path: str | None, environ: Mapping[str, str], search: Search | None,
-        teams: TeamPool | None,
-    ) -> None:  # fmt: skip
+        self, path: str | None, own_path: str | None, environ: Mapping[str, str], teams: TeamPool | None
+    ) -> None:
         self._searched_path = path
         self._own_path = own_path
         self._environ = environ
-        self._given_search = search
-        self._teams = teams or TeamPool()
+        self._given_teams = teams
         # The host's services for the agent's group; None without a host.
         self.administration: Administration | None = None
 
@@ -67,9 +72,11 @@ class Backend(ABC):
 
     def _id_behind(self, word: str) -> str:
         try:
-            location = location_with_store(self._searched_path, self._environ)
-            return session_in_store(location, word, self._own_session()) if location else ""
-        except SessionMemoryError:  # the database is locked or corrupt
+            with self._question() as (location, store, patience, _):
+                from ..memories.session_ids import session_behind
+
+                return session_behind(store, location, note, patience, word)
+        except SessionMemoryError:  # there is no database, or it is locked or corrupt
             return ""
 
     @abstractmethod
@@ -84,19 +91,71 @@ class Backend(ABC):
     def search(self, query: str, limit: int, limits: SearchLimits = EVERYWHERE) -> list[SearchResult]:
         """Return at most `limit` memories and messages of earlier conversations within `limits` that match the query:
         memories first, each the best first."""
-        if self._given_search:
-            return self._given_search(query, limit, limits)
-        return search_store(self._searched_location(), query, limit, limits, self._own_session())
+        with self._question() as (location, store, patience, missing):
+            from ..memories.last_work import last_work
+            from ..memories.library import search_memories
+            from ..store.search.query import asks_for_last_work
+            from ..store.values import Filter
+            from .store_search import found_memory, found_message, worked_on
+
+            since, until, project = limits
+            wanted = Filter(homes=location.homes, project=project, since=since, until=until, limit=limit)
+            last = last_work(store, wanted, self._own_session()) if asks_for_last_work(query) else []
+            if last:
+                return SearchResults([worked_on(*one) for one in last], missing)
+            hits = store.search(query, wanted)
+        fits = None if limits == EVERYWHERE else limits.fits
+        memories = search_memories(location, query, min(limit, MOST_MEMORIES), note, patience, fits)
+        found = [*map(found_memory, memories), *map(found_message, hits)][:limit]
+        return SearchResults(found, f"{missing} {hits.notice}".strip())
 
     def errors(self, text: str) -> list[ErrorMatch]:
         """Return earlier occurrences of the same error as a line of `text`, the best match first."""
-        return errors_in_store(self._searched_location(), text, self._own_session())
+        with self._question() as (location, store, *_):
+            from ..patterns.failures import ErrorQuery
+            from ..patterns.habits import matching_errors
+            from ..store.sqlite.tool_uses import conversation_steps
+            from ..store.values import Filter
+
+            wanted, query = Filter(homes=location.homes, limit=_EVERY), ErrorQuery(text)
+            return matching_errors(query, conversation_steps(store, wanted, failing=query.similarity))
 
     def why(self, what: str) -> str:
-        """Return why a line or commit of the repository at hand is so, for the model."""
+        """Return why a line or commit of the current directory's repository is so, for the model."""
         if self.administration is not None:
             raise RefusedError("a group has no repository", "go on without it")
-        return why_in_store(self._searched_location(), what, self._own_session(), self._environ)
+        with self._question() as (location, store, *_):
+            from ..patterns.why import Reasons
+            from ..patterns.why_text import find_reasons, told_to_agent
+            from ..settings.homes import user_dir
+            from ..store.sqlite.written_lines import known_key
+            from ..system.branches import GitUnavailableError
+
+            try:
+                _, reasons, _ = find_reasons(
+                    lambda repository: Reasons(store, repository, known_key(store.path), location.homes),
+                    what, os.getcwd(), user_dir(self._environ), is_confined=True,
+                )  # fmt: skip
+            except GitUnavailableError as error:
+                raise SessionMemoryError(f"git cannot tell: {error}") from error
+        return told_to_agent(reasons)
+
+    @contextmanager
+    def _question(self) -> Iterator[tuple[StoreLocation, SqliteStore, Patience, str]]:
+        """Yield the store with new content ingested within a query's patience, and a sentence about the rest, ''
+        for none. The agent sees the excluded content of its own session."""
+        location = self._searched_location()
+        from ..store.refresh import PATIENCE_SECONDS, open_store, refresh
+        from ..store.sqlite.exclusions import VisibilityOverrides
+        from ..system.sqlite import Patience
+
+        own, patience = self._own_session(), Patience(PATIENCE_SECONDS)
+        store = open_store(location, note, patience, VisibilityOverrides((own,) if own else ()))
+        try:
+            missing = refresh(store, location, note)
+            yield location, store, patience, missing and f"{missing}."
+        finally:
+            store.close()
 
     def _searched_location(self) -> StoreLocation:
         location = location_with_store(self._searched_path, self._environ)
@@ -131,18 +190,56 @@ class Backend(ABC):
     def has_team(self) -> bool:
         """True if `search_team` has a team to search. Determined once, too."""
         try:
-            return is_joined(self._searched_path, self._environ)
+            location = location_with_store(self._searched_path, self._environ)
+            return location is not None and bool(team_url(location))
         except SessionMemoryError:
             return False
+
+    @cached_property
+    def _teams(self) -> TeamPool:
+        from ..store.postgres.engine import TeamPool
+
+        return self._given_teams or TeamPool()
+
+    @contextmanager
+    def _team(self) -> Iterator[tuple[TeamStore, tuple[str, ...] | None]]:
+        """Yield the team's store, and the groups whose sessions may be seen, None for all: the agent of main sees all
+        groups of its host, but in the team only what those groups have shared under their names."""
+        location = location_with_store(self._searched_path, self._environ)
+        if location is None or not team_url(location):
+            raise RefusedError("no team was joined on this machine", "go on without it")
+        with self._teams.store(team_url(location)) as store:
+            yield store, location.homes or tuple({one.home for one in location.watched if one.home}) or None
 
     def search_team(self, query: str, limit: int, limits: SearchLimits = EVERYWHERE) -> list[SearchResult]:
         """Search the team's sessions and memories as `search` does the home's. `role` contains the speaker and place,
         `session_id` a `team_id`."""
-        return search_team(self._teams, self._searched_path, self._environ, query, limit, limits)
+        with self._team() as (store, homes):
+            from ..store.postgres.memories import TeamMemories
+            from ..store.sqlite.memory_index import MemoryFilter
+            from ..store.values import Filter
+            from .store_search import of_team
+
+            since, until, project = limits
+            hits = store.search(query, Filter(homes=homes, project=project, since=since, until=until, limit=limit))
+            every = TeamMemories(store).search(query, MemoryFilter(homes, limit=_LOOKED_AT))
+        memories = [one for one in every if limits.fits(one)][: min(limit, MOST_MEMORIES)]
+        return SearchResults([*map(of_team, memories), *map(of_team, hits)][:limit], hits.notice)
 
     def team_entries(self, conversation: int, count: int) -> tuple[ListedSession, list[Entry]]:
-        """Return a conversation of the team, named after its owner, and its last `count` entries in order."""
-        return team_entries(self._teams, self._searched_path, self._environ, conversation, count)
+        """Return a conversation of the team under the name `ann@laptop: its title`, and its last `count` entries in
+        order."""
+        with self._team() as (store, homes):
+            from .store_search import entry_of
+
+            found = store.conversation(conversation, homes)
+            items = list(store.entries(conversation)) if found else []
+        if found is None:
+            hint = "it may not be shared any more: search_team says which there are"
+            raise RefusedError(f"the team has no conversation {team_id(conversation)}", hint)
+        modified = None if found.last_message_at is None else found.last_message_at / 1000
+        session = ListedSession(team_id(conversation), f"{found.who}: {found.title}", found.session_id, modified)
+        return session, [entry_of(list(some)) for _, some in groupby(items, key=lambda item: item.message)][-count:]
 
     def remember(self, kind: str, text: str, quote: str) -> IndexedMemory:
         """Store a memory that a quotation from the agent's session proves; return the stored one."""
@@ -176,3 +273,32 @@ class Backend(ABC):
         """Return the session that the agent's is most likely, if its runtime does not tell; '' for none. What it quotes
         still has to be there."""
         return ""
+
+
+def location_with_store(path: str | None, environ: Mapping[str, str]) -> StoreLocation | None:
+    """Return the location of the store; None if it does not exist yet (creating it takes too long for a query), or if
+    apsw is missing, also among what a plugin has installed since the server started. Raises SessionMemoryError."""
+    from importlib import invalidate_caches
+    from importlib.util import find_spec
+
+    from ..settings.program import add_all_packages
+    from ..store.location import find_location
+
+    location = find_location(path, environ)
+    if not os.path.exists(location.database):
+        return None
+    if find_spec("apsw") is None:
+        add_all_packages({**os.environ, **environ})
+        invalidate_caches()
+    return location if find_spec("apsw") else None
+
+
+def team_url(location: StoreLocation) -> str:
+    """Return the address of the team's store that the home has joined; '' for none. Raises ConfigError."""
+    home = location.home
+    return team_settings(home.settings().team, home.user_dir or os.path.expanduser("~")).url
+
+
+def note(text: str) -> None:
+    """Log to stderr, a tool server's log, what the result does not say."""
+    print(f"session-memory: {text}", file=sys.stderr, flush=True)

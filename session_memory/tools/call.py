@@ -40,8 +40,7 @@ def call(backend: Backend, name: str, arguments: object) -> ToolResult:
     """Call the tool `name` and return its result. Raises KeyError for an unknown tool, and nothing else."""
     tool = {tool.name: tool for tool in tools_for(backend)}[name]
     given = {} if arguments is None else arguments
-    wrong = _what_is_wrong(given, tool.schema)
-    if wrong:
+    if wrong := _what_is_wrong(given, tool.schema):
         return ToolResult(results.problem(f"{name}: {wrong}", "call it again"), True)
     words = {key: as_string(value) if isinstance(value, str) else value for key, value in given.items()}  # type: ignore[attr-defined]
     try:

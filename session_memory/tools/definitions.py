@@ -117,7 +117,7 @@ def read_session(backend: Backend, arguments: Arguments) -> str:
     else:
         (session, entries), unreadable = backend.team_entries(conversation, lines + skip), 0
     is_all = len(entries) < lines + skip
-    return results.log(session, entries[: len(entries) - skip], unreadable, skip, is_all=is_all)
+    return results.log(session, entries[: max(0, len(entries) - skip)], unreadable, skip, is_all=is_all)
 
 
 def search_sessions(backend: Backend, arguments: Arguments) -> str:
@@ -230,12 +230,8 @@ def _of(backend: Backend) -> Administration:
     return backend.administration
 
 
-def _loaded() -> tuple[Tool, ...]:
-    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "tools.json")
-    return tuple([Tool(**values, run=globals()[values["name"]]) for values in json.loads(read_whole(path))])
-
-
-ALL = _loaded()
+_DEFINED = json.loads(read_whole(os.path.join(os.path.dirname(os.path.abspath(__file__)), "tools.json")))
+ALL = tuple([Tool(**values, run=globals()[values["name"]]) for values in _DEFINED])
 TOOLS = tuple([tool for tool in ALL if tool.audience in ("everyone", "home")])
 
 

@@ -27,27 +27,23 @@ if TYPE_CHECKING:
     from ..transcripts.entries import Entry
     from ..transcripts.gate import Described
     from ..transcripts.pointers import SavedSession, SessionManager
-    from .values import Administration, Search
+    from .values import Administration
 
 _UNTITLED = "the present conversation"
 
 
 class GroupBackend(Backend):
-    """The `Backend` of a group's agent.
-
-    `search` must not find more than the group may see. `administration` is the host's services for it. Raises
-    GroupNameError.
-    """
+    """The `Backend` of a group's agent; `administration` is the host's services for it. Raises GroupNameError."""
 
     def __init__(
-        self, layout: Layout, group: str, sessions: SessionManager, search: Search | None = None,
-        administration: Administration | None = None, teams: TeamPool | None = None,
+        self, layout: Layout, group: str, sessions: SessionManager, administration: Administration | None = None,
+        teams: TeamPool | None = None,
     ) -> None:  # fmt: skip
         self._layout = layout
         self._group = layout.group(group)
         self._sessions = sessions
         root = layout.root if self._group.is_main else self._group.root
-        super().__init__(root, self._group.root, {}, search, teams)
+        super().__init__(root, self._group.root, {}, teams)
         self.administration = administration
 
     def sessions(self) -> list[ListedSession]:

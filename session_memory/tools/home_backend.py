@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from ..store.postgres.engine import TeamPool
     from ..transcripts.entries import Entry
     from ..transcripts.sessions import FoundSession
-    from .values import Search
 
 _ONLY_THE_USER = "Nothing has changed yet, since only the user can do that. Tell them to"
 
@@ -36,17 +35,14 @@ _ONLY_THE_USER = "Nothing has changed yet, since only the user can do that. Tell
 class HomeBackend(Backend):
     """The `Backend` of the home at `path`, by default the current one (an agent home, or the project)."""
 
-    def __init__(
-        self, path: str | None, environ: Mapping[str, str], search: Search | None = None, teams: TeamPool | None = None
-    ) -> None:
-        super().__init__(path, path, environ, search, teams)
-        self._path = path
+    def __init__(self, path: str | None, environ: Mapping[str, str], teams: TeamPool | None = None) -> None:
+        super().__init__(path, path, environ, teams)
         self._found: dict[str, FoundSession] = {}
 
     def sessions(self) -> list[ListedSession]:
         own_runtime, own_id = running_session(self._environ, os.getppid())
         try:
-            found = find_sessions(self._path, False, self._environ, own_id=own_id, former_names=former_names)
+            found = find_sessions(self._searched_path, False, self._environ, own_id=own_id, former_names=former_names)
         except UnknownSessionError:  # a home without sessions yet
             found = []
         self._found = {one.id: one for one in found}
@@ -60,8 +56,8 @@ class HomeBackend(Backend):
         try:
             id = self._id_behind(word)
             is_agent_s = bool(self._environ.get(ENV_HOME)) or any(one.home.sessions_dir for one in self._found.values())
-            is_all = self._path is None and not is_agent_s  # an agent with a home of its own sees that
-            every = find_sessions(self._path, is_all, self._environ, own_id=own_id, former_names=former_names)
+            is_all = self._searched_path is None and not is_agent_s  # an agent with a home of its own sees that
+            every = find_sessions(self._searched_path, is_all, self._environ, own_id=own_id, former_names=former_names)
             found = choose(every, id or word)
         except AmbiguousSessionError as error:
             raise RefusedError(str(error), error.hint) from None

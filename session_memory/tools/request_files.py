@@ -5,15 +5,12 @@ from __future__ import annotations
 import json
 import os
 import time
-from typing import TYPE_CHECKING
+from contextlib import suppress
 
 from ..settings.host_layout import MAIN
 from ..system.files import read_whole, write_private
 from .call import Served, ToolResult
 from .definitions import tools_of_group
-
-if TYPE_CHECKING:
-    from .definitions import Tool
 
 REQUEST_BYTES = 64 * 1024
 RESPONSE_BYTES = 256 * 1024
@@ -32,11 +29,8 @@ class RequestFiles:
         self._wait_seconds = wait_seconds
 
     def served(self) -> Served:
-        """Return the tools that the host offers to this group. The host decides which group that is."""
-        return Served(self._offered(), self.call)
-
-    def _offered(self) -> tuple[Tool, ...]:
-        """Return the group's tools from the host's snapshots: only main has those of main."""
+        """Return the tools that the host offers to this group, by its snapshots: only main has those of main. The host
+        decides which group this is."""
         is_main = has_graph = has_team = False
         try:
             told = json.loads(read_whole(self._groups_file, SNAPSHOT_BYTES))
@@ -44,7 +38,7 @@ class RequestFiles:
             has_graph, has_team = told.get("has_graph") is True, told.get("has_team") is True
         except (OSError, ValueError, KeyError, TypeError, AttributeError):  # no snapshot yet
             pass
-        return tools_of_group(is_main=is_main, has_graph=has_graph, has_team=has_team)
+        return Served(tools_of_group(is_main=is_main, has_graph=has_graph, has_team=has_team), self.call)
 
     def call(self, name: str, arguments: object) -> ToolResult:
         """Call a tool and return the host's answer."""
@@ -52,16 +46,13 @@ class RequestFiles:
         if len(request) > REQUEST_BYTES:
             return ToolResult(f"{name}: the arguments are too long. Call it again with shorter ones", True)
         request_id = f"{int(time.time() * 1000)}-{os.urandom(4).hex()}"
+        temporary = f"{self._tasks_dir}/.{request_id}.tmp"
         try:
-            self._ask(request_id, request)
+            write_private(temporary, request)
+            os.replace(temporary, f"{self._tasks_dir}/{request_id}.json")
             return self._await(request_id) or ToolResult("The host does not answer. Tell the user if it stays so", True)
         except OSError as error:
             return ToolResult(f"{name}: {error.strerror}. Tell the user if it happens again", True)
-
-    def _ask(self, request_id: str, request: bytes) -> None:
-        temporary = f"{self._tasks_dir}/.{request_id}.tmp"
-        write_private(temporary, request)
-        os.replace(temporary, f"{self._tasks_dir}/{request_id}.json")
 
     def _await(self, request_id: str) -> ToolResult | None:
         """Return the answer and delete its file; on a timeout withdraw the request and return None."""
@@ -69,16 +60,10 @@ class RequestFiles:
         deadline = time.monotonic() + self._wait_seconds
         while not os.path.lexists(path):
             if time.monotonic() > deadline:
-                self._take_back(request_id)
+                with suppress(FileNotFoundError):  # else it would be executed when nobody expects it
+                    os.unlink(f"{self._tasks_dir}/{request_id}.json")
                 return None
             time.sleep(_PAUSE_SECONDS)
         response = json.loads(read_whole(path, RESPONSE_BYTES))
         os.unlink(path)
         return ToolResult(str(response["text"]), response["is_error"] is True)
-
-    def _take_back(self, request_id: str) -> None:
-        """Withdraw the request, so that it is not executed when nobody expects it."""
-        try:
-            os.unlink(f"{self._tasks_dir}/{request_id}.json")
-        except FileNotFoundError:
-            pass

@@ -68,17 +68,14 @@ def listing(listed: list[ListedSession], skip: int, now: float) -> Told:
         return Told(nothing, note=nothing, sessions=[])
     lines = _with_room((_listed(one, now) for one in listed[skip:]), gap=1)
     heading = f"{counted(len(listed), 'session')}, the latest first. read_session takes a name or an id."
-    sessions = _given([_session(one) for one in listed[skip : skip + len(lines)]])
+    sessions = _given([
+        {"id": one.id, "name": shorten(name_of(one), NAME_CHARACTERS), "group": one.group, "runtime": one.runtime,
+         "used_at": _moment(one.modified), "is_yours": one.is_active and not one.group}
+        for one in listed[skip : skip + len(lines)]
+    ])  # fmt: skip
     left = len(listed) - skip - len(lines)
     more = [f"{left} more: call list_sessions with skip={skip + len(lines)}."] if left else []
     return Told("\n".join([heading, *lines, *more]), note=" ".join([heading, *more]), sessions=sessions)
-
-
-def _session(one: ListedSession) -> dict[str, Any]:
-    return {
-        "id": one.id, "name": shorten(name_of(one), NAME_CHARACTERS), "group": one.group, "runtime": one.runtime,
-        "used_at": _moment(one.modified), "is_yours": one.is_active and not one.group,
-    }  # fmt: skip
 
 
 def _given(shown: list[dict[str, Any]]) -> list[dict[str, Any]]:

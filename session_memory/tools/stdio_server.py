@@ -86,7 +86,11 @@ def serve(served: Served, source: BinaryIO, sink: BinaryIO) -> None:
                     pass
             elif not line.strip():
                 continue
-            message = _parsed(line)
+            try:
+                message: object = json.loads(line)
+            except (ValueError, RecursionError):
+                write(_failed(None, _RequestError(PARSE_ERROR, "not JSON, or too long")))
+                continue
             called = _called(message)
             if called:
                 pending.add(_id_of(message))
@@ -119,18 +123,8 @@ def _id_of(message: object, key: str = "id") -> object:
     return found if isinstance(found, (str, int)) else None
 
 
-def _parsed(line: bytes) -> object:
-    """Return the message in a line; the error for one that holds none."""
-    try:
-        return json.loads(line)
-    except (ValueError, RecursionError):
-        return _RequestError(PARSE_ERROR, "not JSON, or too long")
-
-
 def _answers(served: Served, message: object) -> Message | list[Message] | None:
-    """Return the answer to what a line held: a message, for a batch a list of them, None for no answer."""
-    if isinstance(message, _RequestError):
-        return _failed(None, message)
+    """Return the answer to a message or a batch of them; None for no answer."""
     if isinstance(message, list) and message:  # clients of 2025-03-26 may send several at once
         return [one for one in (_answer(served, part) for part in message) if one is not None] or None
     return _answer(served, message)
@@ -159,10 +153,17 @@ def _answer(served: Served, message: object) -> Message | None:
 def _result(served: Served, method: str, params: Message) -> Message:
     meta = params.get("_meta")
     if method == "initialize":
-        return _initialized(params)
+        wanted = params.get("protocolVersion")  # for an unknown one the latest: the client decides if it accepts that
+        version = wanted if wanted in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[0]
+        told = {"protocolVersion": version, "capabilities": _CAPABILITIES, "serverInfo": _INFO}
+        return {**told, "instructions": INSTRUCTIONS}
     if not isinstance(meta, dict) or _VERSION_KEY not in meta:
         return {} if method == "ping" else _served(served, method, params)
-    _check_version(meta)
+    if meta[_VERSION_KEY] not in MODERN_VERSIONS:
+        data = {"supported": [*MODERN_VERSIONS, *HANDSHAKE_VERSIONS], "requested": meta[_VERSION_KEY]}
+        raise _RequestError(UNSUPPORTED_VERSION, "unsupported protocol version", data)
+    if not isinstance(meta.get(_CAPABILITIES_KEY), dict):
+        raise _RequestError(INVALID_PARAMS, f"params._meta lacks {_CAPABILITIES_KEY}")
     if method == "server/discover":
         versions = [*MODERN_VERSIONS, *HANDSHAKE_VERSIONS]
         found = {"supportedVersions": versions, "capabilities": _CAPABILITIES, "instructions": INSTRUCTIONS}
@@ -172,30 +173,20 @@ def _result(served: Served, method: str, params: Message) -> Message:
     return {"resultType": "complete", **found, **cacheable, "_meta": {_META + "serverInfo": _INFO}}
 
 
-def _initialized(params: Message) -> Message:
-    """Return the version that the client requested or, for an unknown one, the latest: the client decides whether to
-    accept it."""
-    wanted = params.get("protocolVersion")
-    version = wanted if wanted in HANDSHAKE_VERSIONS else HANDSHAKE_VERSIONS[0]
-    return {
-        "protocolVersion": version, "capabilities": _CAPABILITIES, "serverInfo": _INFO, "instructions": INSTRUCTIONS,
-    }  # fmt: skip
-
-
-def _check_version(meta: Message) -> None:
-    version = meta[_VERSION_KEY]
-    if version not in MODERN_VERSIONS:
-        data = {"supported": [*MODERN_VERSIONS, *HANDSHAKE_VERSIONS], "requested": version}
-        raise _RequestError(UNSUPPORTED_VERSION, "unsupported protocol version", data)
-    if not isinstance(meta.get(_CAPABILITIES_KEY), dict):
-        raise _RequestError(INVALID_PARAMS, f"params._meta lacks {_CAPABILITIES_KEY}")
-
-
 def _served(served: Served, method: str, params: Message, *, is_modern: bool = False) -> Message:
     """Answer a request that both forms of the protocol share; only in the modern one with values beside the text, since
     earlier clients give them to the model in its place."""
     if method == "tools/list":
-        return {"tools": [_described(tool, with_output=is_modern) for tool in served.tools]}
+        return {
+            "tools": [
+                {
+                    "name": tool.name, "title": tool.title, "description": tool.description,
+                    "inputSchema": tool.schema, "annotations": tool.annotations,
+                    **({"outputSchema": tool.output} if is_modern and tool.output else {}),
+                }
+                for tool in served.tools
+            ]
+        }  # fmt: skip
     if method != CALL:
         raise _RequestError(METHOD_NOT_FOUND, f"no method {method[:80]}")
     name = params.get("name")
@@ -204,13 +195,6 @@ def _served(served: Served, method: str, params: Message, *, is_modern: bool = F
     answer = served.call(str(name), params.get("arguments"))
     values = {"structuredContent": answer.data} if is_modern and answer.data is not None else {}
     return {"content": [{"type": "text", "text": answer.text}], **values, "isError": answer.is_error}
-
-
-def _described(tool: Any, *, with_output: bool) -> Message:
-    return {
-        "name": tool.name, "title": tool.title, "description": tool.description, "inputSchema": tool.schema,
-        "annotations": tool.annotations, **({"outputSchema": tool.output} if with_output and tool.output else {}),
-    }  # fmt: skip
 
 
 def _failed(request_id: object, refused: _RequestError) -> Message:

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from ..errors import SessionMemoryError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
-    Search = Callable[[str, int, "SearchLimits"], list["SearchResult"]]
-
+    from ..store.sqlite.memory_index import IndexedMemory
 
 _TEAM = "team-"  # before the number of a conversation, in an id from search_team
 
@@ -43,14 +42,14 @@ class SearchLimits(NamedTuple):
     until: int | None = None
     project: str = ""
 
-    def fits(self, milliseconds: float | None, *directories: str) -> bool:
-        """Return whether a message of that time, in sessions started in these directories, is within the limits."""
-        if self.since is not None and (milliseconds is None or milliseconds < self.since):
+    def fits(self, memory: IndexedMemory) -> bool:
+        """Check if a memory is within the limits, by its time and the directories of its sources."""
+        if self.since is not None and (memory.at is None or memory.at < self.since):
             return False
-        if self.until is not None and (milliseconds is None or milliseconds >= self.until):
+        if self.until is not None and (memory.at is None or memory.at >= self.until):
             return False
         project = self.project.casefold()
-        return not project or any(project in directory.casefold() for directory in directories)
+        return not project or any(project in origin.directory.casefold() for origin in memory.origins)
 
 
 EVERYWHERE = SearchLimits()
@@ -123,37 +122,18 @@ class ListedChat(NamedTuple):
 
 
 class Administration(Protocol):
-    """A host's services for the agent of one of its groups, beyond its sessions. The group is fixed at construction;
-    `is_main` marks the group that administers the others.
-
-    The argument `group` is '' for the agent's own. Methods raise as those of Backend do.
+    """A host's services for the agent of one of its groups, beyond its sessions: the tasks that it may change, the next
+    one first, and for main the chats, those of groups first, and the groups. The agent's own `group` is fixed at
+    construction; as an argument '' means that one, and only main may name others. Methods raise as those of Backend do.
     """
 
-    @property
-    def group(self) -> str:
-        """The agent's own group."""
+    group: str
+    is_main: bool
 
-    @property
-    def is_main(self) -> bool:
-        """True if the agent may name other groups."""
-
-    def tasks(self) -> list[Task]:
-        """Return the tasks that the agent may change, the next one first."""
-
-    def schedule(self, group: str, prompt: str, schedule_type: str, schedule_value: str, context_mode: str) -> Task:
-        """Add a task, unless the same one exists; return it."""
-
-    def update_task(self, task_id: str, changes: dict[str, str]) -> Task:
-        """Change the given properties of a task."""
-
-    def cancel_task(self, task_id: str) -> None:
-        """Delete a task."""
-
-    def chats(self) -> list[ListedChat]:
-        """Return the chats of the host, those of groups first. For main."""
-
-    def register_group(self, group: str, chat: str, name: str, trigger: str) -> ListedChat:
-        """Register a group that answers in a chat; '' for one used from the terminal. For main."""
-
-    def update_group(self, group: str, changes: dict[str, str]) -> ListedChat:
-        """Change the name, trigger or chat of a group. For main."""
+    def tasks(self) -> list[Task]: ...
+    def schedule(self, group: str, prompt: str, schedule_type: str, schedule_value: str, context_mode: str) -> Task: ...
+    def update_task(self, task_id: str, changes: dict[str, str]) -> Task: ...
+    def cancel_task(self, task_id: str) -> None: ...
+    def chats(self) -> list[ListedChat]: ...
+    def register_group(self, group: str, chat: str, name: str, trigger: str) -> ListedChat: ...
+    def update_group(self, group: str, changes: dict[str, str]) -> ListedChat: ...

@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any, BinaryIO, cast
 
-import pytest
-
 from session_memory import __version__
 from session_memory.tools import TOOLS, ToolResult
 from session_memory.tools.call import Served
@@ -44,16 +42,16 @@ def ask(method: str, params: Any = None, **more: Any) -> Any:
 
 
 class TestHandshake:
-    @pytest.mark.parametrize("version", ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"])
-    def test_a_version_that_we_speak_is_taken(self, version: str) -> None:
-        result = ask("initialize", {"protocolVersion": version, "capabilities": {}})["result"]
-        assert result["protocolVersion"] == version
-        assert result["serverInfo"] == {"name": "session-memory", "title": "Session memory", "version": __version__}
-        assert result["capabilities"] == {"tools": {}}
+    def test_a_version_that_we_speak_is_taken(self) -> None:
+        for version in ("2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"):
+            result = ask("initialize", {"protocolVersion": version, "capabilities": {}})["result"]
+            assert result["protocolVersion"] == version
+            known = {"name": "session-memory", "title": "Session memory", "version": __version__}
+            assert (result["serverInfo"], result["capabilities"]) == (known, {"tools": {}})
 
-    @pytest.mark.parametrize("version", ["2026-07-28", "1999-01-01", None, 7])
-    def test_any_other_version_is_answered_with_the_latest_that_begins_with_a_handshake(self, version: Any) -> None:
-        assert ask("initialize", {"protocolVersion": version})["result"]["protocolVersion"] == "2025-11-25"
+    def test_any_other_version_is_answered_with_the_latest_that_begins_with_a_handshake(self) -> None:
+        for version in ("2026-07-28", "1999-01-01", None, 7):
+            assert ask("initialize", {"protocolVersion": version})["result"]["protocolVersion"] == "2025-11-25"
 
     def test_a_ping_is_answered(self) -> None:
         assert ask("ping") == {"jsonrpc": "2.0", "id": 7, "result": {}}
@@ -125,17 +123,16 @@ class TestMessages:
         assert ask("tools/call", {"name": ["list_sessions"]})["error"]["code"] == -32602
         assert ask("resources/list")["error"] == {"code": -32601, "message": "no method resources/list"}
 
-    @pytest.mark.parametrize("line", [b"{", b"\xff\xfe", b"[" * 100_000, b'{"a": 1', b"nonsense"])
-    def test_what_is_no_json_is_said_to_be_none(self, line: bytes) -> None:
-        found: Any = answers(line)
-        assert (found["id"], found["error"]["code"]) == (None, -32700)
+    def test_what_is_no_json_is_said_to_be_none(self) -> None:
+        for line in (b"{", b"\xff\xfe", b"[" * 100_000, b'{"a": 1', b"nonsense"):
+            found: Any = answers(line)
+            assert (found["id"], found["error"]["code"]) == (None, -32700)
 
-    @pytest.mark.parametrize(
-        "line", [b"7", b"[]", b"{}", b'{"id": 1}', b'{"id": null, "method": "ping"}', b'{"id": {}, "method": "x"}']
-    )
-    def test_what_is_no_request_is_said_to_be_none(self, line: bytes) -> None:
-        found: Any = answers(line)
-        assert found["error"]["code"] == -32600
+    def test_what_is_no_request_is_said_to_be_none(self) -> None:
+        odd_ids = b'{"id": null, "method": "ping"}', b'{"id": {}, "method": "x"}'
+        for line in (b"7", b"[]", b"{}", b'{"id": 1}', *odd_ids):
+            found: Any = answers(line)
+            assert found["error"]["code"] == -32600
 
     def test_notifications_and_answers_are_not_answered(self) -> None:
         assert answers(b'{"jsonrpc": "2.0", "method": "notifications/initialized"}') is None

@@ -182,16 +182,17 @@ class TestPerson:
 
 
 class TestGroups:
-    @pytest.fixture
-    def host(self, tmp_path: Path, api: FakeOpenAI, monkeypatch: pytest.MonkeyPatch) -> Iterator[GroupDir]:
+    @pytest.fixture(scope="class")
+    def host(self, tmp_path_factory: pytest.TempPathFactory, server: FakeOpenAI) -> Iterator[GroupDir]:
         """A host whose groups family and work have a graph."""
-        monkeypatch.setenv("HOME", str(tmp_path))
-        with three_groups(tmp_path / "host") as host:
+        root = tmp_path_factory.mktemp("groups")
+        with pytest.MonkeyPatch.context() as patch, three_groups(root / "host") as host:
+            patch.setenv("HOME", str(root))
             register_host(str(host.root), os.environ)
             config = host.root / ".session-memory" / "config.yaml"
             config.parent.mkdir(exist_ok=True)
-            config.write_text(settings(api, host.root))
-            machine = Machine(host.root, api, Path(find_location(str(host.root), {}).database))
+            config.write_text(settings(server, host.root))
+            machine = Machine(host.root, server, Path(find_location(str(host.root), {}).database))
             machine.stored.add("Ada uses Redis for sessions.", "> Noted.", name="one", home="family")
             machine.stored.add("Eve uses Redis too.", "> Noted.", name="two", home="work")
             machine.run()

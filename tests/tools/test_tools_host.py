@@ -10,7 +10,7 @@ from host_scene import GroupDir, three_groups
 from records import append, exchange, new_id
 
 from session_memory.settings.host_layout import GroupNameError
-from session_memory.tools import GroupBackend, SearchLimits, SearchResult, call
+from session_memory.tools import GroupBackend
 
 
 @pytest.fixture
@@ -105,22 +105,6 @@ def test_a_session_whose_transcript_is_gone_says_where_to_look_instead(host: Gro
     assert "conversations/ may still be read" in resumed.text
 
 
-def test_a_search_that_is_given_replaces_that_of_the_store(host: GroupDir) -> None:
-    asked = []
-
-    def search(query: str, limit: int, limits: SearchLimits) -> list[SearchResult]:
-        asked.append((query, limit, limits.project))
-        return [SearchResult("s1", "Taxes", "assistant", 1_790_000_000.0, "due in <May>", "")]
-
-    told = call(
-        GroupBackend(host.layout, "family", host.sessions, search),
-        "search_sessions",
-        {"query": "tax", "limit": 3, "project": "shop"},
-    )
-    assert asked == [("tax", 3, "shop")]
-    assert told.text.endswith('1. "Taxes" (id s1, 2026-09-21)\nAssistant: due in ‹May›')
-
-
 class TestMain:
     def test_lists_the_sessions_of_all_groups_its_own_first(self, host: GroupDir) -> None:
         host.begin("work", *exchange("the quarterly report", "Here."))
@@ -152,12 +136,10 @@ class TestMain:
         assert host.call("main", "list_sessions").text.startswith("1 session, the latest first.")
 
 
-@pytest.mark.parametrize(
-    "name", ["", "..", "../family", "/etc", "global", "Global", "a/b", "fa mily", "famıly", "x" * 300]
-)
-def test_no_backend_is_made_for_an_impossible_group(host: GroupDir, name: str) -> None:
-    with pytest.raises(GroupNameError):
-        GroupBackend(host.layout, name, host.sessions)
+def test_no_backend_is_made_for_an_impossible_group(host: GroupDir) -> None:
+    for name in ("", "..", "../family", "/etc", "global", "Global", "a/b", "fa mily", "famıly", "x" * 300):
+        with pytest.raises(GroupNameError):
+            GroupBackend(host.layout, name, host.sessions)
 
 
 def test_a_session_goes_on_after_it_was_cleared_and_resumed(host: GroupDir) -> None:
@@ -193,32 +175,26 @@ class TestRules:
         read = host.call(group, "read_session", name=diary).text + host.call(group, "read_session", name="diary").text
         return listed + read
 
-    @pytest.mark.parametrize("group", ["family", "main"])
-    @pytest.mark.parametrize(
-        ("rule", "file"),
-        [
+    def test_an_excluded_session_is_in_none_of_the_tools(self, host: GroupDir, diary: str) -> None:
+        for rule, file in (
             ("sessions: {diary: {ignore: true}}", "config.yaml"),
-            ("sessions: {ID: {ignore: true}}", "config.yaml"),
+            (f"sessions: {{{diary}: {{ignore: true}}}}", "config.yaml"),
             ("sessions: {diary: {ignore: true}}", "groups/family.yaml"),
-        ],
-    )
-    def test_an_excluded_session_is_in_none_of_the_tools(
-        self, host: GroupDir, diary: str, group: str, rule: str, file: str
-    ) -> None:
-        assert "my diagnosis is plums" in self.told(host, group, diary)
-        self.rules(host, rule.replace("ID", diary), file)
-        told = self.told(host, group, diary)
-        assert "diagnosis" not in told
-        assert f"id {diary}" not in told
-        assert "Japan" in host.call(group, "list_sessions").text
-        self.rules(host, "", file)
-        assert "my diagnosis is plums" in self.told(host, group, diary)
+        ):
+            for group in ("family", "main"):
+                assert "my diagnosis is plums" in self.told(host, group, diary)
+                self.rules(host, rule, file)
+                told = self.told(host, group, diary)
+                assert ("diagnosis" in told, f"id {diary}" in told) == (False, False), (rule, file, group)
+                assert "Japan" in host.call(group, "list_sessions").text
+                self.rules(host, "", file)
+                assert "my diagnosis is plums" in self.told(host, group, diary)
 
-    @pytest.mark.parametrize("group", ["family", "main"])
-    def test_of_one_without_text_is_told_that_it_was(self, host: GroupDir, diary: str, group: str) -> None:
+    def test_of_one_without_text_is_told_that_it_was(self, host: GroupDir, diary: str) -> None:
         self.rules(host, "sessions: {diary: {text: false}}")
-        assert "diagnosis" not in self.told(host, group, diary)
-        assert '"diary"' in host.call(group, "list_sessions").text
+        for group in ("family", "main"):
+            assert "diagnosis" not in self.told(host, group, diary)
+            assert '"diary"' in host.call(group, "list_sessions").text
 
     def test_the_session_at_hand_is_told_all_of_itself(self, host: GroupDir) -> None:
         own = host.begin("family", *exchange("plan a trip to Japan", "With pleasure."))

@@ -63,25 +63,20 @@ def sessions_in(text: str) -> set[str]:
 
 
 class TestLimits:
-    @pytest.mark.parametrize(
-        ("limits", "expected"),
-        [
-            ({}, {SHOP, BLOG}),
-            ({"since": "2026-09-22"}, {BLOG}),
-            ({"until": "2026-09-22"}, {SHOP}),
-            ({"project": "WebShop"}, {SHOP}),
-            ({"project": "blog", "until": "2026-09-22"}, set()),
-        ],
-    )
-    @pytest.mark.parametrize("has_memories", [False, True])
-    def test_a_search_is_limited_to_a_time_and_a_project(
-        self, person: Person, limits: dict[str, str], expected: set[str], has_memories: bool
-    ) -> None:
-        if has_memories:
-            person.run("process")
-        text = person.ask("search_sessions", query="plum jam", **limits).text
-        assert sessions_in(text) == expected
-        assert ("Memory: " in text) == (has_memories and bool(expected))
+    def test_a_search_is_limited_to_a_time_and_a_project(self, person: Person) -> None:
+        for has_memories in (False, True):
+            if has_memories:
+                person.run("process")
+            for limits, expected in (
+                ({}, {SHOP, BLOG}),
+                ({"since": "2026-09-22"}, {BLOG}),
+                ({"until": "2026-09-22"}, {SHOP}),
+                ({"project": "WebShop"}, {SHOP}),
+                ({"project": "blog", "until": "2026-09-22"}, set()),
+            ):
+                text = person.ask("search_sessions", query="plum jam", **limits).text
+                assert sessions_in(text) == expected, limits
+                assert ("Memory: " in text) == (has_memories and bool(expected)), limits
 
     def test_what_is_remembered_stands_before_what_was_said(self, person: Person) -> None:
         person.run("process")
