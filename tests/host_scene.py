@@ -26,7 +26,6 @@ from own_process import run_here
 from records import exchange, new_id, write
 
 from session_memory.archives.writer import open_sessions
-from session_memory.commands.host import received
 from session_memory.host.administration import HostAdministration
 from session_memory.host.ipc import answer_requests
 from session_memory.host.ledger import Ledger
@@ -302,7 +301,8 @@ class HostMachine:
 
     def say(self, group: str, text: str, sender: str = "") -> str:
         """Puts a message into a group's inbox; its id."""
-        return received(self.ledger, group, text, sender)
+        jid = self.ledger.group(group).jid
+        return self.ledger.receive(jid, text, sender=sender or "terminal", sender_name=sender)
 
     def reply_to(self, group: str, message_id: str) -> ChatReply:
         """The reply to a message, waited for."""

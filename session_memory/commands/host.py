@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from itertools import chain
 
 from ..errors import SessionMemoryError
 from ..host.channels.unix_socket import shown
@@ -82,8 +83,14 @@ def run(arguments: argparse.Namespace) -> int:
 def _run(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> None:
     from ..host.service import Host
 
+    clock = "%H:%M:%S" if sys.stdout.isatty() else "%Y-%m-%d %H:%M:%S"  # in a file also with the date
+
+    def show(line: str, is_fault: bool) -> None:
+        at = terminal.paint("dim", time.strftime(clock))
+        terminal.line(f"{at}  {terminal.paint('red', line) if is_fault else line}")
+
     with host_lock(layout):
-        host = Host(layout, _shower(terminal))
+        host = Host(layout, show)
         terminal.line(f"serving {terminal.short(layout.root)}; Ctrl-C ends it")
         if not any(os.environ.get(name) for name in CREDENTIALS):
             terminal.note(
@@ -93,27 +100,17 @@ def _run(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> N
         asyncio.run(host.run())
 
 
-def _shower(terminal: Terminal) -> Callable[[str, bool], None]:
-    """Return a function that prints a line of the log: with the time on a terminal, also with the date in a file."""
-    clock = "%H:%M:%S" if sys.stdout.isatty() else "%Y-%m-%d %H:%M:%S"
-
-    def show(line: str, is_fault: bool) -> None:
-        at = time.strftime(clock)
-        terminal.line(f"{terminal.paint('dim', at)}  {terminal.paint('red', line) if is_fault else line}")
-
-    return show
-
-
 def _say(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> int:
     ledger, text = Ledger(layout.database), " ".join(arguments.text)
     group, is_called = ledger.group(arguments.group), ledger.answers(arguments.group, text)
-    message_id = received(ledger, group.folder, text, arguments.sender)
+    sender = arguments.sender
+    message_id = ledger.receive(group.jid, text, sender=sender or "terminal", sender_name=sender)
     reply, note = None, ""
     if not is_called:
         note = f"Kept, and not answered: {group.folder} answers what holds `{group.trigger_pattern}`."
     elif not arguments.no_wait:
         if is_served(layout):
-            reply = _wait_for_reply(ledger, group.folder, message_id, lambda: is_served(layout))
+            reply = _wait_for_reply(ledger, group.jid, message_id, layout)
         if reply is None and not ledger.reply_to(message_id, group.jid)[0]:
             note = "Kept. The host is not running: it answers when it does."
     if reply:
@@ -127,10 +124,9 @@ def _say(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> i
 def _tail(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> None:
     ledger = Ledger(layout.database)
     jid = ledger.group(arguments.group).jid
-    last, group = arguments.last, arguments.group
-    replies: Iterable[ChatReply] = (
-        ledger.latest_replies(jid, last) if arguments.no_follow else _follow(ledger, group, last)
-    )
+    last = ledger.latest_replies(jid, arguments.last)
+    after = last[-1].id if last else 0 if arguments.last else ledger.last_reply()
+    replies: Iterable[ChatReply] = last if arguments.no_follow else chain(last, _follow(ledger, jid, after))
     with suppress(KeyboardInterrupt):  # there is no other end
         for reply in replies:
             if terminal.is_json:
@@ -140,30 +136,19 @@ def _tail(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> 
                 terminal.line(plain(reply.text))
 
 
-def received(ledger: Ledger, group: str, text: str, sender: str = "") -> str:
-    """Put a message into a group's inbox and return its id. Raises UnknownGroupError."""
-    jid = ledger.group(group).jid
-    return ledger.receive(jid, text, sender=sender or "terminal", sender_name=sender)
-
-
-def _wait_for_reply(ledger: Ledger, group: str, message_id: str, may_come: Callable[[], bool]) -> ChatReply | None:
-    """Wait for the reply to a message. None if the agent had nothing to say, or once `may_come` returns False."""
-    jid = ledger.group(group).jid
+def _wait_for_reply(ledger: Ledger, jid: str, message_id: str, layout: Layout) -> ChatReply | None:
+    """Wait for the reply to a message. None if the agent had nothing to say, or once the host has ended."""
     while True:
         is_answered, reply_id = ledger.reply_to(message_id, jid)
         if is_answered:
             return ledger.replies(reply_id - 1, jid, limit=1)[0] if reply_id else None
-        if not may_come():
+        if not is_served(layout):
             return None
         time.sleep(POLL_SECONDS)
 
 
-def _follow(ledger: Ledger, group: str, last: int) -> Iterator[ChatReply]:
-    """Yield the last replies in a group's chat, then every new one, without end. Raises UnknownGroupError."""
-    jid = ledger.group(group).jid
-    known = ledger.latest_replies(jid, last)
-    yield from known
-    after = known[-1].id if known else 0 if last else ledger.last_reply()
+def _follow(ledger: Ledger, jid: str, after: int) -> Iterator[ChatReply]:
+    """Yield every new reply in a chat, without end."""
     while True:
         for reply in ledger.replies(after, jid):
             yield reply

@@ -8,20 +8,21 @@ import math
 import os
 import time
 from collections.abc import Callable
+from typing import Any
 
 from ..archives.writer import open_sessions
 from ..errors import WrongCallError
 from ..host.group_files import add_group, prepare_host
 from ..host.ledger import Ledger
 from ..host.log import is_served
-from ..host.overview import GroupState, group_states, strangers
 from ..host.schedule import ACTIVE, LONGEST_INTERVAL_MILLISECONDS, SHORTEST_INTERVAL_MILLISECONDS, ScheduleError
-from ..host.values import Task
+from ..host.values import RegisteredGroup, Task
 from ..settings.host_layout import MAIN, Layout
 from ..system.terminal import Terminal
 from ..text.format import counted, one_line, shorten
 from ..text.sanitize import plain
 from ..text.timestamps import age, epoch_seconds
+from ..transcripts.pointers import SessionManager
 
 MOST_SHOWN = 20
 PROMPT_CHARACTERS = 60
@@ -114,14 +115,10 @@ def remove(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) ->
 
 
 def status(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> None:
-    ledger = Ledger(layout.database)
-    found, others = group_states(ledger, open_sessions(layout)), strangers(ledger)
-    runs = is_served(layout)
+    ledger, sessions = Ledger(layout.database), open_sessions(layout)
+    runs, others = is_served(layout), ledger.strangers()
     terminal.line(f"{terminal.short(layout.root)}: {'running' if runs else 'not running'}")
-    for state in found:
-        terminal.heading(state.group)
-        for label, text in _facts(state):
-            terminal.item(label, text)
+    groups = [_show_group(group, ledger, sessions, terminal) for group in ledger.groups()]
     if others:
         terminal.heading("chats without a group")
     for chat in others[:MOST_SHOWN]:
@@ -129,22 +126,30 @@ def status(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) ->
     if len(others) > MOST_SHOWN:
         terminal.line(f"  and {len(others) - MOST_SHOWN} more (--json has them)")
     terminal.result(
-        {"host": layout.root, "is_running": runs, "groups": [state.as_json() for state in found],
+        {"host": layout.root, "is_running": runs, "groups": groups,
          "chats_without_group": [chat._asdict() for chat in others]}
     )  # fmt: skip
 
 
-def _facts(state: GroupState) -> list[tuple[str, str]]:
-    task = state.next_task
-    named = f", {counted(state.named_sessions, 'earlier one')}" if state.named_sessions else ""
-    called = f" ({plain(state.name)})" if state.name != state.group else ""
-    return [
-        ("answers", f"{_what(state.trigger)} in {state.chat}{called}"),
-        ("session", (state.session_id or "none: the next message begins one") + named),
-        ("last active", _ago(state.last_activity)),
-        ("queue", f"{state.waiting} waiting, {state.working} being answered"),
-        ("next task", f"{local_time(task.next_run)}  {short(task.prompt)}" if task else "none"),
-    ]
+def _show_group(group: RegisteredGroup, ledger: Ledger, sessions: SessionManager, terminal: Terminal) -> dict[str, Any]:
+    """Print the state of a group; return it for JSON."""
+    name, last = group.folder, ledger.last_message_time(group.folder)
+    session, history = sessions.get(name) or "", len(sessions.get_history(name))
+    waiting, working = ledger.inbox_counts(name)
+    task = next((one for one in ledger.schedule.tasks(name) if one.status == ACTIVE and one.next_run), None)
+    earlier = f", {counted(history, 'earlier one')}" if history else ""
+    terminal.heading(name)
+    called = f" ({plain(group.name)})" if group.name != name else ""
+    terminal.item("answers", f"{_what(group.trigger)} in {group.jid}{called}")
+    terminal.item("session", (session or "none: the next message begins one") + earlier)
+    terminal.item("last active", _ago(last))
+    terminal.item("queue", f"{waiting} waiting, {working} being answered")
+    terminal.item("next task", f"{local_time(task.next_run)}  {short(task.prompt)}" if task else "none")
+    return {
+        "group": name, "chat": group.jid, "name": group.name, "trigger": group.trigger, "session_id": session,
+        "last_activity": last, "named_sessions": history, "waiting": waiting, "working": working,
+        "next_task": task._asdict() if task else None,
+    }  # fmt: skip
 
 
 def _ago(at: str) -> str:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 
 from ..settings.host_layout import Layout
 from ..tools.values import ListedChat, RefusedError
 from .group_files import add_group
 from .ledger import Ledger
-from .schedule import ScheduleError, UnknownTaskError
-from .values import Chat, RegisteredGroup, Task
+from .schedule import UnknownTaskError
+from .values import RegisteredGroup, Task
 
 MOST_TASKS = 100  # of a group: a misled model could add tasks without end
 SHORTEST_SECONDS = 60  # between two runs that an agent asks for; each costs tokens
-_WHERE_IDS_ARE = "use list_tasks to see the ids"
 
 
 class HostAdministration:
@@ -34,7 +33,9 @@ class HostAdministration:
     def schedule(self, group: str, prompt: str, schedule_type: str, schedule_value: str, context_mode: str) -> Task:
         with self._ledger() as ledger:
             self._check_pace(schedule_type, schedule_value)
-            target = ledger.group(self._named(group))
+            if group and group != self.group:
+                self._check_main()
+            target = ledger.group(group or self.group)
             planned = [task for task in ledger.schedule.tasks(target.folder) if task.status != "completed"]
             if len(planned) >= MOST_TASKS:
                 raise RefusedError(f"{target.folder} has {len(planned)} tasks, the maximum", "cancel some first")
@@ -42,7 +43,7 @@ class HostAdministration:
             return ledger.schedule.add(target.folder, target.jid, prompt, schedule_type, value, context_mode)
 
     def update_task(self, task_id: str, changes: dict[str, str]) -> Task:
-        with self._ledger() as ledger, _hint():
+        with self._ledger() as ledger:
             before = ledger.schedule.task(task_id, self._reach)
             after = {"schedule_type": before.schedule_type, "schedule_value": before.schedule_value, **changes}
             if changes.keys() & {"schedule_type", "schedule_value"}:
@@ -50,7 +51,7 @@ class HostAdministration:
             return ledger.schedule.update(task_id, self._reach, **changes)
 
     def cancel_task(self, task_id: str) -> None:
-        with self._ledger() as ledger, _hint():
+        with self._ledger() as ledger:
             ledger.schedule.remove(task_id, self._reach)
 
     def chats(self) -> list[ListedChat]:
@@ -77,11 +78,6 @@ class HostAdministration:
         """The group whose tasks the agent may see and change; '' for all."""
         return "" if self.is_main else self.group
 
-    def _named(self, group: str) -> str:
-        if group and group != self.group:
-            self._check_main()
-        return group or self.group
-
     def _check_main(self) -> None:
         if not self.is_main:
             raise RefusedError("only the agent of main may do that", "ask your user to speak with it")
@@ -93,35 +89,21 @@ class HostAdministration:
 
     @contextmanager
     def _ledger(self) -> Iterator[Ledger]:
-        ledger = Ledger(self._layout.database)
-        try:
-            yield ledger
-        finally:
-            ledger.close()
-
-
-@contextmanager
-def _hint() -> Iterator[None]:
-    """Add to an error where an agent finds the ids of existing tasks."""
-    try:
-        yield
-    except UnknownTaskError as error:
-        raise RefusedError(str(error), _WHERE_IDS_ARE) from None
-    except ScheduleError as error:
-        raise RefusedError(str(error), error.hint) from None
+        with closing(Ledger(self._layout.database)) as ledger:
+            try:
+                yield ledger
+            except UnknownTaskError as error:
+                raise RefusedError(str(error), "use list_tasks to see the ids") from None
 
 
 def _listed_chats(ledger: Ledger) -> list[ListedChat]:
     groups = {group.jid: group for group in ledger.groups()}
-    found = [_with_group(chat, groups.get(chat.jid)) for chat in ledger.chats()]
+    found = []
+    for chat in ledger.chats():
+        group = groups.get(chat.jid) or RegisteredGroup(chat.jid, chat.name, "", "", requires_trigger=False)
+        found.append(ListedChat(chat.jid, group.name, group.folder, group.trigger, chat.last_activity))
     return sorted(found, key=lambda one: (not one.group, one.group))
 
 
 def _listed_chat(ledger: Ledger, group: str) -> ListedChat:
     return next(one for one in _listed_chats(ledger) if one.group == group)
-
-
-def _with_group(chat: Chat, group: RegisteredGroup | None) -> ListedChat:
-    if group is None:
-        return ListedChat(chat.jid, chat.name, "", "", chat.last_activity)
-    return ListedChat(chat.jid, group.name, group.folder, group.trigger, chat.last_activity)

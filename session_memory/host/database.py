@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ..system.sqlite import connect_migrated, writing
 from ..transcripts.pointers import MIGRATIONS as POINTERS
-from .values import Arrival, Chat, ChatReply, Message, Prompt, RegisteredGroup, Task, TaskRun
+from .values import Chat, ChatReply, Message, Prompt, RegisteredGroup, Task, TaskRun
 
 if TYPE_CHECKING:
     import apsw
@@ -126,8 +127,10 @@ class HostDatabase:
         ids = "SELECT id FROM outbox WHERE chat_jid = ? ORDER BY id DESC LIMIT ?"
         return self._replies(f"o.id IN ({ids})", (jid, limit), limit)
 
-    def undelivered(self, limit: int = 100) -> list[ChatReply]:
-        return self._replies("o.delivered_at IS NULL", (), limit)
+    def undelivered(self, held_up: Iterable[str] = (), limit: int = 100) -> list[ChatReply]:
+        """Return the first replies that wait for delivery, but for those to the chats that are `held_up`."""
+        condition = "o.delivered_at IS NULL AND o.chat_jid NOT IN (SELECT value FROM json_each(?))"
+        return self._replies(condition, (json.dumps(list(held_up)),), limit)
 
     def last_reply(self) -> int:
         ((found,),) = self._rows("SELECT coalesce(max(id), 0) FROM outbox")
@@ -158,14 +161,13 @@ class HostDatabase:
         ((found,),) = self._rows("SELECT coalesce(max(seq), 0) FROM inbox")
         return int(found)
 
-    def arrivals(self, after: int) -> list[Arrival]:
-        """Return the messages after a position in the inbox, in order."""
-        rows = self._rows(
+    def arrivals(self, after: int) -> list[tuple[int, str, str, int]]:
+        """Return the messages after a position in the inbox, in order: position, group, sender, length."""
+        return self._rows(
             "SELECT i.seq, i.group_folder, m.sender_name, length(m.content) FROM inbox i JOIN messages m "
             "ON m.id = i.message_id AND m.chat_jid = i.chat_jid WHERE i.seq > ? ORDER BY i.seq",
             after,
         )
-        return [Arrival._make(row) for row in rows]
 
     def add_to_inbox(self, message_id: str, jid: str, folder: str) -> None:
         """Add a message to the inbox, to wait for its answer."""
@@ -178,21 +180,20 @@ class HostDatabase:
         rows = self._rows("SELECT DISTINCT group_folder FROM inbox WHERE prompt_id IS NULL")
         return {str(folder) for (folder,) in rows}
 
-    def waiting_texts(self, folder: str) -> list[str]:
-        """Return the texts in a group's inbox."""
-        rows = self._rows(
-            "SELECT m.content FROM inbox i JOIN messages m ON m.id = i.message_id AND m.chat_jid = i.chat_jid "
-            "WHERE i.group_folder = ? AND i.prompt_id IS NULL",
-            folder,
-        )
-        return [str(text) for (text,) in rows]
+    def waiting(self, folder: str, after: int) -> list[tuple[int, str]]:
+        """Return the messages in a group's inbox after a position, in order: positions and texts."""
+        return self._rows(
+            "SELECT i.seq, m.content FROM inbox i JOIN messages m ON m.id = i.message_id AND m.chat_jid = i.chat_jid "
+            "WHERE i.group_folder = ? AND i.prompt_id IS NULL AND i.seq > ? ORDER BY i.seq",
+            folder, after,
+        )  # fmt: skip
 
-    def move_into_prompt(self, folder: str, prompt_id: int, limit: int) -> None:
-        """Move the first messages of a group's inbox into a prompt."""
+    def move_into_prompt(self, folder: str, prompt_id: int, until: int, at_least: int) -> None:
+        """Move the messages of a group's inbox up to a position into a prompt, and so many in all if there are."""
         self._execute(
-            "UPDATE inbox SET prompt_id = ? WHERE seq IN "
-            "(SELECT seq FROM inbox WHERE group_folder = ? AND prompt_id IS NULL ORDER BY seq LIMIT ?)",
-            prompt_id, folder, limit,
+            "UPDATE inbox SET prompt_id = ? WHERE group_folder = ? AND prompt_id IS NULL AND (seq <= ? OR seq IN "
+            "(SELECT seq FROM inbox WHERE group_folder = ? AND prompt_id IS NULL ORDER BY seq LIMIT ?))",
+            prompt_id, folder, until, folder, at_least,
         )  # fmt: skip
 
     def inbox_counts(self, folder: str) -> tuple[int, int]:
@@ -237,14 +238,14 @@ class HostDatabase:
         )  # fmt: skip
         return [prompt._replace(is_isolated=bool(prompt.is_isolated)) for prompt in map(Prompt._make, rows)]
 
-    def messages_of(self, prompt_id: int) -> list[Message]:
-        """Return the messages in a prompt, in order of arrival."""
+    def messages_of(self, prompt_id: int, limit: int) -> list[Message]:
+        """Return the last messages in a prompt, in order of arrival."""
         rows = self._rows(
             "SELECT m.sender_name, m.timestamp, m.content FROM inbox i JOIN messages m "
-            "ON m.id = i.message_id AND m.chat_jid = i.chat_jid WHERE i.prompt_id = ? ORDER BY i.seq",
-            prompt_id,
-        )
-        return [Message._make(row) for row in rows]
+            "ON m.id = i.message_id AND m.chat_jid = i.chat_jid WHERE i.prompt_id = ? ORDER BY i.seq DESC LIMIT ?",
+            prompt_id, limit,
+        )  # fmt: skip
+        return [Message._make(row) for row in reversed(rows)]
 
     def is_open(self, prompt_id: int) -> bool:
         """Return whether a prompt has no answer yet."""

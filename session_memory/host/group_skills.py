@@ -7,7 +7,6 @@ import os
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 from ..errors import SessionMemoryError
 from ..settings.host_layout import Group, Layout
@@ -26,17 +25,15 @@ class SkillError(SessionMemoryError):
     """A skill of the host cannot be copied."""
 
 
-class SkillFile(NamedTuple):
-    """A file of a skill."""
-
-    content: bytes
-    is_executable: bool
+SkillFiles = dict[str, tuple[bytes, bool]]  # by relative path, the content, and if it is executable
 
 
 def sync_skills(layout: Layout, group: Group) -> None:
     """Copy changed skills of the host and delete removed ones. The group's own skill of the same name stays. Raises
     SkillError, OSError, OutsideGroupError."""
-    wanted = {name: _files(Path(layout.skills_dir, name)) for name in _names(layout.skills_dir)}
+    known = sorted(os.listdir(layout.skills_dir)) if os.path.isdir(layout.skills_dir) else []
+    names = [name for name in known if is_name(name) and os.path.isfile(f"{layout.skills_dir}/{name}/{SKILL}")]
+    wanted = {name: _files(Path(layout.skills_dir, name)) for name in names}
     target = f"{group.config_dir}/skills"
     if not wanted and not os.path.lexists(f"{target}/{_OURS}"):
         return
@@ -56,35 +53,26 @@ def sync_skills(layout: Layout, group: Group) -> None:
             _note(skills, taken)
 
 
-def _names(directory: str) -> list[str]:
-    try:
-        names = sorted(os.listdir(directory))
-    except FileNotFoundError:
-        return []
-    return [name for name in names if is_name(name) and os.path.isfile(f"{directory}/{name}/{SKILL}")]
-
-
-def _files(directory: Path) -> dict[str, SkillFile]:
-    """Return the regular files of a skill by relative path, without symlinks. Raises SkillError, OSError."""
-    found: dict[str, SkillFile] = {}
+def _files(directory: Path) -> SkillFiles:
+    """Return the regular files of a skill, without symlinks. Raises SkillError, OSError."""
+    found: SkillFiles = {}
     for path in _walk(directory):
         status = path.lstat()
         if status.st_size > FILE_BYTES or len(found) == MOST_FILES:
             hint = f"a skill has at most {MOST_FILES} files of {FILE_BYTES} bytes"
             raise SkillError(f"{path}: too large for a skill", hint)
-        found[str(path.relative_to(directory))] = SkillFile(path.read_bytes(), bool(status.st_mode & 0o100))
+        found[str(path.relative_to(directory))] = path.read_bytes(), bool(status.st_mode & 0o100)
     return found
 
 
-def _copied(group: Group, directory: str) -> dict[str, SkillFile] | None:
+def _copied(group: Group, directory: str) -> SkillFiles | None:
     """Return the files of a group's copy of a skill; None if it contains anything but files and directories."""
-    found: dict[str, SkillFile] = {}
+    found: SkillFiles = {}
     try:
         for path in _walk(Path(directory)):
             with directory_below(group.host, os.path.dirname(path)) as inside:
                 content = read_inside(inside, path.name, FILE_BYTES)
-            name = str(path.relative_to(directory))
-            found[name] = SkillFile(content, bool(path.lstat().st_mode & 0o100))
+            found[str(path.relative_to(directory))] = content, bool(path.lstat().st_mode & 0o100)
     except (TooLargeError, FileNotFoundError, SessionMemoryError):
         return None
     return found
@@ -100,11 +88,11 @@ def _walk(directory: Path) -> Iterator[Path]:
                 yield path
 
 
-def _copy(group: Group, target: str, files: dict[str, SkillFile]) -> None:
-    for name, file in files.items():
+def _copy(group: Group, target: str, files: SkillFiles) -> None:
+    for name, (content, is_executable) in files.items():
         with directory_below(group.host, os.path.dirname(f"{target}/{name}"), make=True) as directory:
-            write_inside(directory, os.path.basename(name), file.content)
-            if file.is_executable:
+            write_inside(directory, os.path.basename(name), content)
+            if is_executable:
                 os.chmod(os.path.basename(name), 0o700, dir_fd=directory)
 
 

@@ -28,11 +28,11 @@ from ..text.sanitize import for_prompt
 from ..tools.backend import Backend
 from ..tools.call import ToolResult, call
 from ..tools.definitions import tools_for
+from ..tools.request_files import REQUEST_BYTES
 from ..transcripts.pointers import SessionManager
 
 Rows = Sequence[Mapping[str, Any]]
 
-REQUEST_BYTES = 64 * 1024
 MOST_REQUESTS = 100  # of one group at a time, so that the others need not wait
 BEING_WRITTEN_SECONDS = 2.0
 _TAKEN = ".taken"

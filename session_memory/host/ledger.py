@@ -20,9 +20,10 @@ from ..text.sanitize import plain
 from ..text.timestamps import iso_time
 from .database import HostDatabase
 from .schedule import ACTIVE, PAUSED, Schedule, storable
-from .values import Message, Prompt, RegisteredGroup
+from .values import Chat, Message, Prompt, RegisteredGroup
 
 MOST_MESSAGES = 50  # in one prompt
+MOST_STRANGERS = 500
 MOST_CHAT_CHARACTERS = 200  # in the id or the name of a chat
 LAST_SEEN, LAST_ANSWERED = "last_timestamp", "last_agent_timestamp"
 
@@ -47,6 +48,7 @@ class Ledger(HostDatabase):
         super().__init__(path)
         self.schedule = Schedule(self, now)
         self._now = now
+        self._compared: dict[str, tuple[str, int]] = {}  # by group, its trigger, and the position in the inbox
 
     def register(
         self, folder: str, jid: str, name: str, trigger_pattern: str, requires_trigger: bool
@@ -102,6 +104,11 @@ class Ledger(HostDatabase):
             raise UnknownGroupError(f"there is no group {folder!r}", hint)
         return found[folder]
 
+    def strangers(self) -> list[Chat]:
+        """Return the chats without a group, the last active ones first, at most MOST_STRANGERS."""
+        taken = {group.jid for group in self.groups()}
+        return [chat for chat in self.chats() if chat.jid not in taken][:MOST_STRANGERS]
+
     def receive(self, jid: str, text: str, *, sender: str, sender_name: str, message_id: str = "", at: str = "") -> str:
         """Put a message into the inbox of the group that has the chat `jid`; return the message's id. A message with an
         id that its chat already has is the same message and changes nothing. Raises UnknownGroupError,
@@ -125,7 +132,7 @@ class Ledger(HostDatabase):
         """Return the groups with work to do now: messages to answer, or open prompts that are not delayed."""
         groups = {group.folder: group for group in self.groups()}
         waiting = self.groups_with_waiting_messages() & groups.keys()
-        ready = {folder for folder in waiting if self._is_called(groups[folder])}
+        ready = {folder for folder in waiting if self._called_at(groups[folder])}
         return ready | (self.groups_with_open_prompts(self._iso()) & groups.keys())
 
     def open_prompts(self, folder: str, *, even_later: bool = False) -> list[Prompt]:
@@ -133,13 +140,15 @@ class Ledger(HostDatabase):
         return [prompt._replace(text=self._text_of(prompt)) for prompt in found]
 
     def next_prompt(self, folder: str) -> Prompt | None:
-        """Make a prompt of the messages in the group's inbox; None if none needs an answer, or the group is gone."""
+        """Make a prompt of the messages in the group's inbox: at least those up to the first that is for the agent, of
+        which it gets the last MOST_MESSAGES. None if none needs an answer, or the group is gone."""
         with self.transaction():
             group = next((group for group in self.groups() if group.folder == folder), None)
-            if group is None or not self._is_called(group):
+            called_at = self._called_at(group) if group else 0
+            if group is None or not called_at:
                 return None
             prompt_id = self.add_prompt(folder, group.jid, str(uuid.uuid4()))
-            self.move_into_prompt(folder, prompt_id, MOST_MESSAGES)
+            self.move_into_prompt(folder, prompt_id, called_at, MOST_MESSAGES)
         return self.open_prompts(folder)[-1]
 
     def begin(self, prompt: Prompt, session_id: str) -> Prompt:
@@ -189,16 +198,26 @@ class Ledger(HostDatabase):
             self.change("outbox", reply_id, delivered_at=self._iso())
 
     def _text_of(self, prompt: Prompt) -> str:
-        return task_text(prompt.text) if prompt.task else messages_text(self.messages_of(prompt.id))
+        return task_text(prompt.text) if prompt.task else messages_text(self.messages_of(prompt.id, MOST_MESSAGES))
 
     def answers(self, folder: str, text: str) -> bool:
         """Return whether the group's agent would answer a message with this text. Raises UnknownGroupError."""
         group = self.group(folder)
-        return _calls(group, text) or self._is_called(group)
+        return _calls(group, text) or bool(self._called_at(group))
 
-    def _is_called(self, group: RegisteredGroup) -> bool:
-        """Return whether one of the waiting messages is for the agent."""
-        return any(_calls(group, text) for text in self.waiting_texts(group.folder))
+    def _called_at(self, group: RegisteredGroup) -> int:
+        """Return the position in the inbox of the first waiting message that is for the agent; 0 for none. Each message
+        is compared with the trigger once."""
+        trigger, after = self._compared.get(group.folder, ("", 0))
+        after = after if trigger == group.trigger else 0
+        called_at = 0
+        for seq, text in self.waiting(group.folder, after):
+            if _calls(group, text):
+                called_at = seq
+                break
+            after = seq
+        self._compared[group.folder] = group.trigger, after
+        return called_at
 
     def _meet(self, jid: str, name: str) -> None:
         """Add the chat if it is new; a name that a channel gave it stays. Inside a transaction."""
@@ -213,7 +232,7 @@ class Ledger(HostDatabase):
 
     def _note_last_answered(self, prompt: Prompt) -> None:
         """Record, as NanoClaw does, the time of the latest answered message in the prompt's chat."""
-        times = [message.timestamp for message in self.messages_of(prompt.id)]
+        times = [message.timestamp for message in self.messages_of(prompt.id, MOST_MESSAGES)]
         if times:
             by_chat = json.loads(self.state(LAST_ANSWERED) or "{}")
             by_chat[prompt.jid] = max(*times, by_chat.get(prompt.jid, ""))

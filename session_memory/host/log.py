@@ -26,13 +26,10 @@ class HostLog:
         self._path = path
         self._show = show
 
-    def event(self, text: str) -> None:
-        self._write(text, is_fault=False)
-
     def fault(self, text: str) -> None:
-        self._write(text, is_fault=True)
+        self.event(text, is_fault=True)
 
-    def _write(self, text: str, *, is_fault: bool) -> None:
+    def event(self, text: str, *, is_fault: bool = False) -> None:
         line = shortened(text, LINE_CHARACTERS)
         self._show(line, is_fault)
         with suppress(OSError):

@@ -12,6 +12,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Collection, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,17 +23,11 @@ from ..transcripts.lines import first_line, lines_forward
 from ..transcripts.reader import TranscriptReader
 
 
-class RecoveredAnswer(NamedTuple):
-    """The reply in a transcript to the prompts with these ids."""
-
-    uuids: tuple[str, ...]
-    text: str
-
-
 class Recovered(NamedTuple):
-    """The answered prompts, and the ids of those that the runtime had received but not answered."""
+    """The replies, each with the ids of the prompts that it answers, and the ids of the prompts that the runtime had
+    received but not answered."""
 
-    answers: list[RecoveredAnswer]
+    answers: list[tuple[tuple[str, ...], str]]
     begun: set[str]
 
 
@@ -58,7 +53,7 @@ def recover(runtime: Runtime, transcript: str, prompt_ids: Collection[str]) -> R
 
 
 def _close(found: Recovered, text: str) -> None:
-    found.answers.append(RecoveredAnswer(tuple(sorted(found.begun)), text))
+    found.answers.append((tuple(sorted(found.begun)), text))
     found.begun.clear()
 
 
@@ -84,12 +79,12 @@ async def wait_for_end(runtime: Runtime, config_dir: str, timeout_seconds: float
     """Wait until no runtime runs on `config_dir`; kill those that take longer than `timeout_seconds`."""
     deadline = time.monotonic() + timeout_seconds
     while pids := running_pids(runtime, config_dir):
-        number = signal.SIGTERM
-        if time.monotonic() > deadline + TERMINATE_SECONDS:
-            number = signal.SIGKILL
-        if time.monotonic() > deadline:
+        now = time.monotonic()
+        number = signal.SIGKILL if now > deadline + TERMINATE_SECONDS else signal.SIGTERM
+        if now > deadline:
             for pid in pids:
-                _send(pid, number)
+                with suppress(ProcessLookupError):
+                    os.kill(pid, number)
         await asyncio.sleep(POLL_SECONDS)
 
 
@@ -113,10 +108,3 @@ def _is_alive(pid: int, started: str, program: str) -> bool:
     except (ProcessLookupError, PermissionError):
         return False
     return fields[0] != "Z" and (not started or fields[19] == started)
-
-
-def _send(pid: int, number: signal.Signals) -> None:
-    try:
-        os.kill(pid, number)
-    except ProcessLookupError:
-        pass

@@ -173,10 +173,10 @@ def next_time(schedule_type: str, value: str, now: float, before: float | None =
 
 
 def _next_of_cron(expression: str, now: float) -> float:
-    from croniter import CroniterBadDateError, croniter
-
     """Return the next time of a cron expression. When clocks are set back, a fixed time comes once and one with `*` for
     the minute or the hour every time, as in cron; a time that clocks skip comes an hour later."""
+    from croniter import CroniterBadDateError, croniter
+
     shown = f"the cron expression {_shown(expression)}"
     is_by_real_time = expression == "@hourly" or any(field.startswith("*") for field in expression.split()[:2])
     if len(expression.split()) != 5 and not expression.startswith("@"):  # croniter also takes seconds and years

@@ -31,7 +31,6 @@ from .group_files import prepare_host
 from .group_skills import sync_skills
 from .ledger import Ledger
 from .log import HostLog
-from .overview import chat_rows
 from .values import LOCAL, ChatReply
 from .worker import Worker
 
@@ -155,10 +154,10 @@ class Host:
                     worker.make_room()
 
     def _tell_arrivals(self) -> None:
-        for one in self._ledger.arrivals(self._heard):
-            self._heard = one.seq
-            sender = f" from {one.sender}" if one.sender else ""
-            self._log.event(f"{one.group}: message{sender}, {counted(one.characters, 'character')}")
+        for position, group, name, length in self._ledger.arrivals(self._heard):
+            self._heard = position
+            sender = f" from {name}" if name else ""
+            self._log.event(f"{group}: message{sender}, {counted(length, 'character')}")
 
     def _start_worker(self, name: str) -> None:
         try:
@@ -192,7 +191,10 @@ class Host:
         return agent.start(self._layout, group, self._config, self._backend(group.name), name, resume, tell)
 
     def _write_snapshots(self, group: str) -> None:
-        tasks, chats = [one.row() for one in self._ledger.schedule.tasks()], chat_rows(self._ledger)
+        tasks = [one.row() for one in self._ledger.schedule.tasks()]
+        last = {chat.jid: chat.last_activity for chat in self._ledger.chats()}
+        chats = [{**one._asdict(), "last_activity": last.get(one.jid, "")} for one in self._ledger.groups()]
+        chats += [{**chat._asdict(), "folder": ""} for chat in self._ledger.strangers()]
         backend = self._backend(group)
         offers = {"has_graph": backend.has_graph, "has_team": backend.has_team}
         ipc.write_snapshots(self._layout, group, self._sessions, tasks, chats, **offers)
@@ -208,9 +210,10 @@ class Host:
             held_up: set[str] = set()
             await self._is_answered.wait()
             self._is_answered.clear()
-            for reply in self._ledger.undelivered():
-                if reply.jid not in held_up and not await self._sent(reply):
-                    held_up.add(reply.jid)
+            while waiting := self._ledger.undelivered(held_up):
+                for reply in waiting:
+                    if reply.jid not in held_up and not await self._sent(reply):
+                        held_up.add(reply.jid)
 
     async def _sent(self, reply: ChatReply) -> bool:
         """Send a reply and return whether its chat has it. Local chats always do: they read the database."""

@@ -33,15 +33,6 @@ class Chat(NamedTuple):
     last_activity: str
 
 
-class Arrival(NamedTuple):
-    """A received message, for the log: its position in the inbox, its group, its sender, its length."""
-
-    seq: int
-    group: str
-    sender: str
-    characters: int
-
-
 class Message(NamedTuple):
     """A received message; `sender` is '' for the one person at the terminal."""
 

@@ -86,7 +86,8 @@ class Worker:
                 except asyncio.TimeoutError:
                     if not self._given:
                         return
-                    await self._check_life()
+                    if self._agent and time.monotonic() - self._agent.heard > SILENCE_SECONDS:
+                        await self._give_up(f"the runtime has sent nothing for {SILENCE_SECONDS / 60:.0f} minutes")
         finally:
             await self._close()
 
@@ -103,20 +104,16 @@ class Worker:
             prompts = {prompt.uuid: prompt for prompt in waiting if prompt.session_id == session_id}
             path = self.group.transcript(session_id)
             found = await asyncio.to_thread(recover, self.group.runtime, path, prompts.keys())
-            if found.answers or found.begun:
-                self._adopt(session_id, list(prompts.values()))
-            for answer in found.answers:
-                self._ledger.answer([prompts[one] for one in answer.uuids], answer.text)
+            is_isolated = next(iter(prompts.values())).is_isolated
+            if (found.answers or found.begun) and not is_isolated and self._sessions.get(self.group.name) is None:
+                history = self._sessions.get_history(self.group.name)
+                if session_id not in {entry.session_id for entry in history}:  # its host died before it set the pointer
+                    self._sessions.set(self.group.name, session_id)
+            for uuids, text in found.answers:
+                self._ledger.answer([prompts[one] for one in uuids], text)
                 self._log.event(f"{self.group.name}: recovered an answer from the transcript")
             for one in found.begun:
                 self._ledger.ask_again(prompts[one])
-
-    def _adopt(self, session_id: str, prompts: list[Prompt]) -> None:
-        """Set the pointer to a session whose host died before it did."""
-        name = self.group.name
-        is_known = session_id in {entry.session_id for entry in self._sessions.get_history(name)}
-        if self._sessions.get(name) is None and not is_known and not prompts[0].is_isolated:
-            self._sessions.set(name, session_id)
 
     def _choose(self) -> Prompt | None:
         """Return the prompt to send now, or None. During a turn, prompts with messages are sent one after the other,
@@ -193,21 +190,14 @@ class Worker:
             self._fail(prompts, ended.error)
         elif prompts:
             self._ledger.answer(prompts, ended.text)
-            self._tell_answered(prompts[0])
+            begun = epoch_seconds(prompts[0].begun_at)
+            seconds = f" in {time.time() - begun:.1f} s" if begun else ""
+            what = f"{prompts[0].task} done" if prompts[0].task else "answered"
+            self._log.event(f"{self.group.name}: {what}{seconds}")
         elif ended.text.strip():
             self._ledger.notify(self._ledger.group(self.group.name).jid, ended.text)
         if not self._given and (self._task or not self._is_current()):
             await self._close()
-
-    def _tell_answered(self, prompt: Prompt) -> None:
-        begun = epoch_seconds(prompt.begun_at)
-        seconds = f" in {time.time() - begun:.1f} s" if begun else ""
-        self._log.event(f"{self.group.name}: {f'{prompt.task} done' if prompt.task else 'answered'}{seconds}")
-
-    async def _check_life(self) -> None:
-        """Give up a runtime that has sent nothing for SILENCE_SECONDS; a working one sends messages."""
-        if self._agent and time.monotonic() - self._agent.heard > SILENCE_SECONDS:
-            await self._give_up(f"the runtime has sent nothing for {SILENCE_SECONDS / 60:.0f} minutes")
 
     async def _give_up(self, error: str) -> None:
         """End the agent. Recover its answers from the transcript; ask the other prompts again."""

@@ -405,7 +405,7 @@ class TestTurns:
     def test_answers_that_a_killed_host_lost_are_found_again(self, fixture: Fixture) -> None:
         first, _, last = fixture.own["prompt_ids"]
         found = recover(fixture.runtime, str(fixture.path()), {first, last})
-        assert [answer.text for answer in found.answers] == ["Deployed.", "You are welcome."]
+        assert [text for _, text in found.answers] == ["Deployed.", "You are welcome."]
         assert found.begun == set()
         assert recover(fixture.runtime, str(fixture.path()), {"none-of-them"}) == ([], set())
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from host_scene import NOON, Clock
 
@@ -22,9 +24,8 @@ def given(ledger: Ledger, clock: Clock) -> Prompt:
     return ledger.begin(ledger.open_prompts("main")[0], "s1")
 
 
-@pytest.mark.parametrize(
-    ("kind", "value", "said"),
-    [
+def test_a_time_that_will_not_come_is_refused_when_it_is_given(ledger: Ledger) -> None:
+    for kind, value, said in (
         ("cron", "0 0 30 2 *", "the cron expression '0 0 30 2 *' has no next time"),
         ("cron", "* * * * * *", "does not have the five fields"),
         ("cron", "x" * 5000, "does not have the five fields"),
@@ -36,19 +37,16 @@ def given(ledger: Ledger, clock: Clock) -> Prompt:
         ("once", "2026-02-21T15:30+99:00", "is not a time"),
         ("once", "0001-01-01T00:00", "is not a time|is in the past"),
         ("once", "9999-12-31T23:59:59-23:59", "is not a time"),
-    ],
-)
-def test_a_time_that_will_not_come_is_refused_when_it_is_given(
-    ledger: Ledger, kind: str, value: str, said: str
-) -> None:
-    with pytest.raises(ScheduleError, match=said.replace("*", r"\*")) as refused:
-        add(ledger, kind, value)
-    assert len(str(refused.value)) < 300
-    assert ledger.schedule.tasks() == []
-    task = add(ledger)
-    with pytest.raises(ScheduleError):
-        ledger.schedule.update(task.id, schedule_type=kind, schedule_value=value)
-    assert ledger.schedule.tasks() == [task]
+    ):
+        with pytest.raises(ScheduleError, match=said.replace("*", r"\*")) as refused:
+            add(ledger, kind, value)
+        assert len(str(refused.value)) < 300
+        assert ledger.schedule.tasks() == []
+        task = add(ledger)
+        with pytest.raises(ScheduleError):
+            ledger.schedule.update(task.id, schedule_type=kind, schedule_value=value)
+        assert ledger.schedule.tasks() == [task]
+        ledger.schedule.remove(task.id)
 
 
 @pytest.mark.parametrize("value", ["0 0 30 2 *", "nonsense", ""])
@@ -167,6 +165,31 @@ class TestGroups:
         ledger.receive("chat:7", "Hello, @Anna", sender="1", sender_name="")
         assert ledger.ready_groups() == {"garden"}
         assert ledger.answers("garden", "and this goes along")
+
+    def test_a_call_after_many_messages_is_in_the_next_prompt_with_the_last_of_them(self, ledger: Ledger) -> None:
+        for number in range(130):
+            said = f"@anna {number}" if number in (120, 125) else f"chatter {number}"
+            ledger.receive("chat:7", said, sender="1", sender_name="")
+        prompt = ledger.next_prompt("garden")
+        assert prompt is not None
+        assert re.findall(r">\D+(\d+)<", prompt.text) == [str(number) for number in range(71, 121)]
+        again = ledger.next_prompt("garden")
+        assert again is not None
+        assert re.findall(r">\D+(\d+)<", again.text) == [str(number) for number in range(121, 130)]
+        assert ledger.next_prompt("garden") is None
+
+    def test_each_message_is_compared_with_the_trigger_once(
+        self, ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        compared = []
+        monkeypatch.setattr("session_memory.host.ledger._calls", lambda group, text: compared.append(text))
+        for text in ("one", "two"):
+            ledger.receive("chat:7", text, sender="1", sender_name="")
+            for _ in range(3):
+                assert ledger.ready_groups() == set()
+        assert compared == ["one", "two"]
+        ledger.update("garden", trigger="@bert")
+        assert (ledger.ready_groups(), compared) == (set(), ["one", "two"] * 2)
 
     @pytest.mark.parametrize("text", ["", " \n", "\0"])
     def test_a_message_without_text_is_refused(self, ledger: Ledger, text: str) -> None:

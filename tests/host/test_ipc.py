@@ -116,9 +116,8 @@ class TestRequests:
         assert box.answer() == 2
         assert '- "x" (id 1)' in box.response("a")["text"]
 
-    @pytest.mark.parametrize(
-        ("content", "said"),
-        [
+    def test_what_is_wrong_with_a_request_is_its_answer(self, box: Box) -> None:
+        for number, (content, said) in enumerate([
             (b"", "A request is JSON such as"),
             (b"{", "A request is JSON such as"),
             (b"[1]", "A request is JSON such as"),
@@ -131,13 +130,11 @@ class TestRequests:
             (b'{"tool": "read_session", "arguments": {"name": "a", "group": "work"}}', "read_session: it has no argument `group`"),
             (b'{"tool": "list_sessions", "arguments": 7}', "list_sessions: arguments are an object"),
             (b'{"tool": "list_sessions"}' + b" " * REQUEST_BYTES, "A request has at most 65536 bytes"),
-        ],
-    )  # fmt: skip
-    def test_what_is_wrong_with_a_request_is_its_answer(self, box: Box, content: bytes, said: str) -> None:
-        box.put("r1", content)
-        assert box.answer() == 1
-        assert box.response("r1")["is_error"] is True
-        assert box.response("r1")["text"].startswith(said)
+        ]):  # fmt: skip
+            box.put(f"r{number}", content)
+            assert box.answer() == 1
+            assert box.response(f"r{number}")["is_error"] is True
+            assert box.response(f"r{number}")["text"].startswith(said), content[:80]
 
     def test_a_request_that_is_still_being_written_is_left_until_it_is_whole(self, box: Box) -> None:
         box.put("r1", b'{"tool": "list_', age_seconds=0)
@@ -172,13 +169,12 @@ class TestRequests:
         assert (list(box.tasks.iterdir()), box.answer()) == ([], 0)
         assert other.read_text() == '{"tool": "list_sessions"}'
 
-    @pytest.mark.parametrize(
-        "name", [".hidden.json", "ünï.json", "a b.json", "notes.txt", f"{'x' * 65}.json", "r1.json.tmp"]
-    )
-    def test_what_no_request_is_called_is_left_alone(self, box: Box, name: str) -> None:
-        (box.tasks / name).write_text('{"tool": "list_sessions"}')
+    def test_what_no_request_is_called_is_left_alone(self, box: Box) -> None:
+        names = {".hidden.json", "ünï.json", "a b.json", "notes.txt", f"{'x' * 65}.json", "r1.json.tmp"}
+        for name in names:
+            (box.tasks / name).write_text('{"tool": "list_sessions"}')
         assert (box.answer(), box.answered()) == (0, [])
-        assert (box.tasks / name).exists()
+        assert {path.name for path in box.tasks.iterdir()} == names
 
     def test_a_request_with_an_id_that_has_an_answer_is_not_done_again(self, box: Box) -> None:
         box.host.begin("family")

@@ -150,51 +150,48 @@ def test_hostile_names_lead_no_tool_into_another_group(host: GroupDir, asking: s
     assert belongings(host, other) == before
 
 
-@pytest.mark.parametrize(("asking", "other"), CONFINED)
-def test_the_tools_of_main_are_not_there_for_another_group(host: GroupDir, asking: str, other: str) -> None:
-    before = belongings(host, other)
-    for name in {tool.name for tool in tools_of_group(is_main=True)} - {
+def test_the_tools_of_main_are_not_there_for_another_group(host: GroupDir) -> None:
+    of_main = {tool.name for tool in tools_of_group(is_main=True)} - {
         tool.name for tool in tools_of_group(is_main=False)
-    }:
-        with pytest.raises(KeyError):
-            host.call(asking, name, group=other, trigger="")
-        box = Box(host, asking)
-        box.ask(f"r-{name}", name, group=other, trigger="")
-        assert box.answer() == 1
-        assert box.response(f"r-{name}")["text"].startswith("There is no such tool.")
-        assert name not in box.response(f"r-{name}")["text"]
-    assert belongings(host, other) == before
-    own = HostAdministration(host.layout, asking)
-    for attempt in (
-        own.chats,
-        lambda: own.register_group("new", "", "", ""),
-        lambda: own.update_group(other, {"trigger": ""}),
-        lambda: own.schedule(other, "x", "interval", "3600000", "group"),
-    ):
-        with pytest.raises(RefusedError, match="only the agent of main"):
-            attempt()
-    assert belongings(host, other) == before
+    }
+    for asking, other in CONFINED:
+        before = belongings(host, other)
+        for name in of_main:
+            with pytest.raises(KeyError):
+                host.call(asking, name, group=other, trigger="")
+            box = Box(host, asking)
+            box.ask(f"r-{other}-{name}", name, group=other, trigger="")
+            assert box.answer() == 1
+            assert box.response(f"r-{other}-{name}")["text"].startswith("There is no such tool.")
+            assert name not in box.response(f"r-{other}-{name}")["text"]
+        own = HostAdministration(host.layout, asking)
+        for attempt in (
+            own.chats,
+            lambda own=own: own.register_group("new", "", "", ""),
+            lambda own=own, other=other: own.update_group(other, {"trigger": ""}),
+            lambda own=own, other=other: own.schedule(other, "x", "interval", "3600000", "group"),
+        ):
+            with pytest.raises(RefusedError, match="only the agent of main"):
+                attempt()
+        assert belongings(host, other) == before
 
 
-@pytest.mark.parametrize(("asking", "other"), CONFINED)
-def test_no_tool_tells_of_another_group_unasked(host: GroupDir, asking: str, other: str) -> None:
-    told = [
-        host.call(asking, "list_sessions").text,
-        host.call(asking, "search_sessions", query="SECRET OF asked answered earlier now", limit=50).text,
-        *[host.call(asking, "read_session", name=one.id).text for one in host.backend(asking).sessions()],
-        host.call(asking, "read_session", name="nobody").text,
-        host.call(asking, "list_tasks").text,
-        host.call(asking, "schedule_task", **{**task_of(asking), "schedule_value": "7200000"}).text,
-    ]
-    assert all(mark(asking) in text for text in told)
-    assert not any(mark(other) in text or other in text for text in told)
-
-
-@pytest.mark.parametrize(("asking", "other"), CONFINED)
-def test_snapshots_hold_nothing_of_another_group(host: GroupDir, asking: str, other: str) -> None:
-    found = belongings(host, asking)
-    assert len(holds(found, mark(asking))) >= 6
-    assert holds(found, mark(other)) == []
+def test_no_tool_and_no_snapshot_tells_of_another_group_unasked(host: GroupDir) -> None:
+    for asking in GROUPS[1:]:
+        found = belongings(host, asking)
+        assert len(holds(found, mark(asking))) >= 6
+        told = [
+            host.call(asking, "list_sessions").text,
+            host.call(asking, "search_sessions", query="SECRET OF asked answered earlier now", limit=50).text,
+            *[host.call(asking, "read_session", name=one.id).text for one in host.backend(asking).sessions()],
+            host.call(asking, "read_session", name="nobody").text,
+            host.call(asking, "list_tasks").text,
+            host.call(asking, "schedule_task", **{**task_of(asking), "schedule_value": "7200000"}).text,
+        ]
+        assert all(mark(asking) in text for text in told)
+        for other in set(GROUPS) - {asking}:
+            assert not any(mark(other) in text or other in text for text in told)
+            assert holds(found, mark(other)) == []
 
 
 def test_main_sees_all_groups_in_its_snapshots_and_its_list(host: GroupDir) -> None:
@@ -259,12 +256,12 @@ def do_everything(host: GroupDir, group: str) -> list[str]:
     return told
 
 
-@pytest.mark.parametrize("asking", GROUPS)
-def test_a_search_in_the_store_finds_what_the_group_may_see(host: GroupDir, asking: str) -> None:
-    found = host.call(asking, "search_sessions", query="SECRET asks answers", limit=50).text
-    assert "in conversation " in found
-    for group in GROUPS:
-        assert (mark(group) in found) == (asking in ("main", group))
+def test_a_search_in_the_store_finds_what_the_group_may_see(host: GroupDir) -> None:
+    for asking in GROUPS:
+        found = host.call(asking, "search_sessions", query="SECRET asks answers", limit=50).text
+        assert "in conversation " in found
+        for group in GROUPS:
+            assert (mark(group) in found) == (asking in ("main", group))
 
 
 def test_an_agent_is_told_what_its_own_group_did_elsewhere_and_nothing_of_another(host: GroupDir) -> None:
@@ -273,23 +270,23 @@ def test_an_agent_is_told_what_its_own_group_did_elsewhere_and_nothing_of_anothe
     assert mark("beta") not in told
 
 
-@pytest.mark.sample(15)
 @pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize(("asking", "other"), CONFINED)
-def test_a_link_into_another_group_is_not_followed(host: GroupDir, asking: str, other: str, place: str) -> None:
-    own, target = PLACES[place](host.layout.group(asking), host.layout.group(other))
-    before = belongings(host, other)
-    os.rename(own, own + ".old")
-    os.symlink(target, own)
-    told = do_everything(host, asking)
-    os.unlink(own)
-    os.rename(own + ".old", own)
-    assert [text for text in told if mark(other) in text] == []
-    assert belongings(host, other) == before
-    assert holds(belongings(host, asking), mark(other)) == []
+def test_a_link_into_another_group_is_not_followed(host: GroupDir, place: str) -> None:
+    """Into another confined group and, with `--all`, into that of main."""
+    for asking, other in [("alpha", "beta"), ("beta", "main")][: some(2, 1)]:
+        own, target = PLACES[place](host.layout.group(asking), host.layout.group(other))
+        before = belongings(host, other)
+        os.rename(own, own + ".old")
+        os.symlink(target, own)
+        told = do_everything(host, asking)
+        os.unlink(own)
+        os.rename(own + ".old", own)
+        assert [text for text in told if mark(other) in text] == []
+        assert belongings(host, other) == before
+        assert holds(belongings(host, asking), mark(other)) == []
 
 
-@pytest.mark.parametrize(("asking", "other"), CONFINED)
+@pytest.mark.parametrize(("asking", "other"), [("alpha", "main"), ("beta", "alpha")])
 def test_links_in_the_place_of_single_files_are_not_followed(host: GroupDir, asking: str, other: str) -> None:
     own, place = host.layout.group(asking), host.layout.group(other)
     active, others_active = host.sessions.get(asking) or "", host.sessions.get(other) or ""
