@@ -31,7 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
     terminal = Terminal(os.environ, is_json=arguments.json)
     if not arguments.session and not arguments.all:
         raise WrongCallError("no session was named", "name one by its name, title or id, or use --all")
-    is_all = bool(arguments.all)
+    is_all = arguments.all
     found = find_sessions(arguments.home, is_all and not arguments.home, os.environ, with_private=is_all)
     chosen = found if is_all else [chosen_session(arguments.session, arguments, os.environ)]
     if arguments.dry_run:
@@ -42,16 +42,17 @@ def run(arguments: argparse.Namespace) -> int:
         terminal.result({"dry_run": True, "sessions": would})
         return 0
     rules = {one.home.config_file: Privacy(os.environ, one.home) for one in chosen}
-    for one in {one.home.config_file: one for one in chosen}.values():
-        settle(one.home.conversations_dir, rules[one.home.config_file])
+    for directory, config_file in {(one.home.conversations_dir, one.home.config_file) for one in chosen}:
+        settle(directory, rules[config_file])
     known = KnownArchives()
     results = [
         _archive(one, rules[one.home.config_file], known, f"{number}/{len(chosen)}", terminal)
         for number, one in enumerate(chosen, 1)
     ]
     results = [result for result in results if not is_private_path(result["archive"] or "")]
-    if arguments.all:
-        results += [_unread(path, why, terminal) for path, why in unreadable_projects(arguments.home, os.environ)]
+    for path, why in unreadable_projects(arguments.home, os.environ) if is_all else ():
+        terminal.note(f"{terminal.short(path)}: {why}")
+        results.append({"session": "", "name": path, "archive": None, "problem": why})
     failed = [result for result in results if "problem" in result]
     written = [result for result in results if result.get("archive")]
     terminal.line(f"{counted(len(written), 'conversation')} kept{f', {len(failed)} could not be' if failed else ''}.")
@@ -77,8 +78,3 @@ def _archive(
     if result["archive"] and not is_private_path(result["archive"]):
         terminal.line(f"  {terminal.short(result['archive'])}")
     return result
-
-
-def _unread(path: str, why: str, terminal: Terminal) -> dict[str, Any]:
-    terminal.note(f"{terminal.short(path)}: {why}")
-    return {"session": "", "name": path, "archive": None, "problem": why}

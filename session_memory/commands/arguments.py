@@ -43,12 +43,16 @@ def add_home(parser: argparse.ArgumentParser) -> None:
 
 def add_filter(parser: argparse.ArgumentParser, limit: int) -> None:
     """Add the options of `filter_of`; `limit` is how many results are shown by default."""
-    project = "only the repository of the path P (such as .), or directories whose path contains P"
-    parser.add_argument("--project", metavar="P", default="", help=project)
+    add_project(parser)
     parser.add_argument("--session", metavar="S", default="", help="only this session: its id, or how that begins")
     parser.add_argument("--since", metavar="WHEN", type=point_in_time, help="2026-02-01, 3d, 2h, today, yesterday")
     parser.add_argument("--until", metavar="WHEN", type=point_in_time, help="the same, for the other end")
     add_limit(parser, limit)
+
+
+def add_project(parser: argparse.ArgumentParser) -> None:
+    project = "only the repository of the path P (such as .), or directories whose path contains P"
+    parser.add_argument("--project", metavar="P", default="", help=project)
 
 
 def add_private(parser: argparse.ArgumentParser) -> None:

@@ -46,7 +46,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.unset and (not name or arguments.value is not None):
         raise WrongCallError("--unset goes with one key", "for example: session-memory config scope --unset")
     if arguments.value is not None or arguments.unset:
-        at, value = _unset(name) if arguments.unset else _checked(name, arguments.value)
+        at, value = _meant(name, arguments.value)
         changed, refusals = switch_status_line(home, os.environ, is_on=value) if at == ("statusline",) else ([], [])
         file = terminal.short(home.config_file)
         if not arguments.unset:
@@ -167,11 +167,17 @@ def _show_one(name: str, values: dict[str, tuple[Any, str]], rules: list[dict[st
     return 0
 
 
-def _checked(name: str, text: str) -> tuple[tuple[str, ...], Any]:
-    """Return the key's path and the value that `text` means. Raises WrongCallError."""
+def _meant(name: str, text: str | None) -> tuple[tuple[str, ...], Any]:
+    """Return the key's path and the value that `text` means; to unset it (None) its default, None for a rule. Raises
+    WrongCallError."""
     section, _, rest = name.partition(".")
     pattern, _, rule_key = rest.rpartition(".")
     if section in SECTIONS:
+        if text is None and not pattern:
+            hint = "for example: session-memory config sessions.email.quote --unset"
+            raise WrongCallError(f"{name}: one part of a rule is unset at a time", hint)
+        if text is None:
+            return (section, pattern, rule_key), None
         value = parsed(text)
         is_right = bool(pattern) and (section != PROJECTS or is_path(pattern))
         if is_right and rule_key == SHARE and (share := "off" if value is False else value) in SHARES:
@@ -183,24 +189,12 @@ def _checked(name: str, text: str) -> tuple[tuple[str, ...], Any]:
             raise WrongCallError(f"{name} {text}: {words}", hint)
         return (section, pattern, rule_key), value
     key = _key(name)
+    if text is None:
+        return tuple(key.name.split(".")), key.default
     value = text if key.kind in _TEXT_KINDS else as_meant(key, parsed(text))
-    problem = problem_with(key, value)
-    if problem:
+    if problem := problem_with(key, value):
         raise WrongCallError(problem)
     return tuple(key.name.split(".")), value
-
-
-def _unset(name: str) -> tuple[tuple[str, ...], Any]:
-    """Return the path and the default of the key to unset; None for a rule. Raises WrongCallError."""
-    section, _, rest = name.partition(".")
-    pattern, _, rule_key = rest.rpartition(".")
-    if section in SECTIONS:
-        if not pattern:
-            hint = "for example: session-memory config sessions.email.quote --unset"
-            raise WrongCallError(f"{name}: one part of a rule is unset at a time", hint)
-        return (section, pattern, rule_key), None
-    key = _key(name)
-    return tuple(key.name.split(".")), key.default
 
 
 def _default(value: Any) -> str:

@@ -18,7 +18,7 @@ from ..upkeep.proof.words import share_of
 from .arguments import add_common
 from .opened_store import OpenStore, check_names, on_store, refresh, wanted_of
 from .output import brief
-from .progress import shown_of
+from .progress import shown
 
 SUMMARY = "show what sessions cost in tokens and dollars, from their transcripts"
 LIMIT = 20
@@ -38,10 +38,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    return _update(arguments) if arguments.update_prices else _show(arguments)
-
-
-def _update(arguments: argparse.Namespace) -> int:
+    if not arguments.update_prices:
+        return _show(arguments)
     terminal = Terminal(os.environ, is_json=arguments.json)
     number = update_prices(arguments.update_prices)
     terminal.line(f"{number:,} prices of models from {arguments.update_prices}")
@@ -59,7 +57,7 @@ def _show(opened: OpenStore, arguments: argparse.Namespace) -> int:
         check_names(opened, wanted)
     files = sessions.recent
     size = sum(file.size for file, _ in files)
-    with shown_of(opened.terminal, lambda: (len(files), size)) as advance:
+    with shown(opened.terminal, lambda: (len(files), size)) as advance:
         found = (one for one in expenses(files, prices, advance) if sessions.shows(one))
         total, [rows] = sums_of(found, arguments.by)
     told = told_tokens(sessions.shown, wanted.since, wanted.until) if rows else 0
@@ -101,18 +99,14 @@ def _print(opened: OpenStore, by: str, rows: list[CostSum], total: CostSum, limi
     if not rows:
         opened.terminal.line("No transcript contains costs: not every runtime records tokens.")
         return
-    lines = [_cells(one, _name(opened, by, one)) for one in rows[:limit]]
+    names = [opened.terminal.short(one.name) if by == "project" else one.name for one in rows[:limit]]
+    lines = [_cells(one, brief(name, NAME_CHARACTERS) or _NO_NAME) for one, name in zip(rows, names)]
     _table(opened, [*lines, _cells(total, "all")], by.upper())
     if len(rows) > limit:
         opened.terminal.line(f"These are {limit} of {len(rows)}: --limit N shows more. All are in the last line.")
     if total.unpriced:
         models = enumerated(brief(model, NAME_CHARACTERS) or _NO_NAME for model in sorted(total.unpriced))
         opened.terminal.note(f"no price is known of {models}: session-memory costs --update-prices may know it")
-
-
-def _name(opened: OpenStore, by: str, one: CostSum) -> str:
-    name = opened.terminal.short(one.name) if by == "project" else one.name
-    return brief(name, NAME_CHARACTERS) or _NO_NAME
 
 
 def _table(opened: OpenStore, rows: list[tuple[str, ...]], first: str) -> None:

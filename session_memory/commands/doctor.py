@@ -70,7 +70,8 @@ def _show_section(name: str, arguments: argparse.Namespace, terminal: Terminal) 
         return show_status(arguments, terminal)
     from .store_check import check_store  # needs apsw
 
-    return check_store(arguments, terminal)
+    found = check_store(arguments, terminal)
+    return found["ok"], found
 
 
 def _section_result(name: str, arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
@@ -124,23 +125,17 @@ def examine(path: str | None, environ: Mapping[str, str]) -> Iterator[DoctorRepo
     targets, lost = _targets(path, ledger, paths, environ)
     for root, findings in lost.items():
         yield DoctorReport(root, "", findings)
-    yield from _around(path or os.getcwd(), environ)
+    folders = dict.fromkeys(runtime.SESSIONS_FOLDER for runtime in all_runtimes())
+    start = os.path.abspath(path or os.getcwd())
+    if line := next(filter(None, (looks_like_home(start, environ, folder) for folder in folders)), ""):
+        text, _, mend = line.rpartition(": ")
+        yield DoctorReport("", "", [Finding(NOTE, "home", text, mend)])
     shared: set[tuple[str, Finding]] = set()
     for target in targets:
         findings, trial = check_home(target, paths, ledger, environ, time.time())
         place = target.home.state_dir
         yield DoctorReport(target.root, target.title, [one for one in findings if (place, one) not in shared], trial)
         shared.update((place, one) for one in findings if one.about in _SHARED)
-
-
-def _around(start: str, environ: Mapping[str, str]) -> Iterator[DoctorReport]:
-    """Yield a finding if `start` is in a directory that only looks like an agent home."""
-    for folder in dict.fromkeys(runtime.SESSIONS_FOLDER for runtime in all_runtimes()):
-        line = looks_like_home(os.path.abspath(start), environ, folder)
-        if line:
-            text, _, mend = line.rpartition(": ")
-            yield DoctorReport("", "", [Finding(NOTE, "home", text, mend)])
-            return
 
 
 def _targets(

@@ -12,25 +12,24 @@ from typing import BinaryIO
 
 from ..errors import SessionMemoryError, WrongCallError
 from ..memories.folders import groups_of
-from ..store.location import StoreLocation
 from ..store.values import Conversation, Filter
 from ..system.sqlite import CorruptDatabaseError
 from ..text.format import counted
 from ..text.timestamps import now_milliseconds
 from ..upkeep.export import FORMATS, WITHHELD, ExportFormat, export
 from ..upkeep.trajectory import trajectory_of
-from .arguments import NO_LIMIT, add_home, add_private, filter_of
+from .arguments import NO_LIMIT, add_home, add_private, add_project, filter_of
 from .opened_store import OpenStore, check_names, line_of, refresh, wanted_of, with_store
 
 HTML, ATIF = "html", "atif"
+_ENCODING = "utf-8", "backslashreplace"  # whatever the terminal's is
 SUMMARY = "write conversations to a file, as Markdown, JSON, HTML or ATIF"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     named = "its name, its title or a word of it, its id or how that begins"
     parser.add_argument("session", metavar="SESSION", nargs="?", default="", help=named)
-    project = "only the repository of the path P (such as .), or directories whose path contains P"
-    parser.add_argument("--project", metavar="P", default="", help=project)
+    add_project(parser)
     parser.add_argument("--all", action="store_true", help="everything")
     parser.add_argument("--format", choices=[*FORMATS, HTML, ATIF], default="markdown", help="default: markdown")
     parser.add_argument("--json", action="store_const", dest="format", const="json", help="as --format json")
@@ -74,16 +73,20 @@ def _export(opened: OpenStore, arguments: argparse.Namespace) -> int:
         return 0
     if arguments.format == ATIF:
         return _export_trajectories(opened, arguments, ids)
-    counts = {"conversation": 0}
+    exported: list[int] = []
 
     def conversations() -> Iterator[Conversation]:
         for id in ids:
-            found = opened.store.conversation(id, opened.location.homes)
-            if found:  # else it was forgotten, or excluded, meanwhile
-                counts["conversation"] += 1
+            if found := opened.store.conversation(id, opened.location.homes):  # else forgotten or excluded meanwhile
+                exported.append(id)
                 yield found
 
-    form = _html(opened.location) if arguments.format == HTML else FORMATS[arguments.format]()
+    if arguments.format == HTML:
+        from ..web.export import HtmlExport  # jinja2, pygments and markdown-it-py take a while to import
+
+        form: ExportFormat = HtmlExport(opened.location)
+    else:
+        form = FORMATS[arguments.format]()
     first = opened.store.conversation(ids[0], opened.location.homes) if wanted.session and ids else None
     title = first.title if first else ""
     pieces = export(form, conversations(), opened.store.entries, now_milliseconds(), full=arguments.full, title=title)
@@ -92,8 +95,8 @@ def _export(opened: OpenStore, arguments: argparse.Namespace) -> int:
         return 0
     with _replaced(arguments.out) as file:
         for piece in pieces:
-            file.write(_bytes(piece))
-    opened.terminal.line(f"{counted(counts['conversation'], 'conversation')} in {opened.terminal.short(arguments.out)}")
+            file.write(piece.encode(*_ENCODING))
+    opened.terminal.line(f"{counted(len(exported), 'conversation')} in {opened.terminal.short(arguments.out)}")
     return 0
 
 
@@ -119,16 +122,10 @@ def _export_trajectories(opened: OpenStore, arguments: argparse.Namespace, ids: 
             continue
         path = f"{out}/{conversations[-1].session_id}.json" if os.path.isdir(out) else out
         with _replaced(path) as file:
-            file.write(_bytes(text))
+            file.write(text.encode(*_ENCODING))
     if out:
         opened.terminal.line(f"{counted(written, 'session')} in {opened.terminal.short(arguments.out)}")
     return 0 if written else 1
-
-
-def _html(location: StoreLocation) -> ExportFormat:
-    from ..web.export import HtmlExport  # jinja2, pygments and markdown-it-py take a while to import
-
-    return HtmlExport(location)
 
 
 def _sessions_called(opened: OpenStore, name: str) -> list[str]:
@@ -146,13 +143,13 @@ def _sessions_called(opened: OpenStore, name: str) -> list[str]:
 
 
 def _print(pieces: Iterator[str]) -> None:
-    """Print in UTF-8, whatever the terminal's encoding. Raises SessionMemoryError if the store turns out to be damaged:
-    it is rebuilt, but the printed part cannot be undone."""
+    """Raise SessionMemoryError if the store turns out to be damaged: it is rebuilt, but the printed part cannot be
+    undone."""
     sys.stdout.flush()
     has_begun = False
     try:
         for piece in pieces:
-            has_begun = sys.stdout.buffer.write(_bytes(piece)) > 0 or has_begun
+            has_begun = sys.stdout.buffer.write(piece.encode(*_ENCODING)) > 0 or has_begun
     except CorruptDatabaseError as error:
         if not has_begun:
             raise
@@ -160,10 +157,6 @@ def _print(pieces: Iterator[str]) -> None:
             f"this is not all: {error}", "session-memory ingest mends the store; then run it again"
         ) from error
     sys.stdout.buffer.flush()
-
-
-def _bytes(piece: str) -> bytes:
-    return piece.encode("utf-8", "backslashreplace")
 
 
 @contextmanager

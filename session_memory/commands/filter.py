@@ -74,17 +74,18 @@ def _show(paths: list[str], settings: MemorySettings, rules: ReadRules, terminal
 
 
 def _measure(paths: list[str], settings: MemorySettings, rules: ReadRules, terminal: Terminal) -> None:
-    rows: list[tuple[str, Reduction]] = []
-    for path in paths:
-        size = measured(path, settings, rules)
-        if size is not None:
-            rows.append((path, size))
+    rows = [(path, size) for path in paths if (size := measured(path, settings, rules))]
     total = Reduction()
     for _, size in rows:
         total = total.plus(size)
     shown = [*rows, *([("all", total)] if len(rows) > 1 else [])]
-    headings = "TRANSCRIPT", "BEFORE", "TOKENS", "AFTER", "TOKENS", "LESS"
-    terminal.table([headings, *[(_name(path), *_columns(size)) for path, size in shown]], range(1, 6))
+    table: list[tuple[str, ...]] = [("TRANSCRIPT", "BEFORE", "TOKENS", "AFTER", "TOKENS", "LESS")]
+    for path, size in shown:
+        name = path.removesuffix(SUFFIX)
+        name = name if len(name) < NAME_CHARACTERS else f"…{name[-NAME_CHARACTERS + 2 :]}"  # the end tells more
+        numbers = (size.characters_before, size.tokens_before, size.characters_after, size.tokens_after)
+        table.append((name, *[f"{number:,}" for number in numbers], f"{size.reduction:.1%}"))
+    terminal.table(table, range(1, 6))
     terminal.line()
     share = f"{total.reduction:.1%} less to read: {total.characters_before:,} characters before, "
     pieces = f"{counted(total.exchanges, 'exchange')} in {counted(total.chunks, 'chunk')}"
@@ -97,17 +98,6 @@ def _measure(paths: list[str], settings: MemorySettings, rules: ReadRules, termi
     if left_out:
         terminal.note(f"{counted(left_out, 'file')} skipped: excluded by rules, or of no known runtime")
     terminal.result({"transcripts": [_as_json(path, size) for path, size in rows], "all": _as_json("", total)})
-
-
-def _columns(size: Reduction) -> tuple[str, ...]:
-    numbers = (size.characters_before, size.tokens_before, size.characters_after, size.tokens_after)
-    return (*[f"{number:,}" for number in numbers], f"{size.reduction:.1%}")
-
-
-def _name(path: str) -> str:
-    """Return the end of a path that fits into its column."""
-    name = path.removesuffix(SUFFIX)
-    return name if len(name) < NAME_CHARACTERS else f"…{name[-NAME_CHARACTERS + 2 :]}"
 
 
 def _as_json(path: str, size: Reduction) -> dict[str, object]:

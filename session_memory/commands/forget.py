@@ -22,6 +22,7 @@ from ..store.rules import ReadRules
 from ..store.sqlite.memory_index import MemoryFilter
 from ..store.values import Conversation, Filter
 from ..system.confined_files import OutsideGroupError, pinned
+from ..system.files import Opened
 from ..system.terminal import Terminal
 from ..text.format import counted
 from ..text.timestamps import epoch_seconds, now_milliseconds
@@ -100,30 +101,28 @@ def _forget(opened: OpenStore, arguments: argparse.Namespace) -> int:
     tombstones = [forgotten.session_tombstone(*who, until) for who, until in chosen.until.items()]
     if project and arguments.before is None and not arguments.session:
         tombstones += [forgotten.directory_tombstone(group, project, now) for group in groups]
-    forget_journal.begin(opened.location, _steps(chosen, tombstones, groups))
+    forget_journal.begin(
+        opened.location,
+        {
+            "tombstones": tombstones,
+            "memories": {group: chosen.memories.get(group, []) for group in groups},
+            "archives": chosen.archives,
+            "rewritten": chosen.rewritten,
+            "conversations": [(one.id, one.home, one.session_id) for one in chosen.conversations],
+            "kept": [(one.home, one.session_id) for one in chosen.kept],
+            "copies": chosen.whole,
+            "cursors": {group: sorted(names) for group, names in chosen.names.items()},
+            "graph": [(*who, until) for who, until in chosen.until.items()],
+            "team": {"sessions": list(chosen.until), "memories": chosen.memories},
+            "free_pages": True,
+        },
+    )
     unfinished = forget_journal.finish(opened.location, opened.store, os.environ, opened.note)
     own = [path for path in chosen.whole if not mirror.is_mirror(path)]
     deleted = _delete_transcripts(opened, own, is_asked=arguments.transcripts) if own else []
     left = [path for path in chosen.transcripts if path not in deleted]
     _report(opened, chosen._replace(transcripts=left), unfinished)
     return int(bool(unfinished))
-
-
-def _steps(chosen: Chosen, tombstones: list[forgotten.Tombstone], groups: Iterable[str]) -> dict[str, Any]:
-    """Return the steps of forgetting, as upkeep.forget_journal does them."""
-    return {
-        "tombstones": tombstones,
-        "memories": {group: chosen.memories.get(group, []) for group in groups},
-        "archives": chosen.archives,
-        "rewritten": chosen.rewritten,
-        "conversations": [(one.id, one.home, one.session_id) for one in chosen.conversations],
-        "kept": [(one.home, one.session_id) for one in chosen.kept],
-        "copies": chosen.whole,
-        "cursors": {group: sorted(names) for group, names in chosen.names.items()},
-        "graph": [(*who, until) for who, until in chosen.until.items()],
-        "team": {"sessions": list(chosen.until), "memories": chosen.memories},
-        "free_pages": True,
-    }
 
 
 def _delete_transcripts(opened: OpenStore, paths: list[str], *, is_asked: bool) -> list[str]:
@@ -139,22 +138,18 @@ def _delete_transcripts(opened: OpenStore, paths: list[str], *, is_asked: bool) 
         if not terminal.ask("Delete them too?"):
             return []
     for path in paths:
+        folder = path.removesuffix(".jsonl") + "/"
         try:
-            for one in (*_sub_agents(path), path):
-                os.unlink(one)
+            with Opened(path) as descriptor:
+                runtime = runtime_of(descriptor)
+            for one in (*(runtime.sub_agents(path) if runtime else ()), path):
+                if one == path or one.startswith(folder):
+                    os.unlink(one)
             deleted.append(path)
         except OSError as error:
             opened.note(f"{terminal.short(path)}: it could not be deleted: {error.strerror or error}")
     terminal.line(f"Deleted: {counted(len(deleted), 'transcript')}.")
     return deleted
-
-
-def _sub_agents(path: str) -> list[str]:
-    """Return the transcripts of sub-agents in the folder of a session."""
-    with open(path, "rb") as file:
-        runtime = runtime_of(file.fileno())
-    folder = path.removesuffix(".jsonl") + "/"
-    return [one for one in runtime.sub_agents(path) if one.startswith(folder)] if runtime else []
 
 
 def _chosen(opened: OpenStore, session: str, project: str, before: int | None, now: int) -> Chosen:
@@ -175,16 +170,15 @@ def _chosen(opened: OpenStore, session: str, project: str, before: int | None, n
         and (not project or covers(project, one.cwd))
     ]  # fmt: skip
     until: dict[tuple[str, str], int] = {}
+    transcript_of = {}
     for one in wanted:
         who = one.home, one.session_id
         until[who] = max(until.get(who, 0), now if before is None else one.last_message_at or 0)
+        transcript_of[who] = f"{files[one.home, one.source_file].root}/{one.source_file}"
     ids = {one.id for one in wanted}
     kept = {(one.home, one.source_file) for one in every if one.id not in ids}
     keys = dict.fromkeys((one.home, one.source_file) for one in wanted)
     paths = {f"{files[key].root}/{key[1]}": key not in kept for key in keys}
-    transcript_of = {}
-    for one in wanted:
-        transcript_of[one.home, one.session_id] = f"{files[one.home, one.source_file].root}/{one.source_file}"
     archives: list[str] = []
     rewritten: list[tuple[str, str, str, str]] = []
     for archived in location.archives:
@@ -231,11 +225,10 @@ def _named(
 
 def _shown(opened: OpenStore, conversations: Iterable[Conversation]) -> list[Conversation]:
     """Return those that the caller may see: an agent none that is excluded."""
-    every = list(conversations)
     if not is_started_by_agent(os.environ):
-        return every
+        return list(conversations)
     visible = {one.id for one in opened.store.conversations(Filter(opened.location.homes, limit=NO_LIMIT))}
-    return [one for one in every if one.id in visible]
+    return [one for one in conversations if one.id in visible]
 
 
 def _visible(opened: OpenStore, chosen: Chosen) -> Chosen:
@@ -322,11 +315,10 @@ def _as_json(seen: Chosen, unfinished: list[str]) -> dict[str, Any]:
     }
 
 
-def _report_transcripts(opened: OpenStore, paths: Iterable[str], what: str) -> None:
-    every = list(paths)
-    shown = [path for path in every if not mirror.is_mirror(path)]
-    if len(shown) < len(every):
-        sessions = counted(len(every) - len(shown), "session")
+def _report_transcripts(opened: OpenStore, paths: list[str], what: str) -> None:
+    shown = [path for path in paths if not mirror.is_mirror(path)]
+    if len(shown) < len(paths):
+        sessions = counted(len(paths) - len(shown), "session")
         opened.terminal.line(f"What the runtime itself keeps of {sessions} stays too: only you can delete it there.")
     if shown:
         opened.terminal.line(f"The runtime's own transcripts {what}:")

@@ -100,9 +100,9 @@ def _conflicts(last: Conversation, home: str) -> dict[str, str]:
     sides = sides_of(live_sessions(home, os.environ, now), user_dir(os.environ))
     own = {side.common_dir for side in sides if any(one.id == last.session_id for one in side.sessions)}
     same = [side for side in sides if side.common_dir in own]
-    kept = [
-        clash.as_kept(now)
-        for clash in find_conflicts(same, CONFLICT_SECONDS)
-        if any(one.id == last.session_id for one in clash.own.sessions)
-    ]
-    return {one["file"]: f"with {one['name'] or one['branch']}" for one in kept}
+    found = {}
+    for clash in find_conflicts(same, CONFLICT_SECONDS):
+        if any(one.id == last.session_id for one in clash.own.sessions):
+            one = clash.as_kept(now)
+            found[one["file"]] = f"with {one['name'] or one['branch']}"
+    return found

@@ -14,7 +14,7 @@ from ..settings.forgotten import is_unfinished
 from ..store.ingest.sources import COMPRESSED, DEEPEST, FOREIGN, SUFFIX, SourceDirectory, SourceFile, told_roots
 from ..store.location import StoreLocation, find_location
 from ..store.sqlite.unchanged import unchanged_files
-from ..system.files import open_regular
+from ..system.files import Opened
 from ..system.terminal import Terminal, byte_size
 from ..text.format import counted
 from ..text.timestamps import now_milliseconds
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
     from ..store.ingest.ingestion import IngestReport
     from ..store.ingest.values import FileState
-    from ..store.values import Progress
     from .opened_store import OpenStore
 
 SUMMARY = "ingest new entries of the transcripts into the store"
@@ -117,20 +116,14 @@ def _ingest(opened: OpenStore, arguments: argparse.Namespace) -> int:
 
 
 def _take(opened: OpenStore, directories: Sequence[SourceDirectory], file: SourceFile | None) -> IngestReport:
-    from ..store.ingest.intake import take_files, take_in
+    from ..store.ingest.intake import pending, take_files, take_in
     from .progress import shown
 
-    def take(progress: Progress | None) -> IngestReport:
+    with shown(opened.terminal, lambda: pending(opened.store, () if file else directories)[:2]) as progress:
         if file:
             return take_files(opened.store, file.directory.home, [file], progress)
-        return take_in(
-            opened.store, opened.location._replace(watched=directories), progress, workers=os.cpu_count() or 1
-        )
-
-    if opened.terminal.is_json:
-        return take(None)
-    with shown(opened.terminal, opened.store, () if file else directories) as progress:
-        return take(progress)
+        where = opened.location._replace(watched=directories)
+        return take_in(opened.store, where, progress, workers=os.cpu_count() or 1)
 
 
 def _directories(
@@ -242,15 +235,10 @@ def _names(directory: str) -> list[str]:
 
 def _is_transcript(path: str) -> bool:
     try:
-        descriptor = open_regular(path)
+        with Opened(path) as descriptor:  # ingesting reports compressed files that are not transcripts
+            return path.endswith(COMPRESSED) or runtime_of(descriptor) is not None
     except OSError:
         return False
-    try:
-        if path.endswith(COMPRESSED):  # ingesting reports files that are not transcripts
-            return True
-        return runtime_of(descriptor) is not None
-    finally:
-        os.close(descriptor)
 
 
 def _folders(directory: str) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from typing import TYPE_CHECKING, Any
 
 from ..errors import SessionMemoryError, WrongCallError
@@ -95,9 +95,17 @@ def _run(opened: OpenStore, arguments: argparse.Namespace) -> int:
 
 def _list(opened: OpenStore, index: Index, arguments: argparse.Namespace) -> int:
     found = _doubted(opened, index.memories(_filter(opened, arguments)))
-    nothing = "Nothing is remembered yet: session-memory process makes memories of finished conversations."
-    nothing = "The team remembers nothing yet." if opened.is_team else nothing
-    _show_all(opened, found, nothing, options_of(arguments))
+    opened.terminal.result({"memories": [as_json(memory) for memory in found]})
+    for memory in found:
+        if memory.kind in FIRST_KINDS:  # in full
+            show_hit(opened, memory, options_of(arguments))
+        else:
+            opened.terminal.line(line_of(memory))
+    if not found and opened.is_team:
+        opened.terminal.line("The team remembers nothing yet.")
+    elif not found:
+        nothing = "Nothing is remembered yet: session-memory process makes memories of finished conversations."
+        opened.terminal.line(nothing)
     return 0
 
 
@@ -124,18 +132,6 @@ def _doubted(opened: OpenStore, found: list[IndexedMemory]) -> list[IndexedMemor
     from ..memories.doubts import with_doubts  # starts processes, whose module takes a while to load
 
     return with_doubts(found, os.path.expanduser("~"))
-
-
-def _show_all(opened: OpenStore, found: list[IndexedMemory], nothing: str, options: str) -> None:
-    """Show the memories, a line each; decisions and preferences with their words and their source."""
-    opened.terminal.result({"memories": [as_json(memory) for memory in found]})
-    for memory in found:
-        if memory.kind in FIRST_KINDS:
-            show_hit(opened, memory, options)
-        else:
-            opened.terminal.line(line_of(memory))
-    if not found:
-        opened.terminal.line(nothing)
 
 
 def show_hit(opened: OpenStore, memory: IndexedMemory, options: str) -> None:
@@ -178,8 +174,8 @@ def as_json(memory: IndexedMemory) -> dict[str, Any]:
 
 
 def _show(opened: OpenStore, index: Index, arguments: argparse.Namespace) -> int:
-    wanted = _filter(opened, arguments)._replace(limit=NO_LIMIT)
-    found = [_chosen(opened, index, id, index.memories(wanted)) for id in arguments.words]
+    every = index.memories(_filter(opened, arguments)._replace(limit=NO_LIMIT))
+    found = [_chosen(opened, index, id, every) for id in arguments.words]
     show_memories(opened, found, options_of(arguments))
     return 0
 
@@ -220,23 +216,17 @@ def _show_one(opened: OpenStore, memory: IndexedMemory, options: str) -> None:
         terminal.line(f"  {terminal.short(file_of(folder_of(opened.location, memory.home), memory.path))}")
 
 
-def _forget_in_team(opened: OpenStore, memories: Mapping[str, Collection[str]]) -> None:
-    """Make the team, if any, forget memories, by group; if that fails, say when it will. Raises ConfigError."""
-    if not opened.location.home.settings().team.get("url"):
-        return
-    from ..upkeep.team import withdraw_forgotten
-
-    try:
-        withdraw_forgotten(opened.location, (), memories)
-    except SessionMemoryError as error:
-        opened.note(f"the team keeps what was shared of it until the next push: {error}")
-
-
 def _forget(opened: OpenStore, index: Index, arguments: argparse.Namespace) -> int:
     chosen = {memory.id: memory for id in arguments.words for memory in [_chosen(opened, index, id)]}
     if not arguments.dry_run:
         forget_memories(opened.location, chosen.values(), opened.note)
-        _forget_in_team(opened, {one.home: [other.id for other in chosen.values()] for one in chosen.values()})
+        if opened.location.home.settings().team.get("url"):
+            from ..upkeep.team import withdraw_forgotten
+
+            try:
+                withdraw_forgotten(opened.location, (), {one.home: list(chosen) for one in chosen.values()})
+            except SessionMemoryError as error:
+                opened.note(f"the team keeps what was shared of it until the next push: {error}")
     opened.terminal.result({**({"dry_run": True} if arguments.dry_run else {}), "forgotten": list(chosen)})
     _show_changed(opened, chosen.values(), "would be forgotten" if arguments.dry_run else "forgotten")
     if not arguments.dry_run:

@@ -129,9 +129,10 @@ def note(text: str) -> None:
 
 
 def _shown(terminal: Terminal, location: StoreLocation, store: SqliteStore) -> AbstractContextManager[Progress]:
+    from ..store.ingest.intake import pending
     from .progress import shown  # only for the first import
 
-    return shown(terminal, store, location.watched)
+    return shown(terminal, lambda: pending(store, location.watched)[:2])
 
 
 def check_names(opened: OpenStore, wanted: Filter) -> None:

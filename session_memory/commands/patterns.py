@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
-from ..patterns.habits import FailingCommand, Habits, ToolHabit, find_habits, short_names
+from ..patterns.habits import FailingCommand, Habits, ToolHabit, WorkDirectory, find_habits, short_names
 from ..store.sqlite.tool_uses import conversation_steps
 from ..text.format import counted
 from ..text.sanitize import for_prompt
@@ -18,6 +19,7 @@ SUMMARY = "show what fails and what helps, and other habits"
 LIMIT = 8
 TEXT_CHARACTERS = 110
 _BARS = " ▁▂▃▄▅▆▇█"
+_brief = partial(brief, limit=TEXT_CHARACTERS)
 _DAYS = ("Mo", "Tu", "We", "Th", "Fr", "Sa", "Su")
 
 
@@ -38,7 +40,11 @@ def run(opened: OpenStore, arguments: argparse.Namespace) -> int:
         return 0
     opened.terminal.line(f"{counted(found.tool_uses, 'tool use')} in {counted(found.conversations, 'conversation')}.")
     _show_commands(opened, found.commands[: arguments.limit])
-    orders = [_order(one) for one in found.orders[: arguments.limit]]
+    orders = [
+        f"{one.times:>4} times  {for_prompt(' → '.join(one.tools))}: "
+        f"the last succeeds {(one.times - one.failures) / one.times:.0%}"
+        for one in found.orders[: arguments.limit]
+    ]
     _show_lines(opened, "In which order (✗ failed)", orders)
     names = {path: _brief(name) for path, name in short_names(found).items()}
     together = [
@@ -49,7 +55,8 @@ def run(opened: OpenStore, arguments: argparse.Namespace) -> int:
     _show_lines(opened, "Where", [_directory(opened, place) for place in found.places[: arguments.limit]])
     if any(found.hours):
         days = "  ".join(f"{name} {number}" for name, number in zip(_DAYS, found.weekdays))
-        _show_lines(opened, "When (what the user said)", [f"0h {_bars(found.hours)} 23h", days])
+        bars = "".join(_BARS[-(-number * (len(_BARS) - 1) // max(found.hours))] for number in found.hours)
+        _show_lines(opened, "When (what the user said)", [f"0h {bars} 23h", days])
     return 0
 
 
@@ -65,11 +72,6 @@ def _show_commands(opened: OpenStore, commands: Sequence[FailingCommand]) -> Non
             opened.terminal.line(f"      worked {_brief(followed)}" + (f" ({times} times)" if times > 1 else ""))
 
 
-def _order(one: ToolHabit) -> str:
-    succeeded = one.times - one.failures
-    return f"{one.times:>4} times  {for_prompt(' → '.join(one.tools))}: the last succeeds {succeeded / one.times:.0%}"
-
-
 def _show_lines(opened: OpenStore, title: str, lines: Sequence[str]) -> None:
     if lines:
         opened.terminal.heading(title)
@@ -77,18 +79,9 @@ def _show_lines(opened: OpenStore, title: str, lines: Sequence[str]) -> None:
         opened.terminal.line(f"  {line}")
 
 
-def _directory(opened: OpenStore, place: Any) -> str:
+def _directory(opened: OpenStore, place: WorkDirectory) -> str:
     amount = f"{counted(place.conversations, 'conversation')}, {counted(place.messages, 'message')}"
     return f"{_brief(opened.terminal.short(place.directory)) or '(unknown)'}: {amount}, last {moment(place.last_at)}"
-
-
-def _bars(numbers: Sequence[int]) -> str:
-    most = max(numbers)
-    return "".join(_BARS[-(-number * (len(_BARS) - 1) // most)] for number in numbers)
-
-
-def _brief(text: str) -> str:
-    return brief(text, TEXT_CHARACTERS)
 
 
 def _as_json(found: Habits, limit: int) -> dict[str, Any]:

@@ -91,9 +91,8 @@ def _work_off(opened: OpenStore, work: StrategyRun, pieces: Iterable[PartResult]
     if summary:
         opened.terminal.line(f"{summary}; {counted(memories, 'memory', 'memories')}.")
     elif not retries:
-        opened.terminal.line(
-            "Nothing waits: a conversation is ready when it was silent for an hour (store.conversation_gap_minutes)."
-        )
+        silent = "a conversation is ready when it was silent for an hour (store.conversation_gap_minutes)"
+        opened.terminal.line(f"Nothing waits: {silent}.")
         opened.terminal.line(f"  those that other strategies have done: {called_as()} process --archived --dry-run")
     for line in retry_lines(retries):
         opened.terminal.line(line)
@@ -101,7 +100,15 @@ def _work_off(opened: OpenStore, work: StrategyRun, pieces: Iterable[PartResult]
         opened.terminal.line(_budget(work))
     opened.terminal.result(
         {
-            "done": [_as_json(done) for done in finished],
+            "done": [
+                {
+                    **done._asdict(),
+                    "reason": for_prompt(done.reason),
+                    "conversation": _conversation_json(done.conversation) if done.conversation else None,
+                    "memories": list(done.memories),
+                }
+                for done in finished
+            ],
             **numbers,
             "memories": memories,
             "missing": {id: str(error) for id, error in work.missing},
@@ -144,15 +151,6 @@ def _line(done: PartResult) -> str:
 def _name(conversation: Conversation) -> str:
     title = brief(conversation.title, TITLE_CHARACTERS) or "-"
     return f"{conversation.id:>5}  {moment(conversation.last_message_at)}  {title}"
-
-
-def _as_json(done: PartResult) -> dict[str, Any]:
-    return {
-        **done._asdict(),
-        "reason": for_prompt(done.reason),
-        "conversation": _conversation_json(done.conversation) if done.conversation else None,
-        "memories": list(done.memories),
-    }
 
 
 def _conversation_json(conversation: Conversation) -> dict[str, Any]:

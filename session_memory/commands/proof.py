@@ -12,16 +12,15 @@ from ..upkeep.costs import SessionFiles
 from ..upkeep.proof import Proof, prove
 from ..upkeep.proof.chart import svg_of
 from ..upkeep.proof.words import HEEDED, as_json, compared_lines, rows_of, sum_lines, told_lines
-from .arguments import NO_LIMIT, add_common, filter_of
+from .arguments import NO_LIMIT, add_common, add_project, filter_of
 from .opened_store import OpenStore, check_names, on_store, refresh
-from .progress import shown_of
+from .progress import shown
 
 SUMMARY = "show what agents were told, what came of it, and the same moments without a report"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    project = "only the repository of the path P (such as .), or directories whose path contains P"
-    parser.add_argument("--project", metavar="P", default="", help=project)
+    add_project(parser)
     parser.add_argument("--svg", metavar="FILE", help="write the comparison as a picture, too")
     parser.set_defaults(session="", since=None, until=None, limit=NO_LIMIT)
     add_common(parser)
@@ -32,7 +31,7 @@ def run(opened: OpenStore, arguments: argparse.Namespace) -> int:
     refresh(opened)
     wanted = filter_of(arguments, opened.location)
     files = SessionFiles(opened.location.watched, opened.store, wanted).files
-    with shown_of(opened.terminal, lambda: (len(files), sum(file.size for file, _ in files))) as advance:
+    with shown(opened.terminal, lambda: (len(files), sum(file.size for file, _ in files))) as advance:
         drawn = every_draw(opened.location.home, arguments.home, os.environ)
         proof = prove(opened.location, opened.store, wanted, drawn, advance)
     if not proof.sessions:
@@ -62,8 +61,7 @@ def _show(opened: OpenStore, proof: Proof) -> None:
         terminal.paragraph(line, indent="  ")
     if proof.withheld:
         _section(opened, "Held back by the coin (proof.withhold)", [one.words for one in proof.withheld])
-    sums = sum_lines(proof)
-    if sums:
+    if sums := sum_lines(proof):
         _section(opened, "Sums", sums)
 
 

@@ -94,23 +94,19 @@ def show_sessions(listed: list[FoundSession], terminal: Terminal, *, is_cut: boo
         return
     if all(one.session.is_elsewhere for one in listed):
         terminal.line("This directory's project has no session yet. These are of all projects:")
-    short = _short_ids([one.id for one in listed])
+    length, ids = SHORT_ID, {one.id for one in listed}
+    while len({id[:length] for id in ids}) < len(ids):  # they are to be told apart
+        length += 1
     rows = [("ID", "PROJECT", "RUNTIME", "MESSAGES", "AGE", "TITLE")]
-    for one, id, count in zip(listed, short, counts):
+    for one, count in zip(listed, counts):
         number = f"{count}{'+' if count >= COUNTED else ''}"
         runtime = f"{one.runtime.name}{' (this one)' if is_own(one, terminal.environ) else ''}"
-        rows.append((id, one.project, runtime, number, age(time.time() - one.modified), for_people(one.name)))
+        rows.append(
+            (one.id[:length], one.project, runtime, number, age(time.time() - one.modified), for_people(one.name))
+        )
     terminal.table(rows, [3])
     if is_cut:
         terminal.line(f"These are the latest {len(listed)}; there are more: --limit N shows them.")
-
-
-def _short_ids(ids: list[str]) -> list[str]:
-    """Return the beginning of each id, as long as it takes to tell them apart."""
-    length = SHORT_ID
-    while len({id[:length] for id in ids}) < len(set(ids)):
-        length += 1
-    return [id[:length] for id in ids]
 
 
 def _as_json(one: FoundSession, count: int) -> dict[str, object]:

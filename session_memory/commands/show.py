@@ -106,7 +106,9 @@ def _print(
             mark = " <-" if entry.number == arguments.around else ""
             terminal.line(f"\n{speaker} {terminal.paint('dim', f'{moment(entry.timestamp)} #{entry.number}{mark}')}")
         previous = (entry.message, entry.role)
-        terminal.line(text if arguments.full else _shortened(text))
+        kept = text if arguments.full else shorten(text, MESSAGE_CHARACTERS)
+        rest = f"\n[{len(text) - len(kept) + 1:,} more characters: --full]" if kept != text else ""
+        terminal.line(kept + rest)
     if after:
         terminal.line(f"\n[{counted(after, 'later item')}]")
 
@@ -120,8 +122,3 @@ def _tool_line(entry: StoredEntry, argument: str, error: str) -> str:
         outcome = f"{entry.outcome}, {counted(entry.result_lines, 'line')}"
     line = f"- {entry.tool} {shorten(one_line(argument), ARGUMENT_CHARACTERS)}".rstrip()
     return f"{line}: {outcome}" if outcome else line
-
-
-def _shortened(text: str) -> str:
-    kept = shorten(text, MESSAGE_CHARACTERS)
-    return text if kept == text else f"{kept}\n[{len(text) - len(kept) + 1:,} more characters: --full]"

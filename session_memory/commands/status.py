@@ -16,7 +16,6 @@ from ..hooks.log import notices
 from ..settings.homes import host_of
 from ..settings.program import program_paths
 from ..store.location import StoreLocation, find_location
-from ..store.sqlite.queue_file import UnreadableQueueError
 from ..system.files import is_file
 from ..system.terminal import Terminal, byte_size, called_as
 from ..text.format import counted, one_line, shorten
@@ -42,14 +41,6 @@ _NEXT_STEPS = (
     ("doctor", "check everything, and say how to fix what is wrong"),
     ("--help", "all commands"),
 )
-
-
-class Place(NamedTuple):
-    """The number of files below a path, and their bytes."""
-
-    path: str
-    files: int
-    bytes: int
 
 
 class StoreState(NamedTuple):
@@ -80,14 +71,18 @@ def show_status(arguments: argparse.Namespace, terminal: Terminal) -> tuple[bool
     if found and found.spent:
         terminal.item("spent", _cost(found.spent))
     places = _places(location)
-    for label, place in places.items():
-        what = f"{counted(place.files, 'file')}, {byte_size(place.bytes)}" if place.files else "nothing yet"
-        terminal.item("" if label[-1].isdigit() else label, terminal.short(f"{place.path}: {what}"))
+    for label, (path, files, total) in places.items():
+        what = f"{counted(files, 'file')}, {byte_size(total)}" if files else "nothing yet"
+        terminal.item("" if label[-1].isdigit() else label, terminal.short(f"{path}: {what}"))
     if found:
         talks = counted(sum(found.counts.conversations.values()), "conversation")
         size = byte_size(found.counts.text_bytes)
         terminal.item("holds", f"{counted(found.counts.files, 'transcript')}, {talks}, {size} of text")
-        _show_deletions(found, terminal)
+        from ..upkeep.deletions import deletion_lines, kept_line
+
+        for number, line in enumerate(deletion_lines(found.deletions)):
+            terminal.item("" if number else "deleted by", terminal.short(line))
+        terminal.item("keeps", kept_line(found.kept))
     result = {
         "version": __version__,
         "upkeep": runs.mode,
@@ -103,7 +98,7 @@ def show_status(arguments: argparse.Namespace, terminal: Terminal) -> tuple[bool
         "holds": found.counts._asdict() if found else None,
         "deletions": [one._asdict() for one in found.deletions] if found else [],
         "kept": found.kept._asdict() if found else None,
-        "places": {label: place._asdict() for label, place in places.items()},
+        "places": {label: dict(zip(("path", "files", "bytes"), place)) for label, place in places.items()},
     }
     return not (runs.runs and runs.runs[-1].problem), result
 
@@ -139,15 +134,6 @@ def show_overview() -> int:
     return 1 if runs.runs and runs.runs[-1].problem else 0
 
 
-def _show_deletions(found: StoreState, terminal: Terminal) -> None:
-    """Print which runtimes delete sessions, and how these are kept."""
-    from ..upkeep.deletions import deletion_lines, kept_line
-
-    for number, line in enumerate(deletion_lines(found.deletions)):
-        terminal.item("" if number else "deleted by", terminal.short(line))
-    terminal.item("keeps", kept_line(found.kept))
-
-
 def _show_now(terminal: Terminal, *, of_all_projects: bool) -> None:
     """Print the sessions of the last day, and the latest collision that one of them will be told of."""
     now = time.time()
@@ -180,20 +166,14 @@ def _store_state(arguments: argparse.Namespace, location: StoreLocation) -> tupl
     if not os.path.exists(location.database):
         return None, []
     from ..upkeep.deletions import deletions, kept_or_why_not, problems_of
-    from ..upkeep.overview import Queued, in_queue, waiting
+    from ..upkeep.overview import waiting
 
     def look(opened: OpenStore) -> tuple[StoreState, list[str]]:
-        queued = Queued({}, [], None)
-        problems: list[str] = []
-        try:
-            queued = in_queue(location)
-        except UnreadableQueueError as error:
-            problems.append(f"{error}; {error.hint}")
-        waits = waiting(opened.store, location, queued)
+        waits, spent, problems = waiting(opened.store, location)
         deleted = deletions(location, opened.store.directories())
         how, why_not = kept_or_why_not(location, location.home.settings())
-        problems.extend([*problems_of(deleted), *why_not])
-        return StoreState(waits, queued.spent, opened.store.counts(location.homes), deleted, how), problems
+        counts = opened.store.counts(location.homes)
+        return StoreState(waits, spent, counts, deleted, how), [*problems, *problems_of(deleted), *why_not]
 
     try:
         return with_store(arguments, look)
@@ -214,10 +194,9 @@ def _problems(runs: UpkeepRuns, found: StoreState | None) -> list[str]:
 
 
 def _show_upkeep(runs: UpkeepRuns, terminal: Terminal, *, is_host: bool) -> None:
-    mode, when = _MODES[runs.mode], "when a session starts or ends"
-    if is_host:
-        when = "while the host runs"
-        mode = "by the host, while it runs" if runs.mode == "sessions" else mode
+    mode, when = _MODES[runs.mode], "while the host runs" if is_host else "when a session starts or ends"
+    if is_host and runs.mode == "sessions":
+        mode = "by the host, while it runs"
     if runs.watcher:
         mode += f"; process {runs.watcher} watches"
     last = runs.runs[-1] if runs.runs else None
@@ -263,8 +242,9 @@ def _cost(spent: Spent) -> str:
     return f"{today}, {spent.tokens:,} (${spent.dollars:.2f}{unpriced}) in seven days"
 
 
-def _places(location: StoreLocation) -> dict[str, Place]:
-    """Return the places of session data and their sizes; the transcripts, which are only read, come first."""
+def _places(location: StoreLocation) -> dict[str, tuple[str, int, int]]:
+    """Return the places of session data, the number of files there and their bytes; the transcripts, which are only
+    read, come first."""
     home = location.home
     roots = [one.root for one in location.watched if os.path.isdir(one.root)]
     paths = {f"transcripts{f' {number}' if number > 1 else ''}": root for number, root in enumerate(roots, 1)}
@@ -277,7 +257,7 @@ def _places(location: StoreLocation) -> dict[str, Place]:
     return {label: _measured(path) for label, path in paths.items()}
 
 
-def _measured(path: str) -> Place:
+def _measured(path: str) -> tuple[str, int, int]:
     files = size = 0
     for directory, _, names in os.walk(path):
         for name in names:
@@ -286,4 +266,4 @@ def _measured(path: str) -> Place:
                 files += 1
             except OSError:  # it has gone meanwhile
                 continue
-    return Place(path, files, size)
+    return path, files, size

@@ -23,10 +23,9 @@ SHOWN = 10
 COMPRESSED = ".jsonl.zst"
 
 
-def check_store(arguments: argparse.Namespace, terminal: Terminal) -> tuple[bool, dict[str, Any]]:
-    """Print the state of the store; return if it is sound, and the result for JSON. Raises SessionMemoryError."""
-    found = with_store(arguments, lambda opened: _check(opened, terminal))
-    return found["ok"], found
+def check_store(arguments: argparse.Namespace, terminal: Terminal) -> dict[str, Any]:
+    """Print the state of the store; return it for JSON, `ok` if it is sound. Raises SessionMemoryError."""
+    return with_store(arguments, lambda opened: _check(opened, terminal))
 
 
 def _check(opened: OpenStore, terminal: Terminal) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import socket
+from collections.abc import Callable
 from contextlib import closing
 
 from .. import __version__
@@ -15,7 +16,7 @@ from ..settings.keys import set_key
 from ..settings.sections import TeamSettings
 from ..store.location import StoreLocation, find_location
 from ..store.postgres.connection import PATIENCE_SECONDS, TeamError
-from ..store.postgres.engine import TeamMachine, TeamStore, machines_of
+from ..store.postgres.engine import TeamStore, machines_of
 from ..store.postgres.memories import pushed_memories, withdraw_memories
 from ..store.postgres.push import TeamPush
 from ..system.git import find_worktree, worktrees_of
@@ -137,7 +138,10 @@ def _status(arguments: argparse.Namespace, terminal: Terminal) -> int:
         refresh(opened)
         try:
             sessions, items = waiting_for_push(opened.store, location)
-            machines = _machines(team.url, terminal)
+            with closing(TeamStore(team.url, seconds=PATIENCE_SECONDS)) as store:
+                if store.is_newer:
+                    terminal.line("A newer session-memory made it: it is read, and nothing is pushed.")
+                machines = machines_of(store)
         except TeamError as error:
             terminal.line(f"Now: {error}.")
             terminal.line(f"  {error.hint}")
@@ -155,61 +159,44 @@ def _status(arguments: argparse.Namespace, terminal: Terminal) -> int:
     return with_store(arguments, show)
 
 
-def _machines(url: str, terminal: Terminal) -> list[TeamMachine]:
-    with closing(TeamStore(url, seconds=PATIENCE_SECONDS)) as store:
-        if store.is_newer:
-            terminal.line("A newer session-memory made it: it is read, and nothing is pushed.")
-        return machines_of(store)
-
-
-def _preview(arguments: argparse.Namespace, terminal: Terminal) -> int:
-    def show(opened: OpenStore) -> int:
-        refresh(opened)
-        found = shared_files(opened.store, opened.location)
-        for file, shared in found[-SHOWN:]:
-            with_whom = "the team" if shared.share == "team" else "own machines"
-            title = brief(file.title or file.session_id, NAME_CHARACTERS)
-            terminal.line(f"{moment(file.last_at)}  {with_whom:<12}  {shared.directory(file.cwd)}  {title}")
-        items = sum([file.item_count for file, _ in found])
-        terminal.line(f"{counted(len(found), 'session')} with {counted(items, 'entry', 'entries')} in all.")
-        nowhere, kept_back = unshared_counts(opened.store, opened.location)
-        if nowhere:
-            how = "`session-memory team project NAME` there names one"
-            terminal.line(f"Not shared, since in no repository with a remote, and no project: {nowhere}; {how}.")
-        if kept_back:
-            terminal.line(f"Not shared by rules (`share: off`): {kept_back}.")
-        terminal.result({
-            "unshared": {"no_project": nowhere, "rules": kept_back},
-            "sessions": [
-                {"session_id": file.session_id, "title": file.title, "items": file.item_count, "share": shared.share,
-                 "project": shared.project, "directory": shared.directory(file.cwd)} for file, shared in found
-            ]
-        })  # fmt: skip
-        return 0
-
-    return with_store(arguments, show)
-
-
-def _push(arguments: argparse.Namespace, terminal: Terminal) -> int:
-    _joined(arguments)
-
-    def push(opened: OpenStore) -> int:
-        refresh(opened)
-        opened.store.redact_again(float("inf"))
-        done, memories = push_to_team(opened.store, opened.location, os.environ, opened.note)
-        pushed = f"{counted(done.sessions, 'session')} with {counted(done.items, 'entry', 'entries')}"
-        taken_back = [
-            counted(count, *words)
-            for count, *words in ((done.withdrawn, "session"), (memories.withdrawn, "memory", "memories"))
-            if count
+def _preview(opened: OpenStore) -> int:
+    refresh(opened)
+    terminal, found = opened.terminal, shared_files(opened.store, opened.location)
+    for file, shared in found[-SHOWN:]:
+        with_whom = "the team" if shared.share == "team" else "own machines"
+        title = brief(file.title or file.session_id, NAME_CHARACTERS)
+        terminal.line(f"{moment(file.last_at)}  {with_whom:<12}  {shared.directory(file.cwd)}  {title}")
+    items = sum([file.item_count for file, _ in found])
+    terminal.line(f"{counted(len(found), 'session')} with {counted(items, 'entry', 'entries')} in all.")
+    nowhere, kept_back = unshared_counts(opened.store, opened.location)
+    if nowhere:
+        how = "`session-memory team project NAME` there names one"
+        terminal.line(f"Not shared, since in no repository with a remote, and no project: {nowhere}; {how}.")
+    if kept_back:
+        terminal.line(f"Not shared by rules (`share: off`): {kept_back}.")
+    terminal.result({
+        "unshared": {"no_project": nowhere, "rules": kept_back},
+        "sessions": [
+            {"session_id": file.session_id, "title": file.title, "items": file.item_count, "share": shared.share,
+             "project": shared.project, "directory": shared.directory(file.cwd)} for file, shared in found
         ]
-        terminal.line(f"Pushed {pushed}, and {counted(memories.pushed, 'memory', 'memories')}.")
-        if taken_back:
-            terminal.line(f"Took back {' and '.join(taken_back)}.")
-        terminal.result({**done._asdict(), "memories": memories._asdict()})
-        return 0
+    })  # fmt: skip
+    return 0
 
-    return with_store(arguments, push, writes=True)
+
+def _push(opened: OpenStore) -> int:
+    joined_team(opened.location.home)
+    refresh(opened)
+    opened.store.redact_again(float("inf"))
+    done, memories = push_to_team(opened.store, opened.location, os.environ, opened.note)
+    pushed = f"{counted(done.sessions, 'session')} with {counted(done.items, 'entry', 'entries')}"
+    opened.terminal.line(f"Pushed {pushed}, and {counted(memories.pushed, 'memory', 'memories')}.")
+    withdrawn = [counted(done.withdrawn, "session")] if done.withdrawn else []
+    withdrawn += [counted(memories.withdrawn, "memory", "memories")] if memories.withdrawn else []
+    if withdrawn:
+        opened.terminal.line(f"Took back {' and '.join(withdrawn)}.")
+    opened.terminal.result({**done._asdict(), "memories": memories._asdict()})
+    return 0
 
 
 def _project(arguments: argparse.Namespace, terminal: Terminal) -> int:
@@ -267,9 +254,10 @@ def _purge(team: TeamSettings, *, is_dry_run: bool) -> int:
         raise TeamError(str(error), hint) from error
 
 
-_ACTIONS = {
-    "init": init, "join": _join, "status": _status, "preview": _preview, "push": _push, "project": _project,
-    "leave": _leave, "remove": remove,
+_ACTIONS: dict[str, Callable[[argparse.Namespace, Terminal], int]] = {
+    "init": init, "join": _join, "status": _status, "project": _project, "leave": _leave, "remove": remove,
+    "preview": lambda arguments, _: with_store(arguments, _preview),
+    "push": lambda arguments, _: with_store(arguments, _push, writes=True),
 }  # fmt: skip
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import argparse
 import os
-import shlex
 import uuid
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from typing import Any
 
 from .. import NAME, __version__
 from ..errors import SessionMemoryError, WrongCallError
-from ..patterns.why import Reason, Reasons
+from ..patterns.why import Asked, Reason, Reasons
 from ..patterns.why_text import HINT, find_reasons, told
 from ..runtimes.detection import is_started_by_agent
 from ..settings.homes import user_dir
@@ -23,12 +23,8 @@ from ..text.format import counted
 from ..text.sanitize import for_prompt
 from ..text.timestamps import iso_time, now_milliseconds
 from .arguments import OnlyForPeopleError, add_common
-from .opened_store import refresh, with_store
+from .opened_store import OpenStore, refresh, with_store
 from .output import iso
-
-if TYPE_CHECKING:
-    from ..patterns.why import Asked
-    from .opened_store import OpenStore
 
 SUMMARY = "say why a line or a commit is so: who asked for it, and in which words"
 NOTES_REF = "session-memory"
@@ -66,7 +62,9 @@ def _why(opened: OpenStore, arguments: argparse.Namespace) -> int:
         raise SessionMemoryError(f"git cannot tell: {error}") from error
     if arguments.format == "agent-trace":
         opened.terminal.is_json = True
-        opened.terminal.result(agent_trace(reasons, commit or _head(repository)))
+        with suppress(GitUnavailableError):
+            commit = commit or repository.resolved("HEAD")
+        opened.terminal.result(agent_trace(reasons, commit))
         return 0
     opened.terminal.result({"reasons": [_as_json(one) for one in reasons]})
     shown = reasons if arguments.all else reasons[:MOST_REASONS]
@@ -148,7 +146,7 @@ def _note(
     opened: OpenStore, repository: Repository, reasons: Sequence[Reason], commit: str, arguments: argparse.Namespace
 ) -> None:
     if not commit:
-        raise WrongCallError("--notes is for a commit", f"{called_as()} why {shlex.quote('HEAD')} --notes")
+        raise WrongCallError("--notes is for a commit", f"{called_as()} why HEAD --notes")
     text, terminal = note_text(reasons, arguments.with_prompts), opened.terminal
     if not text:
         terminal.line("Nothing to note.")
@@ -163,10 +161,3 @@ def _note(
     except GitUnavailableError as error:
         raise SessionMemoryError(f"the note was not written: {error}") from error
     terminal.line("Written.")
-
-
-def _head(repository: Repository) -> str:
-    try:
-        return repository.resolved("HEAD")
-    except GitUnavailableError:
-        return ""

@@ -15,6 +15,7 @@ from ..store.location import StoreLocation
 from ..store.sqlite.engine import SqliteStore
 from ..store.sqlite.queue import Retry, StoredQueue
 from ..store.sqlite.queue_database import day_of
+from ..store.sqlite.queue_file import UnreadableQueueError
 from ..text.format import counted
 from ..text.sanitize import for_prompt
 from ..text.timestamps import now_milliseconds
@@ -46,16 +47,9 @@ class Spent(NamedTuple):
     unpriced: list[str]
 
 
-class Queued(NamedTuple):
-    """The queue of the strategies (see `Waiting`), and what they spent; None if it cannot be read."""
-
-    conversations: dict[str, int]
-    retries: list[str]
-    spent: Spent | None
-
-
-def waiting(store: SqliteStore, location: StoreLocation, queued: Queued) -> Waiting:
-    """Return what is not done yet. Raises DatabaseError."""
+def waiting(store: SqliteStore, location: StoreLocation) -> tuple[Waiting, Spent | None, list[str]]:
+    """Return what is not done yet and what the strategies spent, as far as the queue can be read; and why it cannot.
+    Raises DatabaseError."""
     new = pending(store, [one for one in location.watched if one.is_expected()])
     unread = {
         f"{one.root}/{key}": one.problem
@@ -63,11 +57,14 @@ def waiting(store: SqliteStore, location: StoreLocation, queued: Queued) -> Wait
         for key, one in store.unread_files(home).items()
         if one.problem != FOREIGN
     }
-    return Waiting(new.files, new.bytes, queued.conversations, queued.retries, unread)
+    try:
+        each, retries, spent = _in_queue(location)
+    except UnreadableQueueError as error:
+        return Waiting(new.files, new.bytes, {}, [], unread), None, [f"{error}; {error.hint}"]
+    return Waiting(new.files, new.bytes, each, retries, unread), spent, []
 
 
-def in_queue(location: StoreLocation) -> Queued:
-    """Return what is in the queue. Raises DatabaseError."""
+def _in_queue(location: StoreLocation) -> tuple[dict[str, int], list[str], Spent]:
     now = now_milliseconds()
     with closing(StoredQueue(location.database, location.rules)) as queue:
         strategies = settings_of(location).strategies
@@ -84,7 +81,7 @@ def in_queue(location: StoreLocation) -> Queued:
         sum(cost(usage, prices) or 0.0 for usage in today),
         sorted(model for model, dollars in costs.items() if dollars is None),
     )
-    return Queued(each, retries, spent)
+    return each, retries, spent
 
 
 def retry_lines(retries: list[Retry]) -> list[str]:

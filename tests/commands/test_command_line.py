@@ -22,9 +22,8 @@ WITH_HOME = ["archive", "config", "conversations", "costs", "errors", "filter", 
 WITH_HOME += ["export", "mcp", "memories", "patterns", "process", "read", "search", "sessions", "show", "watch"]
 
 
-@pytest.fixture
-def machine(tmp_path):
-    machine = StoreUser(tmp_path / "user")
+def made(home):
+    machine = StoreUser(home)
     machine.session("8f3a-trip", *trip())
     asked = ["how is **rye** baked" + "?" * turns for turns in (1, 2, 3)]
     bread = [record for text in asked for record in exchange(text, "It is kneaded.", at=MONDAY)]
@@ -32,6 +31,16 @@ def machine(tmp_path):
         record["cwd"] = "/srv/bakery"
     machine.session("9c01-bread", *bread, project="-srv-bakery")
     return machine
+
+
+@pytest.fixture
+def machine(tmp_path):
+    return made(tmp_path / "user")
+
+
+@pytest.fixture(scope="module")
+def read_only(tmp_path_factory):
+    return made(tmp_path_factory.mktemp("person") / "user")
 
 
 class TestHelp:
@@ -59,11 +68,12 @@ class TestHelp:
         done = machine.run("read")
         assert (done.returncode, done.stderr.splitlines()[-1]) == (2, "  session-memory read --help says what they are")
 
-    @pytest.mark.parametrize(("typed", "meant"), [("serch", "search"), ("conversation", "conversations")])
-    def test_a_wrong_command_is_answered_with_the_nearest(self, machine, typed, meant):
-        done = machine.run(typed)
-        assert (done.returncode, done.stdout) == (2, "")
-        assert done.stderr == f"session-memory: there is no command {typed!r}\n  did you mean session-memory {meant}?\n"
+    def test_a_wrong_command_is_answered_with_the_nearest(self, machine):
+        for typed, meant in (("serch", "search"), ("conversation", "conversations")):
+            done = machine.run(typed)
+            assert (done.returncode, done.stdout) == (2, "")
+            said = f"session-memory: there is no command {typed!r}\n  did you mean session-memory {meant}?\n"
+            assert done.stderr == said
 
     def test_a_command_like_no_other_is_answered_with_where_they_are_listed(self, machine):
         assert machine.run("xyzzy").stderr.endswith("\n  session-memory --help lists them\n")
@@ -178,63 +188,50 @@ class TestHints:
 
 
 class TestNotFound:
-    @pytest.mark.parametrize(
-        "words",
-        [
-            ("search", "zebra"),
-            ("show", "77"),
-            ("conversations", "--since", "1h"),
-            ("memories", "search", "zebra"),
-            ("memories", "show", "zebra"),
-            ("errors", "zebra"),
-            ("archive", "zebra"),
-            ("export", "zebra"),
-            ("graph", "search", "zebra"),
-        ],
-        ids=" ".join,
-    )
-    def test_it_is_exit_code_1_with_a_line_that_says_it(self, machine, words):
-        done = machine.run(*words)
-        assert done.returncode == 1
-        assert len((done.stdout + done.stderr).splitlines()) <= 3
+    def test_it_is_exit_code_1_with_a_line_that_says_it(self, read_only):
+        for words in (
+            "search zebra", "show 77", "conversations --since 1h", "memories search zebra", "memories show zebra",
+            "errors zebra", "archive zebra", "export zebra", "graph search zebra",
+        ):  # fmt: skip
+            done = read_only.run(*words.split())
+            assert done.returncode == 1, words
+            assert len((done.stdout + done.stderr).splitlines()) <= 3, words
 
-    @pytest.mark.parametrize("words", [("conversations",), ("memories",)], ids=" ".join)
-    def test_a_list_of_nothing_is_none(self, tmp_path, words):
-        assert StoreUser(tmp_path / "nobody").run(*words).returncode == 0
+    def test_a_list_of_nothing_is_none(self, tmp_path):
+        for command in ("conversations", "memories"):
+            assert StoreUser(tmp_path / "nobody").run(command).returncode == 0
 
-    @pytest.mark.parametrize("query", ["", "  "])
-    def test_a_search_for_nothing_says_what_to_do(self, machine, query):
-        done = machine.run("search", query)
-        assert (done.returncode, done.stdout) == (2, "")
-        assert done.stderr == (
-            'session-memory: there is nothing to look for\n  name some words: session-memory search "cherry blossom"\n'
-        )
+    def test_a_search_for_nothing_says_what_to_do(self, read_only):
+        for query in ("", "  "):
+            done = read_only.run("search", query)
+            assert (done.returncode, done.stdout) == (2, "")
+            said = "there is nothing to look for\n  name some words: session-memory search"
+            assert done.stderr == f'session-memory: {said} "cherry blossom"\n'
 
-    @pytest.mark.parametrize("words", [("search", "rye"), ("conversations",), ("patterns",), ("errors", "failed")])
-    def test_a_project_or_session_that_there_is_none_of_is_answered_with_the_nearest(self, machine, words):
-        done = machine.run(*words, "--project", "bakry")
-        assert (done.returncode, done.stdout) == (1, "")
-        assert done.stderr == (
-            "session-memory: no project has 'bakry' in its directory\n  the nearest:\n    /srv/bakery\n"
-        )
-        done = machine.run(*words, "--session", "9c01-brot")
-        assert done.returncode == 1
-        assert done.stderr.startswith("session-memory: no session goes by '9c01-brot'\n  the nearest:\n")
-        assert "    9c01-bread how is **rye** baked?\n" in done.stderr
+    def test_a_project_or_session_that_there_is_none_of_is_answered_with_the_nearest(self, read_only):
+        for words in (("search", "rye"), ("conversations",), ("patterns",), ("errors", "failed")):
+            done = read_only.run(*words, "--project", "bakry")
+            assert (done.returncode, done.stdout) == (1, ""), words
+            said = "session-memory: no project has 'bakry' in its directory\n  the nearest:\n    /srv/bakery\n"
+            assert done.stderr == said
+            done = read_only.run(*words, "--session", "9c01-brot")
+            assert done.returncode == 1, words
+            assert done.stderr.startswith("session-memory: no session goes by '9c01-brot'\n  the nearest:\n")
+            assert "    9c01-bread how is **rye** baked?\n" in done.stderr
 
-    def test_where_none_is_like_it_the_latest_are_named(self, machine):
-        said = machine.run("conversations", "--project", "qqq").stderr
+    def test_where_none_is_like_it_the_latest_are_named(self, read_only):
+        said = read_only.run("conversations", "--project", "qqq").stderr
         assert said.endswith("\n  the latest:\n    /srv/agent\n    /srv/bakery\n")
 
 
 class TestCounts:
-    def test_a_list_says_when_it_stops_at_a_limit(self, machine):
-        assert machine.run("conversations", "--limit", "1").stdout.endswith(
+    def test_a_list_says_when_it_stops_at_a_limit(self, read_only):
+        assert read_only.run("conversations", "--limit", "1").stdout.endswith(
             "\nThese are the latest 1; there are more: --limit N shows them.\n"
         )
-        assert machine.result("conversations", "--limit", "1")["more"] is True
-        assert "there are more" not in machine.run("conversations", "--limit", "2").stdout
-        assert machine.result("conversations", "--limit", "2")["more"] is False
+        assert read_only.result("conversations", "--limit", "1")["more"] is True
+        assert "there are more" not in read_only.run("conversations", "--limit", "2").stdout
+        assert read_only.result("conversations", "--limit", "2")["more"] is False
 
     def test_one_conversation_is_one_however_many_strategies_were_at_work_on_it(self):
         done = [
@@ -261,8 +258,8 @@ class TestCounts:
 
 
 class TestBold:
-    def test_a_word_that_stands_in_asterisks_is_marked_once(self, machine):
-        assert "  how is **rye** baked?\n" in machine.run("search", "rye", "--role", "user").stdout
+    def test_a_word_that_stands_in_asterisks_is_marked_once(self, read_only):
+        assert "  how is **rye** baked?\n" in read_only.run("search", "rye", "--role", "user").stdout
 
     def test_on_a_terminal_nothing_is_bold_within_bold(self, machine):
         controller, worker = pty.openpty()

@@ -12,9 +12,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from itertools import cycle
 from pathlib import Path
 
 import pytest
+import share
 from own_process import ROOT
 from store_scene import COMMAND, StoreUser, trip
 
@@ -149,23 +151,24 @@ def test_of_every_command_there_is_a_wrong_call() -> None:
     assert {line.split()[0] for line in WRONG.strip().splitlines()} == set(COMMANDS)
 
 
-@pytest.mark.parametrize("line", WRONG.strip().splitlines())
 def test_a_wrong_call_is_2_and_says_what_is_wrong(
-    line: str, run: Callable[[str], int], capsys: pytest.CaptureFixture[str]
+    run: Callable[[str], int], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(line) == 2
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert "error: " in said.err or said.err.startswith("session-memory: ")
+    others = []
+    for line in WRONG.strip().splitlines():
+        code, (out, err) = run(line), capsys.readouterr()
+        if (code, out) != (2, "") or not ("error: " in err or err.startswith("session-memory: ")):
+            others.append((line, code, out, err))
+    assert not others
 
 
-@pytest.mark.parametrize("line", NOT_THERE.strip().splitlines())
-def test_what_is_not_there_is_1_and_said(
-    line: str, run: Callable[[str], int], capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert run(line) == 1
-    said = capsys.readouterr()
-    assert said.out + said.err
+def test_what_is_not_there_is_1_and_said(run: Callable[[str], int], capsys: pytest.CaptureFixture[str]) -> None:
+    others = []
+    for line in NOT_THERE.strip().splitlines():
+        code, (out, err) = run(line), capsys.readouterr()
+        if code != 1 or not out + err:
+            others.append((line, code))
+    assert not others
 
 
 # A call of every command that ends by itself, and its exit code.
@@ -192,38 +195,44 @@ def user(tmp_path_factory: pytest.TempPathFactory) -> StoreUser:
     return user
 
 
-@pytest.mark.sample(5)
-@pytest.mark.parametrize("line", CALLS)
-def test_a_stream_that_is_closed_or_full_ends_no_command_in_a_traceback(user: StoreUser, line: str) -> None:
-    words = line.replace("NEW", f"{user.home}/new").replace("AGENT", f"{user.home}/agent")
-    full = (1, "no space left") if line not in SILENT and not CALLS[line] else (CALLS[line], "")
-    for redirection, (code, said) in {
-        ">&-": (CALLS[line], ""), "> /dev/full": full, "2>&- <&-": (CALLS[line], ""),
-    }.items():  # fmt: skip
-        done = user.run_command("/bin/sh", "-c", f'"{sys.executable}" -c "{COMMAND}" {words} {redirection}')
-        assert (done.returncode, said in done.stderr) == (code, True), redirection
-        assert not re.search("Traceback|Exception ignored", done.stderr), redirection
+def some_calls() -> list[str]:
+    """Return all of them with `--all`, else a few."""
+    return list(CALLS)[:: len(CALLS) // share.some(len(CALLS), 5)]
 
 
-@pytest.mark.sample(5)
-@pytest.mark.parametrize("line", CALLS)
-def test_an_interrupt_at_any_moment_ends_a_command_without_a_traceback(user: StoreUser, line: str) -> None:
+def words_of(line: str, user: StoreUser) -> str:
+    return line.replace("NEW", f"{user.home}/new").replace("AGENT", f"{user.home}/agent")
+
+
+def test_a_stream_that_is_closed_or_full_ends_no_command_in_a_traceback(user: StoreUser) -> None:
+    """Each command with one of these in turn, and one command with all of them."""
+    redirections = [">&-", "> /dev/full", "2>&- <&-"]
+    calls = [*zip(some_calls(), cycle(redirections)), *[("conversations", one) for one in redirections]]
+    for line, redirection in calls:
+        is_full = redirection == "> /dev/full" and line not in SILENT and not CALLS[line]
+        command = f'"{sys.executable}" -c "{COMMAND}" {words_of(line, user)} {redirection}'
+        done = user.run_command("/bin/sh", "-c", command)
+        assert done.returncode == (1 if is_full else CALLS[line]), command
+        assert not is_full or "no space left" in done.stderr, command
+        assert not re.search("Traceback|Exception ignored", done.stderr), command
+
+
+def test_an_interrupt_at_any_moment_ends_a_command_without_a_traceback(user: StoreUser) -> None:
     """Before, one in nine ended in a traceback: those that came while the command was imported."""
     paths = ProgramPaths(user.home / "program", user.home / "bin")
     paths.launcher.parent.mkdir(parents=True, exist_ok=True)
     paths.launcher.write_text(launcher_text(sys.executable, ROOT))
     paths.launcher.chmod(0o755)
-    words = line.replace("NEW", f"{user.home}/new").replace("AGENT", f"{user.home}/agent").split()
-    for _ in range(6):
+    for line in [*some_calls() * 2, *["search trip"] * 4]:
         program = subprocess.Popen(
-            [paths.launcher, *words], cwd=user.home, env=user.environment, text=True, stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            [paths.launcher, *words_of(line, user).split()], cwd=user.home, env=user.environment, text=True,
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         )  # fmt: skip
         time.sleep(0.05 + random.random() / 2)
         program.send_signal(signal.SIGINT)
         _, said = program.communicate(timeout=60)
-        assert program.returncode in (CALLS[line], 130, -signal.SIGINT, 1), said
-        assert not re.search("Traceback|Exception ignored", said), said
+        assert program.returncode in (CALLS[line], 130, -signal.SIGINT, 1), (line, said)
+        assert not re.search("Traceback|Exception ignored", said), (line, said)
 
 
 DROPPED = """
@@ -264,20 +273,17 @@ def test_a_number_beyond_all_is_as_many_as_there_are(tmp_path: Path) -> None:
     assert "no conversation" in user.run("show", large).stderr
 
 
-@pytest.mark.parametrize(
-    "words", ["scripts/memory.py", "scripts/session_reader.py x", "scripts/mcp_server.py", "install.py --dry-run"]
-)
-def test_a_missing_file_of_the_program_is_one_line_and_what_to_do(tmp_path: Path, words: str) -> None:
+def test_a_missing_file_of_the_program_is_one_line_and_what_to_do(tmp_path: Path) -> None:
     user = StoreUser(tmp_path / "user")
     for name in ("session_memory", "scripts"):
         shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copy(ROOT / "install.py", tmp_path)
     missing = tmp_path / "session_memory/text/secrets/rules.tsv"
     missing.unlink()
-    script, *options = words.split()
-    done = user.run_command(sys.executable, str(tmp_path / script), *options)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == (
-        f"session-memory: {missing}: No such file or directory\n"
-        "  the program is not complete: run install.py again, from a whole copy of the repository\n"
-    )
+    for script in ("scripts/memory.py", "scripts/session_reader.py x", "scripts/mcp_server.py", "install.py --dry-run"):
+        done = user.run_command(sys.executable, *f"{tmp_path}/{script}".split())
+        assert (done.returncode, done.stdout) == (1, ""), script
+        assert done.stderr == (
+            f"session-memory: {missing}: No such file or directory\n"
+            "  the program is not complete: run install.py again, from a whole copy of the repository\n"
+        ), script
