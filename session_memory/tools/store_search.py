@@ -1,4 +1,4 @@
-"""What tools find in a store, in their form."""
+"""Converts what is found in a store to the form of the tools."""
 
 from __future__ import annotations
 
