@@ -22,32 +22,27 @@ class TestSessions:
             telling = (one for line in lines for one in candidates if one.records.recognises(line))
             assert next(telling) is fixture.runtime
 
-    def test_a_session_is_found_in_its_folder_and_in_its_project(self, fixture: Fixture, tmp_path: Path) -> None:
-        path, runtime = fixture.laid_out(tmp_path), fixture.runtime
+    def test_a_session_is_found_in_its_folder_and_in_its_project_as_soon_as_it_is_there(
+        self, fixture: Fixture, tmp_path: Path
+    ) -> None:
+        runtime = fixture.runtime
+        before = [path_stamp(path) for path in runtime.listed_dirs(str(tmp_path))]
+        path = fixture.laid_out(tmp_path)
+        assert [path_stamp(path) for path in runtime.listed_dirs(str(tmp_path))] != before
         assert path.is_relative_to(runtime.transcripts_dir(str(tmp_path)))
         assert len(path.relative_to(runtime.transcripts_dir(str(tmp_path))).parts) == runtime.DEEPEST
         assert runtime.session_id_of(str(path)) == fixture.own["session_id"]
         assert [session.path for session in runtime.sessions_in(str(path.parent))] == [str(path)]
         for directory, scope, expected in (
-            (fixture.own["cwd"], "project", [str(path)]),
+            (fixture.own["cwd"], "project", [(str(path), False)]),
+            (fixture.own["cwd"], "all", [(str(path), False)]),
             ("/elsewhere", "project", []),
-            ("/elsewhere", "all", [str(path)]),
+            ("/elsewhere", "all", [(str(path), True)]),
         ):
-            assert [session.path for session in fixture.of_project(tmp_path, directory, scope)] == expected
-
-    def test_a_session_is_found_in_its_project_by_its_id(self, fixture: Fixture, tmp_path: Path) -> None:
-        if not fixture.runtime.HAS_PROJECT_FOLDERS:
-            pytest.skip("a session says nothing of its project by where it lies")
-        path = fixture.laid_out(tmp_path)
-        found = fixture.runtime.project_sessions(str(tmp_path), fixture.own["session_id"], "/elsewhere", "project")
-        assert [session.path for session in found] == [str(path)]
-
-    def test_sessions_of_other_projects_are_marked(self, fixture: Fixture, tmp_path: Path) -> None:
-        path = fixture.laid_out(tmp_path)
-        found = fixture.of_project(tmp_path, "/srv/other", "all")
-        assert [session.is_elsewhere for session in found if session.path == str(path)] == [True]
-        of_project = fixture.of_project(tmp_path, fixture.own["cwd"], "all")
-        assert [session.is_elsewhere for session in of_project if session.path == str(path)] == [False]
+            found = fixture.of_project(tmp_path, directory, scope)
+            assert [(session.path, session.is_elsewhere) for session in found] == expected
+        by_id = runtime.project_sessions(str(tmp_path), fixture.own["session_id"], "/elsewhere", "project")
+        assert [session.path for session in by_id] == ([str(path)] if runtime.HAS_PROJECT_FOLDERS else [])
 
     def test_the_folders_of_a_directory_and_of_those_below_it_are_found(self, fixture: Fixture, tmp_path: Path) -> None:
         runtime = fixture.runtime
@@ -59,15 +54,6 @@ class TestSessions:
             inside = [fixture.laid_out(tmp_path)]
         assert sorted(runtime.folders_below(str(tmp_path), "/srv/app")) == sorted(map(str, inside))
         assert runtime.folders_below(str(tmp_path / "gone"), "/srv/app") == []
-
-    def test_what_tells_of_another_session_changes_as_soon_as_there_is_one(
-        self, fixture: Fixture, tmp_path: Path
-    ) -> None:
-        runtime = fixture.runtime
-        stamps = [[path_stamp(path) for path in runtime.listed_dirs(str(tmp_path))]]
-        fixture.laid_out(tmp_path)
-        stamps.append([path_stamp(path) for path in runtime.listed_dirs(str(tmp_path))])
-        assert stamps[0] != stamps[1]
 
     def test_the_sessions_in_further_folders_of_the_project_are_named_with_their_worktree(
         self, fixture: Fixture, tmp_path: Path
@@ -83,11 +69,6 @@ class TestSessions:
             assert [(session.path, session.worktree, session.is_elsewhere) for session in found] == [
                 (str(path), "fix-login", False)
             ]
-
-    def test_an_event_says_in_which_directory_the_session_was_started(self, fixture: Fixture, tmp_path: Path) -> None:
-        skip_without_hooks(fixture.runtime)
-        event = {**fixture.event(fixture.laid_out(tmp_path)), "cwd": "/srv/app"}
-        assert fixture.runtime.project_start(event, {}) == "/srv/app"
 
     def test_where_there_are_no_sessions_none_are_found(self, fixture: Fixture, tmp_path: Path) -> None:
         runtime = fixture.runtime
@@ -129,12 +110,9 @@ class TestHooks:
         assert config_dir == str(directory)
         assert runtime.own_path(event, fixture.own["cwd"], config_dir) == str(path)
         assert runtime.start_dir(event, {}) in (fixture.own["cwd"], str(path.parent))
-
-    def test_an_event_without_a_transcript_leads_to_where_it_will_lie(self, fixture: Fixture, tmp_path: Path) -> None:
-        path = fixture.laid_out(tmp_path)
-        event = {**fixture.event(path), "transcript_path": None, "session_dir": None}
-        found = fixture.runtime.own_path(event, fixture.own["cwd"], str(tmp_path))
-        assert Path(found).parent == path.parent
+        assert runtime.project_start({**event, "cwd": "/srv/app"}, {}) == "/srv/app"
+        bare = {**event, "transcript_path": None, "session_dir": None}  # it will lie there
+        assert Path(runtime.own_path(bare, fixture.own["cwd"], str(directory))).parent == path.parent
 
     def test_of_no_kind_is_a_value_in_an_event_that_an_exception_comes_of(self, fixture: Fixture) -> None:
         runtime = fixture.runtime
@@ -162,27 +140,23 @@ class TestHooks:
         assert runtime.tool_calls(event) == ()
         assert runtime.sub_agent(event) == ""
 
-    def test_what_goes_with_the_result_of_a_call_names_its_event(self, fixture: Fixture) -> None:
-        runtime = fixture.runtime
+    def test_an_answer_is_json_that_carries_the_text(self, fixture: Fixture) -> None:
+        runtime, text = fixture.runtime, 'line\n"quoted" \u2028 <b>'
+        answer = json.loads(json.dumps(runtime.context_output(text)))
+        assert text in str(answer) or repr(text)[1:-1] in str(answer)
         assert "told" in str(runtime.context_output("told", runtime.TOOL_EVENT))
         assert "told" in str(runtime.held_output("because", "told"))
         assert ("because" in str(runtime.held_output("because", ""))) == bool(runtime.held_output("because", ""))
 
-    def test_an_answer_is_json_that_carries_the_text(self, fixture: Fixture) -> None:
-        text = 'line\n"quoted" \u2028 <b>'
-        answer = json.loads(json.dumps(fixture.runtime.context_output(text)))
-        assert text in str(answer) or repr(text)[1:-1] in str(answer)
-
 
 class TestInstall:
-    def test_what_a_user_types_names_the_session(self, fixture: Fixture) -> None:
+    def test_its_directory_lies_in_the_folder_that_homes_have_too_and_what_a_user_types_names_the_session(
+        self, fixture: Fixture
+    ) -> None:
         install = fixture.runtime.install
         assert install.RENAME.format(name="deploys").endswith("deploys")
         assert install.RESUME.format(id="an-id").endswith("an-id")
         assert install.CLEAR.startswith("/")
-
-    def test_its_own_directory_lies_in_the_folder_that_homes_have_too(self, fixture: Fixture) -> None:
-        install = fixture.runtime.install
         own = fixture.own.get("home_folder") or fixture.runtime.USUAL_DIR.split("/")[0]
         assert own == install.HOME_FOLDER
         assert fixture.runtime.TITLE

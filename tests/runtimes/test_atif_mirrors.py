@@ -79,14 +79,15 @@ def test_what_a_document_grows_by_is_added_to_its_mirror(trajectories: Trajector
     assert b"taken_back" not in after
 
 
-@pytest.mark.parametrize("number", [0, 2, 3])
-def test_steps_that_say_something_else_now_are_taken_back(trajectories: Trajectories, number: int) -> None:
+def test_steps_that_say_something_else_now_are_taken_back(trajectories: Trajectories) -> None:
     steps = [*atif_exchange("one?", "1."), *atif_exchange("two?", "2.")]
     trajectories.write(*steps)
     trajectories.told()
-    steps[number] = {**steps[number], "message": "other"}
-    trajectories.write(*steps)
-    assert trajectories.told() == [({"agent": "assistant"}.get(one["source"], "user"), one["message"]) for one in steps]
+    for number in (3, 2, 0):
+        steps[number] = {**steps[number], "message": f"other {number}"}
+        trajectories.write(*steps)
+        expected = [({"agent": "assistant"}.get(one["source"], "user"), one["message"]) for one in steps]
+        assert trajectories.told() == expected
 
 
 def test_of_a_document_that_shrinks_the_rest_is_taken_back(trajectories: Trajectories) -> None:
@@ -140,18 +141,19 @@ ODD: list[dict[str, Any]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("odd", ODD, ids=str)
-def test_an_odd_step_costs_itself_at_most(trajectories: Trajectories, odd: dict[str, Any]) -> None:
-    trajectories.write(*atif_exchange("one?", "1."), odd, *atif_exchange("one?", "1."))
-    texts = [one for one in trajectories.told() if one[0] != "tool"]
-    assert texts == [("user", "one?"), ("assistant", "1.")] * 2
+def test_an_odd_step_costs_itself_at_most(trajectories: Trajectories) -> None:
+    for number, odd in enumerate(ODD):
+        trajectories.write(*atif_exchange("one?", "1."), odd, *atif_exchange("one?", "1."), name=f"odd{number}")
+        texts = [one for one in trajectories.told(f"odd{number}") if one[0] != "tool"]
+        assert texts == [("user", "one?"), ("assistant", "1.")] * 2, odd
 
 
-@pytest.mark.parametrize("version", [f"ATIF-v1.{minor}" for minor in range(9)])
-def test_every_version_is_read_by_its_number(trajectories: Trajectories, version: str) -> None:
-    path = trajectories.write({"source": "user", "message": [{"type": "text", "text": "look"}, {"type": "image"}]})
-    path.write_text(path.read_text().replace("ATIF-v1.7", version))
-    assert trajectories.told() == [("user", "look\n\n[image]")]
+def test_every_version_is_read_by_its_number(trajectories: Trajectories) -> None:
+    for minor in range(9):
+        step = {"source": "user", "message": [{"type": "text", "text": "look"}, {"type": "image"}]}
+        path = trajectories.write(step, name=f"v{minor}")
+        path.write_text(path.read_text().replace("ATIF-v1.7", f"ATIF-v1.{minor}"))
+        assert trajectories.told(f"v{minor}") == [("user", "look\n\n[image]")]
 
 
 def test_step_ids_given_twice_are_steps_of_their_own(trajectories: Trajectories) -> None:

@@ -31,90 +31,69 @@ def texts(*records):
     return [entry.text for entry in entries(*records)]
 
 
-def test_user_text_is_read_as_a_string_and_as_blocks():
-    assert texts(user("one"), user([{"type": "text", "text": "two"}, {"type": "text", "text": "three"}])) == [
-        "one",
-        "two\n\nthree",
-    ]
+def test_user_text_is_read_as_a_string_and_as_blocks_in_which_an_image_shows_as_a_mark():
+    blocks = [{"type": "text", "text": "two"}, {"type": "text", "text": "three"}]
+    assert texts(user("one"), user(blocks)) == ["one", "two\n\nthree"]
+    assert texts(user([{"type": "image", "source": {}}, blocks[0]])) == ["[image]\n\ntwo"]
 
 
-def test_an_image_in_a_prompt_shows_as_a_mark():
-    assert texts(user([{"type": "image", "source": {}}, {"type": "text", "text": "what is this?"}])) == [
-        "[image]\n\nwhat is this?"
-    ]
-
-
-def test_an_assistant_record_has_text_and_tools_with_their_primary_argument():
-    (entry,) = entries(
-        assistant(
-            "Looking.",
-            ("Edit", {"old_string": "a", "file_path": "/srv/agent/x.py"}),
-            ("Bash", {"command": "ls", "description": "list"}),
-        )
-    )
+def test_an_assistant_record_has_text_and_tools_with_the_argument_that_tells_most():
+    used = [
+        ("Edit", {"old_string": "a", "file_path": "/srv/agent/x.py"}), ("Bash", {"command": "ls", "description": "list"}),
+        ("mcp__mail__send", {"count": 2, "to": "a@example.org"}),
+    ]  # fmt: skip
+    (entry,) = entries(assistant("Looking.", *used))
     assert (entry.role, entry.text) == ("assistant", "Looking.")
     assert [(tool.name, tool.argument, tool.kind) for tool in entry.tools] == [
-        ("Edit", "/srv/agent/x.py", "edit"),
-        ("Bash", "ls", "command"),
-    ]
-
-
-def test_an_unknown_tool_shows_its_first_string_argument():
-    (entry,) = entries(assistant(("mcp__mail__send", {"count": 2, "to": "a@example.org"})))
-    assert (entry.tools[0].argument, entry.tools[0].kind) == ("a@example.org", "other")
+        ("Edit", "/srv/agent/x.py", "edit"), ("Bash", "ls", "command"), ("mcp__mail__send", "a@example.org", "other"),
+    ]  # fmt: skip
 
 
 def test_an_entry_knows_time_ids_directory_and_byte_offset():
     first, second = user("one"), assistant("two", message_id="msg_7", at=1_700_000_000.25)
     entry = entries(first, second)[1]
-    assert (entry.timestamp, entry.id, entry.message_id, entry.cwd) == (
-        1_700_000_000.25,
-        second["uuid"],
-        "msg_7",
-        "/srv/agent",
-    )
+    known = entry.timestamp, entry.id, entry.message_id, entry.cwd
+    assert known == (1_700_000_000.25, second["uuid"], "msg_7", "/srv/agent")
     assert entry.offset == len(line(first))
 
 
-@pytest.mark.parametrize(
-    "left_out",
-    [
-        user("meta", isMeta=True),
-        user("side", isSidechain=True),
-        user("summary", isCompactSummary=True),
-        tool_result("the file"),
-        tool_result([{"type": "text", "text": "an agent's answer"}]),
-        assistant({"type": "thinking", "thinking": "hm", "signature": "x"}),
-        user("<command-name>/clear</command-name>\n<command-message>clear</command-message>"),
-        user("<local-command-stdout>ok</local-command-stdout>"),
-        user("<local-command-caveat>The command below was run directly"),
-        user("<bash-input>ls</bash-input>"),
-        user("<bash-stdout>a b</bash-stdout><bash-stderr></bash-stderr>"),
-        user("<task-notification>\n<task-id>1</task-id></task-notification>"),
-        user("done", origin={"kind": "task-notification"}),
-        user([{"type": "text", "text": "[Request interrupted by user]"}]),
-        user("<user-prompt-submit-hook>injected</user-prompt-submit-hook>"),
-        user("<system-reminder>injected</system-reminder>"),
-        assistant("API Error: 529", isApiErrorMessage=True),
-        assistant("No response requested.", message={"model": "<synthetic>"}),
-        record("attachment", attachment={"type": "hook_additional_context", "content": ["[Session Activity]"]}),
-        record(
-            "attachment",
-            attachment={"type": "queued_command", "prompt": "<task-notification>x", "commandMode": "prompt"},
-        ),
-        record("attachment", attachment={"type": "queued_command", "prompt": "x", "commandMode": "task-notification"}),
-        record("attachment", attachment={"type": "queued_command", "prompt": "x", "origin": {"kind": "coordinator"}}),
-        record("system", subtype="compact_boundary", content="Conversation compacted"),
-        record("progress", data={"message": {"type": "user", "message": {"role": "user", "content": "sub"}}}),
-        record("api-request-blob", message={"role": "user", "content": [{"type": "text", "text": "repeated"}]}),
-        record("queue-operation", operation="enqueue", content="hello"),
-        record("last-prompt", lastPrompt="hello"),
-        {"type": "summary", "summary": "A title", "leafUuid": "x"},
-    ],
-    ids=lambda left_out: str(left_out.get("type")),
-)
-def test_what_nobody_said_is_left_out(left_out):
-    assert texts(left_out) == []
+UNSAID = [
+    user("meta", isMeta=True),
+    user("side", isSidechain=True),
+    user("summary", isCompactSummary=True),
+    tool_result("the file"),
+    tool_result([{"type": "text", "text": "an agent's answer"}]),
+    assistant({"type": "thinking", "thinking": "hm", "signature": "x"}),
+    user("<command-name>/clear</command-name>\n<command-message>clear</command-message>"),
+    user("<local-command-stdout>ok</local-command-stdout>"),
+    user("<local-command-caveat>The command below was run directly"),
+    user("<bash-input>ls</bash-input>"),
+    user("<bash-stdout>a b</bash-stdout><bash-stderr></bash-stderr>"),
+    user("<task-notification>\n<task-id>1</task-id></task-notification>"),
+    user("done", origin={"kind": "task-notification"}),
+    user([{"type": "text", "text": "[Request interrupted by user]"}]),
+    user("<user-prompt-submit-hook>injected</user-prompt-submit-hook>"),
+    user("<system-reminder>injected</system-reminder>"),
+    assistant("API Error: 529", isApiErrorMessage=True),
+    assistant("No response requested.", message={"model": "<synthetic>"}),
+    record("attachment", attachment={"type": "hook_additional_context", "content": ["[Session Activity]"]}),
+    record(
+        "attachment",
+        attachment={"type": "queued_command", "prompt": "<task-notification>x", "commandMode": "prompt"},
+    ),
+    record("attachment", attachment={"type": "queued_command", "prompt": "x", "commandMode": "task-notification"}),
+    record("attachment", attachment={"type": "queued_command", "prompt": "x", "origin": {"kind": "coordinator"}}),
+    record("system", subtype="compact_boundary", content="Conversation compacted"),
+    record("progress", data={"message": {"type": "user", "message": {"role": "user", "content": "sub"}}}),
+    record("api-request-blob", message={"role": "user", "content": [{"type": "text", "text": "repeated"}]}),
+    record("queue-operation", operation="enqueue", content="hello"),
+    record("last-prompt", lastPrompt="hello"),
+    {"type": "summary", "summary": "A title", "leafUuid": "x"},
+]
+
+
+def test_what_nobody_said_is_left_out():
+    assert [left_out for left_out in UNSAID if texts(left_out) != []] == []
 
 
 def test_a_prompt_typed_mid_turn_is_kept_though_it_has_no_user_record():
@@ -171,18 +150,12 @@ def test_the_line_filter_keeps_a_text_beside_a_tool_result():
     assert texts(mixed) == ["and this"]
 
 
-@pytest.mark.parametrize(
-    ("cwd", "encoded"),
-    [
-        ("/Users/foo/home", "-Users-foo-home"),
-        ("/srv/my_app.v2", "-srv-my-app-v2"),
-        ("/srv/café", "-srv-caf-"),
-        ("/srv/😀", "-srv---"),
-        ("/srv/" + "a" * 300, "-srv-" + "a" * 195 + "-89htrt"),
-    ],
-)
-def test_a_directory_is_encoded_as_claude_code_does(cwd, encoded):
-    assert encode_cwd(cwd) == encoded
+def test_a_directory_is_encoded_as_claude_code_does():
+    encoded = {
+        "/Users/foo/home": "-Users-foo-home", "/srv/my_app.v2": "-srv-my-app-v2", "/srv/café": "-srv-caf-",
+        "/srv/😀": "-srv---", "/srv/" + "a" * 300: "-srv-" + "a" * 195 + "-89htrt",
+    }  # fmt: skip
+    assert {directory: encode_cwd(directory) for directory in encoded} == encoded
 
 
 @pytest.mark.skipif(not REAL_FILES, reason="no real transcripts beside the repository")

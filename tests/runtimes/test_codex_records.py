@@ -46,16 +46,13 @@ def test_what_an_image_stands_between_was_not_typed() -> None:
     assert found.text == "Look at this.\n\n[image]"
 
 
-@pytest.mark.parametrize(
-    "heading", ["# Review findings", "# Files mentioned by the user", "# Context from my IDE setup:"]
-)
-@pytest.mark.parametrize("before", ["", "\n", "\r\n  "])
-def test_what_an_editor_puts_before_a_request_was_not_typed(heading: str, before: str) -> None:
-    text = f"{before}{heading}:\n\n## a.py: src/a.py\n\n## My request for Codex:\nFix the login.\n"
-    record = {"type": "response_item", "payload": message("user", "input_text", text)}
-    found = CODEX.entry(record, 0)
-    assert found is not None
-    assert found.text == "Fix the login."
+def test_what_an_editor_puts_before_a_request_was_not_typed() -> None:
+    headings = "# Review findings", "\n# Files mentioned by the user", "\r\n  # Context from my IDE setup:"
+    for heading in headings:
+        text = f"{heading}:\n\n## a.py: src/a.py\n\n## My request for Codex:\nFix the login.\n"
+        found = CODEX.entry({"type": "response_item", "payload": message("user", "input_text", text)}, 0)
+        assert found is not None
+        assert found.text == "Fix the login."
 
 
 def test_a_rewritten_rollout_tells_the_directory_of_each_turn_in_either_direction(tmp_path: Path) -> None:
@@ -117,14 +114,13 @@ def test_a_rollout_of_before_september_2025_is_read_too(tmp_path: Path, instruct
     assert backward == forward
 
 
-@pytest.mark.parametrize(
-    "head", [{"source": {"internal": "memory_consolidation"}}, {"thread_source": "memory_consolidation"}, {"source": {"subagent": "review"}}]
-)  # fmt: skip
-def test_what_codex_does_for_itself_is_nobody_s_session(head: dict[str, Any]) -> None:
-    line = {"timestamp": "2026-11-20T10:00:00.000Z", "type": "session_meta", "payload": {"id": "a", **head}}
-    branch = CODEX.open_transcript(json.dumps(line).encode())
-    assert branch is not None
-    assert branch.is_of_subagent
+def test_what_codex_does_for_itself_is_nobody_s_session() -> None:
+    internal = {"source": {"internal": "memory_consolidation"}}
+    for head in (internal, {"thread_source": "memory_consolidation"}, {"source": {"subagent": "review"}}):
+        line = {"timestamp": "2026-11-20T10:00:00.000Z", "type": "session_meta", "payload": {"id": "a", **head}}
+        branch = CODEX.open_transcript(json.dumps(line).encode())
+        assert branch is not None
+        assert branch.is_of_subagent
 
 
 def test_a_session_that_goes_on_may_be_told_although_many_others_began_later(

@@ -36,16 +36,14 @@ def fixture(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.
     return fixture_of(request.param, FIXTURES / request.param.name, tmp_path, monkeypatch)
 
 
-def test_the_runtime_of_a_transcript_is_found(fixture):
+def test_the_runtime_of_a_transcript_and_of_a_process_is_found(fixture, tmp_path):
     for path in fixture.folder.glob("*.jsonl"):
         with path.open("rb") as file:
             assert runtime_of(file.fileno()) is fixture.runtime
-
-
-def test_a_process_knows_the_session_that_it_runs_in(fixture, tmp_path):
     environ = {"HOME": str(tmp_path), fixture.runtime.OWN_ID_VARIABLE: "one-session"}
     assert running_session(environ, os.getpid()) == (fixture.runtime, "one-session")
     assert running_session({"HOME": str(tmp_path)}, os.getpid()) == (None, "")
+    assert not hasattr(fixture.runtime, "SETTINGS")  # a part that no runtime has
 
 
 def test_every_runtime_of_the_table_has_a_fixture_folder_and_every_folder_a_runtime():
@@ -58,7 +56,3 @@ def test_an_unknown_format_is_refused_by_name():
         match="unknown transcript format 'emacs': it is one of agent-sdk, pi, codex, qwen, copilot, opencode, gemini, atif",
     ):
         runtime("emacs")
-
-
-def test_a_part_that_no_runtime_has_is_no_attribute(fixture):
-    assert not hasattr(fixture.runtime, "SETTINGS")

@@ -55,21 +55,15 @@ def test_a_session_that_goes_on_in_another_directory_is_known_to_in_either_direc
         assert [entry.cwd for entry in entries(file, backward=True)] == directories
 
 
-@pytest.mark.parametrize(
-    "arguments", ["{patch}", {"input": "{patch}"}, {"patch": "{patch}"}], ids=["bare", "input", "patch"]
-)
-def test_of_a_patch_each_file_is_an_edit_and_has_the_result(arguments: object) -> None:
+def test_of_a_patch_each_file_is_an_edit_and_has_the_result() -> None:
     patch = "*** Begin Patch\n*** Update File: /srv/a.py\n@@\n-1\n+2\n*** Add File: b.py\n+1\n*** End Patch\n"
-    given = json.loads(json.dumps(arguments).replace("{patch}", patch.replace("\n", "\\n")))
-    call = {"toolCallId": "call_1", "name": "apply_patch", "arguments": given, "type": "custom"}
-    record = copilot_message("assistant", "", toolRequests=[call])
-    found = RECORDS.entry(record, 0)
-    assert found is not None
-    assert [RECORDS.edits(record, use.call_id) for use in found.tools] == [[("1", "2")], [("", "1")]]
-    assert [(use.kind, use.argument, use.call_id) for use in found.tools] == [
-        ("edit", "/srv/a.py", "call_1"),
-        ("edit", "b.py", "call_1:1"),
-    ]
+    for given in (patch, {"input": patch}, {"patch": patch}):
+        call = {"toolCallId": "call_1", "name": "apply_patch", "arguments": given, "type": "custom"}
+        record = copilot_message("assistant", "", toolRequests=[call])
+        tools = entry.tools if (entry := RECORDS.entry(record, 0)) else ()
+        assert [RECORDS.edits(record, use.call_id) for use in tools] == [[("1", "2")], [("", "1")]]
+        used = [(use.kind, use.argument, use.call_id) for use in tools]
+        assert used == [("edit", "/srv/a.py", "call_1"), ("edit", "b.py", "call_1:1")]
     edits = [{"path": "/srv/a.py", "kind": "edit"}, {"path": "/srv/b.py", "kind": "create"}]
     done = event(
         "tool.execution_complete", toolCallId="call_1", success=True, result={"content": "ok"}, fileEdits=edits
@@ -86,9 +80,9 @@ def test_a_command_that_its_user_had_run_is_the_user_s() -> None:
     assert RECORDS.prefilter(json.dumps(record, separators=(",", ":")).encode(), MESSAGES)
 
 
-@pytest.mark.parametrize("fields", [{"isAutopilotContinuation": True}, {"source": "skill-pdf"}, {"source": "agent-1"}])
-def test_what_copilot_put_in_as_a_prompt_is_left_out(fields: dict[str, Any]) -> None:
-    assert RECORDS.entry(copilot_message("user", "Go on.", **fields), 0) is None
+def test_what_copilot_put_in_as_a_prompt_is_left_out() -> None:
+    put_in: list[dict[str, Any]] = [{"isAutopilotContinuation": True}, {"source": "skill-pdf"}, {"source": "agent-1"}]
+    assert [one for one in put_in if RECORDS.entry(copilot_message("user", "Go on.", **one), 0)] == []
     assert RECORDS.entry(copilot_message("user", "Go on.", source="user"), 0) is not None
 
 
@@ -98,13 +92,11 @@ def test_a_pasted_image_shows_as_one() -> None:
     assert found.text == "[image]"
 
 
-@pytest.mark.parametrize(
-    ("line", "name"),
-    [("name: Plain words", "Plain words"), ('name: "a: \\"b\\""', 'a: "b"'), ("name: 'it''s'", "it's"), ("id: 1", "")],
-)
-def test_a_name_is_read_however_it_is_quoted(tmp_path: Path, line: str, name: str) -> None:
-    (tmp_path / "workspace.yaml").write_text(f"{line}\nuser_named: true\n")
-    assert COPILOT.given_name(f"{tmp_path}/events.jsonl") == name
+def test_a_name_is_read_however_it_is_quoted(tmp_path: Path) -> None:
+    names = {"Plain words": "Plain words", '"a: \\"b\\""': 'a: "b"', "'it''s'": "it's", "": ""}
+    for written, name in names.items():
+        (tmp_path / "workspace.yaml").write_text(f"name: {written}\nuser_named: true\n")
+        assert COPILOT.given_name(f"{tmp_path}/events.jsonl") == name
 
 
 def test_of_very_many_sessions_the_youngest_may_be_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ from opencode_scene import OpenCodeUser
 
 from session_memory.runtimes.opencode import RUNTIME as OPENCODE
 from session_memory.runtimes.opencode import database as statements
-from session_memory.runtimes.opencode.mirrors import PROMPT_MESSAGES
+from session_memory.runtimes.opencode import mirrors
 from session_memory.system import files as system
 
 
@@ -159,16 +159,17 @@ class TestReading:
         user.database.turn(first, "three", "third")
         assert user.said(first) == ["one", "first", "three", "third"]
 
-    def test_a_prompt_leaves_a_long_session_that_has_no_mirror_to_upkeep(self, user):
+    def test_a_prompt_leaves_a_long_session_that_has_no_mirror_to_upkeep(self, user, monkeypatch):
+        monkeypatch.setattr(mirrors, "PROMPT_MESSAGES", 6)
         session = user.database.session("/srv/app")
-        for number in range(PROMPT_MESSAGES // 2 + 1):
+        for number in range(4):
             user.database.turn(session, f"question {number}", "answer")
         short = user.database.exchange("/srv/app", "one", "first")
         user.refresh()
         assert user.mirror(short).exists()
         assert list(user.root.rglob(f"{session}.jsonl")) == []
         user.refresh(everything=True)
-        assert len(user.entries(session)) == PROMPT_MESSAGES + 2
+        assert len(user.entries(session)) == 8
         user.database.turn(session, "another", "answer")
         assert user.said(session)[-2:] == ["another", "answer"]
 

@@ -19,9 +19,6 @@ from session_memory.transcripts.reader import TranscriptReader
 
 SHARED = Path(__file__).resolve().parents[3] / "shared"
 REAL_FILES = sorted([*SHARED.glob("transcripts/pi/**/*.jsonl"), *SHARED.glob("captures/pi/**/*.jsonl")])
-TORN_LINES = {"v1.jsonl": 1, "v3torn.jsonl": 1}
-needs_real_files = pytest.mark.skipif(not REAL_FILES, reason="no real transcripts beside the repository")
-each_real_file = pytest.mark.parametrize("path", REAL_FILES, ids=lambda path: path.name[:60])
 
 PI = runtime("pi")
 
@@ -95,50 +92,48 @@ class TestEntries:
         old.user("one")
         assert [entry.id for entry in entries(old)] == [""]
 
-    @pytest.mark.parametrize(
-        ("stored", "typed"),
-        [
-            ('<skill name="sessions" location="/s/SKILL.md">\nDo.\n</skill>\n\nlist them', "/skill:sessions list them"),
-            ('<skill name="sessions" location="/s/SKILL.md">\nDo.\n</skill>', "/skill:sessions"),
-            ('<file name="/a.md">\nlong\n</file>\n<file name="/b.md"></file>\ncompare', "@/a.md @/b.md compare"),
-            ('<file name="/a.md"> is how it begins', '<file name="/a.md"> is how it begins'),
-            ("<b>bold</b>", "<b>bold</b>"),
-        ],
-    )
-    def test_a_skill_or_file_that_pi_put_into_a_prompt_shows_as_it_was_typed(self, session, stored, typed):
-        session.user([{"type": "text", "text": stored}])
-        assert texts(session) == [typed]
+    AS_TYPED = [
+        ('<skill name="sessions" location="/s/SKILL.md">\nDo.\n</skill>\n\nlist them', "/skill:sessions list them"),
+        ('<skill name="sessions" location="/s/SKILL.md">\nDo.\n</skill>', "/skill:sessions"),
+        ('<file name="/a.md">\nlong\n</file>\n<file name="/b.md"></file>\ncompare', "@/a.md @/b.md compare"),
+        ('<file name="/a.md"> is how it begins', '<file name="/a.md"> is how it begins'),
+        ("<b>bold</b>", "<b>bold</b>"),
+    ]
+
+    def test_a_skill_or_file_that_pi_put_into_a_prompt_shows_as_it_was_typed(self, session):
+        for stored, _ in self.AS_TYPED:
+            session.user([{"type": "text", "text": stored}])
+        assert texts(session) == [typed for _, typed in self.AS_TYPED]
 
 
 class TestLeftOut:
-    @pytest.mark.parametrize(
-        ("kind", "fields"),
-        [
-            ("message", {"message": {"role": "assistant", "content": [{"type": "thinking", "thinking": "hm"}]}}),
-            ("message", {"message": {"role": "assistant", "content": [], "stopReason": "aborted"}}),
-            (
-                "message",
-                {"message": {"role": "assistant", "content": [{"type": "text", "text": "x"}], "stopReason": "error"}},
-            ),
-            ("message", {"message": {"role": "toolResult", "content": [{"type": "text", "text": "the file"}]}}),
-            ("message", {"message": {"role": "system", "content": "You are", "sections": {}}}),
-            ("message", {"message": {"role": "hookMessage", "content": "injected"}}),
-            ("message", {"message": {"role": "custom", "content": "injected"}}),
-            ("message", {"message": {"role": "user", "content": None}}),
-            ("message", {"message": {"role": "bashExecution", "command": "x", "excludeFromContext": True}}),
-            ("message", {"message": None}),
-            ("custom_message", {"customType": "session-update", "content": "[Session Activity]", "display": True}),
-            ("custom", {"customType": "state", "data": {"message": {"role": "user", "content": "x"}}}),
-            ("compaction", {"summary": "a summary", "firstKeptEntryId": "x"}),
-            ("branch_summary", {"summary": "a summary", "fromId": "x"}),
-            ("model_change", {"provider": "p", "modelId": "m"}),
-            ("label", {"targetId": "x", "label": "checkpoint"}),
-            ("user", {"message": {"role": "user", "content": "of another runtime"}}),
-        ],
-    )
-    def test_what_nobody_said(self, session, kind, fields):
-        session.add(kind, **fields)
-        assert entries(session) == []
+    UNSAID = [
+        ("message", {"message": {"role": "assistant", "content": [{"type": "thinking", "thinking": "hm"}]}}),
+        ("message", {"message": {"role": "assistant", "content": [], "stopReason": "aborted"}}),
+        (
+            "message",
+            {"message": {"role": "assistant", "content": [{"type": "text", "text": "x"}], "stopReason": "error"}},
+        ),
+        ("message", {"message": {"role": "toolResult", "content": [{"type": "text", "text": "the file"}]}}),
+        ("message", {"message": {"role": "system", "content": "You are", "sections": {}}}),
+        ("message", {"message": {"role": "hookMessage", "content": "injected"}}),
+        ("message", {"message": {"role": "custom", "content": "injected"}}),
+        ("message", {"message": {"role": "user", "content": None}}),
+        ("message", {"message": {"role": "bashExecution", "command": "x", "excludeFromContext": True}}),
+        ("message", {"message": None}),
+        ("custom_message", {"customType": "session-update", "content": "[Session Activity]", "display": True}),
+        ("custom", {"customType": "state", "data": {"message": {"role": "user", "content": "x"}}}),
+        ("compaction", {"summary": "a summary", "firstKeptEntryId": "x"}),
+        ("branch_summary", {"summary": "a summary", "fromId": "x"}),
+        ("model_change", {"provider": "p", "modelId": "m"}),
+        ("label", {"targetId": "x", "label": "checkpoint"}),
+        ("user", {"message": {"role": "user", "content": "of another runtime"}}),
+    ]
+
+    def test_what_nobody_said(self, session):
+        for kind, fields in self.UNSAID:
+            session.add(kind, **fields)
+            assert entries(session) == [], (kind, fields)
 
     def test_an_entry_that_an_edit_took_out_of_the_context(self):
         session = PiSession()
@@ -307,19 +302,20 @@ def test_a_log_shows_edited_files_as_seen_from_the_session_s_directory(tmp_path)
     assert "[edit home/MEMORY.md]" in read_session_log(jsonl_path=session.write(tmp_path), format="pi")
 
 
-@pytest.mark.parametrize(
-    ("cwd", "encoded"),
-    [("/srv/proj", "--srv-proj--"), ("/srv/my_app.v2", "--srv-my_app.v2--"), ("/a:b/é", "--a-b-é--")],
-)
-def test_a_directory_is_encoded_as_pi_does(cwd, encoded):
-    assert encode_cwd(cwd) == encoded
+def test_a_directory_is_encoded_as_pi_does():
+    encoded = {"/srv/proj": "--srv-proj--", "/srv/my_app.v2": "--srv-my_app.v2--", "/a:b/é": "--a-b-é--"}
+    assert {directory: encode_cwd(directory) for directory in encoded} == encoded
 
 
-@needs_real_files
-@each_real_file
-def test_an_independent_walk_through_a_real_session_file_agrees(path):
+@pytest.mark.skipif(not REAL_FILES, reason="no real transcripts beside the repository")
+def test_an_independent_walk_through_a_real_session_file_agrees():
     """By other means: whole records, parents looked up in a table, from the last record to the root."""
-    records = _records(path.read_text(errors="replace"))
+    for path in REAL_FILES:
+        found = parse_jsonl_entries(path.read_bytes().splitlines(keepends=True), "pi")
+        assert [entry.role for entry in found] == roles_in(_records(path.read_text(errors="replace"))), path.name
+
+
+def roles_in(records):
     tree = [record for record in records if record["type"] != "session"]
     by_id = {record["id"]: record for record in tree if "id" in record}
     live, record = [], tree[-1] if tree else None
@@ -336,8 +332,7 @@ def test_an_independent_walk_through_a_real_session_file_agrees(path):
         is_said = message.get("role") in ("user", "assistant") and message.get("stopReason") != "error" and kinds
         if (is_said or message.get("role") == "bashExecution") and record.get("id") not in removed:
             said.append(message["role"].replace("bashExecution", "user"))
-    found = parse_jsonl_entries(path.read_bytes().splitlines(keepends=True), "pi")
-    assert [entry.role for entry in found] == said
+    return said
 
 
 def _records(content):

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import subprocess
 import sys
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
 
 import pytest
 from records import PiSession
 from store_scene import Scene
 
+from session_memory.commands.pi_to_claude import main
 from session_memory.runtimes.claude import RUNTIME as CLAUDE
 from session_memory.runtimes.claude import encode_cwd
 from session_memory.runtimes.records import MESSAGES, Compaction
@@ -22,13 +25,19 @@ MONDAY = 1_790_000_000.0
 
 
 def convert(*paths, out):
+    with redirect_stdout(io.StringIO()) as printed, redirect_stderr(io.StringIO()) as errors:
+        code = main([*map(str, paths), "--out", str(out)])
+    return subprocess.CompletedProcess(paths, code, printed.getvalue(), errors.getvalue())
+
+
+def convert_by_script(*paths, out):
     return subprocess.run(
         [sys.executable, "-I", "-S", ROOT / "scripts" / "pi_to_claude.py", *map(str, paths), "--out", str(out)],
         capture_output=True, text=True, env={"HOME": str(out.parent), "LANG": "C.UTF-8"}, check=False,
     )  # fmt: skip
 
 
-def converted(session, tmp_path):
+def converted(session, tmp_path, convert=convert):
     """The records of a session's transcript."""
     path = session.write(tmp_path / "pi")
     done = convert(path, out=tmp_path / "out")
@@ -57,7 +66,7 @@ def session():
 
 
 def test_what_was_said_and_done_reads_as_it_did(session, tmp_path):
-    path, records = converted(session, tmp_path)
+    path, records = converted(session, tmp_path, convert_by_script)
     assert texts(records) == ["plan a trip", "Gladly.", "Let me look."]
     log = read_session_log(jsonl_path=path, format="agent-sdk")
     assert "[Read notes.md]" in log or "[Read /srv/notes.md]" in log

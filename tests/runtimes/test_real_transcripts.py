@@ -29,57 +29,44 @@ class RealFile(NamedTuple):
     def runtime(self) -> Runtime:
         return runtime(self.format)
 
-    def lines(self) -> list[bytes]:
-        return [line for line in self.path.read_bytes().split(b"\n") if line]
+
+KINDS = (MESSAGES | CALLS, MESSAGES, RESULTS, INJECTED, LINKS, USAGE)
 
 
-FILES = [
-    RealFile(path, format)
-    for format, folder in FOLDERS.items()
-    for kind in ("transcripts", "captures")
-    for path in sorted((SHARED / kind / folder).rglob("*.jsonl"))
-]
+@pytest.fixture(params=FOLDERS)
+def files(request: pytest.FixtureRequest) -> list[RealFile]:
+    """The transcripts of a runtime."""
+    folders = [SHARED / kind / FOLDERS[request.param] for kind in ("transcripts", "captures")]
+    paths = [path for folder in folders for path in sorted(folder.rglob("*.jsonl"))]
+    if not paths:
+        pytest.skip("no real transcripts beside the repository")
+    return [RealFile(path, request.param) for path in paths]
 
 
-@pytest.fixture(params=FILES, ids=lambda file: f"{file.format}-{file.path.name[:50]}")
-def file(request: pytest.FixtureRequest) -> RealFile:
-    return request.param
+def test_they_read_without_exception_the_same_in_each_direction_and_no_record_is_lost(files: list[RealFile]) -> None:
+    for file in files:
+        content = file.path.read_bytes()
+        found = parse_jsonl_entries(content.splitlines(keepends=True), file.format)
+        assert found.unreadable == TORN_LINES.get(file.path.name, 0), file
+        assert all((entry.text or entry.tools) and entry.cwd and entry.timestamp for entry in found), file
+        whole = parse_jsonl_entries(content[: content.rfind(b"\n") + 1].splitlines(keepends=True), file.format)
+        last = {entry.id: at for at, entry in enumerate(whole)}
+        once = [entry for at, entry in enumerate(whole) if not entry.id or last[entry.id] == at]
+        assert last_entries(file.runtime, str(file.path), 10_000, None)[0] == once, file
 
 
-def test_it_reads_without_exception_and_no_record_is_lost(file):
-    found = parse_jsonl_entries(file.path.read_bytes().splitlines(keepends=True), file.format)
-    assert found.unreadable == TORN_LINES.get(file.path.name, 0)
-    assert all(entry.text or entry.tools for entry in found)
-    assert all(entry.cwd and entry.timestamp for entry in found)
-
-
-def test_read_from_its_end_it_holds_the_same(file):
-    content = file.path.read_bytes()
-    whole = parse_jsonl_entries(content[: content.rfind(b"\n") + 1].splitlines(keepends=True), file.format)
-    ids = [entry.id for entry in whole]
-    once = [entry for at, entry in enumerate(whole) if not entry.id or entry.id not in ids[at + 1 :]]
-    assert last_entries(file.runtime, str(file.path), 10_000, None)[0] == once
-
-
-@pytest.mark.parametrize("wanted", [MESSAGES | CALLS, MESSAGES, RESULTS, INJECTED, LINKS, USAGE])
-def test_no_line_that_is_left_out_holds_what_is_wanted(file, wanted):
-    records = file.runtime.records
-    for line in file.lines() if is_as_written(file) else ():
-        if not records.prefilter(line, wanted):
-            for value in decode_line(line)[0]:
-                found = records.events(value, 0, wanted)
-                assert not [one for one in found if not isinstance(one, Entry) or one.text or wanted & CALLS]
-
-
-def test_results_that_are_taken_out_of_a_line_are_all_that_it_brings(file):
-    records = file.runtime.records
-    for line in file.lines():
-        taken = records.results_in(line, decode_line)
-        if taken is not None:
-            (value,) = decode_line(line)[0]
-            assert records.events(value, 0, MESSAGES | RESULTS) == taken
-
-
-def is_as_written(file: RealFile) -> bool:
-    """Some captures have spaces behind their colons, as the runtime itself writes none."""
-    return b'": "' not in file.path.read_bytes()[:200]
+def test_no_line_that_is_left_out_holds_what_is_wanted_and_results_taken_out_are_all_that_it_brings(
+    files: list[RealFile],
+) -> None:
+    for file in files:
+        records, content = file.runtime.records, file.path.read_bytes()
+        is_as_written = b'": "' not in content[:200]  # the runtime itself writes no spaces behind colons
+        for line in filter(None, content.split(b"\n")):
+            left_out = [one for one in KINDS if is_as_written and not records.prefilter(line, one)]
+            taken = records.results_in(line, decode_line)
+            values = decode_line(line)[0] if left_out or taken is not None else ()
+            for wanted in left_out:
+                found = [event for value in values for event in records.events(value, 0, wanted)]
+                assert not [one for one in found if not isinstance(one, Entry) or one.text or wanted & CALLS], file
+            if taken is not None:
+                assert [records.events(value, 0, MESSAGES | RESULTS) for value in values] == [taken], file

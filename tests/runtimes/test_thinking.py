@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from session_memory.runtimes import runtime
 
 RECORDS = {
@@ -19,22 +17,19 @@ RECORDS = {
 }
 
 
-@pytest.mark.parametrize("format", RECORDS)
-def test_thinking_is_found_in_lines_that_have_its_mark(format: str) -> None:
-    records = runtime(format).records
-    found = records.thinking(RECORDS[format])
-    assert found == ("Plan\nlook" if format == "gemini" else "look")
-    assert records.THINKING in json.dumps(RECORDS[format], separators=(",", ":")).encode()
+ODD = (
+    {},
+    {"message": None},
+    {"payload": 1},
+    {"data": []},
+    {"message": {"content": [1], "parts": [1]}},
+    {"thoughts": 1},
+)
 
 
-@pytest.mark.parametrize("format", RECORDS)
-def test_a_record_without_thinking_has_none(format: str) -> None:
-    for odd in (
-        {},
-        {"message": None},
-        {"payload": 1},
-        {"data": []},
-        {"message": {"content": [1], "parts": [1]}},
-        {"thoughts": 1},
-    ):
-        assert runtime(format).records.thinking(odd) == ""
+def test_thinking_is_found_in_lines_that_have_its_mark_and_in_no_others() -> None:
+    for format, record in RECORDS.items():
+        records = runtime(format).records
+        assert records.thinking(record) == ("Plan\nlook" if format == "gemini" else "look")
+        assert records.THINKING in json.dumps(record, separators=(",", ":")).encode()
+        assert [odd for odd in ODD if records.thinking(odd) != ""] == []

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from session_memory.runtimes import runtime
 from session_memory.transcripts.edits import diff_edits, patch_edits
 
@@ -27,34 +25,31 @@ def blocks(tool: str, key: str, arguments: dict[str, object]) -> dict[str, objec
     return {"message": {"content": [{"type": "tool_use", "id": "c1", "name": tool, key: arguments}]}}
 
 
-@pytest.mark.parametrize(
-    ("format", "record"),
-    [
-        ("agent-sdk", blocks("Edit", "input", {"old_string": "a", "new_string": "b"})),
-        ("agent-sdk", blocks("MultiEdit", "input", {"edits": [{"old_string": "a", "new_string": "b"}]})),
-        ("pi", blocks("edit", "arguments", {"oldText": "a", "newText": "b"})),
-        (
-            "qwen",
-            {"message": {"parts": [{"functionCall": {"id": "c1", "args": {"old_string": "a", "new_string": "b"}}}]}},
-        ),
-        ("copilot", {"data": {"toolRequests": [{"toolCallId": "c1", "arguments": {"old_str": "a", "new_str": "b"}}]}}),
-        ("opencode", {"data": {"callID": "c1", "state": {"input": {"oldString": "a", "newString": "b"}}}}),
-        ("codex", {"payload": {"call_id": "c1", "input": "*** Update File: x\n@@\n-a\n+b"}}),
-        (
-            "codex",
-            {"payload": {"call_id": "c1", "arguments": json.dumps({"command": "*** Update File: x\n@@\n-a\n+b"})}},
-        ),
-    ],
-)
-def test_an_edit_is_a_pair_of_texts(format: str, record: dict[str, object]) -> None:
-    assert runtime(format).records.edits(record, "c1") == [("a", "b")]
-    assert runtime(format).records.edits(record, "c2") == []
+EDITS = [
+    ("agent-sdk", blocks("Edit", "input", {"old_string": "a", "new_string": "b"})),
+    ("agent-sdk", blocks("MultiEdit", "input", {"edits": [{"old_string": "a", "new_string": "b"}]})),
+    ("pi", blocks("edit", "arguments", {"oldText": "a", "newText": "b"})),
+    (
+        "qwen",
+        {"message": {"parts": [{"functionCall": {"id": "c1", "args": {"old_string": "a", "new_string": "b"}}}]}},
+    ),
+    ("copilot", {"data": {"toolRequests": [{"toolCallId": "c1", "arguments": {"old_str": "a", "new_str": "b"}}]}}),
+    ("opencode", {"data": {"callID": "c1", "state": {"input": {"oldString": "a", "newString": "b"}}}}),
+    ("codex", {"payload": {"call_id": "c1", "input": "*** Update File: x\n@@\n-a\n+b"}}),
+    (
+        "codex",
+        {"payload": {"call_id": "c1", "arguments": json.dumps({"command": "*** Update File: x\n@@\n-a\n+b"})}},
+    ),
+]
+ODD = ({}, {"message": None}, {"payload": 1}, {"data": []}, {"message": {"content": [1]}})
 
 
-@pytest.mark.parametrize("format", ["agent-sdk", "pi", "qwen", "copilot", "opencode", "codex"])
-def test_what_is_no_edit_has_none(format: str) -> None:
-    for odd in ({}, {"message": None}, {"payload": 1}, {"data": []}, {"message": {"content": [1]}}):
-        assert runtime(format).records.edits(odd, "c1") == []
+def test_an_edit_is_a_pair_of_texts_and_what_is_none_has_none() -> None:
+    for format, record in EDITS:
+        edits = runtime(format).records.edits
+        assert edits(record, "c1") == [("a", "b")], format
+        assert edits(record, "c2") == []
+        assert [odd for odd in ODD if edits(odd, "c1") != []] == []
 
 
 def test_a_file_that_is_written_whole_has_nothing_before() -> None:
@@ -72,39 +67,36 @@ def test_a_unified_diff_has_an_edit_for_each_hunk() -> None:
     assert diff_edits("--- a\n+++ b\n@@ -1 +1 @@\n-x\n+y\n\\ No newline at end of file") == [("x", "y")]
 
 
-@pytest.mark.parametrize(
-    ("format", "record"),
-    [
-        (
-            "agent-sdk",
-            {
-                "message": {"content": [{"type": "tool_result", "tool_use_id": "c1"}]},
-                "toolUseResult": {"structuredPatch": [{"oldStart": 7, "newStart": 9, "lines": [" k", "-a", "+b"]}]},
-            },
-        ),
-        (
-            "codex",
-            {
-                "payload": {
-                    "type": "patch_apply_end",
-                    "call_id": "c1",
-                    "changes": {"x": {"type": "update", "unified_diff": "@@ -7,2 +9,2 @@\n k\n-a\n+b\n"}},
-                }
-            },
-        ),
-    ],
+HUNKS = [
+    (
+        "agent-sdk",
+        {
+            "message": {"content": [{"type": "tool_result", "tool_use_id": "c1"}]},
+            "toolUseResult": {"structuredPatch": [{"oldStart": 7, "newStart": 9, "lines": [" k", "-a", "+b"]}]},
+        },
+    ),
+    (
+        "codex",
+        {
+            "payload": {
+                "type": "patch_apply_end",
+                "call_id": "c1",
+                "changes": {"x": {"type": "update", "unified_diff": "@@ -7,2 +9,2 @@\n k\n-a\n+b\n"}},
+            }
+        },
+    ),
+]
+RESULT = {"message": {"content": [{"tool_use_id": "c1"}]}}
+NO_HUNKS = (
+    {**RESULT, "toolUseResult": "text"},
+    {**RESULT, "toolUseResult": {"structuredPatch": [1, {"lines": [1]}, {"lines": ["+a"], "oldStart": "x"}]}},
+    {"payload": {"call_id": "c1", "changes": {"x": {"unified_diff": "@@ nothing\n+a"}, "y": 1}}},
 )
-def test_a_record_says_where_in_the_file_an_edit_was(format: str, record: dict[str, object]) -> None:
-    assert runtime(format).records.hunks(record, "c1") == [("k\na", "k\nb", 7, 9)]
-    assert runtime(format).records.hunks(record, "c2") == []
 
 
-@pytest.mark.parametrize("format", ["agent-sdk", "codex"])
-def test_a_place_that_cannot_be_read_is_none(format: str) -> None:
-    result = {"message": {"content": [{"tool_use_id": "c1"}]}}
-    for odd in (
-        {**result, "toolUseResult": "text"},
-        {**result, "toolUseResult": {"structuredPatch": [1, {"lines": [1]}, {"lines": ["+a"], "oldStart": "x"}]}},
-        {"payload": {"call_id": "c1", "changes": {"x": {"unified_diff": "@@ nothing\n+a"}, "y": 1}}},
-    ):
-        assert runtime(format).records.hunks(odd, "c1") == []
+def test_a_record_says_where_in_the_file_an_edit_was_if_that_can_be_read() -> None:
+    for format, record in HUNKS:
+        hunks = runtime(format).records.hunks
+        assert hunks(record, "c1") == [("k\na", "k\nb", 7, 9)]
+        assert hunks(record, "c2") == []
+        assert [odd for odd in NO_HUNKS if hunks(odd, "c1") != []] == []

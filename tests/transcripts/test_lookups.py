@@ -13,103 +13,87 @@ from session_memory.transcripts.lookups import is_lookup
 QUERY = '"kyoto flights"'
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        f"session-memory search {QUERY}",
-        f"session-memory search {QUERY} --limit 5 | head -20",
-        f"cd /srv/app && session-memory search {QUERY}",
-        f"/home/ann/.local/bin/session-memory search {QUERY}",
-        f"SESSION_MEMORY_DIR=/tmp/x session-memory memories search {QUERY}",
-        f"'/home/ann lee/.local/share/session-memory/bin/session-memory' search {QUERY}",
-        f'python3 "${{CLAUDE_PLUGIN_ROOT}}/scripts/memory.py" search {QUERY}',
-        f'python3 "/home/ann lee/.claude/plugins/cache/x/1/scripts/memory.py" memories search {QUERY}',
-        "python3 '/home/ann lee/.pi/agent/git/x/scripts/session_reader.py' kyoto",
-        "session-memory show 214 --around 37",
-        "session-memory sessions --all",
-        "session-memory read discord --lines 20",
-        'session-memory errors "ENOENT: kyoto"',
-        "session-memory patterns --project kyoto",
-        "session-memory conversations --since 7d",
-        f"python -m session_memory search {QUERY}",
-        f"/opt/venv/bin/python3 -I -m session_memory search {QUERY}",
-        "python3 /home/ann/.claude/skills/sessions/scripts/session_reader.py kyoto",
-        '"${CLAUDE_PLUGIN_ROOT}/scripts/session_reader.py" kyoto --lines 20',
-        "python3 ${CLAUDE_PLUGIN_ROOT}/scripts/session_reader.py --list",
-        f"uv run session-memory search {QUERY}",
-        f"timeout 10 session-memory search {QUERY}",
-        f"bash -lc 'session-memory search {QUERY}'",
-        f"echo; (session-memory search {QUERY})",
-        f"session-memory search {QUERY} | grep -v done | sort | head -3; echo $?",
-        f'found=$(session-memory search {QUERY} --json) && echo "$found" | jq .',
-        "for id in 1 2; do session-memory show $id; done",
-        "session-memory conversations --ids | xargs -n 1 session-memory show",
-        'cd /srv/app && grep -ril "kyoto" /home/ann/.session-memory/conversations/ 2>/dev/null | wc -l',
-        'grep -rn "kyoto" ~/.session-memory/conversations/',
-        "grep -ril kyoto /home/ann/.session-memory/conversations",
-        'grep -ril "kyoto" "${SESSION_MEMORY_DIR:-$HOME/.session-memory}/conversations"',
-    ],
-)
-def test_a_command_of_ours_that_looks_something_up_is_a_lookup(command):
-    assert is_lookup("Bash", "command", command)
-    assert is_lookup("bash", "command", command)
+LOOKUPS = [
+    f"session-memory search {QUERY}",
+    f"session-memory search {QUERY} --limit 5 | head -20",
+    f"cd /srv/app && session-memory search {QUERY}",
+    f"/home/ann/.local/bin/session-memory search {QUERY}",
+    f"SESSION_MEMORY_DIR=/tmp/x session-memory memories search {QUERY}",
+    f"'/home/ann lee/.local/share/session-memory/bin/session-memory' search {QUERY}",
+    f'python3 "${{CLAUDE_PLUGIN_ROOT}}/scripts/memory.py" search {QUERY}',
+    f'python3 "/home/ann lee/.claude/plugins/cache/x/1/scripts/memory.py" memories search {QUERY}',
+    "python3 '/home/ann lee/.pi/agent/git/x/scripts/session_reader.py' kyoto",
+    "session-memory show 214 --around 37",
+    "session-memory sessions --all",
+    "session-memory read discord --lines 20",
+    'session-memory errors "ENOENT: kyoto"',
+    "session-memory patterns --project kyoto",
+    "session-memory conversations --since 7d",
+    f"python -m session_memory search {QUERY}",
+    f"/opt/venv/bin/python3 -I -m session_memory search {QUERY}",
+    "python3 /home/ann/.claude/skills/sessions/scripts/session_reader.py kyoto",
+    '"${CLAUDE_PLUGIN_ROOT}/scripts/session_reader.py" kyoto --lines 20',
+    "python3 ${CLAUDE_PLUGIN_ROOT}/scripts/session_reader.py --list",
+    f"uv run session-memory search {QUERY}",
+    f"timeout 10 session-memory search {QUERY}",
+    f"bash -lc 'session-memory search {QUERY}'",
+    f"echo; (session-memory search {QUERY})",
+    f"session-memory search {QUERY} | grep -v done | sort | head -3; echo $?",
+    f'found=$(session-memory search {QUERY} --json) && echo "$found" | jq .',
+    "for id in 1 2; do session-memory show $id; done",
+    "session-memory conversations --ids | xargs -n 1 session-memory show",
+    'cd /srv/app && grep -ril "kyoto" /home/ann/.session-memory/conversations/ 2>/dev/null | wc -l',
+    'grep -rn "kyoto" ~/.session-memory/conversations/',
+    "grep -ril kyoto /home/ann/.session-memory/conversations",
+    'grep -ril "kyoto" "${SESSION_MEMORY_DIR:-$HOME/.session-memory}/conversations"',
+]
+OTHER_WORK = [
+    "session-memory install --yes",
+    "session-memory ingest",
+    "python3 scripts/memory.py ingest",
+    "python3 memory.py search kyoto",
+    'cat "/srv/my notes/scripts/memory.py"',
+    "git commit -m 'Let session-memory search faster'",
+    "cat scripts/session_reader.py",
+    "vim session_memory/cli.py",
+    "pytest tests/test_session_reader.py",
+    "grep -rn search session_memory/",
+    "pip install session-memory",
+    "ls src/conversations/",
+    "git show HEAD:conversations/x.md",
+    'grep -ril "kyoto" conversations/',
+    f"session-memory search {QUERY} && npm test",
+    f"npm test; session-memory search {QUERY}",
+    f"session-memory search {QUERY}; cat notes.md",
+    f"bash -c 'session-memory search {QUERY}; make'",
+    f"echo session-memory search {QUERY}",
+]
+OUR_TOOLS = [
+    ("mcp__session-memory__search_sessions", "kyoto flights"),
+    ("mcp__plugin_session-memory_sessions__search_sessions", "kyoto flights"),
+    ("mcp__mem__read_session", "kyoto"),
+    ("session-memory_list_sessions", ""),
+    ("search_sessions", "kyoto flights"),
+    ("Skill", "recall"),
+    ("Skill", "session-memory:sessions"),
+]
+TOOLS_OF_OTHERS = [
+    ("research_sessions", "kyoto"),
+    ("mcp__browser__open_session", "x"),
+    ("Skill", "other:recall"),
+    ("Skill", "deploy"),
+]
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        "session-memory install --yes",
-        "session-memory ingest",
-        "python3 scripts/memory.py ingest",
-        "python3 memory.py search kyoto",
-        'cat "/srv/my notes/scripts/memory.py"',
-        "git commit -m 'Let session-memory search faster'",
-        "cat scripts/session_reader.py",
-        "vim session_memory/cli.py",
-        "pytest tests/test_session_reader.py",
-        "grep -rn search session_memory/",
-        "pip install session-memory",
-        "ls src/conversations/",
-        "git show HEAD:conversations/x.md",
-        'grep -ril "kyoto" conversations/',
-        f"session-memory search {QUERY} && npm test",
-        f"npm test; session-memory search {QUERY}",
-        f"session-memory search {QUERY}; cat notes.md",
-        f"bash -c 'session-memory search {QUERY}; make'",
-        f"echo session-memory search {QUERY}",
-    ],
-)
-def test_other_work_is_none(command):
-    assert not is_lookup("Bash", "command", command)
+def test_a_command_of_ours_that_looks_something_up_is_a_lookup_and_other_work_is_none():
+    for tool in ("Bash", "bash"):
+        found = [command for command in LOOKUPS + OTHER_WORK if is_lookup(tool, "command", command)]
+        assert found == LOOKUPS
 
 
-@pytest.mark.parametrize(
-    ("name", "argument"),
-    [
-        ("mcp__session-memory__search_sessions", "kyoto flights"),
-        ("mcp__plugin_session-memory_sessions__search_sessions", "kyoto flights"),
-        ("mcp__mem__read_session", "kyoto"),
-        ("session-memory_list_sessions", ""),
-        ("search_sessions", "kyoto flights"),
-        ("Skill", "recall"),
-        ("Skill", "session-memory:sessions"),
-    ],
-)
-def test_our_tools_and_skills_are_lookups_under_the_name_of_any_server_or_plugin(name, argument):
-    assert is_lookup(name, "other", argument)
-
-
-@pytest.mark.parametrize(
-    ("name", "argument"),
-    [
-        ("research_sessions", "kyoto"),
-        ("mcp__browser__open_session", "x"),
-        ("Skill", "other:recall"),
-        ("Skill", "deploy"),
-    ],
-)
-def test_tools_and_skills_of_others_are_none(name, argument):
-    assert not is_lookup(name, "other", argument)
+def test_our_tools_and_skills_are_lookups_under_the_name_of_any_server_or_plugin_and_those_of_others_are_none():
+    found = [(name, argument) for name, argument in OUR_TOOLS + TOOLS_OF_OTHERS if is_lookup(name, "other", argument)]
+    assert found == OUR_TOOLS
 
 
 def test_reading_an_archive_or_our_skill_is_a_lookup():

@@ -154,6 +154,7 @@ def texts():
     return Texts(seed=7)
 
 
+@pytest.mark.slow  # on real transcripts and on each runtime's fixtures it is tested without `--all`
 @pytest.mark.parametrize(("format", "runtime"), [("agent-sdk", CLAUDE), ("pi", PI)])
 def test_nothing_is_said_in_what_is_not_decoded_without_tools(texts, tmp_path, format, runtime):
     write_session(tmp_path / "a.jsonl", Author(texts, "7-a", "alpha", 1_000_000, 1_780_000_000.0), format)

@@ -7,20 +7,13 @@ import pytest
 from session_memory.transcripts.reader import is_request, telling_request, title_of
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["3", "y", "yes", "Yes, please.", "commit", "commit and push", "ok continue", "go ahead!", "[image]", "继续", "",
-     '<teammate-message teammate_id="lead">Rename the tables, and then test them.</teammate-message>'],
-)  # fmt: skip
-def test_what_only_agrees_or_another_agent_said_is_no_request(text):
-    assert not is_request(text)
-
-
-@pytest.mark.parametrize(
-    "text", ["fix it", "run the tests", "status?", "yes, but rename it", "修复登录", "go to main.py"]
-)
-def test_what_names_something_is_a_request(text):
-    assert is_request(text)
+def test_what_names_something_is_a_request_and_what_only_agrees_or_another_agent_said_is_none():
+    agreed = [
+        "3", "y", "yes", "Yes, please.", "commit", "commit and push", "ok continue", "go ahead!", "[image]", "继续", "",
+        '<teammate-message teammate_id="lead">Rename the tables, and then test them.</teammate-message>',
+    ]  # fmt: skip
+    requests = ["fix it", "run the tests", "status?", "yes, but rename it", "修复登录", "go to main.py"]
+    assert [text for text in agreed + requests if is_request(text)] == requests
 
 
 @pytest.mark.parametrize(
