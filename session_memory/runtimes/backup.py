@@ -49,16 +49,11 @@ class Deletion(NamedTuple):
 
 
 class Backup:
-    """The sessions of `runtime`: by default a transcript and those of sub-agents beside it, never deleted."""
+    """The sessions of `runtime`: by default a transcript and all in the folder beside it, never deleted."""
 
-    REWRITES = False
-    """Whether a session is read from what the runtime changes at any place, such as a database."""
-
-    IS_PUT_BACK = False
-    """Whether a program of the runtime takes a session back (`put_back`), and no file is written."""
-
-    HAS_SUB_AGENT_SESSIONS = False
-    """Whether a sub-agent has a session of its own, which names its parent (`parent_in`)."""
+    REWRITES = False  # whether a session is read from what the runtime changes at any place, such as a database
+    IS_PUT_BACK = False  # whether a program of the runtime takes a session back (`put_back`), and no file is written
+    HAS_SUB_AGENT_SESSIONS = False  # whether a sub-agent has a session of its own, which names its parent (`parent_in`)
 
     def __init__(self, runtime: Runtime) -> None:
         self.runtime = runtime
@@ -77,7 +72,7 @@ class Backup:
 
     def files_beside(self, path: str) -> Iterable[str]:
         """Return the other files of the session whose transcript lies at `path`."""
-        return self.runtime.sub_agents_beside(path)
+        return files_below(self.runtime.folder_beside(path))
 
     def parent_in(self, head: bytes) -> str:
         """Return the id of the session whose sub-agent's transcript begins with `head`; '' if it is none."""

@@ -31,108 +31,59 @@ class Runtime:
     """A runtime. By default it keeps all transcripts in one place, whatever their project, each as long as it lives,
     names no sessions in agent homes, and has hooks of Claude Code's form."""
 
-    name: str
-    """What archives and the store call it."""
-
-    TITLE: str
-    """What people call it."""
-
-    USUAL_DIR: str
-    """The runtime's own directory as it lies in a user's home."""
-
-    CONFIG_VARIABLE: str
-    """The variable of the environment that names another directory than that."""
-
-    TRANSCRIPTS: str
-    """The folder in that directory with all transcripts."""
-
-    DEEPEST = 2
-    """How deep transcripts lie in `transcripts_dir`: 2 for `<project>/<session>.jsonl`."""
-
+    name: str  # what archives and the store call it
+    TITLE: str  # what people call it
+    USUAL_DIR: str  # the runtime's own directory as it lies in a user's home
+    CONFIG_VARIABLE: str  # the variable of the environment that names another directory than that
+    TRANSCRIPTS: str  # the folder in that directory with all transcripts
+    DEEPEST = 2  # how deep transcripts lie in `transcripts_dir`: 2 for `<project>/<session>.jsonl`
+    # Whether transcripts lie in a folder for the directory that their session was started in
     HAS_PROJECT_FOLDERS = False
-    """Whether transcripts lie in a folder for the directory that their session was started in."""
-
-    SESSIONS_FOLDER: str
-    """The folder in an agent home's memory directory that names its sessions."""
-
-    PROGRAM: str
-    """A word in the command line of the runtime's processes."""
-
-    OWN_ID_VARIABLE: str
-    """The variable in which an agent's commands find the id of its session."""
-
-    AGENT_VARIABLE: str
-    """A variable that is set in whatever an agent starts, and not in a terminal of its user."""
-
+    SESSIONS_FOLDER: str  # the folder in an agent home's memory directory that names its sessions
+    PROGRAM: str  # a word in the command line of the runtime's processes
+    OWN_ID_VARIABLE: str  # the variable in which an agent's commands find the id of its session
+    AGENT_VARIABLE: str  # a variable that is set in whatever an agent starts, and not in a terminal of its user
+    # The variable in which a hook finds the directory that the session was started in; '' if only its event tells
     PROJECT_VARIABLE = ""
-    """The variable in which a hook finds the directory that the session was started in; '' if only its event tells."""
-
-    PROMPT_EVENT = "UserPromptSubmit"
-    """The event of a prompt; '' if it starts no hooks."""
-
-    START_EVENT = "SessionStart"
-    """The event that a session starts with; '' if none is answered."""
-
-    TOOL_EVENT = "PreToolUse"
-    """The event of a tool call, before it is run."""
-
-    SUB_AGENT_EVENT = ""
-    """The event of a sub-agent's start that is answered; '' if none is."""
-
-    FAILED_EVENT = ""
-    """The event of a tool call that failed; '' if none is answered."""
-
+    PROMPT_EVENT = "UserPromptSubmit"  # the event of a prompt; '' if it starts no hooks
+    START_EVENT = "SessionStart"  # the event that a session starts with; '' if none is answered
+    TOOL_EVENT = "PreToolUse"  # the event of a tool call, before it is run
+    SUB_AGENT_EVENT = ""  # the event of a sub-agent's start that is answered; '' if none is
+    FAILED_EVENT = ""  # the event of a tool call that failed; '' if none is answered
+    # The key of an event that tells its prompt from every other, whichever of our hooks it starts; '' if none does. A
+    # prompt in the middle of a turn may have the id of the turn.
     PROMPT_ID_KEY = ""
-    """The key of an event that tells its prompt from every other, whichever of our hooks it starts; '' if none does.
-    A prompt in the middle of a turn may have the id of the turn."""
-
+    # The tools whose calls are answered: the kind of each, and the key of its input that says to what it is done
     TOOLS: Mapping[str, tuple[str, str]] = {}
-    """The tools whose calls are answered: the kind of each, and the key of its input that says to what it is done."""
-
+    # The tools beside TOOLS whose failure is answered, in the same form
     FAILING_TOOLS: Mapping[str, tuple[str, str]] = {}
-    """The tools beside TOOLS whose failure is answered, in the same form."""
-
-    SHOWS_NOTICES = False
-    """Whether it shows the `systemMessage` that a hook prints to its user, and not to the agent."""
-
-    SHOWS_WHAT_WAS_TOLD = True
-    """Whether its transcripts show what a hook told the agent."""
+    SHOWS_NOTICES = False  # whether it shows the `systemMessage` that a hook prints to its user, and not to the agent
+    SHOWS_WHAT_WAS_TOLD = True  # whether its transcripts show what a hook told the agent
+    HAS_BACKUP = False  # whether its sessions are other files than a transcript and all in the folder beside it
 
     if TYPE_CHECKING:
-        records: Records
-        """What the lines of a transcript mean."""
-
-        install: Install
-        """What goes into the runtime's settings, and what its user types."""
-
-        backup: Backup
-        """Which files a session has, when the runtime deletes them, and how they are put back."""
+        records: Records  # what the lines of a transcript mean
+        install: Install  # what goes into the runtime's settings, and what its user types
+        backup: Backup  # which files a session has, when the runtime deletes them, and how they are put back
     else:
 
         def __getattr__(self, part):
             if part not in ("records", "install", "backup"):
                 raise AttributeError(part)
-            loaded = getattr(self, f"load_{part}")()
+            loaded = self.load(part)
             setattr(self, part, loaded)
             return loaded
 
-    def load_records(self) -> Records:
-        """Return `records`: by default, and so with the others, what the class is called in the package of the runtime:
-        for a class Codex, CodexRecords in `records.py`."""
-        found: Records = self._class_of("records")()
-        return found
+    def load(self, part: str) -> Any:
+        """Return `records`, `install` or `backup`: by default what is called so in the package of the runtime: for a
+        class Codex, CodexRecords in `records.py`. Without a `backup.py` of its own its HAS_BACKUP is False."""
+        if part == "backup" and not self.HAS_BACKUP:
+            from .backup import Backup
 
-    def load_install(self) -> Install:
-        found: Install = self._class_of("install")(self)
-        return found
-
-    def load_backup(self) -> Backup:
-        found: Backup = self._class_of("backup")(self)
-        return found
-
-    def _class_of(self, part: str) -> Any:
+            return Backup(self)
         module = __import__(f"{self.__module__}.{part}", fromlist=[part])
-        return getattr(module, type(self).__name__ + part.capitalize())
+        found = getattr(module, type(self).__name__ + part.capitalize())
+        return found() if part == "records" else found(self)
 
     # Where sessions lie
 
@@ -182,6 +133,10 @@ class Runtime:
     def sub_agents_beside(self, path: str) -> list[str]:
         """Return the transcripts of the same sub-agents that are files of their own."""
         return []
+
+    def folder_beside(self, path: str) -> str:
+        """Return the folder with what else belongs to the session whose transcript lies at `path`."""
+        return path.removesuffix(".jsonl")
 
     def session_names(self, sessions_dir: str) -> list[str]:
         """Return the names of the sessions of an agent home, in no particular order."""
@@ -349,14 +304,9 @@ class ProjectFolders(Runtime):
 
     HAS_PROJECT_FOLDERS = True
 
-    INNER = ""
-    """What stands between a project's folder and the transcripts."""
-
-    SUB_AGENTS = ""
-    """What stands between `<session>` and the transcripts of its sub-agents."""
-
-    NO_SESSIONS: tuple[str, ...] = (".",)
-    """How the names of files begin that are no sessions' transcripts."""
+    INNER = ""  # what stands between a project's folder and the transcripts
+    SUB_AGENTS = ""  # what stands between `<session>` and the transcripts of its sub-agents
+    NO_SESSIONS: tuple[str, ...] = (".",)  # how the names of files begin that are no sessions' transcripts
 
     def folder_name(self, directory: str) -> str:
         """Return the name of the folder for sessions that are started in `directory`."""
@@ -388,7 +338,7 @@ class ProjectFolders(Runtime):
         ]
 
     def sub_agents_beside(self, path: str) -> list[str]:
-        folder = path.removesuffix(".jsonl") + self.SUB_AGENTS
+        folder = self.folder_beside(path) + self.SUB_AGENTS
         return [f"{folder}/{name}" for name in sorted(names_in(folder)) if name.endswith(".jsonl")]
 
     def other_sessions(

@@ -32,7 +32,11 @@ def runtime_of(descriptor: int) -> Runtime | None:
         # The beginning of a line may lie in the block before: what is quoted and not escaped is a key all the same.
         found = _runtime_in(b"{" + read_at(descriptor, start - _OVERLAP_BYTES, start + _BLOCK_BYTES))
         start += _BLOCK_BYTES
-    return found or _owner_of_records(head)
+    if found:
+        return found
+    # Another program may have rewritten the file: the first whole record that tells.
+    records = [record for line in head.split(b"\n") for record in objects_in(line)]
+    return next((one for record in records for one in all_runtimes() if one.records.owns(record)), None)
 
 
 def unusual_form(head: bytes) -> str:
@@ -47,22 +51,8 @@ def unusual_form(head: bytes) -> str:
 def _runtime_in(content: bytes) -> Runtime | None:
     """Return the runtime of the first line that tells; the first and the last one may be cut off."""
     runtimes = all_runtimes()
-    for line in content.split(b"\n"):
-        for runtime in runtimes:
-            if runtime.records.recognises(line.lstrip(b"\0")):
-                return runtime
-    return None
-
-
-def _owner_of_records(content: bytes) -> Runtime | None:
-    """Return the runtime of the first whole record that tells, in a file that another program has rewritten."""
-    runtimes = all_runtimes()
-    for line in content.split(b"\n"):
-        for record in objects_in(line):
-            for runtime in runtimes:
-                if runtime.records.owns(record):
-                    return runtime
-    return None
+    lines = (line.lstrip(b"\0") for line in content.split(b"\n"))
+    return next((one for line in lines for one in runtimes if one.records.recognises(line)), None)
 
 
 def source_of(descriptor: int, runtime: Runtime) -> str:

@@ -37,80 +37,42 @@ class Hook:
 class Install:
     """The install into `runtime`. By default it puts nothing anywhere."""
 
-    HOME_FOLDER: str
-    """The folder in an agent's or a project's directory that holds the runtime's settings for it."""
-
+    HOME_FOLDER: str  # the folder in an agent's or a project's directory that holds the runtime's settings for it
+    # The file in the runtime's directory, or in HOME_FOLDER, that hooks are put in; '' if it reads none there
     SETTINGS_FILE = ""
-    """The file in the runtime's directory, or in HOME_FOLDER, that hooks are put in; '' if it reads none there."""
-
-    LOCAL_SETTINGS_FILE = ""
-    """The file beside SETTINGS_FILE that has one user's own settings of a project."""
-
+    LOCAL_SETTINGS_FILE = ""  # the file beside SETTINGS_FILE that has one user's own settings of a project
+    # The command that starts it, by which an install finds it before it was ever used; '' if other programs have the
+    # same name
     COMMAND = ""
-    """The command that starts it, by which an install finds it before it was ever used; '' if other programs have the
-    same name."""
-
+    # The folder beside the settings file that holds skills; '' if it also looks in the `.agents/skills` that several
+    # runtimes share, and needs none of its own
     SKILLS_FOLDER = ""
-    """The folder beside the settings file that holds skills; '' if it also looks in the `.agents/skills` that several
-    runtimes share, and needs none of its own."""
-
-    AFTER_INSTALL = ""
-    """What its user has to do after an install, beside beginning sessions anew; '' for nothing."""
-
-    MANAGED_SETTINGS: Mapping[str, str] = {}
-    """The paths of an administrator's settings, by `sys.platform`."""
-
+    AFTER_INSTALL = ""  # what its user has to do after an install, beside beginning sessions anew; '' for nothing
+    MANAGED_SETTINGS: Mapping[str, str] = {}  # the paths of an administrator's settings, by `sys.platform`
+    # The files in the runtime's directory that name MCP servers, which a person may have added ours to
     MCP_FILES: tuple[str, ...] = ()
-    """The files in the runtime's directory that name MCP servers, which a person may have added ours to."""
-
-    MCP_KEY = ""
-    """The key in the first of MCP_FILES under which an install adds our server; '' if it adds none."""
-
+    MCP_KEY = ""  # the key in the first of MCP_FILES under which an install adds our server; '' if it adds none
+    # The keys in STATUS_LINE_FILE that lead to the command for a status line; () if the runtime runs none
     STATUS_LINE: tuple[str, ...] = ()
-    """The keys in STATUS_LINE_FILE that lead to the command for a status line; () if the runtime runs none."""
-
+    # The file in the runtime's directory, or in HOME_FOLDER, that names that command
     STATUS_LINE_FILE = "settings.json"
-    """The file in the runtime's directory, or in HOME_FOLDER, that names that command."""
-
+    # What stands beside that command. It shows ages: so it is run again each minute, if the runtime does that.
     STATUS_LINE_ENTRY: Mapping[str, Any] = {"type": "command", "refreshInterval": 60}
-    """What stands beside that command. It shows ages: so it is run again each minute, if the runtime does that."""
-
-    SHOWS_STATUS = False
-    """If our extension shows the status line by itself, so that no settings name a command for it."""
-
-    HOOKS_ARE_OFF = ""
-    """The key of settings that, if true, keeps every hook from running."""
-
-    ONLY_MANAGED_HOOKS = ""
-    """The key of an administrator's settings that, if true, keeps all other hooks from running."""
-
-    PLUGIN_ROOT = ""
-    """What stands for a plugin's directory in the commands of hooks and skills; '' if nothing does."""
-
+    SHOWS_STATUS = False  # if our extension shows the status line by itself, so that no settings name a command for it
+    HOOKS_ARE_OFF = ""  # the key of settings that, if true, keeps every hook from running
+    ONLY_MANAGED_HOOKS = ""  # the key of an administrator's settings that, if true, keeps all other hooks from running
+    PLUGIN_ROOT = ""  # what stands for a plugin's directory in the commands of hooks and skills; '' if nothing does
+    # The end of the commands of hooks, so that a prompt goes on whatever becomes of them; '' if nothing is needed
     FAIL_OPEN = ""
-    """The end of the commands of hooks, so that a prompt goes on whatever becomes of them; '' if nothing is needed."""
-
+    # The permission rule that lets a shell command run without asking, whatever follows it: a format with `command`; ''
+    # if the runtime asks nothing
     COMMAND_RULE = ""
-    """The permission rule that lets a shell command run without asking, whatever follows it: a format with `command`;
-    '' if the runtime asks nothing."""
-
-    READ_RULE = ""
-    """The permission rule that lets all in a directory be read: a format with `directory`."""
-
-    TOOL_RULE = ""
-    """The permission rule that lets a tool of an MCP server be called: a format with `server` and `tool`."""
-
-    RENAME = "/rename {name}"
-    """What a user types to name the session: a format with `name`."""
-
-    CLEAR = "/clear"
-    """What a user types to begin a new session."""
-
-    RESUME: str
-    """What a user types in a terminal to go on with an earlier session: a format with `id`."""
-
-    START = ""
-    """What a user types in a terminal to begin a session with a prompt: a format with `prompt`."""
+    READ_RULE = ""  # the permission rule that lets all in a directory be read: a format with `directory`
+    TOOL_RULE = ""  # the permission rule that lets a tool of an MCP server be called: a format with `server` and `tool`
+    RENAME = "/rename {name}"  # what a user types to name the session: a format with `name`
+    CLEAR = "/clear"  # what a user types to begin a new session
+    RESUME: str  # what a user types in a terminal to go on with an earlier session: a format with `id`
+    START = ""  # what a user types in a terminal to begin a session with a prompt: a format with `prompt`
 
     def __init__(self, runtime: Runtime) -> None:
         self.runtime = runtime

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..system.files import is_directory, is_file
+from ..system.files import is_file, status_at
 from ..system.json import as_string
 from ..text.paths import dashed
 from ..transcripts.mirror import Exclusion, has_changed
@@ -19,18 +19,15 @@ class MirroredSessions(CopiedSessions, ProjectFolders):
     """Each session has a mirror (see transcripts/mirror.py), `<directory>/<session>.jsonl`; that of a sub-agent lies in
     `<session>/` beside it. The module `mirrors` of the runtime brings them up to date."""
 
-    SOURCES = ""
-    """The directory in that of the runtime without which there are no sessions."""
-
-    NO_DIRECTORY = "unknown"
-    """The folder for the mirrors of sessions of which nothing tells the directory."""
+    SOURCES: tuple[str, ...] = ("",)  # what is in the directory of the runtime if there are sessions: one of these
+    NO_DIRECTORY = "unknown"  # the folder for the mirrors of sessions of which nothing tells the directory
 
     def transcripts_dir(self, config_dir: str) -> str:
         return self.copies_root(config_dir)
 
     def refresh(self, config_dir: str, everything: bool = False) -> None:
         """Update the mirrors, if a session has changed. What is read for a prompt is bounded."""
-        if is_directory(config_dir + self.SOURCES):
+        if any([status_at(config_dir + one) for one in self.SOURCES]):
             home = self.home_of(config_dir)
             root = f"{home.state_dir}/{self.name}"
             if everything or has_changed(root):

@@ -111,20 +111,13 @@ class Branch:
     """The records of a transcript that count, if some do not or do not say all of themselves: in a tree of records, the
     live branch, found by reading from the end."""
 
-    may_leave_out = False
-    """Whether lines may stop counting: those of a branch that was left, and what was taken back."""
-
-    is_of_subagent = False
-    """Whether none of it counts, since it is a sub-agent's."""
-
+    may_leave_out = False  # whether lines may stop counting: those of a branch that was left, and what was taken back
+    is_of_subagent = False  # whether none of it counts, since it is a sub-agent's
+    # The time before which all of it was copied from the session that it is a fork of, if nothing else tells that
     copied_until: float | None = None
-    """The time before which all of it was copied from the session that it is a fork of, if nothing else tells that."""
-
-    copies_keep_ids = True
-    """Whether the ids of answers are those that they had in the other session."""
-
-    of_session = ""
-    """The id of the session that the sub-agent belongs to, if nothing but this tells it."""
+    copies_keep_ids = True  # whether the ids of answers are those that they had in the other session
+    directory = ""  # the one of entries that name none
+    of_session = ""  # the id of the session that the sub-agent belongs to, if nothing but this tells it
 
     def holds(self, line: bytes) -> bool:
         """Tell whether `line` counts. To be asked of every line, from the last to the first."""
@@ -138,21 +131,21 @@ class Branch:
         return self.copied_until is not None and (time or 0.0) < self.copied_until
 
     def complete(self, entry: Entry) -> None:
-        """Add to an entry what the transcript says once for many of them. Read backward, that may follow later."""
+        """Add to an entry what the transcript says once for many of them: the directory, and if it was copied. Read
+        backward, that may follow later."""
+        entry.cwd = entry.cwd or self.directory
+        entry.is_copy = entry.is_copy or self.is_copied(entry.timestamp)
 
 
 class Records:
     """Decodes the lines of a transcript."""
 
+    # Bytes of which each line with a title has one, and few others do; none if no line ever has a title
     TITLE_MARKS: tuple[bytes, ...] = ()
-    """Bytes of which each line with a title has one, and few others do; none if no line ever has a title."""
-
+    # How lines begin as the runtime writes them. Any other line, such as one that another program has rewritten, is
+    # decoded.
     BEGINNINGS: tuple[bytes, ...] = ()
-    """How lines begin as the runtime writes them. Any other line, such as one that another program has rewritten, is
-    decoded."""
-
-    THINKING = b'"thinking":'
-    """What a line has in it that holds what the model thought."""
+    THINKING = b'"thinking":'  # what a line has in it that holds what the model thought
 
     def recognises(self, line: bytes) -> bool:
         """Tell whether a line (perhaps cut off) at the beginning of a transcript shows that it is this runtime's."""
@@ -223,6 +216,11 @@ class Records:
     def time(self, record: Record) -> float | None:
         """Return when the record was written, in seconds since the epoch; None if it does not say."""
         return epoch_seconds(record.get("timestamp"))
+
+
+def copied_id(record: Record, key: str) -> str:
+    """Return the id that a copied record (`messageUuid`) or its session had: Claude Code's and Qwen Code's forks."""
+    return as_string(as_object(record.get("forkedFrom")).get(key))
 
 
 def turn_of(entry: Entry | None) -> list[Event]:

@@ -108,6 +108,11 @@ def as_list(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
+def objects_of(value: object) -> list[dict[str, Any]]:
+    """Return the objects in a list, without other values; none of what is no list."""
+    return [one for one in as_list(value) if isinstance(one, dict)]
+
+
 def as_string(value: object) -> str:
     """Return a value if it is a string, else ''. Half a surrogate pair becomes U+FFFD."""
     if not isinstance(value, str):

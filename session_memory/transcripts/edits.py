@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ..system.json import as_object, objects_of
 from .entries import ToolUse
 
 TYPE_CHECKING = False
@@ -17,10 +18,8 @@ _FILE_MARKS = ("*** Update File: ", "*** Add File: ", "*** Delete File: ", "*** 
 def block_edits(record: dict[str, Any], call_id: str, arguments_key: str, before: str, after: str) -> list[Edit]:
     """Return the edits of the call `call_id` in the message of a record, whose blocks have their arguments at
     `arguments_key`; as `argument_edits` has them."""
-    message = record.get("message")
-    content = message.get("content") if isinstance(message, dict) else None
-    for block in content if isinstance(content, list) else ():
-        if isinstance(block, dict) and block.get("id") == call_id:
+    for block in objects_of(as_object(record.get("message")).get("content")):
+        if block.get("id") == call_id:
             return argument_edits(block.get(arguments_key), before, after, "content")
     return []
 
@@ -31,8 +30,8 @@ def argument_edits(arguments: object, before: str, after: str, whole: str) -> li
     if not isinstance(arguments, dict):
         return []
     several = arguments.get("edits")
-    parts = several if isinstance(several, list) else [arguments]
-    pairs = [(part.get(before), part.get(after)) for part in parts if isinstance(part, dict)]
+    parts = objects_of(several if isinstance(several, list) else [arguments])
+    pairs = [(part.get(before), part.get(after)) for part in parts]
     found = [(old, new) for old, new in pairs if isinstance(old, str) and isinstance(new, str)]
     content = arguments.get(whole)
     return found or ([("", content)] if isinstance(content, str) else [])
@@ -101,8 +100,8 @@ def diff_hunks(diff: str) -> list[Hunk]:
 def structured_hunks(found: object) -> list[Hunk]:
     """Return the hunks in Claude Code's `structuredPatch`."""
     hunks: list[Hunk] = []
-    for one in found if isinstance(found, list) else ():
-        lines = one.get("lines") if isinstance(one, dict) else None
+    for one in objects_of(found):
+        lines = one.get("lines")
         if isinstance(lines, list) and all([isinstance(line, str) for line in lines]):
             place = f"@@ -{one.get('oldStart')} +{one.get('newStart')} @@"
             hunks += diff_hunks("\n".join([place, *lines]))

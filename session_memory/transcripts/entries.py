@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..system.json import as_string
+from ..system.json import as_object, as_string
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,21 +50,12 @@ class ToolUse(Value):
         self.outcome = ""
 
 
-def primary_argument(arguments: object, preferred: tuple[str, ...]) -> str:
-    """Return the argument of a tool call that tells most: the first of `preferred` that has a text, else the first that
-    has one; '' if none does."""
-    if not isinstance(arguments, dict):
-        return ""
-    for key in preferred:
-        value = arguments.get(key)
-        if isinstance(value, str) and value:
-            return value
-    return next((value for value in arguments.values() if isinstance(value, str) and value), "")
-
-
 def tool_use(name: str, arguments: object, preferred: tuple[str, ...], kind: str, call_id: str) -> tuple[ToolUse, ...]:
-    """Return the use of a tool; none for a lookup in our own memory, which is no content (see lookups.py)."""
-    argument = primary_argument(arguments, preferred)
+    """Return the use of a tool with the argument that tells most: the first of `preferred` that has a text, else the
+    first that has one. None for a lookup in our own memory, which is no content (see lookups.py)."""
+    given = as_object(arguments)
+    texts = [*map(given.get, preferred), *given.values()]
+    argument = next((text for text in texts if isinstance(text, str) and text), "")
     if "session" in argument or "session" in name or "recall" in argument or "conversations/" in argument:
         from .lookups import is_lookup
 

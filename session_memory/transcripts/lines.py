@@ -9,7 +9,9 @@ differs, the file is a new generation."""
 
 from __future__ import annotations
 
-from ..system.files import read_at, stamp_of
+from time import time_ns
+
+from ..system.files import path_stamp, read_at, stamp_of
 from ..system.json import decode_line
 
 TYPE_CHECKING = False
@@ -159,6 +161,12 @@ LARGE_PRIME = (1 << 30) - 35  # of one digit to Python, which divides by such ma
 # A file that changes twice within the clock's grain keeps its mtime. As git does with its index, an mtime is trusted
 # only if it was older than that when it was written down.
 RACY_NANOSECONDS = 2_000_000_000
+
+
+def settled_stamp(path: str) -> list[int]:
+    """Return a path's stamp, or one that nothing has if it is so young that another change may leave it as it is."""
+    stamp = path_stamp(path)
+    return stamp if time_ns() - stamp[2] > RACY_NANOSECONDS else []
 
 
 def resume_offset(cursor: Cursor, descriptor: int, status: stat_result) -> int | None:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from ..errors import LockedError
 from ..system import files
-from ..system.json import decode, encode, objects_in, sealed, unsealed
+from ..system.json import as_object, decode, encode, objects_in, sealed, unsealed
 from .lines import last_line_end, windows_backward
 
 TYPE_CHECKING = False
@@ -49,22 +49,16 @@ _DEEPEST_VALUE = 100
 _DEEPEST = 4  # below the directory of the mirrors, as Codex has its rollouts
 
 
-def update_mirrors(
-    root: str, update: Callable[[], None], errors: tuple[type[Exception], ...] = (OSError,)
-) -> None:  # fmt: skip
-    """Call `update`, which updates the mirrors below `root`, unless another process does just now. What raises one of
-    `errors` is left for the next time."""
+def update_mirrors(root: str, update: Callable[[], None], *errors: type[Exception]) -> None:
+    """Call `update`, which updates the mirrors below `root`, unless another process does just now. What raises OSError
+    or one of `errors` is left for the next time."""
+    left_for_later: tuple[type[Exception], ...] = (LockedError, OSError, *errors)
     try:
         files.make_private_dir(root)
-        held = files.lock(lock_path(root), 0)
-    except (LockedError, OSError):
+        with files.Closing(files.lock(lock_path(root), 0)):
+            update()
+    except left_for_later:
         return
-    try:
-        update()
-    except errors:
-        pass
-    finally:
-        files.os.close(held)
 
 
 class Exclusion:
@@ -83,6 +77,19 @@ class Exclusion:
         from ..settings.privacy import Privacy
 
         return Privacy(environment(), self._home).rule(directory, *[name for name in names if name]).ignore
+
+    def forgotten(self, directory: str, *session_ids: str) -> float:
+        """Return up to when one of these sessions was forgotten, in seconds since the epoch; 0.0 for never. What was
+        said before is in no mirror that is made again."""
+        from ..settings.homes import environment, settings_above
+
+        is_noted = any([files.is_file(path) for path, _ in self._home.forgotten_files()])
+        if not is_noted and not settings_above(directory, self._home):
+            return 0.0
+        from ..settings.privacy import Privacy
+
+        privacy = Privacy(environment(), self._home)
+        return max([(privacy.forgotten_until(id, directory) or 0) / 1000 for id in session_ids])
 
 
 def copies_of(records: list[Any], is_excluded: bool) -> list[Any]:
@@ -284,10 +291,9 @@ def lock_path(root: str) -> str:
 def read_state(root: str) -> dict[str, Any]:
     """Return what was kept with the mirrors below `root`; empty where there are none."""
     try:
-        state = unsealed(files.read_whole(f"{root}/{_STATE_FILE}"))
+        return as_object(unsealed(files.read_whole(f"{root}/{_STATE_FILE}")))
     except (OSError, ValueError):
         return {}
-    return state if isinstance(state, dict) else {}
 
 
 def has_changed(root: str) -> bool:
@@ -300,11 +306,7 @@ def keep_state(root: str, state: dict[str, Any]) -> None:
     """Keep `state` with the mirrors; write nothing if it is the same: the page watches this directory, and each write
     would make it refresh the mirrors again. Raises OSError."""
     path, content = f"{root}/{_STATE_FILE}", sealed(state)
-    try:
-        is_same = files.read_whole(path) == content
-    except OSError:
-        is_same = False
-    if not is_same:
+    if files.read_end(path, len(content) + 1) != content:
         files.write_atomically(path, content)
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from time import time_ns
 
 from ..system.files import names_in, path_stamp
-from .lines import RACY_NANOSECONDS
+from .lines import settled_stamp
 from .mirror import Exclusion, keep_state, mark_of, read_state, update_mirrors
 
 TYPE_CHECKING = False
@@ -74,9 +74,9 @@ def _refresh(
             except UnreadableError as error:
                 read[source.path] = source.stamp
                 unread[source.key] = [source.stamp, f"{source.path}: {error}"]
-            except (OSError, ValueError):  # it costs this file alone, for now
+            except Exception:  # whatever is odd in a file costs that one alone, for now
                 left.add(source.path)
-    watched = [[path, _settled(path_stamp(path))] for path in listed]
+    watched = [[path, settled_stamp(path)] for path in listed]
     watched += [[one.path, one.stamp if one.path not in left else []] for one in sources[:WATCHED_FILES]]
     if read != known:
         keep_state(f"{root}/{_READ}", {"read": read, "rules": exclusion.stamps})
@@ -97,8 +97,3 @@ def _without_source(root: str, sources: list[Source]) -> list[str]:
                 if mark and files.isdisjoint(mark.get("files", ())):
                     found.append(f"{folder}/{name}")
     return found
-
-
-def _settled(stamp: list[int]) -> list[int]:
-    """`stamp`, or one that nothing has, where it is so young that another change may leave it as it is."""
-    return stamp if time_ns() - stamp[2] > RACY_NANOSECONDS else []

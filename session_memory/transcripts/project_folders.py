@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from time import time_ns
-
 from ..system.deadline import DeadlineError
-from ..system.files import Opened, path_stamp, write_atomically
+from ..system.files import Opened, write_atomically
 from ..system.git import Worktree, find_worktree, worktrees_of
 from ..system.json import sealed
 from ..text.secrets import find_secrets
 from .entries import Entry
-from .lines import RACY_NANOSECONDS, first_line
+from .lines import first_line, settled_stamp
 from .projects import read_index
 from .reader import first_directory
 
@@ -50,7 +48,7 @@ def keep_project(
         "start": start,
         "places": {runtime.name: config_dir for runtime, config_dir in places},
         "common": search.common_dir,
-        "stamps": [[path, _settled(path_stamp(path))] for path in search.looked_at],
+        "stamps": [[path, settled_stamp(path)] for path in search.looked_at],
         "folders": folders,
         "directories": search.directories,
         "sub_agents": sub_agents,
@@ -170,8 +168,3 @@ def _directory_of(runtime: Runtime, path: str) -> str | list[str]:
             return beginning.cwd or first_directory(runtime, descriptor)
     except OSError:
         return ""
-
-
-def _settled(stamp: list[int]) -> list[int]:
-    """Return `stamp`, or one that nothing has, where it is so young that another change may leave it as it is."""
-    return stamp if time_ns() - stamp[2] > RACY_NANOSECONDS else [-1, 0, 0]

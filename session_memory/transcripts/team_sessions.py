@@ -44,7 +44,7 @@ class TeamRuntime(Runtime):
     def __init__(self, name: str) -> None:
         self.name = self.TITLE = name
 
-    def load_records(self) -> TeamRecords:
+    def load(self, part: str) -> TeamRecords:
         return TeamRecords()
 
     def session_id_of(self, path: str) -> str:

@@ -65,7 +65,7 @@ class CodexUser(StoreUser):
 
 @pytest.fixture
 def person(tmp_path: Path) -> CodexUser:
-    return CodexUser(tmp_path / "user")
+    return CodexUser(tmp_path / "sessions" / "user")  # as a folder of Codex's is called
 
 
 def test_one_that_was_never_seen_is_stored_found_listed_read_and_archived(person: CodexUser) -> None:

@@ -19,6 +19,7 @@ from session_memory.system import files
 from session_memory.transcripts import mirrored_files
 from session_memory.transcripts.entries import Entry
 from session_memory.transcripts.lines import first_line
+from session_memory.transcripts.mirror import has_changed
 from session_memory.transcripts.reader import TranscriptReader
 
 GEMINI = runtime("gemini")
@@ -203,11 +204,21 @@ def test_files_that_are_no_chats_cost_themselves_only(gemini: Gemini) -> None:
     for name, content in (
         ("session-a.json", b"[]"), ("session-b.jsonl", b"\xff\xfe\x00"), ("session-c.jsonl", b""),
         ("session-d.json", b'{"sessionId":"../../x","messages":[]}'), ("session-e.json", b'{"sessionId":"e","messages":7}'),
+        ("session-f.json", b'[{"sessionId":"f"}]'),
     ):  # fmt: skip
         (gemini.chats / name).write_bytes(content)
     gemini.refresh(everything=True)
     assert gemini.said() == ["one", "two"]
     assert not (gemini.config_dir / "x.jsonl").exists()
+
+
+def test_files_that_are_no_chats_are_looked_at_once(gemini: Gemini) -> None:
+    gemini.begin(*gemini_exchange("one", "two"))
+    (gemini.chats / "session-a.json").write_text('{"version": 1}')
+    for folder in (gemini.chats, gemini.project, gemini.project.parent):
+        os.utime(folder, (1, 1))
+    gemini.refresh(everything=True)
+    assert not has_changed(GEMINI.transcripts_dir(str(gemini.config_dir)))
 
 
 def test_a_prompt_reads_no_more_than_it_has_time_for_and_upkeep_reads_the_rest(

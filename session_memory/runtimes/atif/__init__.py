@@ -25,6 +25,7 @@ class Atif(MirroredSessions):
     PROGRAM = "atif"
     OWN_ID_VARIABLE = "ATIF_SESSION_ID"
     AGENT_VARIABLE = "ATIF_SESSION_ID"
+    HAS_BACKUP = True
     PROMPT_EVENT = ""
     START_EVENT = ""
     TOOL_EVENT = ""

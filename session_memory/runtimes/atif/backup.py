@@ -16,7 +16,3 @@ class AtifBackup(Backup):
             session_id = session_of(source)
             if session_id:
                 yield FilesOfSession(session_id, [SessionFile(source.key, source.path)])
-
-    def transcripts(self, config_dir: str) -> Iterator[str]:
-        for session in self.sessions(config_dir):
-            yield session.files[0].source

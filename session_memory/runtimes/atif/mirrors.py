@@ -9,9 +9,10 @@ from __future__ import annotations
 from zlib import crc32
 
 from ...system.files import Opened, is_directory, is_file, make_private_dir, names_in, os, read_at
-from ...system.json import as_list, as_object, as_string, decode, encode
+from ...system.json import as_list, as_object, as_string, decode, encode, objects_of
 from ...text.paths import is_name
 from ...text.secrets import redact
+from ...text.timestamps import epoch_seconds
 from ...transcripts.mirror import Exclusion, Mirror, mark_of
 from ...transcripts.mirrored_files import MOST_BYTES, Source, UnreadableError, refresh_mirrors
 from . import RUNTIME
@@ -95,18 +96,17 @@ def _add(source: Source, config_dir: str, root: str, exclusion: Exclusion, most_
     if files and source.key not in files and any([is_file(f"{config_dir}/{key}") for key in files]):
         session_id = f"{session_id[:50]}-{_checksum(source.key)}"  # another part of the run
     title = redact(as_string(as_object(document.get("extra")).get("title")).strip())
-    is_excluded = exclusion.hides(cwd, session_id, title)
+    is_excluded, until = exclusion.hides(cwd, session_id, title), exclusion.forgotten(cwd, session_id)
     make_private_dir(above)
     head = {"type": SESSION, "id": session_id, "cwd": cwd, "agent": as_object(document.get("agent")).get("name")}
     titles = [{"type": TITLE, "title": title}] if title else []
-    _mirror(f"{above}/{session_id}.jsonl", source, is_excluded, head, titles, _lines(document, session_id))
-    inner = as_list(document.get("subagent_trajectories"))
-    for number, one in enumerate([each for each in inner if isinstance(each, dict)]):
+    _mirror(f"{above}/{session_id}.jsonl", source, is_excluded, head, titles, _lines(document, session_id, until))
+    for number, one in enumerate(objects_of(document.get("subagent_trajectories"))):
         own_id = _id_of(one, f"{source.key} {number}", "trajectory_id")
         make_private_dir(f"{above}/{session_id}")
         inner_head = {**head, "id": own_id, "parent_id": session_id}
         path = f"{above}/{session_id}/{own_id}.jsonl"
-        _mirror(path, source, is_excluded, inner_head, [], _lines(one, f"{session_id}.{own_id}"))
+        _mirror(path, source, is_excluded, inner_head, [], _lines(one, f"{session_id}.{own_id}", until))
     return size
 
 
@@ -129,12 +129,14 @@ def _directory(document: Record) -> str:
     return ""
 
 
-def _lines(document: Record, session_id: str) -> Iterator[tuple[int, Record]]:
-    """Yield the lines of a trajectory, each with the number of its step. What was copied for context stands in another
-    trajectory."""
+def _lines(document: Record, session_id: str, until: float) -> Iterator[tuple[int, Record]]:
+    """Yield the lines of a trajectory, each with the number of its step, without what was said `until` it was
+    forgotten. What was copied for context stands in another trajectory."""
     agent = as_object(document.get("agent"))
     for number, step in enumerate(as_list(document.get("steps")), 1):
         if not isinstance(step, dict) or step.get("is_copied_context"):
+            continue
+        if until and (epoch_seconds(step.get("timestamp")) or 0.0) <= until:
             continue
         extra = as_object(step.get("extra"))
         own_id = as_string(extra.get("entry_id")) or f"{session_id}:{number}"
@@ -145,8 +147,8 @@ def _lines(document: Record, session_id: str) -> Iterator[tuple[int, Record]]:
             line["model"] = as_string(step.get("model_name")) or as_string(agent.get("model_name"))
         line.update({key: extra[key] for key in ("cwd", "message_id", "role", "context_management") if extra.get(key)})
         yield number, line
-        calls = [one for one in as_list(step.get("tool_calls")) if isinstance(one, dict)]
-        given = [one for one in as_list(as_object(step.get("observation")).get("results")) if isinstance(one, dict)]
+        calls = objects_of(step.get("tool_calls"))
+        given = objects_of(as_object(step.get("observation")).get("results"))
         are_named = any([one.get("source_call_id") for one in given])
         for at, result in enumerate(given if calls else ()):
             named = result.get("source_call_id") if are_named else calls[min(at, len(calls) - 1)].get("tool_call_id")

@@ -3,7 +3,7 @@ step, a result, or that steps from some number on were taken back."""
 
 from __future__ import annotations
 
-from ...system.json import as_list, as_object, as_string, is_glued, objects_in
+from ...system.json import as_object, as_string, is_glued, objects_in, objects_of
 from ...text.timestamps import epoch_seconds
 from ...transcripts.edits import argument_edits, part_id, patch_edits, patched_files
 from ...transcripts.entries import Entry, ToolUse, tool_use
@@ -91,7 +91,7 @@ class AtifRecords(records.Records):
 
     def edits(self, record: Record, call_id: str) -> list[Edit]:
         base, _, number = call_id.partition(":")
-        for call in _calls(record):
+        for call in objects_of(record.get("tool_calls")):
             given = as_object(call.get("arguments"))
             if call.get("tool_call_id") in (call_id, base):
                 if patch := _patch(given):
@@ -114,7 +114,7 @@ class MirroredTrajectory(records.Branch):
 
     def __init__(self, header: Record) -> None:
         self.is_of_subagent = header.get("type") == SESSION and bool(header.get("parent_id"))
-        self._directory = as_string(header.get("cwd")) if header.get("type") == SESSION else ""
+        self.directory = as_string(header.get("cwd")) if header.get("type") == SESSION else ""
         self._taken_from: int | None = None
 
     def holds(self, line: bytes) -> bool:
@@ -124,9 +124,6 @@ class MirroredTrajectory(records.Branch):
         elif self._taken_from is not None and line.startswith((_STEP, _RESULT)):
             return _number(line) < self._taken_from
         return not self.is_of_subagent
-
-    def complete(self, entry: Entry) -> None:
-        entry.cwd = entry.cwd or self._directory
 
 
 def _number(line: bytes) -> int:
@@ -140,7 +137,7 @@ def _entry(record: Record, offset: int) -> Entry | None:
     if source not in ("user", "agent"):
         return None
     text, _ = records.said_and_called(record.get("message"), (), "", {}, ())
-    tools = [use for call in _calls(record) for use in _uses(call)] if source == "agent" else []
+    tools = [use for call in objects_of(record.get("tool_calls")) for use in _uses(call)] if source == "agent" else []
     if not text and not tools:
         return None
     return Entry(
@@ -149,10 +146,6 @@ def _entry(record: Record, offset: int) -> Entry | None:
         message_id=as_string(record.get("message_id")), offset=offset,
         cwd=as_string(record.get("cwd")),
     )  # fmt: skip
-
-
-def _calls(record: Record) -> list[Record]:
-    return [call for call in as_list(record.get("tool_calls")) if isinstance(call, dict)]
 
 
 def _patch(arguments: Record) -> str:

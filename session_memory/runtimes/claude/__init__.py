@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...system.files import is_directory, is_file, names_in, os, path_text, read_each, read_whole, real_path
+from ...system.files import is_directory, is_file, names_in, path_text, read_each, real_path
 from ...system.json import as_string, decode
 from ...text.paths import is_name
 from ...transcripts.entries import FROM_AGENTS, Session
@@ -34,6 +34,7 @@ class ClaudeCode(ProjectFolders):
     PROGRAM = "claude"
     OWN_ID_VARIABLE = "CLAUDE_CODE_SESSION_ID"
     AGENT_VARIABLE = "CLAUDECODE"
+    HAS_BACKUP = True
     PROJECT_VARIABLE = "CLAUDE_PROJECT_DIR"  # `cwd` follows the agent's `cd`
     SUB_AGENT_EVENT = "SubagentStart"
     FAILED_EVENT = "PostToolUseFailure"
@@ -64,29 +65,34 @@ class ClaudeCode(ProjectFolders):
         self, sessions_dir: str, config_dir: str, own_path: str, scope: str, folders: Folders = ()
     ) -> list[Session]:
         own_dir = own_path.rpartition("/")[0]
-        return _named_in(sessions_dir, own_dir) if sessions_dir else self._sessions(config_dir, own_dir, scope, folders)
+        if sessions_dir:
+            return self._named_in(sessions_dir, own_dir)
+        return self._sessions(config_dir, own_dir, scope, folders)
 
     def named_sessions(self, sessions_dir: str, config_dir: str, root: str) -> list[Session]:
-        found = _named_in(sessions_dir, self.project_dir(config_dir, root))
+        found = self._named_in(sessions_dir, self.project_dir(config_dir, root))
         for session in found:
             if not is_file(session.path):
                 session.path = self.transcript_of(config_dir, self.session_id_of(session.path)) or session.path
         return found
 
+    def _named_in(self, sessions_dir: str, project_dir: str) -> list[Session]:
+        """Return the sessions of an agent home that have an id, each with its transcript in `project_dir`."""
+        found = _pointers(sessions_dir, self.session_names(sessions_dir))
+        return [Session(path_text(name), f"{project_dir}/{id}.jsonl", path_text(name)) for name, id in found]
+
     def session_names(self, sessions_dir: str) -> list[str]:
-        return _names_in(sessions_dir)
+        """Return the names of the files, without `new-*`, which hosts are just making."""
+        files = names_in(sessions_dir)
+        return [file[:-5] for file in files if file.endswith(".json") and not file.startswith((".", "new-"))]
 
     def live_session_id(self, config_dir: str, pid: int) -> str:
-        try:
-            session_id = decode(read_whole(f"{config_dir}/sessions/{pid}.json").decode())["sessionId"]
-        except (OSError, ValueError, KeyError, TypeError):
-            return ""
-        return session_id if is_name(session_id) else ""
+        return named_session_id(f"{config_dir}/sessions", str(pid))
 
     def live_processes(self, config_dir: str) -> list[tuple[int, str]]:
         directory = config_dir + "/sessions"
         found = []
-        for _, content in read_each(directory, os.listdir(directory) if is_directory(directory) else ()):
+        for _, content in read_each(directory, names_in(directory)):
             try:
                 noted = decode(content.decode())
                 found.append((int(noted["pid"]), str(noted.get("procStart", ""))))
@@ -169,18 +175,6 @@ def named_session_id(sessions_dir: str, name: str) -> str:
 
 def _is_interactive(environ: Mapping[str, str]) -> bool:
     return not environ.get("CLAUDE_CODE_ENTRYPOINT", "sdk").startswith("sdk")
-
-
-def _names_in(sessions_dir: str) -> list[str]:
-    """Return the names of the sessions of an agent home, without `new-*`, which hosts are just making."""
-    files = names_in(sessions_dir)
-    return [file[:-5] for file in files if file.endswith(".json") and not file.startswith((".", "new-"))]
-
-
-def _named_in(sessions_dir: str, project_dir: str) -> list[Session]:
-    """Return the sessions of an agent home that have an id, each with its transcript in `project_dir`."""
-    found = _pointers(sessions_dir, _names_in(sessions_dir))
-    return [Session(path_text(name), f"{project_dir}/{id}.jsonl", path_text(name)) for name, id in found]
 
 
 def _pointers(sessions_dir: str, names: Iterable[str]) -> Iterator[tuple[str, str]]:

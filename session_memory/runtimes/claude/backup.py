@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from ..backup import Backup, Deletion, files_below
+from ..backup import Backup, Deletion
 
 DAYS = 30
 _KEY = "cleanupPeriodDays"
@@ -18,9 +18,6 @@ _FILES = ("settings.json", "settings.local.json")
 
 class ClaudeCodeBackup(Backup):
     """A session is `<id>.jsonl` and all in `<id>/`: sub-agents and the results of tools."""
-
-    def files_beside(self, path: str) -> list[str]:
-        return files_below(path.removesuffix(".jsonl"))
 
     def deletion(self, config_dir: str, directories: Iterable[str]) -> Deletion:
         days, source, traps, shorter = DAYS, "", [], []

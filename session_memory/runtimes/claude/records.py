@@ -6,7 +6,7 @@ injected text included, in records of other types."""
 from __future__ import annotations
 
 from ...system.files import read_end
-from ...system.json import as_list, as_object, as_string, holds_object, is_glued, objects_in
+from ...system.json import as_list, as_object, as_string, holds_object, is_glued, objects_in, objects_of
 from ...text.timestamps import epoch_seconds
 from ...transcripts.entries import Entry, ToolUse
 from .. import records
@@ -145,14 +145,14 @@ class ClaudeCodeRecords(records.Records):
         return block_edits(record, call_id, "input", "old_string", "new_string")
 
     def thinking(self, record: Record) -> str:
-        content = as_list(as_object(record.get("message")).get("content"))
-        return "\n\n".join([as_string(as_object(block).get("thinking")) for block in content]).strip()
+        blocks = objects_of(as_object(record.get("message")).get("content"))
+        return "\n\n".join([as_string(block.get("thinking")) for block in blocks]).strip()
 
     def hunks(self, record: Record, call_id: str) -> list[Hunk]:
         from ...transcripts.edits import structured_hunks
 
-        content = as_list(as_object(record.get("message")).get("content"))
-        if call_id not in [as_object(block).get("tool_use_id") for block in content]:
+        blocks = objects_of(as_object(record.get("message")).get("content"))
+        if call_id not in [block.get("tool_use_id") for block in blocks]:
             return []
         return structured_hunks(as_object(record.get("toolUseResult")).get("structuredPatch"))
 
@@ -244,7 +244,7 @@ def _title(kind: str, record: Record) -> records.Title | None:
 def _reply(message: Record, record: Record) -> records.Reply:
     """Return what an `assistant` record holds; a message of several blocks spans several records. API errors and what a
     sub-agent says end no turn."""
-    blocks = [block for block in as_list(message.get("content")) if isinstance(block, dict)]
+    blocks = objects_of(message.get("content"))
     texts = [block["text"] for block in blocks if block.get("type") == "text" and isinstance(block.get("text"), str)]
     is_the_models = not record.get("isSidechain") and not record.get("isApiErrorMessage")
     ends_turn = is_the_models and message.get("model") != "<synthetic>" and message.get("stop_reason") not in _GOES_ON
@@ -272,15 +272,10 @@ def _entry(
 ) -> Entry:
     return Entry(
         role, text, tools=tools, timestamp=epoch_seconds(record.get("timestamp")),
-        id=_copied(record, "messageUuid") or as_string(record.get("uuid")), message_id=as_string(message_id),
+        id=records.copied_id(record, "messageUuid") or as_string(record.get("uuid")), message_id=as_string(message_id),
         offset=offset, cwd=as_string(record.get("cwd")), is_copy="forkedFrom" in record,
-        origin=_copied(record, "sessionId") or as_string(record.get("sessionId")),
+        origin=records.copied_id(record, "sessionId") or as_string(record.get("sessionId")),
     )  # fmt: skip
-
-
-def _copied(record: Record, key: str) -> str:
-    """Return the id that a copied record or its session had: the SDK's `fork_session` gives new ones."""
-    return as_string(as_object(record.get("forkedFrom")).get(key))
 
 
 def _results_of(content: object, *, is_denied: bool) -> list[records.CallResult]:

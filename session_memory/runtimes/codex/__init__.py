@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...system.files import is_directory, names_in, open_regular, os, path_stamp, read_at
+from ...system.files import is_directory, names_in, path_stamp, read_end
 from ...system.json import as_string, objects_in
 from ...transcripts.edits import patch_uses
 from ...transcripts.entries import Session, called
@@ -37,6 +37,7 @@ class Codex(CopiedSessions):
     PROGRAM = "codex"
     OWN_ID_VARIABLE = "CODEX_SESSION_ID"
     AGENT_VARIABLE = "CODEX_THREAD_ID"
+    HAS_BACKUP = True
     SUB_AGENT_EVENT = "UserPromptSubmit"
     SHOWS_NOTICES = True
     TOOLS = {"apply_patch": ("edit", "command"), "Bash": ("command", "command")}
@@ -126,21 +127,11 @@ class Codex(CopiedSessions):
     def given_name(self, path: str) -> str:
         """Return the last name for the session in the index, which the user gave with `/rename`."""
         config_dir, session_id = self._config_dir_of(path), self.session_id_of(path)
-        try:
-            descriptor = open_regular(f"{config_dir}/{_NAMES_FILE}")
-        except OSError:
-            return ""
-        try:
-            size = os.fstat(descriptor).st_size
-            lines = read_at(descriptor, max(0, size - _NAMES_BYTES), size).split(b"\n")
-        finally:
-            os.close(descriptor)
         wanted = session_id.encode("utf-8", "surrogateescape")
-        for line in reversed(lines):
-            if wanted in line:
-                for record in objects_in(line):
-                    if record.get("id") == session_id:
-                        return as_string(record.get("thread_name")).strip()
+        lines = read_end(f"{config_dir}/{_NAMES_FILE}", _NAMES_BYTES).split(b"\n")
+        for record in [record for line in reversed(lines) if wanted in line for record in objects_in(line)]:
+            if record.get("id") == session_id:
+                return as_string(record.get("thread_name")).strip()
         return ""
 
     def is_own(self, event: Event, environ: Mapping[str, str]) -> bool:
@@ -162,13 +153,12 @@ class Codex(CopiedSessions):
 
     def _config_dir_of(self, path: str) -> str:
         """Return Codex's directory, over a rollout or what a copy is of."""
-        above, mark, _ = path.rpartition("/sessions/")
-        if mark:
-            return above
-        from ...transcripts.mirror import read_state
+        sessions_dir = path.rsplit("/", self.DEEPEST)[0]
+        if not sessions_dir.endswith("/sessions"):
+            from ...transcripts.mirror import read_state
 
-        copied = read_state(path.rsplit("/", self.DEEPEST)[0]).get("sessions", "")
-        return as_string(copied).rpartition("/sessions")[0]
+            sessions_dir = as_string(read_state(sessions_dir).get("sessions"))
+        return sessions_dir.removesuffix("/sessions")
 
     def _youngest(self, directory: str) -> Iterator[str]:
         """Yield the rollouts written to last, of those sessions that began last by the names of folders and files."""

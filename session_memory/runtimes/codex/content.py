@@ -3,7 +3,7 @@ turn as a person saw it, each with how it ended."""
 
 from __future__ import annotations
 
-from ...system.json import as_list, as_object, as_string, decode
+from ...system.json import as_list, as_object, as_string, decode, objects_of
 from ...text.paths import resolved
 from ...text.timestamps import epoch_seconds
 from ...transcripts.edits import part_id, patch_uses
@@ -68,7 +68,7 @@ def joined_text(content: object) -> str:
 
 def texts_of(content: object) -> list[str]:
     """Return the texts in the content of a message, block by block."""
-    texts = [block.get("text") for block in as_list(content) if isinstance(block, dict)]
+    texts = [block.get("text") for block in objects_of(content)]
     return [text for text in texts if isinstance(text, str)]
 
 

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from ...system import files
 from ...system.json import as_object, as_string, decode_line, encode, objects_in
+from ...text.timestamps import epoch_seconds
 from ...transcripts.mirror import copies_of, keep_state, read_state, update_mirrors
+from .records import CodexRollout
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -82,12 +84,16 @@ def _copy(path: str, copy: str, exclusion: Exclusion, stamp: list[int]) -> None:
     try:
         with files.Closing(files.open_private(temporary, files.os.O_WRONLY | files.os.O_TRUNC)) as target:
             content = decompressed(source) if path.endswith(COMPRESSED) else blocks(source)
-            is_excluded = False
+            is_excluded, until = False, 0.0
             for number, line in enumerate(_lines(content)):
                 if not number:
-                    header = as_object(next(iter(objects_in(line)), {}).get("payload"))
-                    is_excluded = exclusion.hides(as_string(header.get("cwd")), as_string(header.get("id")))
-                line = _copied_line(line, is_excluded)
+                    first = next(iter(objects_in(line)), {})
+                    header = as_object(first.get("payload", first))
+                    ids = as_string(header.get("id")), CodexRollout(header, first).of_session
+                    is_excluded = exclusion.hides(as_string(header.get("cwd")), *ids)
+                line = _copied_line(line, is_excluded, until)
+                if not number:
+                    until = exclusion.forgotten(as_string(header.get("cwd")), *ids)
                 while line:
                     line = line[files.os.write(target, line) :]
         files.os.utime(temporary, ns=(stamp[2], stamp[2]))
@@ -110,14 +116,15 @@ def _lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
         yield rest
 
 
-def _copied_line(line: bytes, is_excluded: bool) -> bytes:
-    """Return a line as the copy has it: the same unless something must not be in it, else as long if that is possible,
-    so that what was read of the rollout before counts as read."""
+def _copied_line(line: bytes, is_excluded: bool, until: float) -> bytes:
+    """Return a line as the copy has it: the same unless something must not be in it, such as what was said `until` it
+    was forgotten, else as long if that is possible, so that what was read of the rollout before counts as read."""
     records, unreadable = decode_line(line)
-    kept = copies_of(records, is_excluded)
+    told = [one for one in records if not until or (epoch_seconds(as_object(one).get("timestamp")) or 0.0) > until]
+    kept = copies_of(told, is_excluded)
     if kept == records and not unreadable:
         return line
-    text = b"".join([encode(record).encode() for record in kept])
+    text = b"".join([encode(record).encode() for record in kept]) or (b"{}" if records else b"")
     return text.ljust(len(line.rstrip(b"\n"))) + line[len(line.rstrip(b"\n")) :]
 
 

@@ -194,7 +194,7 @@ class CodexRollout(records.Branch):
         is_own_work = isinstance(source, dict) and ("subagent" in source or "internal" in source)
         self.is_of_subagent = is_own_work or header.get("thread_source") in ("subagent", "memory_consolidation")
         self.of_session = _parent_of(header) if self.is_of_subagent else ""
-        self._directory = as_string(header.get("cwd"))
+        self.directory = as_string(header.get("cwd"))
         # Before lines had ordinals, a fork began with a copy of what was said, written at once.
         is_copied = bool(header.get("forked_from_id")) and "history_base" not in header
         self._began = epoch_seconds(line.get("timestamp"))
@@ -217,7 +217,7 @@ class CodexRollout(records.Branch):
         """Take from a record that is no entry what it says of those behind it."""
         directory = _directory_of(record)
         if directory:
-            self._directory = directory
+            self.directory = directory
             self._without_turn = []
 
     def complete(self, entry: Entry) -> None:
@@ -225,9 +225,8 @@ class CodexRollout(records.Branch):
         if entry.timestamp is None:
             entry.timestamp = self._began
         if not entry.cwd:
-            entry.cwd = self._directory
             self._without_turn.append(entry)
-        entry.is_copy = self.is_copied(entry.timestamp)
+        super().complete(entry)
 
 
 def _of_item(item: Record, payload: Record, record: Record, offset: int, wanted: int) -> list[Event]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...system.files import names_in, open_regular, os, path_text, read_at, read_end
+from ...system.files import names_in, path_stamp, path_text, read_end
 from ...system.json import as_string
 from ...transcripts.edits import patch_uses
 from ...transcripts.entries import Session, called
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 MOST_SESSIONS = 400  # the youngest, of which a prompt may be told
 _EVENTS = "events.jsonl"
 _NAME_FILE = "workspace.yaml"
-_NAME_BYTES = 16 * 1024
+_NAME_BYTES = 64 * 1024  # more than it ever has
 _SEARCHED_BYTES = 2 * 1024 * 1024  # in which a prompt looks for what a sub-agent did
 _SUB_AGENTS = (b'"agentId":"', b'"parentToolCallId":"')
 _PATCHES = {"Edit": ("edit", "input"), "Write": ("edit", "input")}
@@ -40,6 +40,7 @@ class Copilot(Runtime):
     PROGRAM = "copilot"
     OWN_ID_VARIABLE = "COPILOT_AGENT_SESSION_ID"
     AGENT_VARIABLE = "COPILOT_CLI"
+    HAS_BACKUP = True
     FAILED_EVENT = "PostToolUseFailure"
     PROMPT_ID_KEY = "timestamp"
     TOOLS = {"Edit": ("edit", "path"), "Write": ("edit", "path"), "Bash": ("command", "command")}
@@ -51,7 +52,9 @@ class Copilot(Runtime):
     def all_folders(self, config_dir: str) -> list[str]:
         """Return the events of the sessions that were written to last: ids tell nothing of when they began."""
         found = [session.path for session in self.sessions_in(self.transcripts_dir(config_dir))]
-        return found if len(found) <= MOST_SESSIONS else sorted(found, key=_written, reverse=True)[:MOST_SESSIONS]
+        if len(found) > MOST_SESSIONS:  # one that was begun, and nothing said in it, has no events yet
+            found = sorted(found, key=lambda path: -path_stamp(path)[2])[:MOST_SESSIONS]
+        return found
 
     def sessions_in(self, folder: str, is_elsewhere: bool = False, worktree: str = "") -> list[Session]:
         """Return the session whose events are named, or lie in `folder`; or all those in the folder of all sessions."""
@@ -77,14 +80,8 @@ class Copilot(Runtime):
     def given_name(self, path: str) -> str:
         """Return what the user called the session with `/rename`, by the file beside its events; '' for the name that
         Copilot gave it, which is the first prompt."""
-        try:
-            descriptor = open_regular(f"{path.rpartition('/')[0]}/{_NAME_FILE}")
-        except OSError:
-            return ""
-        try:
-            lines = read_at(descriptor, 0, _NAME_BYTES).decode("utf-8", "replace").split("\n")
-        finally:
-            os.close(descriptor)
+        content = read_end(f"{path.rpartition('/')[0]}/{_NAME_FILE}", _NAME_BYTES)
+        lines = content.decode("utf-8", "replace").split("\n")
         values = {key: value.strip() for key, mark, value in [line.partition(": ") for line in lines] if mark}
         return _scalar(values.get("name", "")) if values.get("user_named") == "true" else ""
 
@@ -117,13 +114,6 @@ def _scalar(text: str) -> str:
         except ValueError:
             return text[1:-1]
     return text
-
-
-def _written(path: str) -> float:
-    try:
-        return os.stat(path).st_mtime
-    except OSError:  # a session that was begun, and nothing said in it
-        return 0.0
 
 
 RUNTIME = Copilot()

@@ -5,7 +5,7 @@ resume and a compaction rewrite nothing, and there is no record of a session's n
 
 from __future__ import annotations
 
-from ...system.json import as_list, as_object, as_string, is_glued, objects_in
+from ...system.json import as_list, as_object, as_string, is_glued, objects_in, objects_of
 from ...text.timestamps import epoch_seconds
 from ...transcripts.edits import part_id, patch_uses, patched_files
 from ...transcripts.entries import Entry, ToolUse, tool_use
@@ -93,7 +93,7 @@ class CopilotRecords(records.Records):
     def edits(self, record: Record, call_id: str) -> list[Edit]:
         from ...transcripts.edits import argument_edits, patch_edits
 
-        for request in _requests(as_object(record.get("data")).get("toolRequests")):
+        for request in objects_of(as_object(record.get("data")).get("toolRequests")):
             own_id, given = request.get("toolCallId"), _given(request)
             if request.get("name") == "apply_patch":
                 patch = _patch_in(given)
@@ -123,7 +123,7 @@ class CopilotSession(records.Branch):
     def __init__(self, start: Record) -> None:
         data = start.get("data")
         self.copied_until = epoch_seconds(data.get("startTime")) if isinstance(data, dict) else None
-        self._directory = _directory_of(start)
+        self.directory = _directory_of(start)
         self._before_move: list[Entry] | None = None
 
     def holds(self, line: bytes) -> bool:
@@ -143,13 +143,11 @@ class CopilotSession(records.Branch):
 
     def note(self, record: Record) -> None:
         """Take the directory from a record that tells it to those behind it."""
-        self._directory = _directory_of(record) or self._directory
+        self.directory = _directory_of(record) or self.directory
 
     def complete(self, entry: Entry) -> None:
-        """Add the directory, and whether it was copied. Read backward, the directory is that of the session's start
-        until what moved it is reached."""
-        entry.cwd = self._directory
-        entry.is_copy = entry.timestamp is not None and self.is_copied(entry.timestamp)
+        """Add the same. Read backward, the directory is that of the session's start until what moved it is reached."""
+        super().complete(entry)
         if self._before_move is not None:
             self._before_move.append(entry)
 
@@ -205,18 +203,15 @@ def _usage(data: Record) -> ModelUsage:
 
 def _typed(data: Record) -> str:
     """Return what the user typed, and `[image]` for each that was pasted."""
-    images = [
-        "[image]"
-        for one in as_list(data.get("attachments"))
-        if isinstance(one, dict) and as_string(one.get("mimeType")).startswith("image/")
-    ]
+    kinds = [as_string(one.get("mimeType")) for one in objects_of(data.get("attachments"))]
+    images = ["[image]" for kind in kinds if kind.startswith("image/")]
     return "\n\n".join([part for part in [as_string(data.get("content")).strip(), *images] if part])
 
 
 def _uses(requests: object) -> tuple[ToolUse, ...]:
     """Return the calls that an answer asks for; of a patch an edit for each file."""
     uses: list[ToolUse] = []
-    for request in _requests(requests):
+    for request in objects_of(requests):
         name, call_id = as_string(request.get("name")) or "tool", as_string(request.get("toolCallId"))
         arguments = _given(request)
         if name == "apply_patch":
@@ -226,10 +221,6 @@ def _uses(requests: object) -> tuple[ToolUse, ...]:
         else:
             uses += tool_use(name, arguments, _ARGUMENTS, _KINDS.get(name, "other"), call_id)
     return tuple(uses)
-
-
-def _requests(requests: object) -> list[Record]:
-    return [request for request in as_list(requests) if isinstance(request, dict)]
 
 
 def _given(request: Record) -> object:

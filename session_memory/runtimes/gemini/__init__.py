@@ -25,11 +25,12 @@ class Gemini(MirroredSessions):
     TITLE = "Gemini CLI"
     USUAL_DIR = ".gemini"
     CONFIG_VARIABLE = "GEMINI_CLI_HOME"
-    SOURCES = "/tmp"
+    SOURCES = ("/tmp",)
     SESSIONS_FOLDER = "gemini-sessions"
     PROGRAM = "gemini"
     OWN_ID_VARIABLE = "GEMINI_SESSION_ID"
     AGENT_VARIABLE = "GEMINI_CLI"
+    HAS_BACKUP = True
     PROJECT_VARIABLE = "GEMINI_PROJECT_DIR"
     PROMPT_EVENT = "BeforeAgent"
     START_EVENT = ""

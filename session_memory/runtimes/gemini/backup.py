@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from ...system.files import names_in, read_end, read_whole
+from ...system.json import as_object
 from ...text.timestamps import epoch_seconds, iso_time
 from ..backup import Backup, Deletion, FilesOfSession, SessionFile, files_below
 from . import CHATS
@@ -29,8 +30,10 @@ class GeminiBackup(Backup):
         for project in sorted(names_in(f"{config_dir}/tmp")):
             chats = f"{config_dir}/tmp/{project}/{CHATS}"
             by_id: dict[str, list[str]] = {}
-            for path in sorted(_chats_in(chats)):
-                by_id.setdefault(_session_id(path), []).append(path)
+            for name in sorted(names_in(chats)):
+                if name.startswith("session-") and name.endswith((".json", ".jsonl")):
+                    found = _ID.search(_head(f"{chats}/{name}"))
+                    by_id.setdefault(found[1].decode() if found else "", []).append(f"{chats}/{name}")
             for session_id, paths in by_id.items():
                 if session_id:
                     every = [*paths, *files_below(f"{chats}/{session_id}")]
@@ -44,11 +47,10 @@ class GeminiBackup(Backup):
     def deletion(self, config_dir: str, directories: Iterable[str]) -> Deletion:
         path = f"{config_dir}/settings.json"
         try:
-            retention = json.loads(read_whole(path))["general"]["sessionRetention"]
-        except (OSError, ValueError, KeyError, TypeError, RecursionError):
+            general = as_object(as_object(json.loads(read_whole(path))).get("general"))
+        except (OSError, ValueError, RecursionError):
             return Deletion(DAYS)
-        if not isinstance(retention, dict):
-            return Deletion(DAYS)
+        retention = as_object(general.get("sessionRetention"))
         if retention.get("enabled") is False:
             return Deletion(None, path)
         found = _AGE.fullmatch(str(retention.get("maxAge", "")))
@@ -65,20 +67,9 @@ class GeminiBackup(Backup):
         return json.dumps({"$set": {"lastUpdated": iso_time(seconds)}}, separators=(",", ":")).encode() + b"\n"
 
 
-def _chats_in(chats: str) -> Iterator[str]:
-    for name in names_in(chats):
-        if name.startswith("session-") and name.endswith((".json", ".jsonl")):
-            yield f"{chats}/{name}"
-
-
 def _head(path: str) -> bytes:
     try:
         with open(path, "rb") as file:
             return file.read(_HEAD_BYTES)
     except OSError:
         return b""
-
-
-def _session_id(path: str) -> str:
-    found = _ID.search(_head(path))
-    return found[1].decode() if found else ""

@@ -10,9 +10,10 @@ calls."""
 from __future__ import annotations
 
 from ...system.files import Opened, make_private_dir, names_in, os, path_text, read_at, read_whole
-from ...system.json import as_string, decode, objects_in
+from ...system.json import as_string, decode, objects_in, objects_of
 from ...text.paths import is_name
 from ...text.secrets import redact
+from ...text.timestamps import epoch_seconds
 from ...transcripts.lines import id_checksum
 from ...transcripts.mirror import Exclusion, Mirror, mark_of
 from ...transcripts.mirrored_files import Source, refresh_mirrors
@@ -64,11 +65,13 @@ def _sources(config_dir: str) -> tuple[list[str], list[Source]]:
 
 def _add(source: Source, root: str, exclusion: Exclusion, most_bytes: int) -> int:
     """Add to the mirror of a chat what is new in a file of it, unless that is more than `most_bytes`. Returns how many
-    were read. Raises OSError; ValueError where it cannot be read, or not yet."""
+    were read, none of what is no chat. Raises OSError; ValueError where it cannot be read, or not yet."""
     with Opened(source.path) as descriptor:
         size = os.fstat(descriptor).st_size
         head = read_at(descriptor, 0, 64 * 1024)
-        header = _header(source.path, head)
+        header = _header(head)
+        if not is_name(header.get("sessionId")):
+            return 0
         folder = f"{root}/{RUNTIME.folder_name(source.directory)}"
         if source.parent:
             folder = f"{folder}/{source.parent}"
@@ -89,8 +92,9 @@ def _add(source: Source, root: str, exclusion: Exclusion, most_bytes: int) -> in
                 content = content[: content.rfind(b"\n") + 1]
                 records: Iterable[Record] = [one for line in content.split(b"\n") for one in objects_in(line)]
             else:
-                messages = decode(content.decode("utf-8", "replace")).get("messages")
-                records = [one for one in messages if isinstance(one, dict)] if isinstance(messages, list) else []
+                records = objects_of(decode(content.decode("utf-8", "replace")).get("messages"))
+            until = exclusion.forgotten(source.directory, names[0]) if not at else 0.0
+            records = [one for one in records if not until or not _is_said_until(until, one)]
             addition = ChatAddition(mark, _mirrored(path) if mark else (), is_again=not at)
             lines = addition.lines(records)
             if not mirror.mark:
@@ -99,6 +103,11 @@ def _add(source: Source, root: str, exclusion: Exclusion, most_bytes: int) -> in
             if mark != mirror.mark:
                 mirror.append(lines, mark, source.stamp[2] // 1_000_000)
             return len(content)
+
+
+def _is_said_until(until: float, record: Record) -> bool:
+    """Check if a record is a message of then or before."""
+    return record.get("type") in ("user", "gemini") and (epoch_seconds(record.get("timestamp")) or 0.0) <= until
 
 
 def _mirrored(path: str) -> Iterator[Record]:
@@ -118,20 +127,16 @@ def exported_lines(content: bytes) -> list[Record]:
     if not is_name(head.get("sessionId")) or "projectHash" not in head:
         return []
     header = {key: as_string(head[key]) for key in _HEADER_KEYS if key in head}
-    said = [one for one in records[1:] if isinstance(one, dict)]
-    return [header, *ChatAddition({}, (), is_again=False).lines(said)]
+    return [header, *ChatAddition({}, (), is_again=False).lines(objects_of(records[1:]))]
 
 
-def _header(path: str, head: bytes) -> Record:
-    """Return what the beginning of a file says of its chat. Raises ValueError for no chat."""
+def _header(head: bytes) -> Record:
+    """Return what the beginning of a file says of its chat; no id if it is none."""
     found: Record = next(iter(objects_in(head.partition(b"\n")[0])), {})
     for key in _HEADER_KEYS if "sessionId" not in found else ():
         value = head.partition(b'"%b":' % key.encode())[2].partition(b'"')[2].partition(b'"')[0]
         found = {**found, key: value.decode("utf-8", "replace")} if value else found
-    header: Record = {key: as_string(found[key]) for key in _HEADER_KEYS if key in found}
-    if not is_name(header.get("sessionId")):
-        raise ValueError(f"{path}: no chat")
-    return header
+    return {key: as_string(found[key]) for key in _HEADER_KEYS if key in found}
 
 
 class ChatAddition:
@@ -227,9 +232,8 @@ def _prompt(record: Record) -> Record:
 
 def _calls(record: Record) -> list[Record]:
     """Return the calls of a message that have an id, without what is shown on the screen."""
-    calls = record.get("toolCalls")
-    found = [call for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
-    return [{key: call[key] for key in _CALL_KEYS if key in call} for call in found if as_string(call.get("id"))]
+    calls = [call for call in objects_of(record.get("toolCalls")) if as_string(call.get("id"))]
+    return [{key: call[key] for key in _CALL_KEYS if key in call} for call in calls]
 
 
 def project_root(config_dir: str, name: str) -> str:
@@ -240,15 +244,12 @@ def project_root(config_dir: str, name: str) -> str:
         return path_text(root.strip())
     except OSError:
         pass
+    from hashlib import sha256
+
     try:
         projects = decode(read_whole(f"{config_dir}/projects.json").decode("utf-8", "replace"))["projects"]
         named = [path for path, one in projects.items() if one == name]
-        return as_string(named[0]) if named else next(iter([path for path in projects if _sha256(path) == name]), "")
+        encoded = {path: path.encode("utf-8", "surrogateescape") for path in projects}
+        return next(iter(named or [path for path in projects if sha256(encoded[path]).hexdigest() == name]), "")
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return ""
-
-
-def _sha256(path: str) -> str:
-    from hashlib import sha256
-
-    return sha256(path.encode("utf-8", "surrogateescape")).hexdigest()

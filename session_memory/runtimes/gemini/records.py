@@ -6,7 +6,7 @@ count, unless a mirror has put both into one line. Lists of messages that are se
 
 from __future__ import annotations
 
-from ...system.json import as_list, as_object, as_string, is_glued, objects_in
+from ...system.json import as_list, as_object, as_string, is_glued, objects_in, objects_of
 from ...text.timestamps import epoch_seconds
 from ...transcripts.entries import Entry, ToolUse, tool_use
 from ...transcripts.mirror import is_mark
@@ -35,7 +35,6 @@ _KINDS = {
 }  # fmt: skip
 _ARGUMENTS = ("file_path", "absolute_path", "command", "pattern", "url", "query", "prompt", "path", "name")
 _EXIT_CODE = "Exit Code: "
-_NO_TOOLS: tuple[ToolUse, ...] = ()
 
 
 class GeminiRecords(records.Records):
@@ -83,20 +82,21 @@ class GeminiRecords(records.Records):
         if wanted & records.RESULTS:
             found += _results(record)
         if wanted & records.INJECTED and kind == "user":
-            texts = _injected(record)
-            found += [records.Injected(texts)] if texts else []
+            told = [text[len(CONTEXT) :] for text in _texts(record.get("content")) if text.startswith(CONTEXT)]
+            texts = [text.rpartition(_CONTEXT_END)[0].replace("&lt;", "<").replace("&gt;", ">") for text in told]
+            found += [records.Injected(tuple(texts))] if texts else []
         if wanted & records.USAGE and kind == "gemini" and isinstance(record.get("tokens"), dict):
             found.append(_usage(record))
         return found
 
     def thinking(self, record: Record) -> str:
-        thoughts = [as_object(one) for one in as_list(record.get("thoughts"))]
+        thoughts = objects_of(record.get("thoughts"))
         return "\n\n".join(f"{as_string(one.get('subject'))}\n{as_string(one.get('description'))}" for one in thoughts)
 
     def edits(self, record: Record, call_id: str) -> list[Edit]:
         from ...transcripts.edits import argument_edits
 
-        for call in _calls(record):
+        for call in objects_of(record.get("toolCalls")):
             if call.get("id") == call_id:
                 return argument_edits(call.get("args"), "old_string", "new_string", "content")
         return []
@@ -125,14 +125,14 @@ class GeminiChat(records.Branch):
         self.is_of_subagent = header.get("kind") == "subagent"
         directories = header.get("directories")
         first = directories[0] if isinstance(directories, list) and directories else ""
-        self._directory = as_string(header.get("cwd")) or as_string(first)
+        self.directory = as_string(header.get("cwd")) or as_string(first)
         self._back_to = b""  # the id that is looked for where something was taken back
         self._taken_back = b""  # that of the first message that was
         self._without_directory: list[Entry] = []
 
     def holds(self, line: bytes) -> bool:
         """Tell whether what `line` says was not taken back. To be asked of every line, from the last to the first."""
-        if not self._directory and line.startswith(b'{"$set":') and _TELLS_DIRECTORY in line:
+        if not self.directory and line.startswith(b'{"$set":') and _TELLS_DIRECTORY in line:
             for record in objects_in(line):
                 self.note(record)
         if line.startswith(b'{"$rewindTo":'):
@@ -147,27 +147,28 @@ class GeminiChat(records.Branch):
 
     def note(self, record: Record) -> None:
         """Take the directory from what Gemini tells the model of it, where the header has none."""
-        for message in _messages(record) if not self._directory else ():
+        for message in _messages(record) if not self.directory else ():
             for text in _texts(message.get("content")):
                 _, found, after = text.partition(_DIRECTORIES)
                 if found:
-                    self._directory = after.partition("\n")[0]
+                    self.directory = after.partition("\n")[0]
                     for entry in self._without_directory:
-                        entry.cwd = self._directory
+                        entry.cwd = self.directory
                     self._without_directory = []
                     return
 
     def complete(self, entry: Entry) -> None:
         """Add the directory, which the chat itself tells in its first lines."""
-        entry.cwd = self._directory
-        if not self._directory:
+        super().complete(entry)
+        if not self.directory:
             self._without_directory.append(entry)
 
 
 def _entry(record: Record, offset: int) -> Entry | None:
     """Return the entry in a message of the user, without what hooks and Gemini put in, or in one of the model."""
     kind, record_id = record.get("type"), as_string(record.get("id"))
-    text, tools = "", _NO_TOOLS
+    text = ""
+    tools: tuple[ToolUse, ...] = ()
     if kind == "user":
         text = typed(record)
     elif kind == "gemini":
@@ -186,19 +187,12 @@ def _entry(record: Record, offset: int) -> Entry | None:
 def _results(record: Record) -> list[records.CallResult]:
     """Return the results of calls, which stand beside them. The exit code tells if a command failed."""
     found = []
-    for call in _calls(record):
+    for call in objects_of(record.get("toolCalls")):
         output = "\n".join(_outputs(call))
         _, is_told, code = output.partition(_EXIT_CODE)
         has_failed = call.get("status") != "success" or (is_told != "" and not code.startswith("0"))
         found.append(records.CallResult(as_string(call.get("id")), has_failed, output, call.get("status") == "success"))
     return found
-
-
-def _injected(record: Record) -> tuple[str, ...]:
-    """Return what hooks gave with a prompt, which are parts of its message."""
-    texts = [text for text in _texts(record.get("content")) if text.startswith(CONTEXT)]
-    inner = [text[len(CONTEXT) :].rpartition(_CONTEXT_END)[0] for text in texts]
-    return tuple([text.replace("&lt;", "<").replace("&gt;", ">") for text in inner])
 
 
 def _usage(record: Record) -> ModelUsage:
@@ -249,8 +243,7 @@ def snapshot_id(record: Record) -> str:
 
 def _messages(record: Record) -> list[Record]:
     """Return the messages of a list that is set as a whole."""
-    messages = as_list(as_object(record.get("$set")).get("messages"))
-    return [message for message in messages if isinstance(message, dict)]
+    return objects_of(as_object(record.get("$set")).get("messages"))
 
 
 def _without_context(text: str) -> str:
@@ -263,14 +256,10 @@ def _without_context(text: str) -> str:
 
 def _uses(record: Record) -> tuple[ToolUse, ...]:
     uses: list[ToolUse] = []
-    for call in _calls(record):
+    for call in objects_of(record.get("toolCalls")):
         name = as_string(call.get("name")) or "tool"
         uses += tool_use(name, call.get("args"), _ARGUMENTS, _KINDS.get(name, "other"), as_string(call.get("id")))
     return tuple(uses)
-
-
-def _calls(record: Record) -> list[Record]:
-    return [call for call in as_list(record.get("toolCalls")) if isinstance(call, dict)]
 
 
 def _outputs(call: Record) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from ...system.files import is_directory, path_stamp
 from ...transcripts.edits import patch_uses
 from ...transcripts.entries import called
 from ..mirrored import MirroredSessions
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
     from ..base import Event
 
 DATABASE = "opencode.db"
-_STAMPED = ("", "-wal")  # what is behind the names of the files that change with it
+FILES = "storage/session"
 
 
 class OpenCode(MirroredSessions):
@@ -28,11 +27,13 @@ class OpenCode(MirroredSessions):
     TITLE = "OpenCode"
     USUAL_DIR = ".local/share/opencode"
     CONFIG_VARIABLE = "XDG_DATA_HOME"
+    SOURCES = (f"/{DATABASE}", f"/{FILES}")
     NO_DIRECTORY = ""
     SESSIONS_FOLDER = "opencode-sessions"
     PROGRAM = "opencode"
     OWN_ID_VARIABLE = "OPENCODE_SESSION_ID"
     AGENT_VARIABLE = "OPENCODE"
+    HAS_BACKUP = True
     PROMPT_EVENT = "chat.message"
     START_EVENT = "session.created"
     TOOL_EVENT = "tool.execute.before"
@@ -48,28 +49,6 @@ class OpenCode(MirroredSessions):
 
     def event_config_dir(self, event: Event, environ: Mapping[str, str]) -> str:
         return self.config_dir(environ)
-
-    def refresh(self, config_dir: str, everything: bool = False) -> None:
-        """Update the mirrors, if the database has changed. What is read for a prompt is bounded."""
-        database, storage = f"{config_dir}/{DATABASE}", f"{config_dir}/storage"
-        stamps = [path_stamp(database + suffix) for suffix in _STAMPED]
-        home = self.home_of(config_dir)
-        root = f"{home.state_dir}/{self.name}"
-        if stamps[0][0]:
-            from ...transcripts.mirror import Exclusion, read_state
-
-            state = read_state(root)
-            exclusion = Exclusion(home)
-            is_behind = not state.get("is_whole") or state.get("rules") != exclusion.stamps
-            if state.get("stamps") != stamps or (everything and is_behind):
-                from .mirrors import bring_up_to_date
-
-                bring_up_to_date(database, storage, root, exclusion, stamps, everything)
-        if everything and is_directory(f"{storage}/session"):
-            from ...transcripts.mirror import Exclusion
-            from .mirrors import take_files
-
-            take_files(database, storage, root, Exclusion(home))
 
     def is_own(self, event: Event, environ: Mapping[str, str]) -> bool:
         return event.get("runtime") == "opencode"

@@ -76,9 +76,6 @@ class OpenCodeBackup(Backup):
         for session_id, stamp in stamps:
             yield FilesOfSession(session_id, [ExportedSession(database, session_id, stamp)])
 
-    def transcripts(self, config_dir: str) -> Iterator[str]:
-        return iter(())
-
     def parent_in(self, head: bytes) -> str:
         return head.partition(b"\n")[0].partition(_PARENT_KEY)[2].partition(b'"')[0].decode("utf-8", "replace")
 
@@ -123,9 +120,9 @@ def _lines(reader: DatabaseReader, session_id: str) -> Iterator[dict[str, Any]]:
     for row in reader.rows("session", "id", session_id):
         yield _info(row)
     for row in reader.rows("message", "session_id", session_id):
-        info = {**_json(row["data"]), "id": row["id"], "sessionID": session_id}
+        info = {**json.loads(row["data"]), "id": row["id"], "sessionID": session_id}
         parts = [
-            {**_json(part["data"]), "id": part["id"], "sessionID": session_id, "messageID": row["id"]}
+            {**json.loads(part["data"]), "id": part["id"], "sessionID": session_id, "messageID": row["id"]}
             for part in reader.rows("part", "message_id", row["id"])
         ]
         yield {"info": info, "parts": parts}
@@ -134,14 +131,14 @@ def _lines(reader: DatabaseReader, session_id: str) -> Iterator[dict[str, Any]]:
 def _info(row: Mapping[str, Any]) -> dict[str, Any]:
     """Return what an export says of the session in a row of any version."""
     info = {
-        name: _json(row[column]) if column in _JSON else row[column]
+        name: json.loads(row[column]) if column in _JSON else row[column]
         for column, name in _OF_INFO.items()
         if row.get(column) is not None
     }
     if row.get("summary_files") is not None:
         info["summary"] = {name: row.get(f"summary_{name}") or 0 for name in _SUMMARY}
         if row.get("summary_diffs"):
-            info["summary"]["diffs"] = _json(row["summary_diffs"])
+            info["summary"]["diffs"] = json.loads(row["summary_diffs"])
     if "tokens_input" in row:
         cache = {name: row.get(f"tokens_cache_{name}") or 0 for name in ("read", "write")}
         info["tokens"] = {**{name: row.get(f"tokens_{name}") or 0 for name in _TOKENS}, "cache": cache}
@@ -150,7 +147,3 @@ def _info(row: Mapping[str, Any]) -> dict[str, Any]:
     times = {name: row.get(f"time_{name}") for name in ("created", "updated", "compacting", "archived")}
     info["time"] = {name: time for name, time in times.items() if time is not None}
     return info
-
-
-def _json(text: str) -> Any:
-    return json.loads(text)

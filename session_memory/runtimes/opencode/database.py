@@ -12,7 +12,7 @@ from .rows import MessageRow, SessionRow, milliseconds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
     from sqlite3 import Connection
     from typing import Any
 
@@ -103,8 +103,7 @@ class DatabaseReader:
 
     def sessions_behind(self, row: int) -> list[str]:
         """Return the ids of the sessions with messages behind a row."""
-        rows = self._connection.execute("SELECT session_id FROM message WHERE rowid > ?", (row,))
-        return _strings(rows)
+        return self._strings("SELECT session_id FROM message WHERE rowid > ?", row)
 
     def sessions_since(self, updated: int) -> list[SessionRow]:
         """Return the sessions that changed since then, in milliseconds since the epoch; the latest first."""
@@ -134,8 +133,7 @@ class DatabaseReader:
 
     def message_ids(self, session_id: str) -> list[str]:
         """Return the ids of all messages of a session."""
-        rows = self._connection.execute("SELECT id FROM message WHERE session_id = ?", (session_id,))
-        return _strings(rows)
+        return self._strings("SELECT id FROM message WHERE session_id = ?", session_id)
 
     def messages(self, session: SessionRow, created: int) -> Iterator[MessageRow]:
         """Return the messages of a session that are as young as this or younger, in order."""
@@ -151,12 +149,13 @@ class DatabaseReader:
 
     def unread(self) -> dict[str, Any]:
         """Return what is not read, by name: sessions that OpenCode keeps in the tables of a later version alone."""
-        every = _strings(self._connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'"))
+        every = self._strings("SELECT name FROM sqlite_master WHERE type = 'table'")
         found: set[str] = set()
         for table, column, known in (("session_message", "session_id", "message"), ("session_v2", "id", "session")):
             if table in every:
-                statement = f"SELECT {column} FROM {table} WHERE {column} NOT IN (SELECT {column} FROM {known})"
-                found.update(_strings(self._connection.execute(statement)))
+                found.update(
+                    self._strings(f"SELECT {column} FROM {table} WHERE {column} NOT IN (SELECT {column} FROM {known})")
+                )
         are = "session is" if len(found) == 1 else "sessions are"
         why = f"{len(found)} {are} in tables of a newer OpenCode, which this version does not read: update it"
         return {"opencode.db": [[], why]} if found else {}
@@ -174,8 +173,7 @@ class DatabaseReader:
 
     def part_ids(self, message_id: str) -> list[str]:
         """Return the ids of the parts of a message, in order."""
-        rows = self._connection.execute("SELECT id FROM part WHERE message_id = ? ORDER BY id", (message_id,))
-        return _strings(rows)
+        return self._strings("SELECT id FROM part WHERE message_id = ? ORDER BY id", message_id)
 
     def originals(self, session: SessionRow, created: int) -> dict[tuple[int, str], str]:
         """Return the ids of the messages that those in a fork are copies of which are as young as this or younger, by
@@ -183,7 +181,7 @@ class DatabaseReader:
         rows = self._connection.execute(_ORIGINALS, (session.project, session.created, created, session.id))
         return {(at, "assistant" if is_answer else "user"): message_id for at, is_answer, message_id in rows}
 
-
-def _strings(rows: Iterable[tuple[Any, ...]]) -> list[str]:
-    """Return the different texts in the one column of `rows`, which may hold values of any type."""
-    return list(dict.fromkeys([value for (value,) in rows if isinstance(value, str)]))
+    def _strings(self, statement: str, *values: object) -> list[str]:
+        """Return the different texts in the one column of a statement, which may hold values of any type."""
+        rows = self._connection.execute(statement, values)
+        return list(dict.fromkeys([value for (value,) in rows if isinstance(value, str)]))

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from time import time_ns
 
-from ...system.files import is_file, names_in, os, status_at
+from ...system.files import Opened, is_directory, is_file, names_in, os, path_stamp, status_at
 from ...text.paths import is_name
 from ...text.secrets import redact
-from ...transcripts.lines import RACY_NANOSECONDS, lines_forward
+from ...transcripts.lines import lines_forward, settled_stamp
 from ...transcripts.mirror import Exclusion, Mirror, keep_state, read_state, update_mirrors
-from . import RUNTIME
+from . import DATABASE, FILES, RUNTIME
 from .database import DatabaseReader, Error
 from .records import ids_in, is_taken_back, is_unnamed
 from .rows import decoded, is_final, is_kept, session_line
@@ -33,22 +33,28 @@ RECENT_MILLISECONDS = 24 * 3600 * 1000  # after which a session is not expected 
 _NOWHERE: Place = ("", "")
 
 
-def bring_up_to_date(
-    database: str, storage: str, root: str, exclusion: Exclusion, stamps: list[list[int]], everything: bool
-) -> None:  # fmt: skip
-    """Add what is new in the database to the mirrors below `root`: in the sessions that a prompt may be told of, or in
-    all. `stamps` are those of the database's files before. What cannot be read, or is done by another process just now,
-    is left for the next time."""
+def bring_up_to_date(config_dir: str, root: str, exclusion: Exclusion, everything: bool) -> None:
+    """Add what is new to the mirrors below `root`: in the sessions of the database that a prompt may be told of, or in
+    all, also in files. What cannot be read, or is done by another process just now, is left for the next time."""
+    database, storage = f"{config_dir}/{DATABASE}", f"{config_dir}/storage"
+    watched = [[path, path_stamp(path)] for path in (database, f"{database}-wal")]
 
     def work() -> None:
         with DatabaseReader(database) as opened:
-            _Refresh(opened, root, exclusion, everything).run(stamps, storage)
+            _Refresh(opened, root, exclusion, everything).run(watched, storage)
 
-    update_mirrors(root, work, (Error, OSError))
+    before = read_state(root)
+    is_whole = before.get("is_whole") and before.get("rules") == exclusion.stamps
+    if not is_file(database):
+        keep_state(root, {**before, "watched": watched})
+    elif before.get("watched") != watched or (everything and not is_whole):
+        update_mirrors(root, work, Error)
+    if everything and is_directory(f"{config_dir}/{FILES}"):
+        _take_files(database, storage, root, exclusion)
 
 
-def take_files(database: str, storage: str, root: str, exclusion: Exclusion) -> None:
-    """Add what is new in the files of `storage`: of sessions that the database never had. As above."""
+def _take_files(database: str, storage: str, root: str, exclusion: Exclusion) -> None:
+    """Add what is new in the files of `storage`: of sessions that the database never had."""
     from .storage import FileReader, UnimportedSessions
 
     files = UnimportedSessions(storage, root)
@@ -63,7 +69,7 @@ def take_files(database: str, storage: str, root: str, exclusion: Exclusion) -> 
         files.keep_read(refresh.going_on)
 
     if files.changed:
-        update_mirrors(root, work, (Error, OSError))
+        update_mirrors(root, work, Error)
 
 
 class _Refresh:
@@ -80,21 +86,21 @@ class _Refresh:
         self.going_on: list[str] = []
         self._is_whole = True
 
-    def run(self, stamps: list[list[int]], storage: str) -> None:
-        """Add to each mirror, and keep what was seen of the database, so that the next time begins there."""
+    def run(self, watched: list[list[Any]], storage: str) -> None:
+        """Add to each mirror, and keep what was seen of the database, so that the next time begins there. `watched` are
+        its files with the stamps that they had before."""
         before = read_state(self._root)
         self._have_rules_changed = self._everything and before.get("rules") != self._exclusion.stamps
         last = self._database.last_row()
         self.add(self._changed(before))
         if self._everything:
             self._remove_deleted(storage)
-        youngest = max(stamp[2] for stamp in stamps)
-        is_settled = time_ns() - youngest > RACY_NANOSECONDS
+        is_settled = all(settled_stamp(path) == stamp for path, stamp in watched)
         is_whole = self._is_whole and (self._everything or bool(before.get("is_whole")))
         keep_state(
             self._root,
             {
-                "stamps": stamps if is_settled and self._is_whole else [],
+                "watched": watched if is_settled and self._is_whole else [],
                 "row": last,
                 "going_on": self.going_on,
                 "is_whole": is_whole,
@@ -177,7 +183,9 @@ class _Refresh:
                 if self._database.count_behind(session.id, created) > PROMPT_MESSAGES:
                     self._leave(session.id)
                     return
-            addition = Addition(self._database, session, mirror.mark, path)
+            is_again = not mirror.mark or mirror.mark.get("reverted") != list(session.reverted)
+            forgotten = self._exclusion.forgotten(above.directory, above.id, session.id) if is_again else 0.0
+            addition = Addition(self._database, session, mirror.mark, path, forgotten)
             if addition.lines or addition.mark != mirror.mark:
                 if not self._database.is_same:
                     raise Error("the database is being written to")
@@ -188,11 +196,15 @@ class _Refresh:
 
 class Addition:
     """The `lines` to add to the mirror of a session, which has this `mark`, and the `mark` behind them. If `goes_on`,
-    more follows without another message. Raises sqlite3.Error, OSError."""
+    more follows without another message. What was said up to when it was `forgotten` is not added again. Raises
+    sqlite3.Error, OSError."""
 
-    def __init__(self, database: DatabaseReader, session: SessionRow, mark: dict[str, Any], path: str) -> None:
+    def __init__(
+        self, database: DatabaseReader, session: SessionRow, mark: dict[str, Any], path: str, forgotten: float
+    ) -> None:
         self._database = database
         self._session = session
+        self._forgotten = forgotten
         self.lines: list[dict[str, Any] | bytes] = [] if mark else [session_line(session)]
         self._after: tuple[int, str] = tuple(mark.get("after") or (0, ""))
         self._open: dict[str, list[str]] = dict(mark.get("open") or {})
@@ -239,7 +251,7 @@ class Addition:
                 break
             at = (message.created, message.id)
             is_new = message.id >= begin[0] if begin[0] else at > before
-            if is_new or message.id in self._open:
+            if (is_new and message.created > self._forgotten * 1000) or message.id in self._open:
                 until = reverted[1] if message.id == reverted[0] else ""
                 self._take_message(message, begin[1] if message.id == begin[0] else "", until)
             self._after = max(self._after, at)
@@ -278,15 +290,12 @@ class Addition:
 
 def _first_gone(path: str, message_ids: set[str]) -> str:
     """Return the first message in the mirror at `path` that counts there and is not in the database; '' for none."""
-    descriptor = os.open(path, os.O_RDONLY)
     found: set[str] = set()
-    try:
+    with Opened(path) as descriptor:
         for _, line in lines_forward(descriptor, 0, os.fstat(descriptor).st_size):
             message_id, _ = ids_in(line)
             if is_taken_back(line):
                 found = {one for one in found if one < message_id}
             elif message_id:
                 found.add(message_id)
-    finally:
-        os.close(descriptor)
     return min(found - message_ids, default="")

@@ -163,7 +163,7 @@ class MirroredSession(records.Branch):
     def __init__(self, header: Record) -> None:
         is_header = header.get("type") == "opencode_session"
         self.is_of_subagent = is_header and bool(header.get("parent"))
-        self._directory = as_string(header.get("directory")) if is_header else ""
+        self.directory = as_string(header.get("directory")) if is_header else ""
         # The ids of the message and of the part from which on all was taken back.
         self._taken_from: tuple[str, str] | None = None
 
@@ -175,10 +175,6 @@ class MirroredSession(records.Branch):
         elif self._taken_from and line.startswith((_PART, _MESSAGE)) and ids_in(line) >= self._taken_from:
             return False
         return not self.is_of_subagent
-
-    def complete(self, entry: Entry) -> None:
-        """Add the directory where a part does not say it."""
-        entry.cwd = entry.cwd or self._directory
 
 
 def is_unnamed(title: str) -> bool:

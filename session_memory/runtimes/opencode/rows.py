@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...system.json import as_string, decode, encode
+from ...system.json import as_object, as_string, decode, encode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -38,9 +38,8 @@ class MessageRow:
         self.role = str(self.data.get("role"))
         self.is_copied = self.created < session.created  # by a fork, which is younger than what it begins with
         self.original = ""  # the message that it is a copy of
-        path, time = self.data.get("path"), self.data.get("time")
-        self.cwd = str((path.get("cwd") if isinstance(path, dict) else "") or session.directory)
-        is_done = bool(self.data.get("error")) or (isinstance(time, dict) and bool(time.get("completed")))
+        self.cwd = str(as_object(self.data.get("path")).get("cwd") or session.directory)
+        is_done = bool(self.data.get("error") or as_object(self.data.get("time")).get("completed"))
         self.is_ended = self.id < last_assistant or (self.role == "assistant" and is_done)
 
     @property
@@ -86,13 +85,8 @@ def milliseconds(time: object) -> int:
 
 def session_line(session: SessionRow) -> Data:
     """Return the first record of a mirror."""
-    return {
-        "type": "opencode_session",
-        "id": session.id,
-        "directory": session.directory,
-        "parent": session.parent,
-        "time": session.created,
-    }
+    names = {"id": session.id, "directory": session.directory, "parent": session.parent}
+    return {"type": "opencode_session", **names, "time": session.created}
 
 
 def exported_lines(content: bytes) -> list[Data | bytes]:
@@ -131,10 +125,8 @@ def is_final(data: Data, message: MessageRow) -> bool:
     if message.is_ended or message.role != "assistant":
         return True
     if data.get("type") == "tool":
-        state = data.get("state")
-        return isinstance(state, dict) and state.get("status") in ("completed", "error")
-    time = data.get("time")
-    return data.get("type") != "text" or (isinstance(time, dict) and bool(time.get("end")))
+        return as_object(data.get("state")).get("status") in ("completed", "error")
+    return data.get("type") != "text" or bool(as_object(data.get("time")).get("end"))
 
 
 def _kept(data: Data) -> Data:
@@ -143,23 +135,20 @@ def _kept(data: Data) -> Data:
     state = data.get("state")
     if isinstance(state, dict):
         kept["state"] = {key: state[key] for key in _KEPT_OF_STATE if key in state}
-        metadata = state.get("metadata")
-        if isinstance(metadata, dict) and "exit" in metadata:
-            kept["state"]["metadata"] = {"exit": metadata["exit"]}
+        if "exit" in as_object(state.get("metadata")):
+            kept["state"]["metadata"] = {"exit": state["metadata"]["exit"]}
     return kept
 
 
 def _began(data: Data) -> int:
     """Return when a part was begun, in milliseconds; 0 where it does not say."""
-    state = data.get("state")
-    time = state.get("time") if isinstance(state, dict) else data.get("time")
-    return milliseconds(time.get("start")) if isinstance(time, dict) else 0
+    time = as_object(data.get("state")).get("time") if "state" in data else data.get("time")
+    return milliseconds(as_object(time).get("start"))
 
 
 def decoded(text: object) -> Data:
     """Return the object in a column; empty if there is none."""
     try:
-        value = decode(text) if isinstance(text, str) else None
+        return as_object(decode(text) if isinstance(text, str) else None)
     except ValueError:
-        value = None
-    return value if isinstance(value, dict) else {}
+        return {}

@@ -7,10 +7,11 @@ They are read as if they had been imported. Only upkeep and commands do that: no
 from __future__ import annotations
 
 from ...system.files import names_in, path_stamp, read_whole
-from ...system.json import as_string, decode, encode
+from ...system.json import as_object, as_string, encode
 from ...system.quick_sqlite import connect
 from ...transcripts.mirror import keep_state, read_state
 from .database import DatabaseReader
+from .rows import decoded, milliseconds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ class FileReader(DatabaseReader):
         for statement in _TABLES.split(";"):
             self._connection.execute(statement)
         for session_id, path in self._paths.items():
-            session = _read(path)
+            session = decoded(_text(path))
             if session:
                 self._insert(session_id, path.split("/")[-2], session)
         return self
@@ -95,15 +96,15 @@ class FileReader(DatabaseReader):
     def _insert(self, session_id: str, project: str, session: dict[str, Any]) -> None:
         row = [session_id, session.get("parentID"), project]
         row += [as_string(session.get(key)) for key in ("directory", "title")]
-        row += [_time(session, key) for key in ("created", "updated")]
+        row += [milliseconds(as_object(session.get("time")).get(key)) for key in ("created", "updated")]
         values = (*row, encode(session["revert"]) if session.get("revert") else None)
         self._connection.execute("INSERT INTO session VALUES (?, ?, ?, ?, ?, ?, ?, ?)", values)
         for message_id, path in _files_in(f"{self._storage}/message/{session_id}"):
-            message = _read(path)
+            message = decoded(_text(path))
             # The role as it stands in the database, where it is looked for.
             data = f'{{"role":"{message.pop("role", "")}", {encode(message)[1:]}' if message else ""
-            values = (message_id, session_id, _time(message, "created"), data)
             if data:
+                values = (message_id, session_id, milliseconds(as_object(message.get("time")).get("created")), data)
                 self._connection.execute("INSERT INTO message VALUES (?, ?, ?, ?)", values)
 
 
@@ -114,23 +115,8 @@ def _files_in(directory: str) -> Iterator[tuple[str, str]]:
             yield name.removesuffix(_ENDING), f"{directory}/{name}"
 
 
-def _read(path: str) -> dict[str, Any]:
-    try:
-        value = decode(_text(path))
-    except ValueError:
-        return {}
-    return value if isinstance(value, dict) else {}
-
-
 def _text(path: str) -> str:
     try:
         return read_whole(path).decode("utf-8", "replace")
     except OSError:
         return ""
-
-
-def _time(record: dict[str, Any], key: str) -> int:
-    """Return when it was made or changed, in milliseconds since the epoch."""
-    times = record.get("time")
-    value = times.get(key) if isinstance(times, dict) else None
-    return int(value) if isinstance(value, (int, float)) else 0

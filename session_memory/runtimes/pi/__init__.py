@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...system.files import is_directory, names_in, os, path_text
+from ...system.files import is_directory, names_in, path_stamp, path_text
 from ...system.json import as_string
 from ...transcripts.entries import Session
 from ..base import ProjectFolders
@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any
 
-    from ..backup import Backup
     from ..base import Event, Folders
 
 CUSTOM_TYPE = "session-update"  # of the messages that our extension puts in
@@ -38,11 +37,6 @@ class Pi(ProjectFolders):
     FAILED_EVENT = "tool_result"
     TOOLS = {"edit": ("edit", "path"), "write": ("edit", "path"), "bash": ("command", "command")}
     FAILING_TOOLS = {"read": ("read", "path")}
-
-    def load_backup(self) -> Backup:
-        from ..backup import Backup
-
-        return Backup(self)
 
     def config_dir(self, environ: Mapping[str, str]) -> str:
         home = environ.get("HOME", "")
@@ -89,15 +83,8 @@ class Pi(ProjectFolders):
 
     def latest_transcript(self, sessions_dir: str, name: str) -> str:
         """Return the session file of `<sessions_dir>/<name>/` written last, which pi would continue; '' for none."""
-        latest, latest_time = "", -1
-        for session in self.sessions_in(f"{sessions_dir}/{name}"):
-            try:
-                modified = os.stat(session.path).st_mtime_ns
-            except OSError:
-                continue
-            if modified > latest_time:
-                latest, latest_time = session.path, modified
-        return latest
+        paths = [session.path for session in self.sessions_in(f"{sessions_dir}/{name}")]
+        return max(paths, key=lambda path: path_stamp(path)[2], default="")
 
     def transcript_of(self, config_dir: str, session_id: str) -> str:
         sessions = (session for folder in self.all_folders(config_dir) for session in self.sessions_in(folder))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import SessionMemoryError
 from ...system.files import Opened, read_whole, write_atomically
-from ...system.json import objects_in
+from ...system.json import as_object, objects_in
 from ...transcripts.lines import lines_forward
 from ..claude import encode_cwd
 from ..detection import PI_CONVERTED
@@ -79,7 +79,9 @@ class _Conversion:
 
     def run(self, records: list[Record]) -> Iterator[Record]:
         """Return the records of the transcript, in order."""
-        removed = _removed(records)
+        # Of several edits of a record the last holds.
+        edits = {one.get("targetId"): one.get("replacement") for one in records if one.get("type") == "context_edit"}
+        removed = {str(target) for target, replacement in edits.items() if replacement is None}
         title = ""
         previous = ""
         for number, record in enumerate(records):
@@ -111,7 +113,8 @@ class _Conversion:
             }
             return [self._record("user", record, entry_id, parent, {"role": "user", "content": [block]})]
         if role == "user":
-            content = _user_content(record)
+            entry, blocks = PiRecords().entry(record), _blocks(message.get("content"))
+            content = blocks if any(block["type"] == "image" for block in blocks) else entry and entry.text
             said = {"role": "user", "content": content}
             return [self._record("user", record, entry_id, parent, said)] if content else []
         blocks = _blocks(message.get("content")) if role == "assistant" and message.get("stopReason") != "error" else []
@@ -156,16 +159,6 @@ class _Conversion:
         return str(uuid.uuid5(_NAMESPACE, f"{self._session_id} {entry_id}"))
 
 
-def _user_content(record: Record) -> str | list[Record]:
-    """Return what the user typed; with images, as blocks."""
-    content = record["message"].get("content")
-    blocks = _blocks(content)
-    if any(block["type"] == "image" for block in blocks):
-        return blocks
-    entry = PiRecords().entry(record)
-    return entry.text if entry else ""
-
-
 def _blocks(content: object) -> list[Record]:
     """Return content as Claude Code has it, without thinking."""
     if isinstance(content, str):
@@ -180,26 +173,15 @@ def _blocks(content: object) -> list[Record]:
             made.append({"type": "image", "source": source})
         elif kind == "toolCall":
             name = str(block.get("name") or "tool")
-            given = block.get("arguments")
+            given = as_object(block.get("arguments"))
             made.append({
                 "type": "tool_use", "id": _call_id(block.get("id")), "name": _TOOLS.get(name, name),
-                "input": _input(given) if isinstance(given, dict) else {},
+                "input": {"file_path" if key == "path" else key: value for key, value in given.items()},
             })  # fmt: skip
     return made
-
-
-def _input(arguments: Record) -> Record:
-    """Return arguments under the names that Claude Code's own tools have."""
-    return {"file_path" if key == "path" else key: value for key, value in arguments.items()}
 
 
 def _call_id(value: object) -> str:
     """Return the id of a call as the API accepts it; ids of some providers have other characters and are replaced."""
     text = str(value or "")
     return text if _CALL_ID.fullmatch(text) else f"toolu_{uuid.uuid5(_NAMESPACE, text).hex}"
-
-
-def _removed(records: list[Record]) -> set[str]:
-    """Return the ids of what an edit took out: the last of several edits of a record holds."""
-    last = {str(one.get("targetId")): one.get("replacement") for one in records if one.get("type") == "context_edit"}
-    return {target for target, replacement in last.items() if replacement is None}

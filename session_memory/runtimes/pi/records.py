@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...system.json import as_list, as_object, as_string, decode_line, is_glued, objects_in
+from ...system.json import as_object, as_string, decode_line, is_glued, objects_in, objects_of
 from ...text.timestamps import epoch_seconds
 from ...transcripts.entries import INTRODUCTION, Entry, ToolUse, tool_use
 from .. import records
@@ -71,8 +71,8 @@ class PiRecords(records.Records):
         return found
 
     def thinking(self, record: Record) -> str:
-        content = as_list(as_object(record.get("message")).get("content"))
-        return "\n\n".join([as_string(as_object(block).get("thinking")) for block in content]).strip()
+        blocks = objects_of(as_object(record.get("message")).get("content"))
+        return "\n\n".join([as_string(block.get("thinking")) for block in blocks]).strip()
 
     def edits(self, record: Record, call_id: str) -> list[Edit]:
         from ...transcripts.edits import block_edits
@@ -107,7 +107,7 @@ class PiBranch(records.Branch):
     def __init__(self, header: Record) -> None:
         version = header.get("version")
         self._is_tree = isinstance(version, int) and version > 1
-        self._cwd = as_string(header.get("cwd"))
+        self.directory = as_string(header.get("cwd"))
         is_fork = bool(header.get("parentSession") or header.get("branchedFrom"))
         self.copied_until = epoch_seconds(header.get("timestamp")) if is_fork else None
         self._is_leaf_known = False
@@ -128,7 +128,8 @@ class PiBranch(records.Branch):
             return False
         if b'"context_edit"' in line:
             for record in objects_in(line):
-                self._take_edit(record)
+                if record.get("type") == "context_edit":  # of several of a record the last holds, which is met first
+                    self._is_removed.setdefault(as_string(record.get("targetId")), record.get("replacement") is None)
         return not self._is_removed.get(link[0], False)
 
     def _continues_in(self, line: bytes, first: tuple[str, str | None]) -> bool:
@@ -141,16 +142,6 @@ class PiBranch(records.Branch):
         while self._next_id in parents:
             self._next_id = parents.pop(self._next_id)
         return is_in_it
-
-    def complete(self, entry: Entry) -> None:
-        """Add the directory, and what the header of a fork tells: what is older than the fork was copied."""
-        entry.cwd = self._cwd
-        entry.is_copy = self.is_copied(entry.timestamp)
-
-    def _take_edit(self, record: Record) -> None:
-        """Note what an edit took out. Of several edits of a record the last holds, which is met first."""
-        if record.get("type") == "context_edit":
-            self._is_removed.setdefault(as_string(record.get("targetId")), record.get("replacement") is None)
 
 
 _RUN = ("Command exited with code ", "Command timed out")  # end the output of a command that failed

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...system.files import is_directory, names_in, real_path
+from ...system.files import real_path
 from ...system.json import as_string
 from ..base import ProjectFolders
 
@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 
 
 class QwenCode(ProjectFolders):
-    """Chats lie at `projects/<directory>/chats/<id>.jsonl`. What a hook says before a tool is run does not reach the
-    agent: no calls are answered but those that failed."""
+    """Chats lie at `projects/<directory>/chats/<id>.jsonl`. Qwen Code deletes none: its `cleanupPeriodDays` is about
+    `file-history/` and logs. What a hook says before a tool is run does not reach the agent: no calls are answered but
+    those that failed."""
 
     name = "qwen-code"
     TITLE = "Qwen Code"
@@ -41,13 +42,10 @@ class QwenCode(ProjectFolders):
 
         return dashed(real_path(directory))
 
-    def sub_agents_beside(self, path: str) -> list[str]:
-        """Return the chats in `subagents/<id>/` beside the chats of the project."""
+    def folder_beside(self, path: str) -> str:
+        """Return `subagents/<id>/`, beside the chats of the project."""
         above = path.rpartition("/")[0].rpartition("/")[0]
-        directory = f"{above}/subagents/{self.session_id_of(path)}"
-        if not is_directory(directory):
-            return []
-        return [f"{directory}/{name}" for name in sorted(names_in(directory)) if name.endswith(".jsonl")]
+        return f"{above}/subagents/{self.session_id_of(path)}"
 
     def is_own(self, event: Event, environ: Mapping[str, str]) -> bool:
         folder = as_string(event.get("transcript_path")).rpartition("/")[0]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...system.json import as_list, as_object, as_string, is_glued
+from ...system.json import as_object, as_string, is_glued, objects_of
 from ...text.timestamps import epoch_seconds
 from ...transcripts.entries import INTRODUCTION, Entry, ToolUse, tool_use
 from .. import records
@@ -119,9 +119,9 @@ def _entry(kind: str, record: Record, payload: Record, offset: int) -> Entry | N
         return None
     return Entry(
         kind, text, tools=tools, timestamp=epoch_seconds(record.get("timestamp")),
-        id=_copied(record, "messageUuid") or as_string(record.get("uuid")), offset=offset,
+        id=records.copied_id(record, "messageUuid") or as_string(record.get("uuid")), offset=offset,
         cwd=as_string(record.get("cwd")), is_copy="forkedFrom" in record,
-        origin=_copied(record, "sessionId") or as_string(record.get("sessionId")),
+        origin=records.copied_id(record, "sessionId") or as_string(record.get("sessionId")),
     )  # fmt: skip
 
 
@@ -153,18 +153,12 @@ def _usage(event: Record, record: Record) -> ModelUsage:
         input=max(0, read - cached),
         output=max(amount(event, "output_token_count"), amount(event, "total_token_count") - read),
         cached=cached,
-        is_copy=bool(_copied(record, "messageUuid")),
+        is_copy=bool(records.copied_id(record, "messageUuid")),
     )
 
 
-def _copied(record: Record, key: str) -> str:
-    """Return the id that a copied record, or its session, had."""
-    return as_string(as_object(record.get("forkedFrom")).get(key))
-
-
 def _parts(record: Record) -> list[Record]:
-    parts = as_list(as_object(record.get("message")).get("parts"))
-    return [part for part in parts if isinstance(part, dict)]
+    return objects_of(as_object(record.get("message")).get("parts"))
 
 
 def _content(parts: list[Record]) -> tuple[str, tuple[ToolUse, ...]]:
