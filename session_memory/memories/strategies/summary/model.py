@@ -9,9 +9,11 @@ import asyncio
 import json
 import os
 import tempfile
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
+from ....settings.homes import ENV_GUARD
+from ....settings.sections import SummarySettings
 from ....text.sanitize import shortened
 from ...strategy import StrategyError, UnavailableError, Usage
 
@@ -25,52 +27,37 @@ _TEMPORARY = (408, 409, 429)  # client errors worth a retry
 _TOO_LARGE = 413
 
 
-class ModelAnswer(NamedTuple):
-    """An answer: its JSON value (None if there is none), its text, and the usage that the API reported."""
-
-    value: Any
-    text: str
-    usage: Usage
-
-
-class FailedCallError(Exception):
-    """A call without an answer: `error` is the error to raise, `usage` the reported usage (None if none)."""
-
-    def __init__(self, error: StrategyError, usage: Usage | None) -> None:
-        super().__init__(str(error))
-        self.error = error
-        self.usage = usage
-
-
 class Claude:
-    """A model to ask. `directory` is an empty working directory for its runtime, '' for a temporary one. `guard` is set
-    in its environment to disable our hooks there."""
+    """A model to ask, as the settings `own` say. `directory` is an empty working directory for its runtime, '' for a
+    temporary one."""
 
-    def __init__(
-        self, model: str, *, output_tokens: int, timeout_seconds: float, guard: Mapping[str, str], directory: str = ""
-    ) -> None:
-        self.model = model
-        self.output_tokens = output_tokens
-        self.directory = directory
-        self._timeout = timeout_seconds
-        self._guard = guard
+    def __init__(self, own: SummarySettings) -> None:
+        self.directory = ""
+        self._own = own
 
-    def ask(self, system: str, prompt: str, schema: Mapping[str, Any]) -> ModelAnswer:
-        """Send one request and return the answer. Raises FailedCallError."""
+    def cost(self, tokens: int) -> Usage:
+        """Return the most that a request with so many tokens of content costs."""
+        return Usage(tokens + OVERHEAD_TOKENS, self._own.max_output_tokens, model=self._own.model)
+
+    def ask(self, system: str, prompt: str, schema: Mapping[str, Any], report: Callable[[Usage], None]) -> Any:
+        """Send one request and return the JSON value of the answer, None if there is none. Calls `report` with the
+        usage, unless that is unknown. Raises StrategyError."""
         try:
             import claude_agent_sdk  # noqa: F401 (it takes over a second)
         except ImportError as error:
             from ....settings.program import how_to_add
 
-            unavailable = UnavailableError("claude-agent-sdk is not installed", how_to_add("sdk"))
-            raise FailedCallError(unavailable, Usage()) from error
+            report(Usage())
+            raise UnavailableError("claude-agent-sdk is not installed", how_to_add("sdk")) from error
         if self.directory:
             os.makedirs(self.directory, mode=0o700, exist_ok=True)
-            return asyncio.run(self._ask(system, prompt, schema, self.directory))
+            return asyncio.run(self._ask(system, prompt, schema, self.directory, report))
         with tempfile.TemporaryDirectory(prefix="session-memory-", ignore_cleanup_errors=True) as directory:
-            return asyncio.run(self._ask(system, prompt, schema, directory))
+            return asyncio.run(self._ask(system, prompt, schema, directory, report))
 
-    async def _ask(self, system: str, prompt: str, schema: Mapping[str, Any], directory: str) -> ModelAnswer:
+    async def _ask(
+        self, system: str, prompt: str, schema: Mapping[str, Any], directory: str, report: Callable[[Usage], None]
+    ) -> Any:
         from claude_agent_sdk import ClaudeSDKError, CLINotFoundError, ResultMessage, query
 
         messages: list[Message] = []
@@ -84,38 +71,41 @@ class Claude:
 
         problem: Exception | None = None
         try:
-            await asyncio.wait_for(listen(), self._timeout)
-        except asyncio.TimeoutError as error:
-            problem = error
+            await asyncio.wait_for(listen(), self._own.timeout_seconds)
         except CLINotFoundError as error:
+            report(Usage())
             hint = "install Claude Code, or claude-agent-sdk, whose wheel includes it"
-            raise FailedCallError(UnavailableError("Claude Code was not found", hint), Usage()) from error
-        except ClaudeSDKError as error:
+            raise UnavailableError("Claude Code was not found", hint) from error
+        except (asyncio.TimeoutError, ClaudeSDKError) as error:
             problem = error
         result = next((one for one in reversed(messages) if isinstance(one, ResultMessage)), None)
-        usage = _usage(result, self.model)
+        usage = _usage(result, self._own.model)
+        if usage:
+            report(usage)
         if isinstance(problem, asyncio.TimeoutError):
-            late = StrategyError(f"no answer within {self._timeout:g} s", is_temporary=True)
-            raise FailedCallError(late, usage) from problem
+            raise StrategyError(f"no answer within {self._own.timeout_seconds} s", is_temporary=True) from problem
         if result is None:
-            raise FailedCallError(_broken(problem, errors), usage) from problem
+            said = shortened(" ".join(errors[-3:]) or str(problem or "no result"), PROBLEM_CHARACTERS)
+            raise StrategyError(f"Claude Code ended without an answer: {said}", is_temporary=True) from problem
         # The runtime reports its end after one turn as an error, although the answer is there.
         if result.is_error and result.subtype != "error_max_turns":
-            raise FailedCallError(_refusal(result), usage)
-        return _answer(messages, usage or Usage(model=self.model))
+            raise _refusal(result)
+        if not usage:
+            report(Usage())
+        return _answer(messages)
 
     def _options(self, system: str, schema: Mapping[str, Any], directory: str) -> ClaudeAgentOptions:
         from claude_agent_sdk import ClaudeAgentOptions
 
         environment = {
-            **self._guard,
-            "CLAUDE_CODE_MAX_OUTPUT_TOKENS": str(self.output_tokens),
+            ENV_GUARD: "1",
+            "CLAUDE_CODE_MAX_OUTPUT_TOKENS": str(self._own.max_output_tokens),
             "CLAUDE_CODE_MAX_RETRIES": "0",  # the queue retries later
             "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
             "DISABLE_AUTOUPDATER": "1",
         }
         return ClaudeAgentOptions(
-            model=self.model, system_prompt=system, tools=[], max_turns=1, cwd=directory, env=environment,
+            model=self._own.model, system_prompt=system, tools=[], max_turns=1, cwd=directory, env=environment,
             output_format={"type": "json_schema", "schema": dict(schema)},
             setting_sources=[], settings=json.dumps({"disableAllHooks": True}), strict_mcp_config=True,
             extra_args={"no-session-persistence": None},
@@ -136,22 +126,19 @@ def _usage(result: ResultMessage | None, model: str) -> Usage | None:
     )
 
 
-def _answer(messages: Sequence[Message], usage: Usage) -> ModelAnswer:
+def _answer(messages: Sequence[Message]) -> Any:
+    """Return the JSON object of an answer, or in its text, perhaps in a code fence; None if there is none."""
     from claude_agent_sdk import AssistantMessage, TextBlock, ToolUseBlock
 
     blocks = [block for message in messages if isinstance(message, AssistantMessage) for block in message.content]
-    text = "\n".join([block.text for block in blocks if isinstance(block, TextBlock)])
     given = [block.input for block in blocks if isinstance(block, ToolUseBlock) and block.name == ANSWER_TOOL]
-    return ModelAnswer(given[-1] if given else _json_in(text), text, usage)
-
-
-def _json_in(text: str) -> Any:
-    """Return the JSON object in a text, perhaps in a code fence; None if there is none."""
-    stripped = text.strip()
-    if stripped.startswith("```") and stripped.endswith("```"):
-        stripped = stripped[3:-3].partition("\n")[2].strip()
+    if given:
+        return given[-1]
+    text = "\n".join([block.text for block in blocks if isinstance(block, TextBlock)]).strip()
+    if text.startswith("```") and text.endswith("```"):
+        text = text[3:-3].partition("\n")[2].strip()
     try:
-        value = json.loads(stripped)
+        value = json.loads(text)
     except ValueError:
         return None
     return value if isinstance(value, dict) else None
@@ -169,11 +156,6 @@ def _refusal(result: ResultMessage) -> StrategyError:
         hint = "check the key in ANTHROPIC_API_KEY, or log in with `claude`, and the model in config.yaml"
         return UnavailableError(f"Claude refused the call: {said}", hint)
     return StrategyError(message, is_temporary=True)
-
-
-def _broken(error: Exception | None, errors: list[str]) -> StrategyError:
-    said = shortened(" ".join(errors[-3:]) or str(error or "no result"), PROBLEM_CHARACTERS)
-    return StrategyError(f"Claude Code ended without an answer: {said}", is_temporary=True)
 
 
 def _count(reported: Mapping[str, Any], key: str) -> int:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from ....text.format import one_line, shorten
 from ....text.sanitize import for_people
 from ...format import KINDS
+from ...strategy import Memory
 
 MOST_MEMORIES = 12
 LEAST_QUOTE_CHARACTERS = 12
@@ -20,22 +21,12 @@ SHOWN_CHARACTERS = 80
 _TYPOGRAPHY = str.maketrans({"’": "'", "‘": "'", "“": '"', "”": '"', "–": "-", "—": "-", "…": "...", "\u00a0": " "})
 
 
-class StatedMemory(NamedTuple):
-    """A memory in an answer."""
-
-    kind: str
-    subject: str
-    text: str
-    quote: str
-    replaces: tuple[str, ...]
-
-
 class SummaryReply(NamedTuple):
-    """The usable part of an answer about a conversation, and the errors in the rest."""
+    """The usable part of an answer about a conversation, and the errors in the rest. The memories have no title yet."""
 
     title: str
     summary: str
-    memories: tuple[StatedMemory, ...]
+    memories: tuple[Memory, ...]
     problems: tuple[str, ...] = ()
 
 
@@ -51,7 +42,7 @@ def checked(value: Any, text: str, of_user: str, known_ids: Collection[str]) -> 
     if not isinstance(memories, list):
         raise BadReplyError("`memories` is not a list")
     comparable_text, comparable_words = comparable(text), comparable(of_user)
-    stated: list[StatedMemory] = []
+    stated: list[Memory] = []
     problems: list[str] = []
     for number, memory in enumerate(memories[:MOST_MEMORIES], 1):
         one = _stated(memory, number, known_ids)
@@ -92,7 +83,7 @@ def _problem_of(quote: str, comparable_text: str) -> str:
     return ""
 
 
-def _stated(memory: Any, number: int, known_ids: Collection[str]) -> StatedMemory:
+def _stated(memory: Any, number: int, known_ids: Collection[str]) -> Memory:
     where = f"memory {number}"
     answer = _object(memory, ("kind", "subject", "text", "quote", "replaces"), where)
     if answer["kind"] not in KINDS:
@@ -101,11 +92,8 @@ def _stated(memory: Any, number: int, known_ids: Collection[str]) -> StatedMemor
     if not isinstance(replaces, list) or not all(isinstance(id, str) for id in replaces):
         raise BadReplyError(f"{where}: `replaces` is not a list of ids")
     text = _string(answer, "text", where)
-    known = tuple([id for id in replaces if id in known_ids])
-    return StatedMemory(
-        answer["kind"], _string(answer, "subject", where, may_be_empty=True), text,
-        _string(answer, "quote", where, may_be_empty=True), known,
-    )  # fmt: skip
+    subject, quote = (_string(answer, key, where, may_be_empty=True) for key in ("subject", "quote"))
+    return Memory(answer["kind"], "", text, subject, quote, tuple([id for id in replaces if id in known_ids]))
 
 
 def _object(value: Any, keys: Sequence[str], where: str) -> Mapping[str, Any]:
