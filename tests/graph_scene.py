@@ -65,7 +65,7 @@ class Machine:
         return [fact.fact for fact in self.search(query, group)]
 
     def episodes(self, group: str = "") -> list[str]:
-        return sorted(self.in_graph(group, lambda opened: opened.episodes("")))
+        return sorted(one["name"] for one in self.in_graph(group, lambda opened: opened.episodes("")))
 
     def close(self) -> None:
         self.work.close()

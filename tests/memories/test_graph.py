@@ -281,22 +281,23 @@ class TestCommand:
 
 
 class TestSettings:
-    @pytest.mark.parametrize(
-        "values",
-        [
+    def test_what_is_not_as_documented_is_refused(self) -> None:
+        for values in [
             7, {"modell": "x"}, {"url": "http://x"}, {"url": "kuzu://relative/path"}, {"url": "neo4j://u:secret@h"},
             {"key_env": "sk-a-key"}, {"dimensions": 1}, {"timeout_seconds": True}, {"base_url": "localhost"},
-        ],
-    )  # fmt: skip
-    def test_what_is_not_as_documented_is_refused(self, values: Any) -> None:
-        with pytest.raises(ConfigError):
-            graph.settings_of(values)
+        ]:  # fmt: skip
+            with pytest.raises(ConfigError):
+                graph.settings_of(values)
 
-    @pytest.mark.parametrize(
-        "url", ["kuzu:///var/graph", "neo4j://host:7687", "neo4j+s://me@host/db", "bolt://host", "falkor://host:6379"]
-    )
-    def test_a_url_names_the_graph(self, url: str) -> None:
-        assert checked_url(url) == url
+    def test_a_url_names_the_graph(self) -> None:
+        for url in [
+            "kuzu:///var/graph",
+            "neo4j://host:7687",
+            "neo4j+s://me@host/db",
+            "bolt://host",
+            "falkor://host:6379",
+        ]:
+            assert checked_url(url) == url
 
     def test_groups_have_different_names_in_the_graph(self) -> None:
         names = ["", "a", "a.b", "a-b", "a_b", "a_2e_b", "a_untrusted"]
@@ -306,9 +307,9 @@ class TestSettings:
 
     def test_without_a_key_it_is_unavailable_and_says_which_is_missing(self) -> None:
         with pytest.raises(UnavailableError, match="OPENAI_API_KEY is not set"):
-            graph.key_of(graph.settings_of({}), {})
-        assert graph.key_of(graph.settings_of({"key_env": "MINE"}), {"MINE": "k"}) == "k"
-        assert graph.embedder_key_of(graph.settings_of({"base_url": "http://127.0.0.1"}), {}) == "none"
+            graph.keys_of(graph.settings_of({}), {})
+        assert graph.keys_of(graph.settings_of({"key_env": "MINE"}), {"MINE": "k"}) == ("k", "k")
+        assert graph.keys_of(graph.settings_of({"base_url": "http://127.0.0.1"}), {}) == ("none", "none")
 
     def test_without_graphiti_it_is_unavailable_and_says_what_to_install(self, monkeypatch: pytest.MonkeyPatch) -> None:
         import importlib.util

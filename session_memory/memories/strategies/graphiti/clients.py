@@ -4,22 +4,21 @@ client, which refuses requests beyond the budget."""
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from contextlib import suppress
+from typing import Any
 
+from graphiti_core import Graphiti
 from graphiti_core.cross_encoder.client import CrossEncoderClient
+from graphiti_core.driver.driver import GraphDriver
 from graphiti_core.embedder.openai import OpenAIEmbedder, OpenAIEmbedderConfig
 from graphiti_core.llm_client.config import LLMConfig
 from graphiti_core.llm_client.openai_generic_client import OpenAIGenericClient
-from openai import DefaultAsyncHttpxClient
+from openai import AsyncOpenAI, DefaultAsyncHttpxClient
 
+from ....settings.sections import GraphitiSettings
+from ....system.json import as_object
 from ...budget import estimated_tokens
-from ...strategy import BudgetError, Usage
-
-if TYPE_CHECKING:
-    from openai import AsyncOpenAI
-
-    from ....settings.sections import GraphitiSettings
-    from ...strategy import ModelBudget
+from ...strategy import BudgetError, ModelBudget, Usage
 
 
 class _Model(OpenAIGenericClient):
@@ -40,24 +39,25 @@ class _NoReranker(CrossEncoderClient):
         return [(passage, 1.0) for passage in passages]
 
 
-def model(settings: GraphitiSettings, client: AsyncOpenAI) -> OpenAIGenericClient:
-    """Return the model that reads episodes."""
+def client_of(
+    settings: GraphitiSettings, driver: GraphDriver, http: MeteredClient, key: str, embedder_key: str
+) -> Graphiti:
+    """Return graphiti's client for a graph, with the keys of the model's API and of the embedder's."""
+    address = settings.base_url or None
+    # Our queue retries later; a retrying client would hold graph and budget while it waits.
+    asking = AsyncOpenAI(api_key=key, base_url=address, http_client=http, max_retries=0)
+    embedding = AsyncOpenAI(
+        api_key=embedder_key, base_url=settings.embedder_base_url or address, http_client=http, max_retries=0
+    )
     config = LLMConfig(
         model=settings.model, small_model=settings.small_model or settings.model, temperature=0,
         max_tokens=settings.max_output_tokens,
     )  # fmt: skip
-    return _Model(config, client=client, max_tokens=settings.max_output_tokens)
-
-
-def embedder(settings: GraphitiSettings, client: AsyncOpenAI) -> OpenAIEmbedder:
-    """Return the client that embeds texts."""
-    config = OpenAIEmbedderConfig(embedding_model=settings.embedder, embedding_dim=settings.dimensions)
-    return OpenAIEmbedder(config, client=client)
-
-
-def no_reranker() -> CrossEncoderClient:
-    """Return the reranker that does nothing."""
-    return _NoReranker()
+    embedder = OpenAIEmbedderConfig(embedding_model=settings.embedder, embedding_dim=settings.dimensions)
+    return Graphiti(
+        graph_driver=driver, llm_client=_Model(config, client=asking, max_tokens=settings.max_output_tokens),
+        embedder=OpenAIEmbedder(embedder, client=embedding), cross_encoder=_NoReranker(),
+    )  # fmt: skip
 
 
 class MeteredClient(DefaultAsyncHttpxClient):
@@ -87,24 +87,19 @@ class MeteredClient(DefaultAsyncHttpxClient):
 def _estimate(content: bytes, asked: dict[str, Any], model: str) -> Usage:
     """Return the most that a request costs: everything sent, and the longest answer."""
     most = asked.get("max_tokens") or asked.get("max_completion_tokens") or 0
-    return Usage(
-        estimated_tokens(content.decode("utf-8", "replace")), most if isinstance(most, int) else 0, model=model
-    )
+    sent = estimated_tokens(content.decode("utf-8", "replace"))
+    return Usage(sent, most if isinstance(most, int) else 0, model=model)
 
 
 def _reported(status: int, content: bytes, model: str) -> Usage:
     """Return the usage that the API reports for an answer; zero if it refused."""
-    usage = _json(content).get("usage") if status < 400 else None
-    if not isinstance(usage, dict):
-        return Usage(model=model)
+    usage = as_object(_json(content).get("usage")) if status < 400 else {}
     read, written = usage.get("prompt_tokens") or 0, usage.get("completion_tokens") or 0
-    cached = (usage.get("prompt_tokens_details") or {}).get("cached_tokens") or 0
+    cached = as_object(usage.get("prompt_tokens_details")).get("cached_tokens") or 0
     return Usage(read - cached, written, cached, model)
 
 
 def _json(content: bytes) -> dict[str, Any]:
-    try:
-        value = json.loads(content)
-    except ValueError:
-        return {}
-    return value if isinstance(value, dict) else {}
+    with suppress(ValueError):
+        return as_object(json.loads(content))
+    return {}

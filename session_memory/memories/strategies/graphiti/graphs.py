@@ -5,23 +5,18 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, closing, contextmanager
-from typing import TYPE_CHECKING, TypeVar
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, closing, nullcontext
+from typing import TypeVar
 
+from ....settings.sections import GraphitiSettings
+from ....store.location import StoreLocation
 from ....store.sqlite.memory_index import MemoryIndex
 from ...folders import groups_of, strategies_directory
-from ...strategy import StrategyError
+from ...strategy import ModelCall, StrategyError, Usage
 from . import strategy as graph
 from .database import EMBEDDED, group_id
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from ....settings.sections import GraphitiSettings
-    from ....store.location import StoreLocation
-    from ...strategy import Usage
-    from .strategy import GraphFact
+from .strategy import GraphFact
 
 MORE = 3  # factor for the facts to fetch, as some may be hidden
 
@@ -31,12 +26,11 @@ T = TypeVar("T")
 class _NoBudget:
     """A budget without limit: a search costs the embedding of one short text."""
 
-    @contextmanager
-    def call(self, estimate: Usage) -> Iterator[_NoBudget]:
-        yield self
+    def call(self, estimate: Usage) -> AbstractContextManager[ModelCall]:
+        return nullcontext(self)
 
     def report(self, usage: Usage) -> None:
-        """Do nothing: no account is kept."""
+        pass  # no account is kept
 
 
 def search_graph(
@@ -54,7 +48,9 @@ def search_graph(
     for group in groups_of(location):
         left = None if deadline is None else max(0.0, deadline - time.monotonic())
         facts = _in_graph(location, group_id(group, is_untrusted=is_untrusted), searched, left) or []
-        found += _shown(location, group, facts)[:limit]
+        with closing(MemoryIndex(location.database, location.rules)) as index:
+            hidden = index.excluded_sessions(group, [session for fact in facts for session in fact.sessions])
+        found += [fact for fact in facts if hidden.isdisjoint(fact.sessions)][:limit]
     return found
 
 
@@ -124,9 +120,3 @@ async def _asked(
         if not is_late:
             raise
         raise StrategyError("the graph did not answer in time", "try again later", is_temporary=True) from error
-
-
-def _shown(location: StoreLocation, group: str, facts: list[GraphFact]) -> list[GraphFact]:
-    with closing(MemoryIndex(location.database, location.rules)) as index:
-        hidden = index.excluded_sessions(group, [session for fact in facts for session in fact.sessions])
-    return [fact for fact in facts if hidden.isdisjoint(fact.sessions)]

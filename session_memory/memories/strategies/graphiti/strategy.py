@@ -13,20 +13,27 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ....errors import SessionMemoryError
 from ....settings.check import strategy_settings
+from ....settings.program import how_to_add
 from ....settings.sections import GraphitiSettings, memory_settings
+from ....store.values import Conversation, StoredEntry
 from ....text.sanitize import for_people, shortened
 from ....text.timestamps import now_milliseconds
-from ...filtering import chunks
-from ...strategy import MemoryResult, StrategyContext, StrategyError, TextStrategy, UnavailableError, Usage
+from ...filtering import Chunk, chunks
+from ...strategy import (
+    MemoryResult,
+    ModelBudget,
+    StrategyContext,
+    StrategyError,
+    TextStrategy,
+    UnavailableError,
+    Usage,
+)
 from . import missing_packages
 from .database import EMBEDDED, checked_url, group_id, open_driver
 
 if TYPE_CHECKING:
     from graphiti_core import Graphiti
 
-    from ....store.values import Conversation, StoredEntry
-    from ...filtering import Chunk
-    from ...strategy import ModelBudget
     from .clients import MeteredClient
 
 # Users of graphiti report 5,500 tokens for an episode of 600 to 800: it also reads the previous messages.
@@ -91,7 +98,8 @@ class GraphStrategy(TextStrategy):
         if not found:
             return MemoryResult(skipped="nothing of it is left to be read")
         offsets = {entry.id: entry.offset for entry in entries}
-        names = [episode_name(conversation, offsets[chunk.first_item], chunk.part) for chunk in found]
+        prefix = f"session-{conversation.session_id}"  # with the offset in the transcript a stable name: added once
+        names = [f"{prefix}-{offsets[chunk.first_item]}-{chunk.part}" for chunk in found]
         asyncio.run(self._add(conversation, list(zip(names, found))))
         return MemoryResult()
 
@@ -101,17 +109,17 @@ class GraphStrategy(TextStrategy):
         group = group_id(conversation.home, is_untrusted=self._context.is_untrusted(conversation))
         url = url_of(self._settings, self._context.directory)
         async with opened(self._settings, url, group, self._budget) as graph:
-            there = await graph.episodes(f"session-{conversation.session_id}-")
+            there = {episode["name"] for episode in await graph.episodes(f"session-{conversation.session_id}-")}
             for name, chunk in episodes:
                 if name in there:
                     continue
-                moment = chunk.timestamp or conversation.last_message_at
+                moment = chunk.timestamp or conversation.last_message_at or now_milliseconds()
                 await graph.waited_for(
                     graph.client.add_episode(
                         name=name,
                         episode_body=for_people(chunk.text),
                         source_description=for_people(f"{conversation.runtime} session in {conversation.cwd or '-'}"),
-                        reference_time=_utc(moment if moment is not None else now_milliseconds()),
+                        reference_time=datetime.fromtimestamp(moment / 1000, timezone.utc),
                         source=EpisodeType.message,
                         group_id=group,
                         custom_extraction_instructions=_INSTRUCTIONS,
@@ -131,11 +139,14 @@ class Graph:
         self._http = http
         self._timeout = timeout_seconds
 
-    async def episodes(self, prefix: str) -> set[str]:
-        """Return the names of the episodes that begin with `prefix`."""
-        query = "MATCH (e:Episodic) WHERE e.group_id = $group_id AND e.name STARTS WITH $prefix RETURN e.name AS name"
+    async def episodes(self, prefix: str) -> list[dict[str, Any]]:
+        """Return `uuid`, `name` and `at` of the episodes whose names begin with `prefix`."""
+        query = (
+            "MATCH (e:Episodic) WHERE e.group_id = $group_id AND e.name STARTS WITH $prefix "
+            "RETURN e.uuid AS uuid, e.name AS name, e.valid_at AS at"
+        )
         rows, _, _ = await self.waited_for(self.client.driver.execute_query(query, group_id=self._group, prefix=prefix))
-        return {row["name"] for row in rows}
+        return list(rows)
 
     async def search(self, query: str, limit: int) -> list[GraphFact]:
         """Return the group's facts that match a query, best first."""
@@ -143,12 +154,15 @@ class Graph:
         if not words:
             return []
         edges = await self.waited_for(self.client.search(words, group_ids=[self._group], num_results=limit))
-        names = await self._names({uuid for edge in edges for uuid in edge.episodes})
+        uuids = sorted({uuid for edge in edges for uuid in edge.episodes})
+        named = "MATCH (e:Episodic) WHERE e.uuid IN $uuids RETURN e.uuid AS uuid, e.name AS name"
+        rows, _, _ = await self.waited_for(self.client.driver.execute_query(named, uuids=uuids))
+        names = {row["uuid"]: row["name"] for row in rows}
         return [
             GraphFact(
                 edge.uuid, edge.group_id, edge.name, edge.fact, _iso(edge.valid_at), _iso(edge.invalid_at),
                 _iso(edge.expired_at),
-                tuple(dict.fromkeys([session_in(names.get(uuid, "")) for uuid in edge.episodes])),
+                tuple(dict.fromkeys([_session_in(names.get(uuid, "")) for uuid in edge.episodes])),
             )
             for edge in edges
         ]  # fmt: skip
@@ -156,25 +170,11 @@ class Graph:
     async def forget(self, session_id: str, until: int) -> int:
         """Remove the episodes of a session up to a time (milliseconds since the epoch) and the facts that only they
         support. Return the number of episodes removed."""
-        query = (
-            "MATCH (e:Episodic) WHERE e.group_id = $group_id AND e.name STARTS WITH $prefix "
-            "RETURN e.uuid AS uuid, e.name AS name, e.valid_at AS at"
-        )
-        asked = self.client.driver.execute_query(query, group_id=self._group, prefix=f"session-{session_id}-")
-        rows, _, _ = await self.waited_for(asked)
-        found = [
-            row["uuid"] for row in rows
-            if session_in(row["name"]) == session_id and _milliseconds(row["at"]) <= until
-        ]  # fmt: skip
-        for uuid in found:
-            await self.waited_for(self.client.remove_episode(uuid))
+        named = await self.episodes(f"session-{session_id}-")
+        found = [one for one in named if _session_in(one["name"]) == session_id and _milliseconds(one["at"]) <= until]
+        for one in found:
+            await self.waited_for(self.client.remove_episode(one["uuid"]))
         return len(found)
-
-    async def _names(self, uuids: set[str]) -> dict[str, str]:
-        """Map the ids of episodes to their names."""
-        query = "MATCH (e:Episodic) WHERE e.uuid IN $uuids RETURN e.uuid AS uuid, e.name AS name"
-        rows, _, _ = await self.waited_for(self.client.driver.execute_query(query, uuids=sorted(uuids)))
-        return {row["uuid"]: row["name"] for row in rows}
 
     async def waited_for(self, work: Any) -> Any:
         """Await `work`, for at most the timeout of the settings. Raises StrategyError, BudgetError."""
@@ -194,11 +194,8 @@ class Graph:
 async def opened(settings: GraphitiSettings, url: str, group: str, budget: ModelBudget) -> AsyncIterator[Graph]:
     """Yield a group's open graph with its own client. Raises StrategyError."""
     require_graphiti()
-    key, embedder_key = key_of(settings, os.environ), embedder_key_of(settings, os.environ)
-    from graphiti_core import Graphiti
-    from openai import AsyncOpenAI
-
-    from .clients import MeteredClient, embedder, model, no_reranker
+    key, embedder_key = keys_of(settings, os.environ)
+    from .clients import MeteredClient, client_of
 
     logging.getLogger("graphiti_core").setLevel(logging.CRITICAL)  # its errors quote conversations
     try:
@@ -209,16 +206,7 @@ async def opened(settings: GraphitiSettings, url: str, group: str, budget: Model
         raise _explained(error) from error
     try:
         async with MeteredClient(budget, settings.timeout_seconds) as http:
-            # Our queue retries later; a retrying client would hold graph and budget while it waits.
-            own = AsyncOpenAI(api_key=key, base_url=settings.base_url or None, http_client=http, max_retries=0)
-            embedding = AsyncOpenAI(
-                api_key=embedder_key, base_url=settings.embedder_base_url or settings.base_url or None,
-                http_client=http, max_retries=0,
-            )  # fmt: skip
-            client = Graphiti(
-                graph_driver=driver, llm_client=model(settings, own), embedder=embedder(settings, embedding),
-                cross_encoder=no_reranker(),
-            )  # fmt: skip
+            client = client_of(settings, driver, http, key, embedder_key)
             yield Graph(client, group, http, settings.timeout_seconds)
     finally:
         await driver.close()  # type: ignore[no-untyped-call]
@@ -232,21 +220,16 @@ def settings_of(values: Any) -> GraphitiSettings:
     return settings
 
 
-def key_of(settings: GraphitiSettings, environ: Mapping[str, str]) -> str:
-    """Return the key of the model's API. Raises UnavailableError if OpenAI itself is used and there is none."""
-    return _key(environ, settings.key_env, settings.base_url)
-
-
-def embedder_key_of(settings: GraphitiSettings, environ: Mapping[str, str]) -> str:
-    """Return the key of the embedder's API, which is the model's unless it has its own address or key."""
-    return _key(environ, settings.embedder_key_env or settings.key_env, settings.embedder_base_url or settings.base_url)
-
-
-def _key(environ: Mapping[str, str], variable: str, base_url: str) -> str:
-    found = environ.get(variable, "")
-    if not found and not base_url:
-        raise UnavailableError(f"graphiti has no key: {variable} is not set", "set it, or name a base_url of your own")
-    return found or NO_KEY
+def keys_of(settings: GraphitiSettings, environ: Mapping[str, str]) -> tuple[str, str]:
+    """Return the keys of the model's API, and of the embedder's, which is the model's unless it has its own address or
+    key. Raises UnavailableError if OpenAI itself is used and there is none."""
+    own = (settings.key_env, settings.base_url)
+    embedders = (settings.embedder_key_env or settings.key_env, settings.embedder_base_url or settings.base_url)
+    for variable, address in (own, embedders):
+        if not environ.get(variable) and not address:
+            hint = "set it, or name a base_url of your own"
+            raise UnavailableError(f"graphiti has no key: {variable} is not set", hint)
+    return environ.get(own[0]) or NO_KEY, environ.get(embedders[0]) or NO_KEY
 
 
 def url_of(settings: GraphitiSettings, directory: str) -> str:
@@ -254,13 +237,7 @@ def url_of(settings: GraphitiSettings, directory: str) -> str:
     return settings.url or f"{EMBEDDED}://{directory}/graphiti"
 
 
-def episode_name(conversation: Conversation, offset: int, part: int) -> str:
-    """Return an exchange's stable name in the graph, so that it is added once. `offset` is that of its first entry in
-    the transcript."""
-    return f"session-{conversation.session_id}-{offset}-{part}"
-
-
-def session_in(name: str) -> str:
+def _session_in(name: str) -> str:
     """Return the session id in an episode's name; '' for none."""
     found = _EPISODE.match(name)
     return found[1] if found else ""
@@ -271,10 +248,7 @@ def require_graphiti() -> None:
     os.environ["GRAPHITI_TELEMETRY_ENABLED"] = "false"  # it is on unless the environment says otherwise at import
     missing = missing_packages()
     if missing:
-        from ....settings.program import how_to_add
-
-        hint = how_to_add("graphiti")
-        raise UnavailableError(f"graphiti cannot run: {', '.join(missing)} is not installed", hint)
+        raise UnavailableError(f"graphiti cannot run: {', '.join(missing)} is not installed", how_to_add("graphiti"))
 
 
 def _explained(error: Exception) -> StrategyError:
@@ -286,10 +260,6 @@ def _explained(error: Exception) -> StrategyError:
     if isinstance(error, refused) or isinstance(error.__cause__, refused):
         return UnavailableError(f"graphiti's model refused the call: {said}", "check the key, model and base_url")
     return StrategyError(f"graphiti: {type(error).__name__}: {said}", is_temporary=True)
-
-
-def _utc(milliseconds: int) -> datetime:
-    return datetime.fromtimestamp(milliseconds / 1000, timezone.utc)
 
 
 def _milliseconds(moment: Any) -> int:
