@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ..runtimes import Runtime
 from ..runtimes.detection import runtime_of
+from ..runtimes.records import CALLS, MESSAGES, RESULTS, SUB_AGENTS, CallResult
 from ..settings.sections import MemorySettings
-from ..store.ingest.extract import Extractor
+from ..store.ingest.extract import Extractor, result_text
 from ..store.ingest.values import NewEntry, ToolOutcome
 from ..store.rules import ReadRules
 from ..store.values import TOOL_ROLE, RuleSubject, StoredEntry
@@ -22,9 +23,7 @@ from ..transcripts.reader import TranscriptReader
 from .budget import estimated_tokens
 from .filtering import chunks, exchanges, filtered
 
-# The keys of a message's blocks that hold text; ids, types, signatures and images do not count.
-_TEXT_KEYS = ("text", "thinking", "content", "output", "command")
-_PARAMETER_KEYS = ("input", "arguments")
+_CONTENT = MESSAGES | CALLS | RESULTS
 
 
 class Reduction(NamedTuple):
@@ -53,12 +52,12 @@ class Reduction(NamedTuple):
 def measured(path: str, settings: MemorySettings, rules: ReadRules | None = None) -> Reduction | None:
     """Measure a transcript; None if no runtime wrote it or `rules` exclude it. Raises OSError."""
     with Opened(path) as descriptor:
-        size = os.fstat(descriptor).st_size
-        found = _entries(descriptor, size, path, rules)
-        if found is None:
+        size, runtime = os.fstat(descriptor).st_size, runtime_of(descriptor)
+        found = _entries(runtime, descriptor, size, path, rules) if runtime else None
+        if runtime is None or found is None:
             return None
         characters = tokens = 0
-        for text in _message_texts(descriptor, size):
+        for text in _contents(runtime, descriptor, size):
             characters += len(text)
             tokens += estimated_tokens(text)
     text = filtered(found, settings.filtering)
@@ -70,13 +69,14 @@ def transcript_entries(path: str, rules: ReadRules | None = None) -> list[Stored
     """Return the entries and tool calls of a transcript as the store would; [] if no runtime wrote it or `rules`
     exclude it. Raises OSError."""
     with Opened(path) as descriptor:
-        return _entries(descriptor, os.fstat(descriptor).st_size, path, rules) or []
+        runtime = runtime_of(descriptor)
+        found = _entries(runtime, descriptor, os.fstat(descriptor).st_size, path, rules) if runtime else None
+        return found or []
 
 
-def _entries(descriptor: int, size: int, path: str, rules: ReadRules | None) -> list[StoredEntry] | None:
-    runtime = runtime_of(descriptor)
-    if runtime is None:
-        return None
+def _entries(
+    runtime: Runtime, descriptor: int, size: int, path: str, rules: ReadRules | None
+) -> list[StoredEntry] | None:
     read = Extractor(runtime, descriptor, runtime.session_id_of(path)).read(0, size, size + 1)
     if rules is not None:
         key = "/".join(path.split(os.sep)[-2:])
@@ -84,7 +84,9 @@ def _entries(descriptor: int, size: int, path: str, rules: ReadRules | None) -> 
         gate = rules.gate(file, runtime, os.path.abspath(path))
         if gate.rule.is_private:
             return None
-        with_text = {one.offset for one in _entries_in(runtime, descriptor, size) if not gate.rule_of(one).is_private}
+        reader = TranscriptReader(runtime, first_line(descriptor), decode_line)
+        told = [one for one in reader.forward(lines_forward(descriptor, 0, size)) if isinstance(one, Entry)]
+        with_text = {one.offset for one in told if not gate.rule_of(one).is_private}
         read = read._replace(entries=[one for one in read.entries if one.offset in with_text])
     ended = dict(read.outcomes)
     found: list[StoredEntry] = []
@@ -94,12 +96,6 @@ def _entries(descriptor: int, size: int, path: str, rules: ReadRules | None) -> 
             known.add(entry.key)
             found += _items(entry, len(found) + 1, ended)
     return found
-
-
-def _entries_in(runtime: Runtime, descriptor: int, size: int) -> Iterator[Entry]:
-    """Yield the entries of a transcript."""
-    reader = TranscriptReader(runtime, first_line(descriptor), decode_line)
-    yield from [one for one in reader.forward(lines_forward(descriptor, 0, size)) if isinstance(one, Entry)]
 
 
 def _items(entry: NewEntry, number: int, ended: dict[int, ToolOutcome]) -> list[StoredEntry]:
@@ -119,24 +115,19 @@ def _items(entry: NewEntry, number: int, ended: dict[int, ToolOutcome]) -> list[
     return items
 
 
-def _message_texts(descriptor: int, size: int) -> Iterator[str]:
-    """Yield every text in the messages of a transcript."""
+def _contents(runtime: Runtime, descriptor: int, size: int) -> Iterator[str]:
+    """Yield what the messages of a transcript hold."""
+    records = runtime.records
     for _, line in lines_forward(descriptor, 0, size):
         for record in decode_line(line)[0] if len(line) > 1 else ():
-            message = record.get("message") if isinstance(record, dict) else None
-            if isinstance(message, dict):
-                yield from _texts(message)
-
-
-def _texts(value: Any) -> Iterator[str]:
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, list):
-        for part in value:
-            yield from _texts(part)
-    elif isinstance(value, dict):
-        for key in _TEXT_KEYS:
-            yield from _texts(value.get(key))
-        for key in _PARAMETER_KEYS:
-            if value.get(key):
-                yield json.dumps(value[key], ensure_ascii=False)
+            if not isinstance(record, dict):
+                continue
+            for one in records.events(record, 0, _CONTENT) or records.events(record, 0, _CONTENT | SUB_AGENTS):
+                if isinstance(one, Entry):
+                    yield one.text
+                    for tool in one.tools:
+                        given = records.arguments(record, tool.call_id) if tool.call_id else {}
+                        yield json.dumps(given, ensure_ascii=False) if given else tool.argument
+                elif isinstance(one, CallResult):
+                    yield result_text(one.content)
+            yield records.thinking(record) if records.THINKING in line else ""
