@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from functools import partial
 
 from ..errors import SessionMemoryError
@@ -99,40 +100,32 @@ def keep(
     origin = Origin(
         conversation.last_message_at, conversation.session_id, conversation.id, strategy, directory=directory
     )
-    memories = []
+    made = []
     for one in result.memories:
         own = origin if one.at is None else origin._replace(at=one.at, message=one.message)
-        made = new_memory(one.kind, one.title, one.text, one.subject, one.quote, own, is_untrusted=is_untrusted)
-        memories.append((made, one.replaces))
-    return library.keep([(memory, replaces) for memory, replaces in memories if memory.title])
+        memory = new_memory(one.kind, one.title, one.text, one.subject, one.quote, own, is_untrusted=is_untrusted)
+        made += [(memory, one.replaces)] if memory.title else []
+    return library.keep(made)
 
 
 def remember(location: StoreLocation, session: str, kind: str, text: str, quote: str, note: Note) -> IndexedMemory:
     """Store a memory whose quotation is in the session. Return it, or the existing memory that says the same. Raises
     AgentMemoryError if rules exclude part of the session, the quotation is not in it, or the memory was forgotten;
     DatabaseError, LockedError, OSError."""
-    memory = Memory(kind, text, "", quote=quote)
-    store = open_store(location, note)
-    try:
+    with closing(open_store(location, note)) as store:
         refresh(store, location, note)
         with open_index(location, note) as index:
-            found = _quoted(store, location, session, memory.quote)
+            found = _quoted(store, location, session, quote)
             if found is None or index.excluded_sessions(found[0].home, [session]):
                 hint = "quote this session word for word; a session that rules exclude cannot be remembered"
                 raise AgentMemoryError("nothing was remembered: the quotation is not in this session", hint)
             conversation, entry = found
             project = conversation.cwd.rstrip("/").rpartition("/")[2]
-            made = memory._replace(subject=project, message=entry.number, at=entry.timestamp)
+            made = Memory(kind, text, "", project, quote, (), entry.number, entry.timestamp)
             library = library_of(location, index, conversation.home)
             untrusted = is_untrusted(location, conversation)
             ids = keep(library, conversation, BY_AGENT, MemoryResult((made,)), is_untrusted=untrusted)
-            library.refresh()
-            kept = [one for id in ids for one in index.beginning_with(id, (conversation.home,))]
-    finally:
-        store.close()
-    if not kept:
-        raise AgentMemoryError("nothing was remembered: it was forgotten before", "only the user can undo that")
-    return kept[0]
+            return _settled(library, index, ids, "only the user can undo that")
 
 
 def note_by_person(
@@ -146,13 +139,19 @@ def note_by_person(
     made = new_memory(kind, text, f"In `{file}`." if file else "", project, "", origin, is_untrusted=False)
     with open_index(location, note) as index:
         library = library_of(location, index, "")
-        ids = library.keep([(made, ())])
-        library.refresh()
-        kept = [one for id in ids for one in index.beginning_with(id, ("",))]
+        return _settled(library, index, library.keep([(made, ())]), "session-memory memories forget --undo")
+
+
+def _settled(library: Library, index: MemoryIndex, ids: Sequence[str], how_to_undo: str) -> IndexedMemory:
+    """Update the library, and return the memory that was kept. Raises AgentMemoryError if it was forgotten, or rules
+    exclude its directory."""
+    library.refresh()
+    if not ids:
+        raise AgentMemoryError("nothing was remembered: it was forgotten before", how_to_undo)
+    kept = index.beginning_with(ids[0], (library.home,))
     if not kept:
-        raise AgentMemoryError(
-            "nothing was remembered: it was forgotten before", "session-memory memories forget --undo"
-        )
+        problem = "rules exclude this directory: what you said lies on a private page, which nothing shows"
+        raise AgentMemoryError(problem, "session-memory config projects")
     return kept[0]
 
 
