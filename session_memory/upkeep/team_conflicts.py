@@ -89,16 +89,14 @@ def others_in(side: Side) -> list[tuple[str, OthersFile]]:
     found: dict[tuple[str, int], OthersFile] = {}
     oldest = (time.time() - LIVE_HOURS * 3600) * 1000
     for home in {one.home.state_dir: one.home for one in side.sessions}.values():
-        try:
-            kept = json.loads(read_whole(_file(home)))
-        except FileNotFoundError:
-            continue
-        for root, files in kept.items():
-            for *session, file in files:
-                one = OthersFile._make((*session, UnmergedFile._make(file)))
-                whole = f"{root}/{one.file.path}"
-                if whole.startswith(f"{side.root}/") and one.file.at >= oldest:
-                    found[whole[len(side.root) + 1 :], one.session] = one
+        # Nothing is known without the file, or if it is damaged or of another version: the next push writes it.
+        with suppress(FileNotFoundError, ValueError, TypeError, AttributeError):
+            for root, files in json.loads(read_whole(_file(home))).items():
+                for *session, file in files:
+                    one = OthersFile._make((*session, UnmergedFile._make(file)))
+                    whole = f"{root}/{one.file.path}"
+                    if whole.startswith(f"{side.root}/") and one.file.at >= oldest:
+                        found[whole[len(side.root) + 1 :], one.session] = one
     return [(path, one) for (path, _), one in found.items()]
 
 

@@ -142,6 +142,14 @@ def test_damaged_conflicts_are_told_with_no_call_and_logged(person: Person) -> N
     assert "conflicts" in person.user.log()[-1]
 
 
+@pytest.mark.parametrize("content", ["{", '{"%s": [["of another version", ["cart"]]]}'])
+def test_damaged_changes_of_a_team_hide_no_conflict_here(person: Person, content: str) -> None:
+    person.both_edit()
+    person.user.state_dir.mkdir(parents=True, exist_ok=True)
+    (person.user.state_dir / "team-changes.json").write_text(content.replace("%s", str(person.main)))
+    assert person.conflicts()[0] == 1
+
+
 def test_a_conflict_that_was_solved_is_not_told(person: Person) -> None:
     person.both_edit()
     person.upkeep()
