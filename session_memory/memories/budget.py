@@ -19,10 +19,6 @@ ASCII_CHARACTERS_A_TOKEN = 2.5
 TOKENS_AN_OTHER_CHARACTER = 1.5
 
 
-class DayBudgetError(BudgetError):
-    """Too little is left of the day's budget."""
-
-
 class ConversationBudgetError(BudgetError):
     """A conversation needs more than may be spent on one."""
 
@@ -49,7 +45,7 @@ class TokenBudget:
         self.check(estimate)
         self._account = self._accounts.open(strategy, conversation_id, estimate, self._clock(), self._day_limit)
         if self._account is None:
-            raise DayBudgetError(self._day_is_spent())
+            raise BudgetError(self._day_is_spent())
         return self._account
 
     def check(self, estimate: Usage) -> None:
@@ -68,9 +64,7 @@ class TokenBudget:
             of_day, of_conversation = left
             if estimate.tokens > of_conversation:
                 raise self._too_much(self._limit - of_conversation + estimate.tokens)
-            raise DayBudgetError(
-                f"{self._day_is_spent()}: {of_day:,} are left; the next call needs {estimate.tokens:,}"
-            )
+            raise BudgetError(f"{self._day_is_spent()}: {of_day:,} are left; the next call needs {estimate.tokens:,}")
         yield _Call(self._accounts, account, estimate)
 
     def _day_is_spent(self) -> str:

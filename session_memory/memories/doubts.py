@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
-from ..store.sqlite.memory_index import IndexedMemory
+from ..store.sqlite.memory_index import IndexedMemory, Origin
 from ..system.branches import Branches, GitUnavailableError, ask_git
 from ..system.git import USUAL_BRANCHES, Worktree, find_worktree
 from ..system.git_objects import staged_as_they_are
@@ -50,7 +50,7 @@ def with_doubts(memories: Sequence[IndexedMemory], user_dir: str) -> list[Indexe
 def files_named(memory: IndexedMemory) -> tuple[list[str], list[str]]:
     """Return the file names in a memory, and the paths of existing ones relative to its directory. Return empty lists
     if the directory is unknown."""
-    names = _files_named(_words(memory))
+    names = _files_named(memory.whole_text)
     _, directory = _latest(memory)
     if not os.path.isabs(directory):
         return names, []
@@ -71,25 +71,20 @@ def unmerged_branch(memory: IndexedMemory, branches: Branches, deadline: float =
     if at is None or not os.path.isabs(directory) or not os.path.isdir(directory):
         return ""
     branch = branches.checked_out(directory, at / 1000)
-    if not branch or branch in USUAL_BRANCHES:
-        return ""
-    is_open = time.monotonic() > deadline or branches.is_merged(directory, branch) is False
+    is_usual = not branch or branch in USUAL_BRANCHES
+    is_open = not is_usual and (time.monotonic() > deadline or branches.is_merged(directory, branch) is False)
     return branch if is_open else ""
 
 
 def _latest(memory: IndexedMemory) -> tuple[int | None, str]:
     """Return time (milliseconds since the epoch) and directory of a memory's latest origin."""
-    at, *_, directory = max(memory.origins, key=lambda origin: origin[0] or 0, default=(None, "", 0, "", 0, ""))
-    return at, directory
-
-
-def _words(memory: IndexedMemory) -> str:
-    return f"{memory.title}\n{memory.text}"
+    latest = max(memory.origins, key=lambda origin: origin.at or 0, default=Origin(None, "", 0, ""))
+    return latest.at, latest.directory
 
 
 def _doubts(
     memory: IndexedMemory, files: _NamedFiles, commits: dict[tuple[str, str], int], branches: Branches
-) -> Iterable[str]:
+) -> Iterator[str]:
     git_dir = files.worktree.git_dir if files.worktree else ""
     committed = [path for path in files.asked if commits.get((git_dir, path), 0) > files.since]
     changed = len(files.changed) + len(committed)
@@ -116,7 +111,7 @@ def _named(memory: IndexedMemory, user_dir: str) -> _NamedFiles:
     worktree = find_worktree(directory, user_dir)
     roots = [directory, *([worktree.root] if worktree and worktree.root else [])]
     later, gone = set(), set()
-    for name in _files_named(_words(memory)):
+    for name in _files_named(memory.whole_text):
         paths = [os.path.normpath(os.path.join(root, name)) for root in roots]
         there = next((path for path in paths if os.path.isfile(path)), "")
         if there and os.stat(there).st_mtime > settled:

@@ -51,6 +51,12 @@ def filtered_entry(entry: StoredEntry, filtering: Filtering) -> str:
     return f"{_SPEAKERS[entry.role]}: {entry.text}" if is_kept and entry.text else ""
 
 
+def is_command(text: str) -> bool:
+    """Return whether a text is a runtime's own command (`/clear`, `/model opus`), unlike `/etc/hosts is empty`."""
+    word, _, rest = text.strip().partition(" ")
+    return word.startswith("/") and "/" not in word[1:] and "\n" not in rest and len(rest.split()) < 2
+
+
 def relative_path(path: str, cwd: str) -> str:
     """Return `path` relative to `cwd` if it is below it, else unchanged."""
     base = cwd.rstrip("/") + "/"

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 
-from ..runtimes import Runtime, all_runtimes
-from ..settings.homes import Home, named_home
+from ..runtimes import all_runtimes
+from ..settings.homes import named_home
 from ..store.location import StoreLocation
 from ..store.values import Conversation
 
@@ -29,7 +28,12 @@ def is_untrusted(location: StoreLocation, conversation: Conversation) -> bool:
     host's and the group's rules count. Raises ConfigError."""
     group = conversation.home
     home = location.home_for(group)
-    names = [conversation.session_id, conversation.title, *_names_of(home.root, conversation)]
+    names = [conversation.session_id, conversation.title]
+    for runtime in all_runtimes():
+        agent = named_home(home.root, os.environ, runtime.SESSIONS_FOLDER)
+        if agent is not None:  # this runtime names sessions, and the root is an agent home
+            others = runtime.other_sessions(agent.sessions_dir, runtime.config_dir(os.environ), "", "project")
+            names += [one.name for one in others if runtime.session_id_of(one.path) == conversation.session_id]
     names += [conversation.source_file.partition("/")[0]]  # Pi names the session's folder
     names += [group] if group else []
     return home.settings().rule(*names).isolate_memories
@@ -38,22 +42,3 @@ def is_untrusted(location: StoreLocation, conversation: Conversation) -> bool:
 def strategies_directory(location: StoreLocation) -> str:
     """Return the directory for strategies' own files, beside the store."""
     return f"{os.path.dirname(location.database)}/strategies"
-
-
-def _names_of(root: str, conversation: Conversation) -> list[str]:
-    """Return the names that an agent uses for the session of a conversation."""
-    return [
-        session.name
-        for runtime, home in _agent_homes(root)
-        for session in runtime.other_sessions(home.sessions_dir, runtime.config_dir(os.environ), "", "project")
-        if runtime.session_id_of(session.path) == conversation.session_id
-    ]
-
-
-def _agent_homes(root: str) -> Iterator[tuple[Runtime, Home]]:
-    """Yield each runtime that names sessions, with its view of the agent home `root`; nothing if `root` is none."""
-    for runtime in all_runtimes():
-        folder = runtime.SESSIONS_FOLDER
-        home = named_home(root, os.environ, folder)
-        if home is not None:
-            yield runtime, home

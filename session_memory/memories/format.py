@@ -89,13 +89,16 @@ def short_hash(text: str) -> str:
 
 def render(memory: IndexedMemory) -> str:
     """Render a memory as Markdown."""
-    struck = "~~" if memory.superseded else ""
-    parts = [f"## {struck}{_heading(memory.title)}{struck} ^{memory.id}"]
+    struck, title = "~~" if memory.superseded else "", escape(memory.title)
+    title = "\\~\\~" + title[2:] if title.startswith("~~") else title  # which would look struck out
+    parts = [f"## {struck}{title}{struck} ^{memory.id}"]
     if memory.text:
         parts.append(_LIKE_OURS.sub(" ", escape(memory.text)))
     if memory.quote:
         parts.append("\n".join([f"> {line}".rstrip() for line in escape(memory.quote).splitlines()]))
-    meta = [f"*About {_within_emphasis(memory.subject)}*"] if memory.subject else []
+    subject = escape(memory.subject)
+    subject = subject if "`" in subject else _LIVE_ASTERISK.sub(r"\1\\*", subject)  # within emphasis, outside code
+    meta = [f"*About {subject}*"] if subject else []
     meta += [_source_line(origin) for origin in memory.origins]
     if memory.superseded:
         meta.append(_superseded_line(memory))
@@ -211,28 +214,13 @@ def time_text(milliseconds: int | None) -> str:
     return "-" if milliseconds is None else time.strftime(_TIME, time.gmtime(milliseconds // 1000))
 
 
-def _heading(title: str) -> str:
-    """Return a title for a heading; leading tildes are escaped, so that it does not look struck out."""
-    escaped = escape(title)
-    return "\\~\\~" + escaped[2:] if escaped.startswith("~~") else escaped
-
-
-def _within_emphasis(text: str) -> str:
-    """Return `text` as Markdown between two asterisks, with its own asterisks escaped outside code."""
-    return escape(text) if "`" in text else _LIVE_ASTERISK.sub(r"\1\\*", escape(text))
-
-
 def _source_line(origin: Origin) -> str:
     session = re.sub(r"[^\w.-]", "-", origin.session) or "-"
     message = f" message {origin.message}," if origin.message else ""
     where = f"session {session}, conversation {origin.conversation},{message} by {origin.strategy}"
-    directory = f", in {_as_word(origin.directory)}" if origin.directory else ""
-    return f"*From {time_text(origin.at)}, {where}{directory}*"
-
-
-def _as_word(directory: str) -> str:
-    """Return a directory percent-encoded: without spaces or Markdown syntax."""
-    return "".join([c if c.isalnum() or c in "/._-~@+:" else quote(c, errors="replace") for c in directory])
+    # Percent-encoded, a directory has neither spaces nor Markdown.
+    word = "".join([c if c.isalnum() or c in "/._-~@+:" else quote(c, errors="replace") for c in origin.directory])
+    return f"*From {time_text(origin.at)}, {where}{f', in {word}' if word else ''}*"
 
 
 def _superseded_line(memory: IndexedMemory) -> str:

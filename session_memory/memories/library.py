@@ -15,7 +15,7 @@ from ..errors import LockedError
 from ..store.location import StoreLocation
 from ..store.refresh import Note, not_taken_in
 from ..store.sqlite.memory_index import IndexedMemory, MemoryFilter, MemoryIndex
-from ..system.files import lock
+from ..system.files import Closing, lock
 from ..system.sqlite import CorruptDatabaseError, DatabaseError, Patience
 from ..text.sanitize import for_storage
 from . import forgotten, pages, prompt_index
@@ -139,15 +139,13 @@ class Library:
         return list(dict.fromkeys(ids))
 
     def _forget(self, ids: set[str], *, can_undo: bool) -> list[str]:
-        found = [page for path in pages.find(self.directory) for page in [pages.read(self.directory, path)]]
+        found = [pages.read(self.directory, path) for path in pages.find(self.directory)]
         every = [memory for page in found for memory in page.memories]
         # An episode that a forgotten one superseded covers the same conversation, so it goes too.
         ids = ids | {memory.id for memory in every if memory.kind == EPISODE and memory.superseded in ids}
         memories = [memory for memory in every if memory.id in ids]
-        if can_undo:
-            forgotten.write_undo(self.directory, [*forgotten.read_undo(self.directory), *_to_undo(found, ids)])
-        else:
-            forgotten.write_undo(self.directory, ())
+        before = [*forgotten.read_undo(self.directory), *_to_undo(found, ids)] if can_undo else []
+        forgotten.write_undo(self.directory, before)
         forgotten.add(self.directory, memories)  # first: after a crash here no strategy recreates the memories
         for page in found:
             parts = dict(enumerate(page.parts))
@@ -205,6 +203,10 @@ class Library:
     def _take_in(self, changed: set[str], read: dict[str, Page], *, is_empty: bool) -> None:
         """Update the index from changed pages. A memory that is on no page is forgotten once its page is settled,
         unless no page is left: then the directory was moved or is not mounted."""
+
+        def is_settled(path: str) -> bool:
+            return read[path].is_settled if path in read else pages.is_folder_settled(self.directory, path)
+
         of_pages = MemoryFilter((self.home,), with_superseded=True, with_excluded=True, paths=tuple(changed))
         known = {(one.path, one.id): one for one in self._index.memories(of_pages)}
         missing = {one.id: one for one in self._index.missing(self.home)}
@@ -213,7 +215,7 @@ class Library:
         here = {memory.id for memories in found.values() for memory in memories}
         here.update(id for id, path in self._index.places(self.home) if path not in changed)
         lost = [one for id, one in before.items() if id not in here]
-        waiting = [] if is_empty else [one for one in lost if not self._is_settled(one.path, read)]
+        waiting = [] if is_empty else [one for one in lost if not is_settled(one.path)]
         settled = [one for one in lost if one not in waiting]
         if settled and not is_empty:
             forgotten.add(self.directory, settled)
@@ -231,17 +233,8 @@ class Library:
         own = [memory._replace(home=self.home) for memory in memories]
         return [one if known and known.get((one.path, one.id)) == one else _without_secrets(one) for one in own]
 
-    def _is_settled(self, path: str, read: dict[str, Page]) -> bool:
-        """Return whether a page, or the folder that it vanished from, was not written to lately."""
-        return read[path].is_settled if path in read else pages.is_settled(pages.folder_of(self.directory, path))
-
-    @contextmanager
-    def _locked(self, wait_seconds: float = LOCK_WAIT_SECONDS) -> Iterator[None]:
-        held = lock(f"{self.directory}/.lock", wait_seconds)
-        try:
-            yield
-        finally:
-            os.close(held)
+    def _locked(self, wait_seconds: float = LOCK_WAIT_SECONDS) -> Closing:
+        return Closing(lock(f"{self.directory}/.lock", wait_seconds))
 
 
 @contextmanager

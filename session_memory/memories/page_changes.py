@@ -102,7 +102,10 @@ class PageChanges:
             poorer, richer = self._other_episodes(memory)
             others += poorer
             newer = richer or next((one for one in others if (one.at or 0) > (memory.at or 0)), None)
-            memory = memory._replace(path=self._path_for(memory), superseded=newer.id if newer else "")
+            path, sessions = pages.path_for(memory), {origin.session for origin in memory.origins}
+            if self._index.excluded_sessions(self._home, sessions):  # by a rule added after it was read
+                path = pages.moved_path(path)
+            memory = memory._replace(path=path, superseded=newer.id if newer else "")
             page = self._page(memory.path)
             part = render(memory).replace("\n", page.line_end)
             page.add(part)
@@ -128,19 +131,14 @@ class PageChanges:
         if memory.id in self._known.by_id:
             return self._known.by_id[memory.id], []
         if memory.kind == EPISODE:
-            return self._made_before(memory), []
+            if memory.origins[0].strategy != WITHOUT_A_MODEL:
+                return None, []
+            own = source_of(memory.origins[0])  # of which an earlier version may have told in other words
+            return next((one for one in self._known.episodes(memory) if own in map(source_of, one.origins)), None), []
         said = wording(memory.whole_text)
         near = [(one, self._known.wording(one)) for one in self._known.near(memory)]
         same = next((known for known, other in near if says_the_same(said, other)), None)
         return same, [known for known, other in near if known.is_marked and contradicts(said, other)]
-
-    def _made_before(self, memory: IndexedMemory) -> IndexedMemory | None:
-        """Return the episode that the extractive strategy made of the same part of a conversation, possibly an earlier
-        version in other words."""
-        if memory.origins[0].strategy != WITHOUT_A_MODEL:
-            return None
-        own = source_of(memory.origins[0])
-        return next((one for one in self._known.episodes(memory) if own in map(source_of, one.origins)), None)
 
     def _other_episodes(self, memory: IndexedMemory) -> tuple[list[IndexedMemory], IndexedMemory | None]:
         """Return the extractive episodes of the same part of a conversation and, if `memory` is extractive, one that a
@@ -179,12 +177,6 @@ class PageChanges:
         if at is not None:
             page.parts[at] = change(page.parts[at])
             self._note(memory, page.parts[at])
-
-    def _path_for(self, memory: IndexedMemory) -> str:
-        """Return the page for a new memory: a private one if a rule was added after its conversation was read."""
-        path = pages.path_for(memory)
-        sessions = {origin.session for origin in memory.origins}
-        return pages.moved_path(path) if self._index.excluded_sessions(self._home, sessions) else path
 
     def _page(self, path: str) -> Page:
         if path not in self._pages:

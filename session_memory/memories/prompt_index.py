@@ -142,9 +142,16 @@ class _Watched:
         self._worktrees: dict[str, Worktree | None] = {}
 
     def places(self, memory: IndexedMemory) -> list[str]:
-        """Return what tool calls a memory is told with."""
+        """Return the places that a memory names, with which tool calls are told of it (see call_memories), if it is a
+        decision, a preference or a rejection that more than rules made."""
         directory = max(memory.origins, key=lambda one: one.at or 0).directory if memory.origins else ""
-        return _places_of(memory, directory, self._worktree(directory))
+        if memory.kind not in _NOUNS or not directory or all(one.strategy == _BY_RULES for one in memory.origins):
+            return []
+        worktree = self._worktree(directory)
+        root = worktree.root if worktree and worktree.root else directory
+        found = [_place(name, directory, root) for name in files_named(memory)[0]]
+        found += [f"{COMMAND}git {word}" for word in _GIT.findall(memory.whole_text)]
+        return list(dict.fromkeys([place for place in found if place and not _UNSAFE.search(place)]))
 
     def of(self, memory: IndexedMemory) -> list[Any]:
         """Return a memory's columns in the index, from the hurdle on."""
@@ -191,18 +198,6 @@ def _text(memory: IndexedMemory) -> str:
     about = f" ({memory.subject})" if memory.subject and memory.subject.lower() not in memory.title.lower() else ""
     noted = ", noted by an agent" if is_by_agent(memory) else ""
     return one_line(f"{memory.kind}{about}{noted}: {memory.title} {memory.text}")
-
-
-def _places_of(memory: IndexedMemory, directory: str, worktree: Worktree | None) -> list[str]:
-    """Return the places that a memory from a session in `directory` names, if it is a decision, a preference or a
-    rejection that more than rules made (see call_memories)."""
-    if memory.kind not in _NOUNS or not directory or all(one.strategy == _BY_RULES for one in memory.origins):
-        return []
-    root = worktree.root if worktree and worktree.root else directory
-    names, _ = files_named(memory)
-    found = [_place(name, directory, root) for name in names]
-    found += [f"{COMMAND}git {word}" for word in _GIT.findall(memory.whole_text)]
-    return list(dict.fromkeys([place for place in found if place and not _UNSAFE.search(place)]))
 
 
 def _said(memory: IndexedMemory) -> str:

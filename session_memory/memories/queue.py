@@ -18,6 +18,7 @@ from ..system.files import Closing, lock
 from ..text.format import counted
 from ..text.sanitize import shortened
 from .budget import ConversationBudgetError, TokenBudget, checked
+from .filtering import is_command
 from .strategy import BudgetError, Memory, MemoryResult, Strategy, StrategyError, UnavailableError, Usage
 
 Sink = Callable[[Conversation, Sequence[StoredEntry], str, MemoryResult], list[str]]
@@ -27,8 +28,6 @@ FAILURES_IN_A_ROW = 3
 FIRST_PAUSE_SECONDS = 60
 LONGEST_PAUSE_SECONDS = 24 * 3600
 REASON_CHARACTERS = 200
-
-COMMANDS_ONLY = "only commands"
 
 
 class PartResult(NamedTuple):
@@ -116,7 +115,10 @@ class Queue:
             entries, is_known = self._work.entries(piece)
             if not entries and not piece.result and is_known:  # the file was ingested again, or split differently
                 return self._finish(piece, "archived", "", all_ids)
-            reason = "" if piece.result else self._given_up(piece) or unfit(strategy, piece, entries)
+            reason = ""
+            if not piece.result:  # a part that ended the process again and again may do so on each attempt
+                ended = f"the process ended {counted(piece.interruptions, 'time')} while processing it"
+                reason = ended if piece.interruptions >= self._interruptions else unfit(strategy, piece, entries)
             result = MemoryResult(skipped=reason) if reason else self._result(strategy, piece, entries)
             if result.skipped:
                 return self._finish(piece, "skipped", _reason(result.skipped), all_ids)
@@ -132,12 +134,6 @@ class Queue:
         except BaseException:
             self._put_back(piece, piece.attempts, 0, "")
             raise
-
-    def _given_up(self, piece: ConversationPart) -> str:
-        """Return the reason to give up a part that may crash the process on each attempt; '' to try it."""
-        if piece.interruptions < self._interruptions:
-            return ""
-        return f"the process ended {counted(piece.interruptions, 'time')} while processing it"
 
     def _result(self, strategy: Strategy, piece: ConversationPart, entries: Sequence[StoredEntry]) -> MemoryResult:
         """Return the strategy's result for a part, recorded by now."""
@@ -188,19 +184,10 @@ def unfit(strategy: Strategy, piece: ConversationPart, entries: Sequence[StoredE
     """Return the reason why a strategy does not take a part; '' if it does."""
     if not entries:
         return "nothing new in it"
-    if is_commands_only(entries):
-        return COMMANDS_ONLY
+    said = [entry for entry in entries if entry.text]
+    if not any(one.role == "assistant" or (one.role == "user" and not is_command(one.text)) for one in said):
+        return "only commands"
     return "" if strategy.should_process(piece.conversation, entries) else "no text"
-
-
-def is_commands_only(entries: Sequence[StoredEntry]) -> bool:
-    """Return whether users only gave the runtime's own commands (`/model`) and no answer has text."""
-    for entry in entries:
-        if entry.role == "assistant" and entry.text:
-            return False
-        if entry.role == "user" and entry.text and not _is_command(entry.text):
-            return False
-    return True
 
 
 def estimate_of(strategy: Strategy, conversation: Conversation, entries: Sequence[StoredEntry]) -> Usage:
@@ -221,12 +208,6 @@ def decoded(text: str) -> MemoryResult:
     known = [{name: memory[name] for name in Memory._fields if name in memory} for memory in value["memories"]]
     memories = [Memory(**{**memory, "replaces": tuple(memory["replaces"])}) for memory in known]
     return MemoryResult(tuple(memories), value["skipped"], Usage(**value["usage"]))
-
-
-def _is_command(text: str) -> bool:
-    """Return whether a text is a runtime command (`/clear`, `/model opus`), unlike `/etc/hosts is empty`."""
-    word, _, rest = text.strip().partition(" ")
-    return word.startswith("/") and "/" not in word[1:] and "\n" not in rest and len(rest.split()) < 3
 
 
 def _reason(text: str) -> str:

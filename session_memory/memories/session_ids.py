@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from ..store.location import StoreLocation
+from ..store.refresh import Note
+from ..store.sqlite.engine import SqliteStore
+from ..store.sqlite.memory_index import IndexedMemory
+from ..system.sqlite import Patience
 from .library import open_index
-
-if TYPE_CHECKING:
-    from ..store.location import StoreLocation
-    from ..store.refresh import Note
-    from ..store.sqlite.engine import SqliteStore
-    from ..store.sqlite.memory_index import IndexedMemory
-    from ..system.sqlite import Patience
 
 LARGEST_NUMBER = 10**12
 MEMORY_CHARACTERS = 4  # of the id of a memory are enough; a shorter word is no id

@@ -12,14 +12,13 @@ from stored import HOUR, START, talk
 
 from session_memory.memories.budget import (
     ConversationBudgetError,
-    DayBudgetError,
     TokenBudget,
     estimated_tokens,
     longest_within,
 )
 from session_memory.memories.prices import all_prices, cost
 from session_memory.memories.runner import UnknownStrategyError, load_strategy
-from session_memory.memories.strategy import MemoryResult, StrategyError, Usage
+from session_memory.memories.strategy import BudgetError, MemoryResult, StrategyError, Usage
 from session_memory.settings.sections import MemorySettings, memory_settings
 from session_memory.store.sqlite.queue import StoredQueue
 from session_memory.store.values import Conversation, StoredEntry
@@ -113,7 +112,7 @@ class TestDay:
         other = StoredQueue(machine.stored.path)
         first, second = budget(machine, day=150), TokenBudget(other.accounts, 150, 150, machine.now)
         first.open("a", 1, Usage(100))
-        with pytest.raises(DayBudgetError):
+        with pytest.raises(BudgetError, match="today's budget"):
             second.open("b", 2, Usage(51))
         second.open("b", 2, Usage(50))
         other.close()
@@ -213,45 +212,39 @@ class TestAccounts:
 
 
 class TestTokens:
-    @pytest.mark.parametrize(
-        ("text", "tokens"), [("", 0), ("a", 1), ("abcde", 2), ("abcdef", 3), ("日本語", 5), ("naïve", 4)]
-    )
-    def test_an_estimate_errs_towards_too_many(self, text, tokens):
-        assert estimated_tokens(text) == tokens
+    def test_an_estimate_errs_towards_too_many(self):
+        for text, tokens in [("", 0), ("a", 1), ("abcde", 2), ("abcdef", 3), ("日本語", 5), ("naïve", 4)]:
+            assert estimated_tokens(text) == tokens
 
-    @pytest.mark.parametrize("text", ["abcdefgh" * 9, "日本語のテキスト" * 9, "mixed 混ぜた text " * 9])
-    def test_what_is_cut_to_fit_fits_and_nothing_more_would(self, text):
-        length = longest_within(text, 20)
-        assert estimated_tokens(text[:length]) <= 20 < estimated_tokens(text[: length + 1])
+    def test_what_is_cut_to_fit_fits_and_nothing_more_would(self):
+        for text in ["abcdefgh" * 9, "日本語のテキスト" * 9, "mixed 混ぜた text " * 9]:
+            length = longest_within(text, 20)
+            assert estimated_tokens(text[:length]) <= 20 < estimated_tokens(text[: length + 1])
 
 
 class TestPrices:
-    @pytest.mark.parametrize(
-        "model",
-        [
+    TABLE = all_prices({})
+
+    def test_a_model_is_known_by_the_names_that_providers_give_it(self):
+        for model in [
             "claude-opus-4-5", "claude-opus-4-5-20251101", "claude-opus-4-5@20251101", "claude-opus-4-5-20251101[1m]",
             "anthropic.claude-opus-4-5-20251101-v1:0", "us.anthropic.claude-opus-4-5-20251101-v1:0",
             "arn:aws:bedrock:eu-west-1:1:inference-profile/eu.anthropic.claude-opus-4-5-20251101-v1:0",
             "global.anthropic.claude-opus-4-5-v1", "anthropic/claude-opus-4.5", "anthropic/claude-opus-4.5:thinking",
             "openrouter/anthropic/claude-opus-4.5", "bedrock/us.anthropic.claude-opus-4-5-20251101-v1:0",
             "vertex_ai/claude-opus-4-5@20251101", "bedrock/us-east-1/anthropic.claude-opus-4-5-20251101-v1:0", "claude-opus-4-5-latest",
-        ],
-    )  # fmt: skip
-    def test_a_model_is_known_by_the_names_that_providers_give_it(self, model):
-        assert cost(Usage(1_000_000, 0, 0, model), all_prices({})) == 5.0
+        ]:  # fmt: skip
+            assert cost(Usage(1_000_000, 0, 0, model), self.TABLE) == 5.0
 
-    @pytest.mark.parametrize(("model", "dollars"), [("openai/gpt-5", 1.25), ("models/gemini-2.5-pro", 1.25),
-        ("gpt-5-2025-08-07", 1.25), ("gpt-5-mini-2025-08-07", 0.25), ("anthropic/claude-3.5-haiku", 0.8)])  # fmt: skip
-    def test_so_are_those_of_other_makers(self, model, dollars):
-        assert cost(Usage(1_000_000, 0, 0, model), all_prices({})) == dollars
+    def test_so_are_those_of_other_makers(self):
+        for model, dollars in [("openai/gpt-5", 1.25), ("models/gemini-2.5-pro", 1.25),
+        ("gpt-5-2025-08-07", 1.25), ("gpt-5-mini-2025-08-07", 0.25), ("anthropic/claude-3.5-haiku", 0.8)]:  # fmt: skip
+            assert cost(Usage(1_000_000, 0, 0, model), self.TABLE) == dollars
 
-    @pytest.mark.parametrize(
-        "model",
-        ["gpt-5.4", "gpt-5.5", "gpt-5-ultra", "claude-opus-4-9", "claude-opus-50", "gpt-50", "openai/gpt-5:free",
-         "arn:aws:bedrock:eu-west-1:1:application-inference-profile/abc", "gemini-2.5-pro-exp", "", "claude-"],
-    )  # fmt: skip
-    def test_a_model_that_only_begins_as_one_of_the_table_has_no_price(self, model):
-        assert cost(Usage(1_000_000, 0, 0, model), all_prices({})) is None
+    def test_a_model_that_only_begins_as_one_of_the_table_has_no_price(self):
+        for model in ["gpt-5.4", "gpt-5.5", "gpt-5-ultra", "claude-opus-4-9", "claude-opus-50", "gpt-50", "openai/gpt-5:free",
+         "arn:aws:bedrock:eu-west-1:1:application-inference-profile/abc", "gemini-2.5-pro-exp", "", "claude-"]:  # fmt: skip
+            assert cost(Usage(1_000_000, 0, 0, model), self.TABLE) is None
 
     def test_ones_own_prices_come_first_and_unknown_models_have_none(self):
         prices = all_prices({"claude-haiku-4-5": {"input": 9.0}})
@@ -260,7 +253,7 @@ class TestPrices:
         assert cost(Usage(model="llama"), prices) == 0.0
 
     def test_every_price_of_the_table_is_complete(self):
-        for model, price in all_prices({}).items():
+        for model, price in self.TABLE.items():
             assert set(price) == {"input", "output", "cached"}, model
             assert price["cached"] <= price["input"] < max(price["output"], 0.2), model
 

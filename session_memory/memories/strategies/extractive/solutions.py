@@ -61,12 +61,8 @@ _BYPASSES = re.compile(r"--no-verify|--force|--skip\S*|--ignore\S*|--allow\S*|(?
 
 def says_something(error: str) -> bool:
     """Return whether an error line names the error, not only that one occurred."""
-    return (
-        len(error) > len("Error: 1")
-        and not _REFUSED.search(error)
-        and not _ONLY_COUNTS.match(error)
-        and "│" not in error
-    )
+    is_short = len(error) <= len("Error: 1")
+    return not (is_short or _REFUSED.search(error) or _ONLY_COUNTS.match(error) or "│" in error)
 
 
 class Solution(NamedTuple):
@@ -150,13 +146,15 @@ def _solution(failure: Failure, around: _Surroundings) -> Solution | None:
     failed = around.last_failed(passed)
     if normalised(failed.error) != normalised(failure.tool.error) or not says_something(failed.error):
         return None
-    if not _is_same_run(failed.text, passed.text) or _GIT.match(family(passed.text)):
+    # The same command or a broader one proves that it works; the exit code of a pipe proves nothing.
+    is_piped = _PIPED.search(passed.text) and not _PIPED.search(failed.text)
+    if is_piped or not _words(passed.text) <= _words(failed.text) or _GIT.match(family(passed.text)):
         return None
     between = [one for one in failure.steps if one.number > failed.number]
     edits = tuple(dict.fromkeys([one.text for one in between if one.kind == "edit" and one.text]))
     names = dict.fromkeys([family(one.text) for one in between if one.kind == "command"])
     steps = () if edits else tuple([name for name in names if _SETS_UP.search(name)])[-2:]
-    more = _flags(passed.text) - _flags(failed.text)
+    more = _words(passed.text, flags=True) - _words(failed.text, flags=True)
     is_bypass = not more or any(_BYPASSES.search(flag) for flag in more)
     if len(edits) > MOST_FILES or (not edits and not steps and is_bypass):
         return None
@@ -169,20 +167,8 @@ def _reason(text: str) -> str:
     return next((one for one in told if _EXPLAINS.search(one)), "")
 
 
-def _is_same_run(failed: str, passed: str) -> bool:
-    """Return whether a passing run proves that the failed command works: the same command or a broader one. The exit
-    code of a pipe proves nothing."""
-    if _PIPED.search(passed) and not _PIPED.search(failed):
-        return False
-    return _words(passed) <= _words(failed)
-
-
-def _words(command: str) -> set[str]:
-    return {word for word in _shown(command, 4096).split() if not word.startswith("-")}
-
-
-def _flags(command: str) -> set[str]:
-    return {word for word in _shown(command, 4096).split() if word.startswith("-")}
+def _words(command: str, *, flags: bool = False) -> set[str]:
+    return {word for word in _shown(command, 4096).split() if word.startswith("-") == flags}
 
 
 def _shown(command: str, limit: int = COMMAND_CHARACTERS) -> str:

@@ -15,7 +15,7 @@ from ....text.shell_commands import LOOKING, commit_message, family
 from ....transcripts.reader import is_plan
 from ....transcripts.reader import is_request as names_something
 from ....transcripts.reader import title_of as title_of_request
-from ...filtering import relative_path
+from ...filtering import is_command, relative_path
 from ...format import EPISODE
 from ...strategy import Memory, MemoryResult, ModelBudget, TextStrategy
 from .sentences import excerpt, has_words, looks_like_code, own_words, sentences_of
@@ -60,9 +60,8 @@ class ExtractiveStrategy(TextStrategy):
         memories = []
         for one in solutions(entries)[-MOST_SOLUTIONS:]:
             title, text, quote = one.told(names)
-            memories.append(
-                Memory("solution", title, text, project, quote, (), one.failed.number, one.passed.timestamp)
-            )
+            at = one.passed.timestamp
+            memories.append(Memory("solution", title, text, project, quote, (), one.failed.number, at))
         if memories or is_worth_telling(entries):
             edited = [names[path] for path, _ in edited_files(entries).most_common()]
             title = title_of(conversation.title, requests, commits(entries), edited)
@@ -92,7 +91,7 @@ def is_worth_telling(entries: Sequence[StoredEntry]) -> bool:
 
 def asks(text: str) -> bool:
     """Return whether a user's text asks for something: not a greeting, a mere yes or a runtime command."""
-    return not _is_command(text) and names_something(text) and (has_words(text) or "://" in text)
+    return not is_command(text) and names_something(text) and (has_words(text) or "://" in text)
 
 
 def title_of(given: str, requests: Sequence[str], made: Sequence[str], names: Iterable[str]) -> str:
@@ -111,9 +110,8 @@ def title_of(given: str, requests: Sequence[str], made: Sequence[str], names: It
     first = asked[0] if asked else ""
     named = ": ".join(part for part in (abouts[0], edited) if part) if abouts and not has_words(abouts[0]) else ""
     others = [one for one in asked if one]
-    return _shown(
-        next((one for one in (first, *made[:1], named, edited, *others, *abouts) if one), given or "Conversation")
-    )
+    candidates = (first, *made[:1], named, edited, *others, *abouts)
+    return _shown(next(filter(None, candidates), given or "Conversation"))
 
 
 def _telling_sentence(text: str) -> str:
@@ -191,20 +189,15 @@ def _committed(tools: Sequence[StoredEntry]) -> str:
 
 def _checks(tools: Sequence[StoredEntry]) -> list[str]:
     """Return the last commands that failed and did not succeed later; else the tests and the like that passed last."""
+    left = [one.tool for one in failures(tools[-LAST_TOOL_USES:]) if one.tool.kind == "command" and one.fixed is None]
     failed = {
-        family(
-            one.tool.text
-        ): f"`{family(one.tool.text)}` failed: {shorten(one_line(one.tool.error), ERROR_CHARACTERS)}"
-        for one in failures(tools[-LAST_TOOL_USES:])
-        if one.tool.kind == "command"
-        and one.fixed is None
-        and family(one.tool.text) not in ("", LOOKING)
-        and says_something(one.tool.error)
+        family(one.text): f"`{family(one.text)}` failed: {shorten(one_line(one.error), ERROR_CHARACTERS)}"
+        for one in left
+        if family(one.text) not in ("", LOOKING) and says_something(one.error)
     }
     passed = [family(one.text) for one in tools if one.kind == "command" and one.outcome == "ok"]
-    checked = [
-        name for name in dict.fromkeys(reversed(passed)) if _CHECKS.search(name) and len(name) <= TITLE_CHARACTERS
-    ]
+    latest = dict.fromkeys(reversed(passed))
+    checked = [name for name in latest if _CHECKS.search(name) and len(name) <= TITLE_CHARACTERS]
     return [*failed.values()][-MOST_CHECKS:] or [f"`{name}` passed" for name in checked[:MOST_CHECKS]]
 
 
@@ -219,11 +212,6 @@ def _end(entries: Sequence[StoredEntry]) -> str:
     telling = [text for text in answers[: -LAST_ANSWERS - 1 : -1] if len(text) >= SUBSTANTIAL_CHARACTERS]
     said = (telling or answers[-1:] or [""])[0]
     return f"Ended: {excerpt(said, END_CHARACTERS)}" if said else ""
-
-
-def _is_command(text: str) -> bool:
-    word, _, rest = text.strip().partition(" ")
-    return word.startswith("/") and "/" not in word[1:] and len(rest.split()) < 2
 
 
 def _shown(title: str) -> str:
