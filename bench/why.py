@@ -24,6 +24,7 @@ from session_memory.store.ingest.sources import SourceDirectory
 from session_memory.store.sqlite.engine import SqliteStore
 from session_memory.store.sqlite.written_lines import known_key
 from session_memory.system.commits import Commit, Repository
+from session_memory.text.written_lines import normalised
 
 from .command import run
 from .recall.checkpoints import Checkpoints
@@ -32,6 +33,7 @@ from .scratch import scratch_directory
 TRAILER = re.compile(r"^Entire-Checkpoint: ([0-9a-f]{12})$", re.M)
 DAY = re.compile(r"^\d{4}-\d\d-\d\d-")
 SAMPLE = 100  # lines of which the reason is looked at
+MOVED_SHARE = 0.2  # of a commit's lines that it also removes: it moves text
 
 
 class Labelled(NamedTuple):
@@ -66,13 +68,14 @@ def measure(path: Path, root: Path, most: int, seed: int) -> None:
     labelled = [one for one in labelled if one.sessions and one.commit.parents < 2][:most]
     lines = found = right = unmoved = unmoved_right = commits = top = moving = 0
     for one in labelled:
-        attribution = reasons.of_added(one.commit)
-        lines += len(attribution.lines)
-        ids = [DAY.sub("", item.session_id) if item else "" for item in attribution.items]
+        added = reasons.of_added(one.commit)
+        lines += len(added)
+        ids = [DAY.sub("", item.session_id) if item else "" for _, item in added]
         found += sum(map(bool, ids))
         ok = sum(session in one.sessions for session in ids if session)
         right += ok
-        if attribution.moved:
+        gone = {normalised(line) for line in repository.added(one.commit.id)[1]}
+        if sum(normalised(line.text) in gone for line, _ in added) > MOVED_SHARE * len(added):
             moving += 1
         else:
             unmoved, unmoved_right = unmoved + sum(map(bool, ids)), unmoved_right + ok
@@ -98,12 +101,12 @@ def quotations(store: SqliteStore, reasons: Reasons, labelled: list[Labelled], s
     stated = invented = 0
     times: list[float] = []
     for _ in range(SAMPLE):
-        attribution = reasons.of_added(drawn.choice(labelled).commit)
-        if not attribution.lines:
+        added = reasons.of_added(drawn.choice(labelled).commit)
+        if not added:
             continue
-        at = drawn.randrange(len(attribution.lines))
+        line, _ = added[drawn.randrange(len(added))]
         began = time.perf_counter()
-        [item] = reasons.attributed([attribution.lines[at]]).items
+        [(_, item)] = reasons.attributed([line])
         asked = reasons.asked(item) if item else None
         times.append(time.perf_counter() - began)
         stated += bool(asked and asked.words)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import combinations
+from collections.abc import Iterable, Sequence
+from itertools import combinations, groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..text.shell_commands import LOOKING, family
@@ -96,17 +96,7 @@ def find_habits(found: Iterable[ConversationSteps]) -> Habits:
     counts = _Counts()
     for worked in found:
         counts.take(worked)
-    return Habits(
-        counts.conversations,
-        counts.tool_uses,
-        counts.failing(),
-        counts.changed_together(),
-        counts.visited(),
-        counts.hours,
-        counts.weekdays,
-        counts.sequences(1),
-        counts.sequences(LONGEST_ORDER),
-    )
+    return counts.habits()
 
 
 def short_names(found: Habits) -> dict[str, str]:
@@ -126,7 +116,8 @@ def matching_errors(query: ErrorQuery, found: Iterable[ConversationSteps]) -> li
         for failure in failures(steps):
             similarity = query.similarity(failure.tool.error)
             if similarity:
-                name = _label(failure.tool)
+                command = family(failure.tool.text) if failure.tool.kind == "command" else ""
+                name = command or _titled(failure.tool.tool)
                 seen.append(ErrorMatch(conversation, failure, name, similarity, what_followed(failure)))
     return sorted(seen, key=lambda one: (-one.similarity, not one.solved, -(one.failure.tool.timestamp or 0)))
 
@@ -135,10 +126,10 @@ class _Counts:
     """The counters."""
 
     def __init__(self) -> None:
-        self.conversations = 0
-        self.tool_uses = 0
-        self.hours = [0] * 24
-        self.weekdays = [0] * 7
+        self._conversations = 0
+        self._tool_uses = 0
+        self._hours = [0] * 24
+        self._weekdays = [0] * 7
         self._runs: Counter[str] = Counter()
         self._failed: Counter[str] = Counter()
         self._recovered: Counter[str] = Counter()
@@ -154,15 +145,17 @@ class _Counts:
 
     def take(self, worked: ConversationSteps) -> None:
         conversation, steps = worked
-        self.conversations += 1
+        self._conversations += 1
         self._take_place(conversation)
         for step in steps:
-            if step.role != "tool":
-                self._take_time(step.timestamp)
-            else:
-                self.tool_uses += 1
+            if step.role == "tool":
+                self._tool_uses += 1
                 if step.kind == "command":
                     self._take_command(step)
+            elif step.timestamp is not None:
+                local = time.localtime(step.timestamp / 1000)
+                self._hours[local.tm_hour] += 1
+                self._weekdays[local.tm_wday] += 1
         for failure in failures(steps):
             if failure.tool.kind == "command" and (name := family(failure.tool.text)):
                 followed = what_followed(failure)
@@ -171,38 +164,30 @@ class _Counts:
                 if followed:
                     self._recovered[name] += 1
                     self._followed[name][followed] += 1
-        for exchange in _exchanges(steps):
-            self._take_changes(exchange, conversation.cwd)
-            self._take_orders(exchange)
+        for is_used, exchange in groupby(steps, key=lambda step: step.role == "tool"):
+            if is_used:
+                self._take_tools(list(exchange), conversation.cwd)
 
-    def failing(self) -> list[FailingCommand]:
-        found = []
+    def habits(self) -> Habits:
+        failing = []
         for name, failed in self._failed.most_common():
             errors = [(self._examples[name, error], times) for error, times in self._errors[name].most_common(EXAMPLES)]
             followed = self._followed[name].most_common(EXAMPLES)
             _, session, number = self._last.get(name, (False, "", 0))
             recovered = self._recovered[name]
-            found.append(FailingCommand(name, self._runs[name], failed, recovered, errors, followed, session, number))
-        return found
-
-    def changed_together(self) -> list[FilePair]:
-        return [
+            failing.append(FailingCommand(name, self._runs[name], failed, recovered, errors, followed, session, number))
+        together = [
             FilePair(first, second, times, self._changed[first], self._changed[second])
             for (first, second), times in self._pairs.most_common()
             if times >= LEAST_TOGETHER
         ]
-
-    def sequences(self, length: int) -> list[ToolHabit]:
-        """Return the orders of that many tools, or the tools if it is 1; orders only if there are enough of them."""
-        least = LEAST_ORDERS if length > 1 else 1
-        return [
-            ToolHabit(tools, times, self._failed_orders[tools])
-            for tools, times in self._orders.most_common()
-            if len(tools) == length and times >= least
-        ]
-
-    def visited(self) -> list[WorkDirectory]:
-        return sorted(self._places.values(), key=lambda place: -place.messages)
+        places = sorted(self._places.values(), key=lambda place: -place.messages)
+        every = [ToolHabit(tools, times, self._failed_orders[tools]) for tools, times in self._orders.most_common()]
+        tools = [one for one in every if len(one.tools) == 1]
+        orders = [one for one in every if len(one.tools) > 1 and one.times >= LEAST_ORDERS]
+        return Habits(
+            self._conversations, self._tool_uses, failing, together, places, self._hours, self._weekdays, tools, orders
+        )
 
     def _take_place(self, conversation: Conversation) -> None:
         directory, last = conversation.cwd, conversation.last_message_at
@@ -210,12 +195,6 @@ class _Counts:
         times = [time for time in (before.last_at, last) if time is not None]
         messages = before.messages + conversation.entry_count
         self._places[directory] = WorkDirectory(directory, before.conversations + 1, messages, max(times, default=None))
-
-    def _take_time(self, timestamp: int | None) -> None:
-        if timestamp is not None:
-            local = time.localtime(timestamp / 1000)
-            self.hours[local.tm_hour] += 1
-            self.weekdays[local.tm_wday] += 1
 
     def _take_command(self, step: StoredEntry) -> None:
         name = family(step.text)
@@ -228,14 +207,16 @@ class _Counts:
             self._errors[name][error] += 1
             self._examples.setdefault((name, error), step.error)
 
-    def _take_orders(self, exchange: Sequence[StoredEntry]) -> None:
-        """Count the tools of an exchange by themselves, and in orders; not calls without a known outcome."""
+    def _take_tools(self, exchange: Sequence[StoredEntry], cwd: str) -> None:
+        """Count the tools of an exchange by themselves and in orders, not calls without a known outcome; and the files
+        changed together."""
+        self._take_changes(exchange, cwd)
         names: list[str] = []
         failed: list[bool] = []
         for step in exchange:
             if not step.outcome:
                 continue
-            name, has_failed = step.tool[:1].upper() + step.tool[1:], is_failure(step)
+            name, has_failed = _titled(step.tool), is_failure(step)
             self._orders[(name,)] += 1
             self._failed_orders[(name,)] += has_failed
             if names[-1:] == [name] and failed[-1] == has_failed:
@@ -255,31 +236,13 @@ class _Counts:
             if step.kind == "edit" and step.text and not is_failure(step):
                 changed.add(step.text)
             elif step.kind == "command" and step.outcome == "ok":
-                changed.update(
-                    [
-                        effect.path
-                        for effect in effects_of(step.text, cwd)
-                        if effect.kind == EDIT and not effect.is_doubtful
-                    ]
-                )
+                effects = [one for one in effects_of(step.text, cwd) if one.kind == EDIT and not one.is_doubtful]
+                changed.update([one.path for one in effects])
         self._changed.update(changed)
         if len(changed) <= MOST_FILES_TOGETHER:
             self._pairs.update(combinations(sorted(changed), 2))
 
 
-def _exchanges(steps: Iterable[StoredEntry]) -> Iterator[list[StoredEntry]]:
-    exchange: list[StoredEntry] = []
-    for step in steps:
-        if step.role == "tool":
-            exchange.append(step)
-        elif exchange:
-            yield exchange
-            exchange = []
-    if exchange:
-        yield exchange
-
-
-def _label(step: StoredEntry) -> str:
-    if step.kind == "command" and (name := family(step.text)):
-        return name
-    return step.tool[:1].upper() + step.tool[1:]  # runtimes differ in the case of `Read`
+def _titled(tool: str) -> str:
+    """Return a tool's name with a capital: runtimes differ in the case of `Read`."""
+    return tool[:1].upper() + tool[1:]

@@ -33,7 +33,6 @@ WORDS_CHARACTERS = 400
 PROPOSAL_CHARACTERS = 300
 ITEMS_BEFORE = 400  # of a conversation, read to find the request
 MOST_STEPS = 5  # back, of so many items
-MOVED_SHARE = 0.2  # of a commit's lines that it also removes: it moves text
 GUESS_WITHIN = 24 * 3600_000
 _LOCKS = (
     "go.sum", "package-lock.json", "yarn.lock", "pnpm-lock.yaml", "uv.lock", "poetry.lock", "Cargo.lock",
@@ -58,14 +57,6 @@ class Asked(NamedTuple):
     decided: tuple[str, ...]
     request_item: int = 0
     proposal_item: int = 0
-
-
-class Attribution(NamedTuple):
-    """The writers of lines: an item for each line, None if unknown; `moved` if the commit moves text."""
-
-    lines: list[CodeLine]
-    items: list[WrittenLine | None]
-    moved: bool = False
 
 
 class Reason(NamedTuple):
@@ -115,13 +106,15 @@ class Reasons:
         lines = self._repository.lines(path, first, last)
         items: dict[int, WrittenLine | None] = {}
         for commit in dict.fromkeys(line.commit for line in lines):
-            some = [line for line in lines if line.commit == commit]
-            items.update(zip([line.number for line in some], self.attributed(some).items))
+            found = self.attributed([line for line in lines if line.commit == commit])
+            items.update([(line.number, item) for line, item in found])
         latest = self.attributed([line._replace(commit=UNCOMMITTED) for line in lines])
-        movers = dict(zip([line.number for line in lines], latest.items))
+        movers = {line.number: item for line, item in latest}
         runs: list[list[CodeLine]] = []
         for line in lines:
-            if runs and _joins(runs[-1][-1], line, items):
+            before = runs[-1][-1] if runs else line
+            writers = {item.file_id for item in (items[before.number], items[line.number]) if item}
+            if runs and before.commit == line.commit and len(writers) < 2:  # a line without a writer joins any
                 runs[-1].append(line)
             else:
                 runs.append([line])
@@ -133,25 +126,22 @@ class Reasons:
         commit = self._repository.commit(id)
         if refused := bot_reason(commit):
             return [Reason("", 0, 0, commit, None, refused=refused)]
-        attribution = self.of_added(commit)
+        found = self._by_session(self.of_added(commit), commit)
         guess, by = self.guessed(commit.authored_at)
-        return self._by_session(attribution, commit) or [Reason("", 0, 0, commit, None, guess=guess, guessed_by=by)]
+        return found or [Reason("", 0, 0, commit, None, guess=guess, guessed_by=by)]
 
     def of_staged(self) -> list[Reason]:
         """Return the same of what is staged."""
         return self._by_session(self.attributed(self._repository.staged()), None)
 
-    def of_added(self, commit: Commit) -> Attribution:
-        """Return the writers of the lines that a commit added; of none if a bot made it."""
-        lines, removed = self._repository.added(commit.id)
-        lines = [line for line in lines if len(normalised(line.text)) >= LEAST_CHARACTERS]
-        gone = {normalised(line) for line in removed}
-        moved = sum(normalised(line.text) in gone for line in lines) > MOVED_SHARE * len(lines)
-        return self.attributed(lines)._replace(moved=moved)
+    def of_added(self, commit: Commit) -> list[tuple[CodeLine, WrittenLine | None]]:
+        """Return the lines that a commit added, each with the item that wrote it; None if a bot made it."""
+        lines, _ = self._repository.added(commit.id)
+        return self.attributed([line for line in lines if len(normalised(line.text)) >= LEAST_CHARACTERS])
 
-    def attributed(self, lines: Sequence[CodeLine]) -> Attribution:
-        """Return the items that wrote these lines of one commit: of a file of that name, else if the line is long and
-        rare; of the session that wrote most of them, and the last one before the commit."""
+    def attributed(self, lines: Sequence[CodeLine]) -> list[tuple[CodeLine, WrittenLine | None]]:
+        """Return these lines of one commit, each with the item that wrote it, None if unknown: of a file of that name,
+        else if the line is long and rare; of the session that wrote most of them, and the last before the commit."""
         commits = {line.commit: self._repository.commit(line.commit) for line in lines if line.commit != UNCOMMITTED}
         candidates: list[list[tuple[bool, WrittenLine]]] = []
         votes: Counter[int] = Counter()
@@ -165,8 +155,7 @@ class Reasons:
         def best(found: list[tuple[bool, WrittenLine]]) -> WrittenLine:
             return max(found, key=lambda one: (one[0], votes[one[1].file_id], one[1].at or 0, one[1].item))[1]
 
-        items = [best(found) if found else None for found in candidates] or [None] * len(lines)
-        return Attribution(list(lines), items)
+        return list(zip(lines, [best(found) if found else None for found in candidates] or [None] * len(lines)))
 
     def _writers(self, lines: Sequence[CodeLine]) -> Iterator[list[WrittenLine]]:
         """Yield the items that wrote each line. The call that started a sub-agent names no file: if the sub-agent wrote
@@ -217,14 +206,15 @@ class Reasons:
         found = self._store.conversations_near(self._repository.root, at, GUESS_WITHIN, self._homes)
 
         def order(one: Conversation) -> tuple[int, int, int]:
-            return distance(one, at), places.get(one.session_id, len(places)), -(one.first_message_at or 0)
+            first, last = one.first_message_at or 0, one.last_message_at or 0
+            return max(first - at, at - last, 0), places.get(one.session_id, len(places)), -first
 
         return sorted(found, key=order)
 
     def _writers_of(self, commit: Commit) -> Counter[str]:
         """Return how many lines of a commit each session wrote."""
         if commit.id not in self._written:
-            self._written[commit.id] = Counter(item.session_id for item in self.of_added(commit).items if item)
+            self._written[commit.id] = Counter(item.session_id for _, item in self.of_added(commit) if item)
         return self._written[commit.id]
 
     def _before(self, first: int, item: int) -> list[StoredEntry]:
@@ -255,24 +245,21 @@ class Reasons:
         lines = run[0].number, run[-1].number
         return Reason(path, *lines, commit, asked, len(written), mover, guess, refused, guessed_by=by)
 
-    def _by_session(self, attribution: Attribution, commit: Commit | None) -> list[Reason]:
-        counts = Counter(item.file_id for item in attribution.items if item)
+    def _by_session(
+        self, attributed: Sequence[tuple[CodeLine, WrittenLine | None]], commit: Commit | None
+    ) -> list[Reason]:
+        by_file: dict[int, list[tuple[CodeLine, WrittenLine]]] = {}
+        for line, item in attributed:
+            if item:
+                by_file.setdefault(item.file_id, []).append((line, item))
         found = []
-        for file_id, lines in counts.most_common():
-            pairs = zip(attribution.lines, attribution.items)
-            own = [(line, item) for line, item in pairs if item and item.file_id == file_id]
+        for own in sorted(by_file.values(), key=len, reverse=True):
             most, _ = Counter(item.item for _, item in own).most_common(1)[0]
             asked = self.asked(next(item for _, item in own if item.item == most))
             if asked:
                 ranges = _ranges([line for line, _ in own])
-                found.append(Reason(*ranges[0], commit, asked, lines, ranges=ranges))
+                found.append(Reason(*ranges[0], commit, asked, len(own), ranges=ranges))
         return found
-
-
-def distance(conversation: Conversation, at: int) -> int:
-    """Return how far a conversation is from a time, in milliseconds: 0 within it."""
-    first, last = conversation.first_message_at or 0, conversation.last_message_at or 0
-    return max(first - at, at - last, 0)
 
 
 def _ranges(lines: Sequence[CodeLine]) -> tuple[tuple[str, int, int], ...]:
@@ -283,12 +270,6 @@ def _ranges(lines: Sequence[CodeLine]) -> tuple[tuple[str, int, int], ...]:
         else:
             found.append((line.path, line.number, line.number))
     return tuple(found)
-
-
-def _joins(before: CodeLine, line: CodeLine, items: dict[int, WrittenLine | None]) -> bool:
-    """Check if a line has the same reason as the one before: the same commit and session, or no writer of its own."""
-    one, other = items[before.number], items[line.number]
-    return before.commit == line.commit and (other is None or one is None or one.file_id == other.file_id)
 
 
 def _names(line: CodeLine) -> list[str]:

@@ -106,11 +106,7 @@ def told_to_agent(reasons: Sequence[Reason]) -> str:
             blocks.append("There are more: name fewer lines.")
             break
         blocks.append(block)
-    return shorten_block("\n\n".join(dict.fromkeys(blocks)))
-
-
-def shorten_block(text: str) -> str:
-    """Return a text of several lines, cut at AGENT_CHARACTERS."""
+    text = "\n\n".join(dict.fromkeys(blocks))
     return text if len(text) <= AGENT_CHARACTERS else text[: AGENT_CHARACTERS - 1] + "…"
 
 
