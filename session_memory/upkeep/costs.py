@@ -9,32 +9,28 @@ from __future__ import annotations
 import marshal
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from itertools import groupby
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from ..memories.prices import cost
+from ..memories.prices import Prices, cost
 from ..runtimes import Runtime, all_runtimes
 from ..runtimes.detection import runtime_of
 from ..runtimes.records import USAGE
 from ..store.ingest.sources import SourceDirectory, SourceFile
 from ..store.location import StoreLocation
+from ..store.sqlite.engine import SqliteStore
 from ..store.sqlite.queue import StoredQueue
 from ..store.sqlite.queue_database import day_of
 from ..store.values import Conversation, Filter, Usage
 from ..system.confined_files import OutsideGroupError, open_inside
-from ..system.files import open_regular
+from ..system.files import Closing, open_regular
 from ..system.quick_json import decode_line
 from ..text.sanitize import for_prompt
 from ..text.timestamps import local_time
 from ..transcripts.lines import first_line, lines_forward
 from ..transcripts.usage import ModelUsage
-
-if TYPE_CHECKING:
-    from ..memories.prices import Prices
-    from ..store.sqlite.engine import SqliteStore
-
 
 EVERY = 10**9  # conversations
 _Answer = tuple[Runtime, ModelUsage, int | None]  # with its time in milliseconds since the epoch
@@ -183,46 +179,25 @@ def _sub_agents_of(
 def _sub_agent_in(file: SourceFile) -> tuple[Runtime | None, str]:
     """Return the runtime of a transcript and, for a sub-agent's, the id of the session that it names as its own."""
     try:
-        descriptor = file.open()
+        with Closing(file.open()) as descriptor:
+            runtime = runtime_of(descriptor)
+            branch = runtime.records.open_transcript(first_line(descriptor)) if runtime else None
+            return runtime, branch.of_session if branch else ""
     except (OSError, OutsideGroupError):
         return None, ""
-    try:
-        runtime = runtime_of(descriptor)
-        branch = runtime.records.open_transcript(first_line(descriptor)) if runtime else None
-        return runtime, branch.of_session if branch else ""
-    finally:
-        os.close(descriptor)
 
 
 def _answers_of(file: SourceFile, read: Callable[[Runtime, int], Iterable[_Answer]]) -> Iterator[_Answer]:
     """Yield the answers in a transcript and in those of its sub-agents, each with its time."""
-    try:
-        descriptor = file.open()
-    except (OSError, OutsideGroupError):
-        return
-    try:
+    runtime, confined_to = None, file.directory.confined_to
+    with suppress(OSError, OutsideGroupError), Closing(file.open()) as descriptor:  # answers read before it fails count
         runtime = runtime_of(descriptor)
-        if runtime is None:
-            return
-        yield from read(runtime, descriptor)
-    except OSError:  # answers read so far count
-        return
-    finally:
-        os.close(descriptor)
-    confined_to = file.directory.confined_to
-    for path in runtime.sub_agents(file.path):
-        if path == file.path:  # already read
-            continue
-        try:
-            descriptor = open_inside(confined_to, path) if confined_to else open_regular(path)
-        except (OSError, OutsideGroupError):
-            continue
-        try:
-            yield from read(runtime, descriptor)
-        except OSError:
-            continue
-        finally:
-            os.close(descriptor)
+        yield from read(runtime, descriptor) if runtime else ()
+    for path in runtime.sub_agents(file.path) if runtime else ():
+        with suppress(OSError, OutsideGroupError):
+            if runtime and path != file.path:  # which is read already
+                with Closing(open_inside(confined_to, path) if confined_to else open_regular(path)) as descriptor:
+                    yield from read(runtime, descriptor)
 
 
 def _answers_in(runtime: Runtime, descriptor: int) -> Iterator[_Answer]:
@@ -340,7 +315,6 @@ def of_memories(location: StoreLocation, wanted: Filter, prices: Prices) -> list
     for usage in spent:
         dollars = cost(usage, prices)
         tokens = usage.input_tokens, usage.output_tokens, usage.cached_tokens, 0
-        found.append(
-            CostSum(for_prompt(usage.model), "", *tokens, dollars, {usage.model} if dollars is None else set())
-        )
+        unpriced = {usage.model} if dollars is None else set()
+        found.append(CostSum(for_prompt(usage.model), "", *tokens, dollars, unpriced))
     return found

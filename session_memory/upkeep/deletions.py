@@ -62,18 +62,6 @@ def deletions(location: StoreLocation, directories: Iterable[str]) -> list[Runti
     return found
 
 
-def kept(location: StoreLocation, settings: Settings) -> Kept:
-    """Return how sessions are kept. Raises DatabaseError."""
-    path = pack_path(location.database)
-    pack = open_if_there(path)
-    if pack is None:
-        return Kept(settings.keep, 0, 0, 0)
-    with closing(pack):
-        sessions = [one for one in pack.sessions() if not one.is_earlier]
-        gone = sum(one.gone_at is not None for one in sessions)
-        return Kept(settings.keep, len(sessions), gone, os.stat(path).st_size)
-
-
 def deletion_lines(found: Iterable[RuntimeDeletion]) -> list[str]:
     """Return a line for each runtime that deletes sessions."""
     lines = []
@@ -104,10 +92,15 @@ def problems_of(found: Iterable[RuntimeDeletion]) -> list[str]:
 def kept_or_why_not(location: StoreLocation, settings: Settings) -> tuple[Kept, list[str]]:
     """Return how sessions are kept, and why the pack cannot be read, or what of it was damaged and moved away."""
     path = pack_path(location.database)
+    found, problems = Kept(settings.keep, 0, 0, 0), []
     try:
-        found, problems = kept(location, settings), []
+        if pack := open_if_there(path):
+            with closing(pack):
+                sessions = [one for one in pack.sessions() if not one.is_earlier]
+            gone = sum(one.gone_at is not None for one in sessions)
+            found = Kept(settings.keep, len(sessions), gone, os.stat(path).st_size)
     except (SessionMemoryError, OSError) as error:
-        found, problems = Kept(settings.keep, 0, 0, 0), [described(error)]
+        problems = [described(error)]
     moved = [one for one in glob(f"{escape(path)}.{CorruptDatabaseError.WHY}-*") if not one.endswith(("-wal", "-shm"))]
     return found, [
         *problems,

@@ -16,7 +16,7 @@ from ..settings.privacy import Privacy
 from ..settings.registry import agent_home
 from ..store.location import StoreLocation
 from ..store.sqlite.engine import SqliteStore
-from ..store.values import Conversation, Filter
+from ..store.values import Filter
 from ..system.files import Opened
 from ..transcripts.sessions import UnknownSessionError, find_sessions
 
@@ -49,7 +49,11 @@ def due_archives(
         transcript = f"{state.root}/{state.file_path}"
         if conversation.status == "active" or not os.path.isfile(transcript):
             continue
-        if not location.home.sessions_dir and _is_of_agent(conversation, environ):
+        agents = (
+            agent_home(conversation.cwd, environ, stop=environ.get("HOME", ""), folder=runtime.SESSIONS_FOLDER)
+            for runtime in all_runtimes()
+        )
+        if not location.home.sessions_dir and any(agents):
             continue
         if not _is_archived(known, directory, conversation.session_id, os.stat(transcript).st_mtime):
             yield DueArchive(conversation.session_id, transcript)
@@ -80,12 +84,6 @@ def write_due(
         if is_over():
             break
     return written, problems
-
-
-def _is_of_agent(conversation: Conversation, environ: Mapping[str, str]) -> bool:
-    folders = [runtime.SESSIONS_FOLDER for runtime in all_runtimes()]
-    stop = environ.get("HOME", "")
-    return any(agent_home(conversation.cwd, environ, stop=stop, folder=folder) for folder in folders)
 
 
 def _is_archived(known: KnownArchives, directory: str, session_id: str, modified: float) -> bool:

@@ -59,8 +59,8 @@ def export(
         safe = conversation._replace(title=for_people(conversation.title), cwd=for_people(conversation.cwd))
         yield form.conversation(safe, first is not None)
         wanted = (one for one in chain([first] if first else [], items) if full or one.role != TOOL_ROLE)
-        for batch in in_batches(_joined(wanted), lambda one: len(one.text)):
-            yield form.items(_safe(batch))
+        for batch in in_batches(_joined(wanted), lambda one: len(one.text)):  # redacted: a rule may be new since
+            yield form.items([one._replace(text=for_storage(one.text), error=for_storage(one.error)) for one in batch])
         yield form.end_of_conversation()
     yield form.end()
 
@@ -77,11 +77,6 @@ def _joined(items: Iterable[StoredEntry]) -> Iterator[StoredEntry]:
         last = item
     if last:
         yield last
-
-
-def _safe(items: list[StoredEntry]) -> list[StoredEntry]:
-    """Redact secrets stored before a rule for them existed."""
-    return [one._replace(text=for_storage(one.text), error=for_storage(one.error)) for one in items]
 
 
 def _outcome(item: StoredEntry) -> str:
@@ -112,16 +107,13 @@ class MarkdownExport(ExportFormat):
     """Each conversation under its own heading, with messages as in archives."""
 
     def conversation(self, conversation: Conversation, is_told: bool) -> str:
-        facts = "\n".join([f"- {name}: {_literal(fact)}" for name, fact in facts_of(conversation).items()])
+        facts = {name: escape(fact) if "`" in fact else f"`{fact}`" for name, fact in facts_of(conversation).items()}
+        listed = "\n".join([f"- {name}: {fact}" for name, fact in facts.items()])
         withheld = "" if is_told else f"\n{escape(WITHHELD)}\n"
-        return f"# {escape(title_of(conversation))}\n\n{facts}\n\n---\n{withheld}"
+        return f"# {escape(title_of(conversation))}\n\n{listed}\n\n---\n{withheld}"
 
     def items(self, items: list[StoredEntry]) -> str:
         return "".join(render_messages([_message(one) for one in items], ASSISTANT, 0))
-
-
-def _literal(text: str) -> str:
-    return escape(text) if "`" in text else f"`{text}`"
 
 
 def _message(item: StoredEntry) -> ArchivedMessage:

@@ -28,9 +28,6 @@ from ..system.zstd import DamagedFileError, NoLibraryError
 from ..text.format import counted
 from ..text.timestamps import now_milliseconds
 
-_NANOSECONDS = 1_000_000
-_KEY_ABOUT = "keep_bytes"
-
 
 class _FullError(SessionMemoryError):
     """The pack holds keep_bytes, and nothing in it can make room."""
@@ -57,7 +54,11 @@ class Candidate(NamedTuple):
     @property
     def modified(self) -> int:
         """The last change of its transcript, in milliseconds since the epoch."""
-        return self.files.files[0].stamp[2] // _NANOSECONDS
+        return self.files.files[0].stamp[2] // 1_000_000
+
+    def as_kept(self, form: str) -> KeptSession:
+        cwd, title, now = self.state.cwd, self.state.title, now_milliseconds()
+        return KeptSession(0, *self.key, form, cwd, title, self.modified, now, None, 0)
 
 
 class KeepReport(NamedTuple):
@@ -146,10 +147,8 @@ class _Keeping:
             if is_over():
                 break
         if left:
-            problems.append(
-                f"{_KEY_ABOUT} is reached: {counted(left, 'session')} not kept; raise it: "
-                f"session-memory config {_KEY_ABOUT} {2 * self._limit}"
-            )
+            more = f"session-memory config keep_bytes {2 * self._limit}"
+            problems.append(f"keep_bytes is reached: {counted(left, 'session')} not kept; raise it: {more}")
         return KeepReport(kept, problems)
 
     def _keep(self, candidate: Candidate, is_over: Callable[[], bool]) -> bool:
@@ -174,7 +173,7 @@ class _Keeping:
                 with Closing(file.open(candidate.confined_to)) as descriptor, self._pack.transaction():
                     if is_first:
                         self._make_way(candidate, known, before, descriptor, file.path)
-                    session = self._pack.begin(_as_kept(candidate, self._form))
+                    session = self._pack.begin(candidate.as_kept(self._form))
                     is_whole, is_first = self._pack.keep_file(session, file, descriptor), False
                     self._make_room(candidate)
                 if is_over():
@@ -203,13 +202,6 @@ class _Keeping:
                 if self._pack.size() <= self._limit:
                     return
         raise _FullError("full")
-
-
-def _as_kept(candidate: Candidate, form: str) -> KeptSession:
-    state = candidate.state
-    return KeptSession(
-        0, *candidate.key, form, state.cwd, state.title, candidate.modified, now_milliseconds(), None, 0
-    )  # fmt: skip
 
 
 def kept_of(location: StoreLocation, is_meant: Callable[[KeptSession], bool]) -> list[KeptSession]:

@@ -9,7 +9,6 @@ import re
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from typing import NamedTuple
 
 from ..archives.list import settle
 from ..errors import SessionMemoryError, described
@@ -30,14 +29,6 @@ _STATE = re.compile(r"(?<!\.lock)$")
 _LOCK = re.compile(r"\.lock$")
 
 
-class _Leftovers(NamedTuple):
-    """Files below `directory` with such `names` and at least this age."""
-
-    directory: str
-    names: re.Pattern[str]
-    seconds: float = UNFINISHED_SECONDS
-
-
 def remove_leftovers(location: StoreLocation) -> None:
     """Delete a store's obsolete files. Follows no symlink: an agent controls its group's files."""
     now = time.time()
@@ -48,14 +39,14 @@ def remove_leftovers(location: StoreLocation) -> None:
                     _remove(name, descriptor, now - seconds)
 
 
-def _leftovers(location: StoreLocation) -> Iterator[_Leftovers]:
-    yield _Leftovers(location.home.state_dir, _NAME)
-    for state in (os.path.dirname(location.home.cursor_file("x")), os.path.dirname(location.home.project_index("/"))):
-        yield from (_Leftovers(state, _STATE, CURSOR_SECONDS), _Leftovers(state, _LOCK, CURSOR_SECONDS))
-    for memories in [folder_of(location, group) for group in groups_of(location)]:
-        yield from (_Leftovers(memories, _NAME), _Leftovers(private_beside(memories), _NAME))
-    for archives in location.archives:
-        yield from (_Leftovers(one, _ARCHIVE) for one in (archives.directory, private_beside(archives.directory)))
+def _leftovers(location: StoreLocation) -> Iterator[tuple[str, re.Pattern[str], float]]:
+    """Yield directories, the names of the files below that are obsolete, and their least age."""
+    yield location.home.state_dir, _NAME, UNFINISHED_SECONDS
+    for file in (location.home.cursor_file("x"), location.home.project_index("/")):
+        yield from ((os.path.dirname(file), names, CURSOR_SECONDS) for names in (_STATE, _LOCK))
+    memories = [(folder_of(location, group), _NAME) for group in groups_of(location)]
+    for folder, names in (*memories, *[(one.directory, _ARCHIVE) for one in location.archives]):
+        yield from ((one, names, UNFINISHED_SECONDS) for one in (folder, private_beside(folder)))
 
 
 def _files_below(directory: str, names: re.Pattern[str]) -> Iterator[tuple[Iterator[str], int | None]]:

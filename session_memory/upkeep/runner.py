@@ -9,7 +9,7 @@ import os
 import subprocess
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from functools import partial
 from importlib.util import find_spec
 
@@ -231,14 +231,12 @@ def _push_to_team(location: StoreLocation, environ: Mapping[str, str], allowance
     from ..store.refresh import open_store
     from .team import note_problem, push_to_team
 
-    store = open_store(location)
-    try:
-        push_to_team(store, location, environ, partial(log.write, EVENT), allowance.is_spent)
-    except SessionMemoryError as error:
-        if note_problem(location.home, _said(error)):
-            log.write(EVENT, f"team: {_said(error)}")
-    finally:
-        store.close()
+    with closing(open_store(location)) as store:
+        try:
+            push_to_team(store, location, environ, partial(log.write, EVENT), allowance.is_spent)
+        except SessionMemoryError as error:
+            if note_problem(location.home, _said(error)):
+                log.write(EVENT, f"team: {_said(error)}")
 
 
 def _lower_priority() -> None:

@@ -12,7 +12,7 @@ from ..errors import LockedError
 from ..hooks.upkeep_start import INTERVAL_SECONDS, lock_file
 from ..settings.homes import Home
 from ..store.location import StoreLocation
-from ..system.files import is_locked, lock, read_whole, write_atomically
+from ..system.files import Closing, is_locked, lock, read_whole, write_atomically
 from ..system.json import decode, encode
 
 FILE = "/upkeep.json"
@@ -80,7 +80,7 @@ class UpkeepRuns(NamedTuple):
 def past_runs(home: Home) -> list[UpkeepRun]:
     """Return the last runs of a home, the oldest first."""
     log = RunLog(home)
-    if not is_at_work(home):
+    if not (os.path.exists(lock_file(home)) and is_locked(lock_file(home))):
         log.note_broken_off()
     return log.runs
 
@@ -94,11 +94,6 @@ def upkeep_runs(location: StoreLocation) -> UpkeepRuns:
     except OSError:
         not_before = 0.0
     return UpkeepRuns(home.settings().upkeep, watcher_of(location.database), past_runs(home), not_before)
-
-
-def is_at_work(home: Home) -> bool:
-    """Return whether upkeep of this home is running."""
-    return os.path.exists(lock_file(home)) and is_locked(lock_file(home))
 
 
 def _run_of(values: dict[str, Any]) -> UpkeepRun:
@@ -126,11 +121,9 @@ def watch_lock(database: str) -> Iterator[None]:
         held = lock(_lock_file(database), WAIT_SECONDS)
     except LockedError:
         raise LockedError(f"{database}: process {watcher_of(database)} watches it already") from None
-    try:
+    with Closing(held):
         write_atomically(_process_file(database), str(os.getpid()).encode())
         yield
-    finally:
-        os.close(held)
 
 
 def watcher_of(database: str) -> int:

@@ -44,16 +44,13 @@ def keep_activity(
             if name.endswith(ENDING) and name not in files:
                 os.unlink(f"{folder}/{name}")
         for name, content in files.items():
-            if _known(f"{folder}/{name}") != content:
-                write_atomically(f"{folder}/{name}", content)
+            _update(f"{folder}/{name}", content)
     folders = {_folder(project) for project in wanted}
-    for path in [f"{home.team_dir}/{name}" for name in names_in(home.team_dir) if name not in folders]:
+    for path in {f"{home.team_dir}/{name}" for name in names_in(home.team_dir) if name not in folders}:
         if path != home.team_starts:
             shutil.rmtree(path, ignore_errors=True)
     for start, (project, root) in starts.items():
-        content = start_content(_folder(project), root, start)
-        if _known(home.team_start(start)) != content:
-            write_atomically(home.team_start(start), content)
+        _update(home.team_start(start), start_content(_folder(project), root, start))
     return sum(map(len, wanted.values()))
 
 
@@ -100,11 +97,12 @@ def _folder(project: str) -> str:
     return blake2b(project.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
 
 
-def _known(path: str) -> bytes | None:
-    try:
-        return read_whole(path)
-    except FileNotFoundError:
-        return None
+def _update(path: str, content: bytes) -> None:
+    """Write a file, unless it has this content."""
+    with suppress(FileNotFoundError):
+        if read_whole(path) == content:
+            return
+    write_atomically(path, content)
 
 
 def keep_handoffs(

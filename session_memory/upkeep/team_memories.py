@@ -17,7 +17,7 @@ from ..store.postgres import memories as team_memories
 from ..store.postgres.memories import MemoryPush
 from ..store.postgres.push import TeamPush
 from ..store.refresh import Note
-from ..store.sqlite.memory_index import IndexedMemory, MemoryFilter
+from ..store.sqlite.memory_index import IndexedMemory, MemoryFilter, Origin
 from ..store.team_push import SharedAs
 from ..text.sanitize import for_storage
 
@@ -42,17 +42,19 @@ def push_memories(
     pushed = team_memories.pushed_memories(team)
     shared, known = _shared(location, shared_as, note)
     keys = {(memory.home, memory.id) for memory, _ in shared}
-    gone = [one.number for key, one in pushed.items() if key not in keys and _is_gone(location, key, known)]
+    # If a group has no memories at all, its folder was lost or moved: then only forgotten ones are withdrawn.
+    lost = {group: forgotten.read(folder_of(location, group)) for group in {group for group, _ in pushed} - known}
+    ended = {(group, one.id) for group, tombstones in lost.items() for one in tombstones}
+    gone = [one.number for key, one in pushed.items() if key not in keys and (key[0] in known or key in ended)]
     team_memories.withdraw_memories(team, gone)
     count = 0
     for at in range(0, len(shared), BATCH):
         if is_spent():
             return MemoryPushReport(count, len(gone), is_complete=False)
-        changed = [
-            one
-            for one in _outgoing(shared[at : at + BATCH])
-            if one.key not in pushed or pushed[one.key].mark != one.mark
-        ]
+        batch = shared[at : at + BATCH]
+        doubted = with_doubts([memory for memory, _ in batch], os.path.expanduser("~"))
+        made = [_made(memory, as_what) for memory, (_, as_what) in zip(doubted, batch)]
+        changed = [one for one in made if one.key not in pushed or pushed[one.key].mark != one.mark]
         before = [pushed[one.key].number for one in changed if one.key in pushed]
         count += team_memories.push_memories(team, changed, before) if changed else 0
     return MemoryPushReport(count, len(gone))
@@ -72,33 +74,21 @@ def _shared(
 def _shared_as(memory: IndexedMemory, shared_as: AsWhat) -> SharedAs | None:
     """Return the form in which a memory is shared: in the project of its latest source session, as strictly as the
     strictest of its sources. A person's own memory has no source and is not shared."""
-    if any(origin[3] == BY_PERSON for origin in memory.origins):
+    if any(origin.strategy == BY_PERSON for origin in memory.origins):
         return None
-    found = [shared_as(memory.home, origin[1], origin[5]) for origin in sorted(memory.origins, key=_time)]
+    found = [shared_as(memory.home, one.session, one.directory) for one in sorted(memory.origins, key=_time)]
     shared = [one for one in found if one]
     if not found or len(shared) < len(found):
         return None
     return shared[-1]._replace(share=min([one.share for one in shared], key=SHARES.index))
 
 
-def _time(origin: tuple[int | None, str, int, str, int, str]) -> int:
-    return origin[0] or 0
-
-
-def _is_gone(location: StoreLocation, key: tuple[str, str], known: set[str]) -> bool:
-    """Return whether to withdraw a memory that is not shared now. If a group has no memories at all, its folder was
-    lost or moved: then only forgotten memories are withdrawn."""
-    group, id = key
-    return group in known or id in {one.id for one in forgotten.read(folder_of(location, group))}
-
-
-def _outgoing(shared: list[tuple[IndexedMemory, SharedAs]]) -> list[MemoryPush]:
-    """Return the memories in the team's form: redacted by the current rules, with the evidence against them."""
-    doubted = with_doubts([memory for memory, _ in shared], os.path.expanduser("~"))
-    return [_made(memory, as_what) for memory, (_, as_what) in zip(doubted, shared)]
+def _time(origin: Origin) -> int:
+    return origin.at or 0
 
 
 def _made(memory: IndexedMemory, shared: SharedAs) -> MemoryPush:
+    """Return a memory in the team's form: redacted by the current rules."""
     at, session, _, strategy, message, directory = max(memory.origins, key=_time)
     return MemoryPush(
         memory.home, memory.id, shared.project, shared.share, memory.kind, for_storage(memory.title),

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from ...hooks.delivery_state import Drawn
 from ...store.location import StoreLocation
+from ...store.sqlite.engine import SqliteStore
 from ...store.sqlite.tool_uses import conversation_steps
 from ...store.values import Conversation, Filter, StoredEntry
 from ...system.git import find_worktree
@@ -27,6 +27,7 @@ from .moments import (
     READ,
     Edits,
     Moment,
+    Session,
     Step,
     WorkedOnFiles,
     is_used,
@@ -46,9 +47,6 @@ from .told import (
     without_copies,
 )
 
-if TYPE_CHECKING:
-    from ...store.sqlite.engine import SqliteStore
-
 TOLD, BEFORE, SILENT, DRAWN, WITHHELD = "told", "before", "silent", "drawn", "withheld"
 ARMS = {
     TOLD: "told",
@@ -60,7 +58,7 @@ ARMS = {
 AS_TOLD = (TOLD, DRAWN)  # to which the others are compared
 _LEFT_OUT = "left out"
 _AT_ONCE = 60_000  # milliseconds: what the first update's own prompt may stand before it
-Session = tuple[str, str]  # the group and the key of its transcript
+Cases = dict[str, list[tuple[Hashable, bool]]]  # by arm: the cluster, and if it looked first
 
 
 @dataclass
@@ -146,7 +144,7 @@ def prove(
     reads = {key: {one.offset for one in found if one.kind == READ} for key, found in items.items()}
     notes = dict(_notes(files, reads, advance))
     found = Proof(len(talks), len(talks) - len(notes))
-    edits = Edits((_name(key), steps) for key, steps in every.items())
+    edits = Edits(every.items())
     found.installed_at = min((one.at for note in notes.values() for one in note.told if one.at), default=None)
     _add_told(found.told, notes, talks, edits, is_excluding=store.is_excluding())
     _add_paths(found.told, notes, every)
@@ -158,15 +156,10 @@ def prove(
     return found
 
 
-def _name(key: Session) -> str:
-    return f"{key[0]}:{key[1]}"
-
-
 def _notes(
     files: SessionFiles, reads: Mapping[Session, set[int]], advance: Callable[[str, int], None]
 ) -> Iterator[tuple[Session, TranscriptNotes]]:
     """Yield the notes on each transcript, what a fork copied only once."""
-
     known: set[tuple[str, int | None]] = set()
     for file, _ in files.files:
         key = file.directory.home, file.key
@@ -192,13 +185,13 @@ def _add_told(
             told.updates += 1
             told.arrived += text.has_arrived
             for line in text.lines if text.has_arrived else ():
-                paths = [path for name in line.files for path in _edited(edits, _name(key), name, text)]
+                paths = [path for name in line.files for path in _edited(edits, key, name, text)]
                 if is_excluding and not (line.kind == FILE and paths):
                     continue
                 told.lines[line.kind] += 1
                 if line.kind == FILE and paths:
                     told.known += 1
-                    told.both += any(edits.are_by(path, _name(key)) for path in paths)
+                    told.both += any(edits.are_by(path, key) for path in paths)
                 elif line.kind == CONFLICT:
                     where = _project(talks[key].cwd)
                     told.conflicted += any(
@@ -224,7 +217,7 @@ def _add_paths(told: ToldSum, notes: Mapping[Session, TranscriptNotes], every: M
                 told.untold_used += is_used(every[key], step.at, path)
 
 
-def _edited(edits: Edits, session: str, name: str, text: ToldText) -> list[str]:
+def _edited(edits: Edits, session: Session, name: str, text: ToldText) -> list[str]:
     """Return the paths of that name that another session had edited before it was told."""
     at = text.at or 0
     return [path for path in edits.named(session, name) if edits.by_another(path, session, at - LONGEST, at)]
@@ -239,12 +232,12 @@ def _project(directory: str) -> str:
 
 def _cases(
     found: Proof, every: Mapping[Session, list[Step]], notes: Mapping[Session, TranscriptNotes], edits: Edits
-) -> dict[str, list[tuple[str, bool]]]:
+) -> Cases:
     """Return the moments of each arm; count in `found` those that are in none."""
-    cases: dict[str, list[tuple[str, bool]]] = {arm: [] for arm in ARMS}
+    cases: Cases = {arm: [] for arm in ARMS}
     for key, steps in every.items():
         note = notes.get(key)
-        for moment in moments_of(_name(key), steps, edits):
+        for moment in moments_of(key, steps, edits):
             is_shown = note is not None and note.runtime.SHOWS_WHAT_WAS_TOLD
             arm = _arm_of(moment, note.told, found.installed_at) if note and is_shown else _LEFT_OUT
             if arm == _LEFT_OUT:
@@ -256,9 +249,7 @@ def _cases(
     return cases
 
 
-def _add_drawn(
-    found: Proof, cases: dict[str, list[tuple[str, bool]]], drawn: Iterable[Drawn], every: Mapping[str, list[Step]]
-) -> None:
+def _add_drawn(found: Proof, cases: Cases, drawn: Iterable[Drawn], every: Mapping[str, list[Step]]) -> None:
     """Add what followed on each draw in a session of `every`, by its id: a case of its own, as the coin fell for it."""
     shown = sorted([one for one in drawn if one.own.id in every], key=lambda one: -one.at)
     for number, one in enumerate(shown):
@@ -268,7 +259,7 @@ def _add_drawn(
         if has_looked is None:
             found.left_alone[arm] += 1
         else:
-            cases[arm].append((f"{number}", has_looked))
+            cases[arm].append((number, has_looked))
 
 
 def _arm_of(moment: Moment, told: list[ToldText], installed_at: int | None) -> str:

@@ -6,7 +6,7 @@ Newcombe's method."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from math import sqrt
 from random import Random
 from typing import NamedTuple
@@ -49,9 +49,9 @@ class Difference(NamedTuple):
     p: float
 
 
-def tally_of(cases: Iterable[tuple[str, bool]]) -> Tally:
+def tally_of(cases: Iterable[tuple[Hashable, bool]]) -> Tally:
     """Return a side from its cases, each with its cluster."""
-    found: dict[str, tuple[int, int]] = {}
+    found: dict[Hashable, tuple[int, int]] = {}
     for cluster, has_looked in cases:
         heeded, number = found.get(cluster, (0, 0))
         found[cluster] = heeded + has_looked, number + 1

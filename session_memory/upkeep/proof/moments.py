@@ -7,8 +7,9 @@ store's tool uses alone, so that nothing but the report differs. The hook itself
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from operator import itemgetter
 from typing import NamedTuple
 
 from ...activity.wrong_paths import plausible
@@ -17,6 +18,8 @@ from ...text.paths import resolved
 from ...text.shell_commands import prints
 from ...text.shell_effects import effects_of
 from .told import FILE, ToldText, is_named
+
+Session = tuple[str, str]  # the group and the key of its transcript
 
 PROMPT, EDIT, READ, COMMAND = "prompt", "edit", "read", "command"
 LONGEST = 24 * 3600 * 1000  # since the other's edit, as far as the first prompt reads back
@@ -38,7 +41,7 @@ class Moment(NamedTuple):
     """A moment of a session: the file, when and at which byte it began and ended (`end` None: the session did nothing
     more with the file), when the other edited, and if the session looked first, None if that is not known."""
 
-    session: str
+    session: Session
     path: str
     at: int
     offset: int
@@ -58,9 +61,9 @@ class Moment(NamedTuple):
 class Edits:
     """The edits of all sessions, by the path of the file: of the files that several have touched."""
 
-    def __init__(self, steps: Iterable[tuple[str, Sequence[Step]]]) -> None:
-        touched: dict[str, set[str]] = {}
-        found: dict[str, list[tuple[int, str]]] = {}
+    def __init__(self, steps: Iterable[tuple[Session, Sequence[Step]]]) -> None:
+        touched: dict[str, set[Session]] = {}
+        found: dict[str, list[tuple[int, Session]]] = {}
         for session, taken in steps:
             for step in taken:
                 if step.kind in (EDIT, READ) and step.is_done:
@@ -72,23 +75,19 @@ class Edits:
     def __contains__(self, path: str) -> bool:
         return path in self._edits
 
-    def by_another(self, path: str, session: str, after: int, until: int) -> int | None:
+    def by_another(self, path: str, session: Session, after: int, until: int) -> int | None:
         """Return when another session last edited a file in `(after, until]`; None for never."""
         edits = self._edits.get(path, [])
-        low, high = bisect_right(edits, (after, "\U0010ffff")), bisect_left(edits, (until, "\U0010ffff"))
+        low, high = (bisect_right(edits, moment, key=itemgetter(0)) for moment in (after, until))
         return next((at for at, who in reversed(edits[low:high]) if who != session), None)
 
-    def are_by(self, path: str, session: str) -> bool:
-        """Check if a session edited a file."""
+    def are_by(self, path: str, session: Session) -> bool:
         return any(who == session for _, who in self._edits.get(path, ()))
 
-    def named(self, session: str, name: str) -> list[str]:
+    def named(self, session: Session, name: str) -> list[str]:
         """Return the paths that a line to a session may have meant: those that another session edited."""
-        return [
-            path
-            for path, edits in self._edits.items()
-            if is_named(path, name) and any(who != session for _, who in edits)
-        ]
+        named = {path: edits for path, edits in self._edits.items() if is_named(path, name)}
+        return [path for path, edits in named.items() if any(who != session for _, who in edits)]
 
 
 class WorkedOnFiles:
@@ -138,7 +137,7 @@ def steps_of(items: Iterable[StoredEntry], directory: str) -> list[Step]:
     return found
 
 
-def moments_of(session: str, steps: Iterable[Step], edits: Edits) -> Iterator[Moment]:
+def moments_of(session: Session, steps: Iterable[Step], edits: Edits) -> Iterator[Moment]:
     """Yield the moments of a session."""
     known: dict[str, int] = {}  # up to when the session knows each of its files
     open_ones: dict[str, Moment] = {}

@@ -16,6 +16,7 @@ from ...runtimes.records import CALLS, INJECTED, MESSAGES, RESULTS, CallResult, 
 from ...store.ingest.extract import result_text
 from ...store.ingest.sources import SourceFile
 from ...system.confined_files import OutsideGroupError
+from ...system.files import Closing
 from ...transcripts.entries import INTRODUCTION, Entry
 from ...transcripts.lines import first_line, holds_bytes, id_checksum, lines_forward
 from ...transcripts.reader import TranscriptReader
@@ -35,8 +36,6 @@ _MERGE = re.compile(r"^CONFLICT \([^)]*\): Merge conflict in (.+)$", re.MULTILIN
 _FILE = re.compile(r"! (.+?): (?:edited|removed or moved) .*, (?:after|before|and) you ")
 _CONFLICT = re.compile(r"! (.+?): .*(?:conflicts? with your|your branch begins before)")
 _BRANCH = re.compile(r"! (?:HEAD is at|branch is|.+, the branch you are on:|.+: .* while your edits? w)")
-
-
 _PATH = re.compile(r"- there is no (.+); the one known file of that name is (.+)")
 
 
@@ -122,21 +121,16 @@ def notes_of(file: SourceFile, reads: Collection[int] | None = None) -> Transcri
     """Return the notes on a transcript; None if it cannot be read. `reads` are the offsets of the records with reads
     that count; without any, and without a mark of what is looked for in the file, nothing is decoded."""
     try:
-        descriptor = file.open()
+        with Closing(file.open()) as descriptor:
+            runtime = runtime_of(descriptor)
+            if runtime is None:
+                return None
+            size = os.fstat(descriptor).st_size
+            if not reads and not any(holds_bytes(descriptor, mark, size) for mark in _MARKS):
+                return TranscriptNotes(runtime, [], [], [])
+            return _Pass(runtime, reads or ()).over(descriptor, size)
     except (OSError, OutsideGroupError):
         return None
-    try:
-        runtime = runtime_of(descriptor)
-        if runtime is None:
-            return None
-        size = os.fstat(descriptor).st_size
-        if not reads and not any(holds_bytes(descriptor, mark, size) for mark in _MARKS):
-            return TranscriptNotes(runtime, [], [], [])
-        return _Pass(runtime, reads or ()).over(descriptor, size)
-    except OSError:
-        return None
-    finally:
-        os.close(descriptor)
 
 
 class _Pass:
