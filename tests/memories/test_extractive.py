@@ -110,30 +110,24 @@ def test_what_comes_of_a_conversation_is_as_its_snapshot_says(snapshot, name):
     assert text == snapshot.use_extension(MarkdownSnapshot)
 
 
-@pytest.mark.parametrize(
-    "sentence",
-    [
+def test_what_a_person_says_makes_no_memory_without_a_model():
+    for sentence in [
         "From now on always run the tests.", "We avoid Redis here because of serverless constraints",
         "remember that my son is allergic to nuts", "No, drop Redis, it is too slow",
-    ],
-)  # fmt: skip
-def test_what_a_person_says_makes_no_memory_without_a_model(sentence):
-    assert items(f"U Fix the build, please\nE /srv/shop/a.c\nA Done.\nU {sentence}") == []
+    ]:  # fmt: skip
+        assert items(f"U Fix the build, please\nE /srv/shop/a.c\nA Done.\nU {sentence}") == []
 
 
-@pytest.mark.parametrize(
-    "block",
-    [
+def test_what_was_pasted_is_not_what_the_user_said():
+    for block in [
         "<system-reminder>\nalways use tabs\n</system-reminder>",
         "```\nalways use tabs\n```",
         "> always use tabs",
         "2026-03-02T10:11:12Z WARN always use tabs",
         "// always use tabs",
         "│ always use tabs │",
-    ],
-)
-def test_what_was_pasted_is_not_what_the_user_said(block):
-    assert own_words(f"{block}\nplan a trip to <b>Japan</b>") == "plan a trip to <b>Japan</b>"
+    ]:
+        assert own_words(f"{block}\nplan a trip to <b>Japan</b>") == "plan a trip to <b>Japan</b>"
 
 
 class TestSolutions:
@@ -145,9 +139,8 @@ class TestSolutions:
         assert solution.title == "`npm test`: TypeError: x is undefined -> passed after editing `b.js`"
         assert (solution.message, solution.quote) == (3, "TypeError: x is undefined")
 
-    @pytest.mark.parametrize(
-        "then",
-        [
+    def test_without_a_change_or_a_pass_that_counts_there_is_none(self):
+        for then in [
             "E /srv/shop/a.js",
             "E /srv/shop/a.js\n! npm test :: TypeError: x is undefined",
             "$ npm test",
@@ -155,10 +148,8 @@ class TestSolutions:
             "E /srv/shop/a.js\n$ npm test | tail -3",
             "E /srv/shop/a.js\n$ npm test\nU no, revert that",
             "E /srv/shop/a.js\n$ npm test\n$ git checkout -- a.js",
-        ],
-    )
-    def test_without_a_change_or_a_pass_that_counts_there_is_none(self, then):
-        assert items(self.FAILS + then) == []
+        ]:
+            assert items(self.FAILS + then) == []
 
     def test_the_work_grows_with_the_number_of_failures_not_with_its_square(self, monkeypatch):
         calls: list[str] = []
@@ -175,11 +166,9 @@ class TestSolutions:
         assert items("U go\n! npx tsc :: a.ts(1,2): error TS2304: no name\nE /srv/shop/a.ts\n$ npx tsc") == []
         assert items(f"U go\nE /srv/shop/a.test.js\n{self.FAILS[15:]}E /srv/shop/b.js\n$ npm test") == []
 
-    @pytest.mark.parametrize(
-        "error", ["FAIL", "Exit code 1: [lint] ERROR task failed", "# example.org/a", "Exit code 1: $ biome check"]
-    )
-    def test_an_error_that_names_nothing_is_none(self, error):
-        assert items(f"U go\n! go test :: {error}\n! go test :: {error}\nE /srv/shop/b.go\n$ go test") == []
+    def test_an_error_that_names_nothing_is_none(self):
+        for error in ["FAIL", "Exit code 1: [lint] ERROR task failed", "# example.org/a", "Exit code 1: $ biome check"]:
+            assert items(f"U go\n! go test :: {error}\n! go test :: {error}\nE /srv/shop/b.go\n$ go test") == []
 
 
 class TestEpisode:
@@ -189,9 +178,8 @@ class TestEpisode:
         assert "\n" not in told
         assert len(told) < 800
 
-    @pytest.mark.parametrize(
-        ("said", "told"),
-        [
+    def test_it_tells_the_outcome_by_git_and_by_the_checks_and_how_it_ended(self):
+        for said, told in [
             ("$ npm test\nA It works.", "`npm test` passed. Ended: It works."),
             ("! npm test :: x is undefined\n$ npm test\nA It works.", "`npm test` passed. Ended: It works."),
             ("$ npm test\n! npm test :: x is undefined\nA Hm.", "`npm test` failed: x is undefined. Ended: Hm."),
@@ -199,10 +187,8 @@ class TestEpisode:
             ('$ git commit -m "One"\n$ git push\nA Done.', "Committed and pushed: One. Ended: Done."),
             ("U And what about the docs then?", "Ended without an answer to: And what about the docs then?"),
             ("! make :: make: *** [all] Error 2", "Ended with Bash, which failed: make: *** [all] Error 2."),
-        ],
-    )
-    def test_it_tells_the_outcome_by_git_and_by_the_checks_and_how_it_ended(self, said, told):
-        assert episode(f"U Please fix the build\nE /srv/shop/a.c\n{said}").text.endswith(told)
+        ]:
+            assert episode(f"U Please fix the build\nE /srv/shop/a.c\n{said}").text.endswith(told)
 
     def test_files_elsewhere_are_told_from_where_they_lie_together(self):
         text = episode("U Change the other project\nE /other/deep/project/a.py\nE /other/deep/project/b.py").text
@@ -218,19 +204,18 @@ class TestEpisode:
     def test_a_conversation_in_which_a_command_failed_is_told(self):
         assert episode("U run the tests\n! npm test :: 3 failed\nA They fail.").title == "Run the tests"
 
-    @pytest.mark.parametrize("text", ["U run ls\n$ ls\nA a.txt", "U hi\nA Hello!", "U say lol\nA lol"])
-    def test_a_conversation_that_holds_nothing_makes_nothing(self, text):
-        result = ExtractiveStrategy({}, None).process(CONVERSATION, said(text))
-        assert (result.memories, result.skipped) == ((), "no text")
+    def test_a_conversation_that_holds_nothing_makes_nothing(self):
+        for text in ["U run ls\n$ ls\nA a.txt", "U hi\nA Hello!", "U say lol\nA lol"]:
+            result = ExtractiveStrategy({}, None).process(CONVERSATION, said(text))
+            assert (result.memories, result.skipped) == ((), "no text")
 
     def test_a_talk_of_substance_is_worth_an_episode_without_any_tool(self):
         assert episode(f"U How do tides work?\nA {'The moon pulls. ' * 50}").title == "How do tides work?"
 
 
 class TestTitle:
-    @pytest.mark.parametrize(
-        ("given", "requests", "commits", "title"),
-        [
+    def test_it_says_what_the_conversation_was_about(self):
+        for given, requests, commits, title in [
             ("Fixing the build", ["please look"], [], "Fixing the build"),
             ("please look into the build of", ["please look into the build of the app. Now!"], [], "Please look into the build of the app."),
             ("", ["Implement the following plan:\n\n# Log in with a passkey\n\n..."], ["One"], "Log in with a passkey"),
@@ -242,53 +227,44 @@ class TestTitle:
             ("", ["Bitte prüfe, warum der Build fehlschlägt! Danke."], [], "Bitte prüfe, warum der Build fehlschlägt!"),
             ("", ["请检查构建为什么失败。谢谢"], [], "请检查构建为什么失败。"),
             ("", [], [], "cart.py"),
-        ],
-    )  # fmt: skip
-    def test_it_says_what_the_conversation_was_about(self, given, requests, commits, title):
-        assert title_of(given, requests, commits, ["src/cart.py"]) == title
+        ]:  # fmt: skip
+            assert title_of(given, requests, commits, ["src/cart.py"]) == title
 
     def test_there_is_always_one(self):
         assert title_of("", [], [], []) == "Conversation"
 
 
 class TestRequests:
-    @pytest.mark.parametrize(
-        "text", ["hi", "Hello!", "ok", "yes", "/clear", "/model opus", "weiter", "你好", "thanks a", "👍"]
-    )
-    def test_a_greeting_or_a_nod_is_none(self, text):
-        assert not asks(text)
+    def test_a_greeting_or_a_nod_is_none(self):
+        for text in ["hi", "Hello!", "ok", "yes", "/clear", "/model opus", "weiter", "你好", "thanks a", "👍"]:
+            assert not asks(text)
 
-    @pytest.mark.parametrize(
-        "text",
-        [
+    def test_what_asks_for_something_is_one(self):
+        for text in [
             "Fix the build", "https://example.org/issues/1", "请修复构建", "Почини сборку проекта",
             "/etc/hosts is empty, please look",
-        ],
-    )  # fmt: skip
-    def test_what_asks_for_something_is_one(self, text):
-        assert asks(text)
+        ]:  # fmt: skip
+            assert asks(text)
 
 
 class TestExcerpt:
-    @pytest.mark.parametrize(
-        ("text", "told"),
-        [
+    def test_it_is_one_line_without_markup(self):
+        for text, told in [
             ("# Done\n\n- one\n- two\n\nThat is all.", "Done; one; two; That is all."),
             ("Look:\n\n```py\ncode()\n```\nand so on", "Look: and so on"),
             ("```\nonly code\n```", "``` only code ```"),
             ("| a | b |\n|---|---|\n| 1 | 2 |", "a | b; 1 | 2"),
             ("✅ Fixed", "Fixed"),
             ("", ""),
-        ],
-    )
-    def test_it_is_one_line_without_markup(self, text, told):
-        assert excerpt(text, 100).replace("```; ", "``` ").replace("; ```", " ```") == told
+        ]:
+            assert excerpt(text, 100).replace("```; ", "``` ").replace("; ```", " ```") == told
 
     def test_a_huge_text_is_not_read_to_its_end(self):
         assert excerpt("word " * 10**6, 50).startswith("word word")
 
 
 @pytest.mark.skipif(not TRANSCRIPTS.exists(), reason="../shared/transcripts is not there")
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("runtime", ["claude", "pi"])
 def test_of_real_sessions_it_makes_something_short_and_telling(tmp_path, runtime):
     from session_memory.store.ingest.ingestion import Ingestion

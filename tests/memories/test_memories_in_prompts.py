@@ -34,17 +34,14 @@ class TestPrompt:
             "- fact (auth): The JWT expiry of the login service is 3600 seconds"
         )
 
-    @pytest.mark.parametrize(
-        "prompt",
-        [
+    def test_so_does_one_with_other_forms_of_its_words(self, memory_dir: MemoryDirectory) -> None:
+        for prompt in [
             "How are logins expiring their JWTs?",
             "Expired login: which JWTs expire?",
             "the JWT of logins expires in 5 s",
-        ],
-    )
-    def test_so_does_one_with_other_forms_of_its_words(self, memory_dir: MemoryDirectory, prompt: str) -> None:
-        memory_dir.keep(EXPIRY)
-        assert "3600 seconds" in told_with_prompt(memory_dir.directory, prompt)
+        ]:
+            memory_dir.keep(EXPIRY)
+            assert "3600 seconds" in told_with_prompt(memory_dir.directory, prompt)
 
     def test_so_does_one_that_comes_to_it_after_many_words_that_say_nothing(self, memory_dir: MemoryDirectory) -> None:
         memory_dir.keep(EXPIRY)
@@ -141,12 +138,10 @@ class TestPrompt:
         git(app, "checkout", "-q", "main")
         assert told() == ""
 
-    @pytest.mark.parametrize(
-        "prompt", ["Hello there", "the login", "", "Is the weather of the day over?", "\ud800 é" * 9]
-    )
-    def test_a_prompt_about_something_else_gets_nothing(self, memory_dir: MemoryDirectory, prompt: str) -> None:
-        memory_dir.keep(EXPIRY, Memory("preference", "The user prefers tabs over spaces", ""))
-        assert told_with_prompt(memory_dir.directory, prompt, 500) == ""
+    def test_a_prompt_about_something_else_gets_nothing(self, memory_dir: MemoryDirectory) -> None:
+        for prompt in ["Hello there", "the login", "", "Is the weather of the day over?", "\ud800 é" * 9]:
+            memory_dir.keep(EXPIRY, Memory("preference", "The user prefers tabs over spaces", ""))
+            assert told_with_prompt(memory_dir.directory, prompt, 500) == ""
 
     def test_it_keeps_to_its_budget_and_is_neutral(self, memory_dir: MemoryDirectory) -> None:
         for number in range(9):

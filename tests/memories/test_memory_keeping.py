@@ -19,40 +19,31 @@ from session_memory.store.sqlite.memory_index import IndexedMemory, MemoryIndex
 
 
 class TestLikeness:
-    @pytest.mark.parametrize(
-        ("one", "other"),
-        [
+    def test_texts_with_nearly_the_same_words_say_the_same(self) -> None:
+        for one, other in [
             ("The JWT expiry is 3600 seconds.", "JWT expiry is 3600 seconds"),
             ("The user prefers tabs over spaces", "User prefers tabs over spaces."),
             ("会議は毎週月曜日です", "会議は毎週月曜日です。"),
-        ],
-    )
-    def test_texts_with_nearly_the_same_words_say_the_same(self, one: str, other: str) -> None:
-        assert says_the_same(wording(one), wording(other))
+        ]:
+            assert says_the_same(wording(one), wording(other))
 
-    @pytest.mark.parametrize(
-        ("one", "other"),
-        [
+    def test_another_number_or_a_no_contradicts(self) -> None:
+        for one, other in [
             ("The JWT expiry is 3600 seconds", "The JWT expiry is 7200 seconds"),
             ("The shop uses Redis for sessions", "The shop does not use Redis for sessions"),
             ("Deploys of the shop run in 5s", "Deploys of the shop run in 12s"),
-        ],
-    )
-    def test_another_number_or_a_no_contradicts(self, one: str, other: str) -> None:
-        assert contradicts(wording(one), wording(other))
-        assert not says_the_same(wording(one), wording(other))
+        ]:
+            assert contradicts(wording(one), wording(other))
+            assert not says_the_same(wording(one), wording(other))
 
-    @pytest.mark.parametrize(
-        ("one", "other"),
-        [
+    def test_texts_about_different_things_have_nothing_to_do_with_each_other(self) -> None:
+        for one, other in [
             ("The port of alpha is 80", "The port of beta is 81"),
             ("Tests live in tests/", "Docs live in docs/"),
             ("Port 80", "Port 81"),
-        ],
-    )
-    def test_texts_about_different_things_have_nothing_to_do_with_each_other(self, one: str, other: str) -> None:
-        assert not contradicts(wording(one), wording(other))
-        assert not says_the_same(wording(one), wording(other))
+        ]:
+            assert not contradicts(wording(one), wording(other))
+            assert not says_the_same(wording(one), wording(other))
 
 
 class TestKeeping:

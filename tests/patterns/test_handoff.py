@@ -144,14 +144,11 @@ def test_what_is_said_cannot_close_a_tag_or_begin_a_heading(work):
     assert "\n# Task" not in done.stdout
 
 
-@pytest.mark.parametrize(
-    ("rule", "said"), [("ignore: true", "there is no session a"), ("text: false", "hide the text")]
-)
-def test_a_session_that_rules_exclude_is_not_handed_over(work, rule, said):
-    work.user.config(f"projects: {{'{work.root}': {{{rule}}}}}")
-    done = work.user.run("handoff", "a", cwd=work.root)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert said in done.stderr
+def test_a_session_that_rules_exclude_is_not_handed_over(work):
+    for rule, said in (("ignore: true", "there is no session a"), ("text: false", "hide the text")):
+        work.user.config(f"projects: {{'{work.root}': {{{rule}}}}}")
+        done = work.user.run("handoff", "a", cwd=work.root)
+        assert (done.returncode, done.stdout, said in done.stderr) == (1, "", True), rule
 
 
 def test_an_unknown_session_is_an_error_that_says_what_to_do(work):
@@ -166,26 +163,26 @@ def test_json_has_the_page_and_its_parts(work):
     assert {"path": "pay.py", "state": "not committed", "told": ""} in found["files"]
 
 
-@pytest.mark.parametrize("name", [one.name for one in all_runtimes() if one.install.START])
-def test_the_command_starts_the_runtime_in_the_directory_with_the_page_as_one_argument(work, tmp_path, name):
-    command = page(work, "--to", name).strip()
-    [runtime] = [one for one in all_runtimes() if one.name == name]
-    program = shlex.split(runtime.install.START)[0]
-    folder = tmp_path / "bin"
-    folder.mkdir()
-    for called, does in (
-        (program, 'pwd; printf "%s\\n" "$#"; for last; do :; done; printf %s "$last"'),
-        ("session-memory", "echo the page"),
-    ):
-        (folder / called).write_text(f"#!/bin/sh\n{does}\n")
-        (folder / called).chmod(0o755)
-    ran = subprocess.run(
-        ["sh", "-c", command.replace(f"{sys.executable} -m session_memory", "session-memory")],
-        env={"PATH": f"{folder}:{os.defpath}", "HOME": str(tmp_path)}, capture_output=True, text=True, check=True,
-    )  # fmt: skip
-    where, count, *prompt = ran.stdout.split("\n")
-    assert (where, prompt) == (str(work.root), ["the page"])
-    assert int(count) <= 2
+def test_the_command_starts_the_runtime_in_the_directory_with_the_page_as_one_argument(work, tmp_path):
+    for runtime in [one for one in all_runtimes() if one.install.START]:
+        command = page(work, "--to", runtime.name).strip()
+        folder = tmp_path / runtime.name
+        folder.mkdir()
+        for called, does in (
+            (
+                shlex.split(runtime.install.START)[0],
+                'pwd; printf "%s\\n" "$#"; for last; do :; done; printf %s "$last"',
+            ),
+            ("session-memory", "echo the page"),
+        ):
+            (folder / called).write_text(f"#!/bin/sh\n{does}\n")
+            (folder / called).chmod(0o755)
+        ran = subprocess.run(
+            ["sh", "-c", command.replace(f"{sys.executable} -m session_memory", "session-memory")],
+            env={"PATH": f"{folder}:{os.defpath}", "HOME": str(tmp_path)}, capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        where, count, *prompt = ran.stdout.split("\n")
+        assert (where, prompt, int(count) <= 2) == (str(work.root), ["the page"], True), runtime.name
 
 
 def test_only_known_runtimes_are_offered():

@@ -28,9 +28,8 @@ PASTED = "make: *** No rule to make target 'dist'.  Stop."
 
 
 class TestFamilies:
-    @pytest.mark.parametrize(
-        ("command", "name"),
-        [
+    def test_like_commands_have_the_same_name(self):
+        for command, name in [
             ("npm run check", "npm run check"),
             ("cd /srv/x && npm run check 2>&1 | tail -5", "npm run check"),
             ("CI=1 npx vitest run --reporter=dot src/a.test.ts", "vitest"),
@@ -57,45 +56,36 @@ class TestFamilies:
             ("uv run pytest -x", "uv run pytest"),
             ("./bin/run.js start", "run.js"),
             ("rm -rf dist &", "rm"),
-        ],
-    )
-    def test_like_commands_have_the_same_name(self, command, name):
-        assert family(command) == name
+        ]:
+            assert family(command) == name
 
     def test_no_text_is_too_odd(self):
         for text in ("&& || ;", "\\", "((", "a | | b", "<<EOF", "$(cat <<'EOF'\nx\nEOF\n)", "x" * 10_000, "\x00'\"`"):
             assert isinstance(family(text), str)
 
-    @pytest.mark.parametrize("command", ["ls -la", "git log --oneline | head -3", "pwd", "sleep 1"])
-    def test_what_only_looks_is_known(self, command):
-        assert is_looking(command)
+    def test_what_only_looks_is_known(self):
+        for command in ["ls -la", "git log --oneline | head -3", "pwd", "sleep 1"]:
+            assert is_looking(command)
 
-    @pytest.mark.parametrize(
-        ("command", "may"),
-        [("grep -rn x .", True), ("cat a | grep x", True), ("git diff --exit-code", True), ("test -f a", True),
-         ("grep x a && make", False), ("git push", False), ("make", False)],
-    )  # fmt: skip
-    def test_a_search_may_find_nothing(self, command, may):
-        assert may_find_nothing(command) is may
+    def test_a_search_may_find_nothing(self):
+        for command, may in [("grep -rn x .", True), ("cat a | grep x", True), ("git diff --exit-code", True), ("test -f a", True),
+         ("grep x a && make", False), ("git push", False), ("make", False)]:  # fmt: skip
+            assert may_find_nothing(command) is may
 
-    @pytest.mark.parametrize(
-        ("command", "message"),
-        [
+    def test_commit_messages_are_found(self):
+        for command, message in [
             ("git commit -m 'Fix it' -m more", "Fix it"),
             ('cd x && git add -A && git commit -am "Fix \\"it\\""', 'Fix "it"'),
             ("git commit -m \"$(cat <<'EOF'\nfeat: add it\n\nLong text.\nEOF\n)\"", "feat: add it"),
             ("git commit --amend --no-edit", ""),
             ("echo git commit -m x", ""),
-        ],
-    )
-    def test_commit_messages_are_found(self, command, message):
-        assert commit_message(command) == message
+        ]:
+            assert commit_message(command) == message
 
 
 class TestErrorLines:
-    @pytest.mark.parametrize(
-        ("text", "line"),
-        [
+    def test_the_line_that_tells_most_is_found(self):
+        for text, line in [
             ("> app@1.0 test\n> vitest\n\nsrc/a.ts(3,4): error TS2339: Property 'x' does not exist", "src/a.ts(3,4): error TS2339: Property 'x' does not exist"),
             ("Traceback (most recent call last):\n  File \"a.py\", line 1\n    x()\nValueError: bad\n\nDuring handling:\n\nTraceback (most recent call last):\nKeyError: 'k'", "KeyError: 'k'"),
             ("Exit code 2\nmake: no rule\nmore", "Exit code 2: make: no rule"),
@@ -114,16 +104,13 @@ class TestErrorLines:
             ("Exit code 1\nFAIL", "Exit code 1"),
             ("lines\n" * 9000 + "error: at the very end", "error: at the very end"),
             ("", ""), ("\n\n", ""),
-        ],
-    )  # fmt: skip
-    def test_the_line_that_tells_most_is_found(self, text, line):
-        assert error_line(text) == line
+        ]:  # fmt: skip
+            assert error_line(text) == line
 
 
 class TestLikeErrors:
-    @pytest.mark.parametrize(
-        ("one", "other"),
-        [
+    def test_they_are_the_same_without_what_differs(self):
+        for one, other in [
             ("ENOENT: no such file or directory, open '/home/ann/a.md'", "ENOENT: no such file or directory, open '/srv/b/c.txt'"),
             ("src/a.ts(3,4): error TS2339: x", "lib/b/c.ts(310,44): error TS2339: x"),
             ("connect ECONNREFUSED 127.0.0.1:5432", "connect ECONNREFUSED 10.0.0.7:6379"),
@@ -131,14 +118,11 @@ class TestLikeErrors:
             ("[2026-01-02T03:04:05.678Z] failed", "[2025-11-12 13:14:15] failed"),
             ("Exit code 1: boom", "boom"),
             ("session 6f1e2d3c-0000-4000-8000-123456789abc is gone", "session 00000000-0000-4000-8000-123456789abc is gone"),
-        ],
-    )  # fmt: skip
-    def test_they_are_the_same_without_what_differs(self, one, other):
-        assert normalised(one) == normalised(other)
+        ]:  # fmt: skip
+            assert normalised(one) == normalised(other)
 
-    @pytest.mark.parametrize(
-        ("wanted", "error", "least"),
-        [
+    def test_it_is_the_same_where_one_has_all_telling_words_of_the_other(self):
+        for wanted, error, least in [
             ("No rule to make target", PASTED, 0.5),
             (f"and then I got: {PASTED}", PASTED, 0.5),
             ("error TS2339: Property 'foo' does not exist", "a.ts(3,4): error TS2339: Property 'foo' does not exist", 1.0),
@@ -148,11 +132,9 @@ class TestLikeErrors:
             ("Property 'foo' does not exist on type 'Manager'", "Cannot find module 'x'", 0.0),
             ("error", PASTED, 0.0),
             ("找不到模块 utils", "错误：找不到模块 utils 于 src", 0.3),
-        ],
-    )  # fmt: skip
-    def test_it_is_the_same_where_one_has_all_telling_words_of_the_other(self, wanted, error, least):
-        found = similarity(normalised(wanted), normalised(error))
-        assert found >= least if least else found == 0.0
+        ]:  # fmt: skip
+            found = similarity(normalised(wanted), normalised(error))
+            assert found >= least if least else found == 0.0
 
     def test_a_line_of_many_that_says_little_is_no_error(self):
         trace = "Traceback (most recent call last):\n  build()\nRuntimeError: the moon is not there today"
@@ -213,15 +195,12 @@ class TestFailures:
         )  # fmt: skip
         assert what_followed(failure) == "after reading it again"
 
-    @pytest.mark.parametrize(
-        ("command", "error"),
-        [
+    def test_finding_nothing_and_being_stopped_are_no_failures(self):
+        for command, error in [
             ("grep x a", "Exit code 1"), ("git diff | grep y", "(no output)"), ("make", "[Request interrupted by user for tool use]"),
             ("make", "The user doesn't want to proceed with this tool use."), ("make", "Command aborted"),
-        ],
-    )  # fmt: skip
-    def test_finding_nothing_and_being_stopped_are_no_failures(self, command, error):
-        assert not is_failure(tools(("Bash", "command", command, error))[0])
+        ]:  # fmt: skip
+            assert not is_failure(tools(("Bash", "command", command, error))[0])
 
     def test_a_search_that_says_what_is_wrong_is_one(self):
         assert is_failure(tools(("Bash", "command", "grep x a", "grep: a: No such file or directory"))[0])

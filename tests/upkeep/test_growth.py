@@ -111,7 +111,7 @@ def test_two_years_of_use_leave_what_a_quarter_leaves(tmp_path: Path) -> None:
     environ, place = plain_environment(tmp_path), tmp_path / ".session-memory"
     person.config("upkeep: false\n")
     found: list[dict[str, int]] = []
-    for week in range(some(104, 24)):
+    for week in range(some(104, 20)):
         person.session_id = new_id()
         path = person.project_dir / f"{person.session_id}.jsonl"
         write(path, *exchange(f"Roses {week}?", "Yes."))

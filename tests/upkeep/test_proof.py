@@ -59,11 +59,19 @@ def test_an_agent_that_always_looks_shows_no_difference(machine: StoreUser) -> N
     assert compared["low"] < 0 < compared["high"]
 
 
-def test_an_agent_that_heeds_shows_a_difference_in_words_that_claim_no_more(machine: StoreUser) -> None:
-    found = played(machine, heeds)
+@pytest.fixture(scope="module")
+def heeding(tmp_path_factory: pytest.TempPathFactory) -> StoreUser:
+    """A person whose agents heed what they are told, for tests that only look."""
+    machine = StoreUser(tmp_path_factory.mktemp("heeding"))
+    played(machine, heeds)
+    return machine
+
+
+def test_an_agent_that_heeds_shows_a_difference_in_words_that_claim_no_more(heeding: StoreUser) -> None:
+    found = arms(heeding)
     assert (found["told"]["heeded"], found["before"]["heeded"], found["before"]["difference"]["value"]) == (40, 0, 1.0)
     assert found["before"]["difference"]["p"] < 0.001
-    said = machine.run("proof").stdout
+    said = heeding.run("proof").stdout
     assert "40 of 40" in said
     assert "prevent" not in said
 
@@ -260,9 +268,8 @@ def test_paths_told_with_failed_calls_count_beside_such_calls_without_a_line(mac
     assert "Without the line, 1 of 2 did" in said
 
 
-def test_the_picture_has_a_bar_for_each_arm_and_nothing_to_load(machine: StoreUser, tmp_path: Path) -> None:
-    played(machine, heeds)
-    machine.run("proof", "--svg", tmp_path / "proof.svg")
+def test_the_picture_has_a_bar_for_each_arm_and_nothing_to_load(heeding: StoreUser, tmp_path: Path) -> None:
+    heeding.run("proof", "--svg", tmp_path / "proof.svg")
     text = (tmp_path / "proof.svg").read_text()
     root = ElementTree.fromstring(text)
     bars = [one for one in root if one.get("class") in ("bar", "without")]
@@ -326,9 +333,8 @@ def test_what_the_coin_held_back_is_compared_and_shown_in_deliveries_and_proof(m
     assert text.count(": held back") == FEW - 1
 
 
-def test_the_page_says_what_the_command_says(machine: StoreUser) -> None:
-    played(machine, heeds)
-    with ServedPage(machine) as page:
+def test_the_page_says_what_the_command_says(heeding: StoreUser) -> None:
+    with ServedPage(heeding) as page:
         assert page.view("/proof").status == 200
         text = page.view("/proof/counted").text
     assert "40 of 40" in text

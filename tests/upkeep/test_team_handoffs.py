@@ -104,23 +104,17 @@ def test_an_offer_goes_when_its_session_is_excluded_or_forgotten(machines: tuple
     assert team.rows("SELECT * FROM handoff") == []
 
 
-@pytest.mark.parametrize(
-    ("share", "rules", "said"),
-    [
+def test_a_session_that_rules_hide_or_do_not_share_is_refused(machines: tuple[Machine, Machine], team: Team) -> None:
+    ann, _ = machines
+    for share, rules, said in (
         ("team", "sessions: {Let people*: {ignore: true}}\n", "there is no session"),
         ("team", "sessions: {Let people*: {text: false}}\n", "hide the text"),
         ("off", "", "is not shared"),
-    ],
-)
-def test_a_session_that_rules_hide_or_do_not_share_is_refused(
-    machines: tuple[Machine, Machine], team: Team, share: str, rules: str, said: str
-) -> None:
-    ann, _ = machines
-    ann.shares(share, rules)
-    done = hands_over(ann, "--yes")
-    assert done.returncode == 1
-    assert said in done.stderr
-    assert team.rows("SELECT * FROM handoff") == []
+    ):
+        ann.shares(share, rules)
+        done = hands_over(ann, "--yes")
+        assert (done.returncode, said in done.stderr) == (1, True), said
+        assert team.rows("SELECT * FROM handoff") == []
 
 
 def test_what_only_ones_own_machines_may_read_is_offered_to_nobody_else(machines: tuple[Machine, Machine]) -> None:

@@ -11,12 +11,15 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 from hooks_scene import PlainUser
 from hooks_scene import run as run_hook
 from records import NamedHome, PiSession, append, exchange, write
 from store_scene import StoreUser
+
+from session_memory.upkeep.runner import do_upkeep
 
 ROOT = Path(__file__).resolve().parents[2]
 WAIT_SECONDS = 150
@@ -39,6 +42,12 @@ class Person(PlainUser):
 
     def end(self) -> None:
         assert self.run("session_end", hook_event_name="SessionEnd", reason="prompt_input_exit") == b""
+
+    def here(self) -> dict[str, Any]:
+        """Run upkeep in this process if it is due; the last run."""
+        with patch.dict(os.environ):
+            do_upkeep(str(self.place), {"HOME": str(self.root)})
+        return self.runs()[-1]
 
     def runs(self) -> list[dict[str, Any]]:
         """The runs that are over."""
@@ -101,10 +110,11 @@ def test_what_was_said_last_is_in_the_store_after_a_session_has_ended(person: Pe
 
 def test_it_runs_at_most_every_ten_minutes_and_then_takes_in_what_it_left(person: Person) -> None:
     person.session(*talk("roses"))
-    person.start()
-    person.wait_for_runs(1)
+    person.here()
     person.session(*talk("tulips"))
     person.start()
+    person.here()
+    assert len(person.runs()) == 1
     assert "tulips, question 0?" not in person.store.stored()
     person.let_time_pass()
     person.start()
@@ -149,8 +159,7 @@ def test_what_killed_processes_left_beside_a_file_goes_after_an_hour_and_nothing
     (memories / "linked.md.1.tmp").symlink_to(kept[0])
     (linked / "page.md.1.tmp").write_text("x")
     os.utime(linked / "page.md.1.tmp", (TWO_HOURS_AGO, TWO_HOURS_AGO))
-    person.start()
-    person.wait_for_runs(1)
+    person.here()
     assert [path.name for path in old if path.exists()] == []
     assert [path.name for path in (*kept, linked / "page.md.1.tmp") if not path.exists()] == []
     assert (memories / "linked.md.1.tmp").is_symlink()
@@ -164,25 +173,19 @@ def test_cursors_that_nothing_has_changed_for_90_days_go(person: Person) -> None
     for name, days in ages.items():
         (cursors / name).write_text("{}")
         os.utime(cursors / name, (time.time() - days * day,) * 2)
-    person.start()
-    person.wait_for_runs(1)
+    person.here()
     assert sorted(path.name for path in cursors.iterdir()) == ["b.json", "b.touched"]
 
 
 def test_it_ends_when_its_minute_is_over_and_the_next_one_goes_on(
     person: Person, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from session_memory.upkeep import runner
-
     person.session(*talk("roses"))
-    monkeypatch.setattr(runner, "CPU_SECONDS", 0.0)
-    environ = {"HOME": str(person.root)}
-    runner.do_upkeep(str(person.place), environ)
-    assert (person.runs()[-1]["is_cut_short"], person.store.stored()) == (True, [])
-    monkeypatch.setattr(runner, "CPU_SECONDS", 1e9)
+    monkeypatch.setattr("session_memory.upkeep.runner.CPU_SECONDS", 0.0)
+    assert (person.here()["is_cut_short"], person.store.stored()) == (True, [])
+    monkeypatch.setattr("session_memory.upkeep.runner.CPU_SECONDS", 1e9)
     person.let_time_pass()
-    runner.do_upkeep(str(person.place), environ)
-    assert person.runs()[-1]["is_cut_short"] is False
+    assert person.here()["is_cut_short"] is False
     assert "roses, question 0?" in person.store.stored()
 
 
@@ -256,36 +259,30 @@ class TestArchives:
     def test_a_session_that_was_killed_is_archived_once_it_is_over(self, person: Person) -> None:
         person.session(*talk("roses"))
         person.session(*talk("tulips", at=time.time()))
-        person.start()
-        assert person.wait_for_runs(1)["archived"] == 1
+        assert person.here()["archived"] == 1
         [name] = self.archives(person)
         assert name.endswith("-roses-question-0.md")
 
     def test_what_is_archived_is_not_archived_again_unless_it_went_on(self, person: Person) -> None:
         path = person.session(*talk("roses"))
-        person.start()
-        person.wait_for_runs(1)
+        person.here()
         person.let_time_pass()
-        person.start()
-        assert person.wait_for_runs(2)["archived"] == 0
+        assert person.here()["archived"] == 0
         append(path, *talk("more roses", at=TWO_HOURS_AGO + 60))
         person.let_time_pass()
-        person.start()
-        assert person.wait_for_runs(3)["archived"] == 1
+        assert person.here()["archived"] == 1
         [name] = self.archives(person)
         assert "more roses" in (person.place / "conversations" / name).read_text()
 
     def test_what_was_over_long_before_it_was_installed_is_left_to_the_command(self, person: Person) -> None:
         person.session(*talk("roses", at=LAST_WEEK))
-        person.start()
-        assert person.wait_for_runs(1)["archived"] == 0
+        assert person.here()["archived"] == 0
         assert "roses, question 0?" in person.store.stored()
 
     def test_what_was_forgotten_or_is_an_agents_is_none_of_a_persons_archives(self, person: Person) -> None:
         home = NamedHome(person.root / "agent", person=person.root)
         person.session(*[{**record, "cwd": str(home.root)} for record in talk("roses")])
-        person.start()
-        assert person.wait_for_runs(1)["archived"] == 0
+        assert person.here()["archived"] == 0
 
 
 def test_an_agent_home_has_its_own(tmp_path: Path) -> None:

@@ -38,48 +38,28 @@ def begun(machine, watcher):
 
 
 class TestWhileItRuns:
-    def test_what_is_appended_is_taken_in(self, machine):
-        with machine.watching() as watcher:
-            begun(machine, watcher)
-            append(machine.projects / "-srv-agent" / "one.jsonl", *exchange("more", "and more", at=MONDAY + 9))
-            watcher.wait_for(lambda: machine.stored() == ["hello", "hi", "more", "and more"], "the appended entries")
-
-    def test_a_new_file_in_a_new_folder_is_taken_in(self, machine):
-        with machine.watching() as watcher:
-            begun(machine, watcher)
-            machine.session("two", user("elsewhere"), project="-srv-new")
-            watcher.wait_for(lambda: "elsewhere" in machine.stored(), "the new file")
-
-    def test_a_file_that_is_replaced_is_read_anew_and_nothing_is_lost(self, machine):
-        with machine.watching() as watcher:
-            begun(machine, watcher)
-            path = machine.projects / "-srv-agent" / "one.jsonl"
-            temporary = write(path.with_suffix(".tmp"), *exchange("replaced", "yes", at=MONDAY + 9))
-            os.replace(temporary, path)
-            expected = ["hello", "hi", "replaced", "yes"]
-            watcher.wait_for(lambda: machine.stored() == expected, "the replaced file")
-
-    def test_a_file_that_is_deleted_is_marked_and_its_entries_stay(self, machine):
-        with machine.watching() as watcher:
-            begun(machine, watcher)
-            (machine.projects / "-srv-agent" / "one.jsonl").unlink()
-            watcher.wait_for(lambda: machine.statuses() == ["gone"], "the file to be marked")
-            assert machine.stored() == ["hello", "hi"]
-
-    def test_a_directory_that_appears_later_is_watched_from_then_on(self, machine):
+    def test_what_is_appended_new_replaced_or_deleted_is_taken_in_as_it_happens(self, machine):
         machine.config(f"memory: {{watchPath: [{machine.projects}, {machine.home}/later], pollIntervalMs: 3600000}}\n")
+        path = machine.projects / "-srv-agent" / "one.jsonl"
         with machine.watching() as watcher:
             begun(machine, watcher)
-            write(machine.home / "later" / "-srv-agent" / "two.jsonl", user("in time"))
-            watcher.wait_for(lambda: "in time" in machine.stored(), "the new directory's file")
+            assert [talk["status"] for talk in machine.result("conversations")["conversations"]] == ["skipped"]
+            append(path, *exchange("more", "and more", at=MONDAY + 9))
+            watcher.wait_for(lambda: machine.stored() == ["hello", "hi", "more", "and more"], "the appended entries")
+            machine.session("two", user("elsewhere"), project="-srv-new")
+            watcher.wait_for(lambda: "elsewhere" in machine.stored(), "the new file in a new folder")
+            write(machine.home / "later" / "-srv-agent" / "three.jsonl", user("in time"))
+            watcher.wait_for(lambda: "in time" in machine.stored(), "the file in a directory that appeared later")
+            temporary = write(path.with_suffix(".tmp"), *exchange("replaced", "yes", at=MONDAY + 19))
+            os.replace(temporary, path)
+            watcher.wait_for(lambda: "replaced" in machine.stored(), "the replaced file")
+            every = ["and more", "elsewhere", "hello", "hi", "in time", "more", "replaced", "yes"]
+            assert sorted(machine.stored()) == every
+            path.unlink()
+            watcher.wait_for(lambda: "gone" in machine.statuses(), "the file to be marked")
+            assert sorted(machine.stored()) == every
 
-    def test_conversations_that_have_ended_are_marked(self, machine):
-        with machine.watching() as watcher:
-            begun(machine, watcher)
-            talks = machine.result("conversations")["conversations"]
-            assert [talk["status"] for talk in talks] == ["skipped"]
-
-    def test_what_the_watcher_missed_is_found_by_the_next_poll(self, machine):
+    def test_a_poll_finds_what_no_event_tells_of_and_the_settings_of_now(self, machine):
         elsewhere = machine.home / "elsewhere"
         elsewhere.mkdir()
         (machine.projects / "-linked").symlink_to(elsewhere)  # of what lies behind a link no event comes
@@ -88,32 +68,19 @@ class TestWhileItRuns:
             begun(machine, watcher)
             write(elsewhere / "two.jsonl", user("unseen"))
             watcher.wait_for(lambda: "unseen" in machine.stored(), "the poll to find it")
-
-    def test_a_store_that_somebody_removes_is_made_again(self, machine):
-        machine.config(OFTEN)
-        with machine.watching() as watcher:
-            begun(machine, watcher)
             for path in machine.database.parent.glob("memory.db*"):
                 path.unlink()
-            watcher.wait_for(lambda: machine.stored() == ["hello", "hi"], "the store to be there again")
-
-    def test_a_changed_setting_holds_from_the_next_poll_on(self, machine):
-        machine.config(OFTEN)
-        with machine.watching() as watcher:
-            begun(machine, watcher)
-            machine.config("memory: {pollIntervalMs: 200, watchPath: ~/other}\n")
-            write(machine.home / "other" / "-srv-agent" / "two.jsonl", user("in the other one"))
-            watcher.wait_for(lambda: "in the other one" in machine.stored(), "the other directory's file")
-
-    def test_a_broken_setting_is_said_once_and_the_last_one_holds(self, machine):
-        machine.config(OFTEN)
-        with machine.watching() as watcher:
-            begun(machine, watcher)
+            watcher.wait_for(
+                lambda: sorted(machine.stored()) == ["hello", "hi", "unseen"], "the store to be made again"
+            )
             machine.config("memory: {watchPath: 7}\n")
             watcher.wait_for(lambda: "watch_path is 7" in watcher.said, "the problem")
             append(machine.projects / "-srv-agent" / "one.jsonl", user("still watched", at=MONDAY + 9))
             watcher.wait_for(lambda: "still watched" in machine.stored(), "the entry")
             assert watcher.said.count("watch_path is 7") == 1
+            machine.config("memory: {pollIntervalMs: 200, watchPath: ~/other}\n")
+            write(machine.home / "other" / "-srv-agent" / "two.jsonl", user("in the other one"))
+            watcher.wait_for(lambda: "in the other one" in machine.stored(), "the other directory's file")
 
 
 class TestItsEnd:
@@ -124,14 +91,6 @@ class TestItsEnd:
             assert watcher.stop(number) == 0
             assert watcher.said.endswith("stopped\n")
             assert "Traceback" not in watcher.said
-
-    def test_after_a_kill_the_next_one_goes_on(self, machine):
-        with machine.watching() as watcher:
-            begun(machine, watcher)
-            append(machine.projects / "-srv-agent" / "one.jsonl", *exchange("more", "and more", at=MONDAY + 9))
-            watcher.stop(signal.SIGKILL)
-        with machine.watching() as watcher:
-            watcher.wait_for(lambda: machine.stored() == ["hello", "hi", "more", "and more"], "all of it")
 
     def test_killed_again_and_again_while_a_file_grows_it_loses_and_doubles_nothing(self, machine):
         path = machine.projects / "-srv-agent" / "one.jsonl"
@@ -147,23 +106,26 @@ class TestItsEnd:
                 else:
                     watcher.wait_for(lambda: machine.stored() == said, "everything, once")
 
-    def test_a_second_one_says_that_there_is_one(self, machine):
+    def test_a_second_one_says_that_there_is_one_and_once_leaves_the_work_to_that(self, machine):
         with machine.watching() as watcher:
             begun(machine, watcher)
             second = machine.run("watch")
             assert second.returncode == 1
             assert f"process {watcher.process.pid} watches it already" in second.stderr
+            once = machine.run("watch", "--once")
+            assert (once.returncode, "watches it already" in once.stdout) == (0, True)
             assert machine.result("health-check")["watcher"] == watcher.process.pid
             watcher.stop()
         assert machine.result("health-check")["watcher"] is None
 
 
 class TestOnce:
-    def test_it_does_what_is_to_be_done_and_ends(self, machine):
+    def test_it_does_what_is_to_be_done_and_ends_and_is_silent_where_nothing_is_new(self, machine):
         done = machine.run("watch", "--once")
         assert (done.returncode, done.stderr) == (0, "")
         assert "1 file: 2 entries" in done.stdout
         assert machine.stored() == ["hello", "hi"]
+        assert machine.run("watch", "--once").stdout == ""
 
     def test_it_makes_memories_of_what_has_ended_where_that_is_configured(self, machine):
         machine.config("memories: {watch: true}\n")
@@ -172,16 +134,6 @@ class TestOnce:
         assert (done.returncode, done.stderr) == (0, "")
         [page] = (machine.home / ".session-memory" / "memories" / "episodes").iterdir()
         assert "Question 0?" in page.read_text()
-
-    def test_it_is_silent_where_nothing_is_new(self, machine):
-        machine.run("watch", "--once")
-        assert machine.run("watch", "--once").stdout == ""
-
-    def test_beside_a_watcher_it_leaves_the_work_to_that(self, machine):
-        with machine.watching() as watcher:
-            begun(machine, watcher)
-            done = machine.run("watch", "--once")
-            assert (done.returncode, "watches it already" in done.stdout) == (0, True)
 
 
 class TestService:
