@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from typing import Any, NamedTuple
@@ -11,7 +12,6 @@ from zlib import crc32
 from ...text.sanitize import plain
 from ..search.index import Terms
 from ..search.query import LONGEST, parse, whole_expression
-from ..search.ranking import idf
 from ..sqlite.memory_index import WEIGHTS, IndexedMemory, MemoryFilter, Origin
 from ..sqlite.search_index import local_terms
 from ..values import ITEM_BITS, joined
@@ -24,7 +24,7 @@ from .session_push import clipped
 
 MOST_DOUBTS = 20
 MOST_HAVING = 20_000  # memories that have a term: the newest
-_K, _B = 1.2, 0.75  # of BM25, as in FTS5
+_K, _B, _LEAST_RARITY = 1.2, 0.75, 1e-6  # of BM25, as in FTS5, so that a team's order is that of one's own
 # A memory, and the conversation of the team that shows its source (0: none): the one with its message, else the last
 # one of its session up to its time.
 _MEMORIES = f"""
@@ -89,7 +89,8 @@ class TeamMemories:
         total, average = self._store.connection.execute(sql).fetchone() or (0, 1.0)
         scores = dict.fromkeys(matching, 0.0)
         for found in having.values():
-            worth = idf(total, len(found)) * (_K + 1)
+            rarity = math.log((total - len(found) + 0.5) / (len(found) + 0.5))
+            worth = max(rarity, _LEAST_RARITY) * (_K + 1)
             for number in found.keys() & scores.keys():
                 often, length = found[number]
                 scores[number] += worth * often / (often + _K * (1 - _B + _B * length / average))
