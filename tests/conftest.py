@@ -54,7 +54,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--fuzz", action="store_true", help="try all odd values, and others each time")
     parser.addoption("--queries", type=int, default=0, help="how many random searches to check (200; 1,000 with --all)")
     parser.addoption(
-        "--histories", type=int, default=0, help="how many random histories of teams to try (3; 10 with --all)"
+        "--histories", type=int, default=0, help="how many random histories of teams to try (2; 8 with --all)"
     )
 
 

@@ -1,6 +1,6 @@
 """Search against a brute-force reference: random texts and queries, of which the reference knows the words.
 
-`--queries N` tries N queries with each engine; without it 200, and 1,000 with `--all`.
+`--queries N` tries N queries with a machine's own engine, and a quarter with a team's; without it 200, and 1,000 with `--all`.
 """
 
 from __future__ import annotations
@@ -203,7 +203,8 @@ def test_search_finds_what_a_brute_force_search_finds(scene: Scene, queries: int
     chance = random.Random(seed)
     story = Story(scene, chance)
     wrong = []
-    for _, (wanted, fits) in zip(range(queries), filters(chance)):
+    is_own = scene.told is scene.store
+    for _, (wanted, fits) in zip(range(queries if is_own else queries // 4), filters(chance)):
         pieces = chance.choice(story.typed) if chance.random() < 0.2 else story.pieces()
         text = " ".join(piece.text for piece in pieces)
         found = {hit.conversation.session_id for hit in scene.told.search(text, wanted)}

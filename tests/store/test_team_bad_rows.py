@@ -238,7 +238,7 @@ def test_random_odd_rows_of_a_member_cost_that_member_s_rows_at_most(
     cleo = Member(tmp_path / "cleo")
     cleo.joins(team, "cleo")
     share(team, sessions, "bob")
-    for round in range(some(40, 5)):
+    for round in range(some(20, 3)):
         team.rows(OF_ANN)
         share(team, sessions, "ann")
         done: list[object] = []

@@ -213,7 +213,7 @@ def test_a_member_reads_exactly_what_is_shared_with_them(postgres, tmp_path, mon
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("PATH", os.defpath)
     monkeypatch.chdir(tmp_path)
-    for seed in range(pytestconfig.getoption("histories") or some(10, 3)):
+    for seed in range(pytestconfig.getoption("histories") or some(8, 2)):
         with two_teams(postgres) as urls:
             run(seed, tmp_path / str(seed), urls)
         capsys.readouterr()
