@@ -1,6 +1,7 @@
-"""A process that has imported the program and forks for each command that a test starts: importing it for each takes 0.6 s.
+"""A process that has imported the program and forks for each command and hook that a test starts: importing it takes a
+command 0.6 s, a hook most of its time.
 
-The command runs in a process of its own all the same: with its own environment, signals, locks and connections."""
+What is started runs in a process of its own all the same: with its own environment, signals, locks and connections."""
 
 from __future__ import annotations
 
@@ -9,13 +10,17 @@ import gc
 import importlib
 import json
 import os
+import runpy
 import select
 import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
+from typing import IO
 
 from own_process import set_environment
 
@@ -24,33 +29,31 @@ from session_memory.settings.program import load_all_modules
 _DIGITS = 8  # of a number that is reported
 
 
-class Started:
-    """`session-memory WORDS`, as a process. It has what of Popen is needed; stdout has what it prints to stderr too."""
+class Forked:
+    """A process with these streams as stdin, stdout and stderr. It has what of Popen is needed."""
 
     def __init__(
-        self, words: list[str], environ: Mapping[str, str], cwd: Path, log: Path | None = None, module: str = "cli"
-    ) -> None:
-        """Start it, or the `main` of another module. With `log`, append what it prints there."""
-        if log:
-            out, printed = os.open(os.devnull, os.O_RDONLY), os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-        else:
-            out, printed = os.pipe()
+        self, words: Sequence[object], environ: Mapping[str, str], cwd: Path, module: str, streams: Sequence[IO[bytes]],
+        preload: str = "",
+    ) -> None:  # fmt: skip
+        """Run the `main` of a module, or the script at the path `module`. `preload` is a library to load first."""
         self._report, reported = os.pipe()
-        asked = json.dumps([words, dict(environ), str(cwd), module]).encode()
-        socket.send_fds(_server(), [asked], [printed, reported])
-        for number in (printed, reported):
-            os.close(number)
-        self.stdout = open(out, encoding="utf-8")  # noqa: SIM115
-        self.returncode: int | None = None
+        asked = json.dumps([[str(word) for word in words], dict(environ), str(cwd), module]).encode()
+        socket.send_fds(_server(preload), [asked], [*[one.fileno() for one in streams], reported])
+        os.close(reported)
+        self._code: int | None = None
         self.pid = int(os.read(self._report, _DIGITS))
 
-    def poll(self) -> int | None:
+    def poll(self, seconds: float = 0) -> int | None:
         """Return the exit code, None while it runs; of a signal, its number below 0."""
-        return self._ended(0)
+        if self._code is None and select.select([self._report], [], [], seconds)[0]:
+            self._code = os.waitstatus_to_exitcode(int(os.read(self._report, _DIGITS)))
+            os.close(self._report)
+        return self._code
 
     def wait(self, seconds: float) -> int:
         """Return the exit code. Raises TimeoutExpired."""
-        code = self._ended(seconds)
+        code = self.poll(seconds)
         if code is None:
             raise subprocess.TimeoutExpired("session-memory", seconds)
         return code
@@ -59,18 +62,42 @@ class Started:
         if self.poll() is None:
             os.kill(self.pid, number)
 
-    def _ended(self, seconds: float) -> int | None:
-        if self.returncode is None and select.select([self._report], [], [], seconds)[0]:
-            self.returncode = os.waitstatus_to_exitcode(int(os.read(self._report, _DIGITS)))
-            os.close(self._report)
-        return self.returncode
+
+class Started(Forked):
+    """`session-memory WORDS`, as a process; `stdout` has what it prints to stderr too."""
+
+    def __init__(
+        self, words: list[str], environ: Mapping[str, str], cwd: Path, log: Path | None = None, module: str = "cli"
+    ) -> None:
+        """Start it, or the `main` of another module. With `log`, append what it prints there."""
+        out, printed = (os.open(os.devnull, os.O_RDONLY), log) if log else os.pipe()
+        with open(printed, "ab") as target, open(os.devnull, "rb") as nothing:
+            super().__init__(words, environ, cwd, module, [nothing, target, target])
+        self.stdout = open(out, encoding="utf-8")  # noqa: SIM115
+
+
+def run_forked(
+    words: Sequence[object], environ: Mapping[str, str], cwd: Path, module: str = "cli", given: bytes = b"",
+    preload: str = "",
+) -> subprocess.CompletedProcess[bytes]:  # fmt: skip
+    """Run it to its end."""
+    with ExitStack() as stack:
+        streams = [stack.enter_context(tempfile.TemporaryFile()) for _ in range(3)]
+        streams[0].write(given)
+        streams[0].seek(0)
+        code = Forked(words, environ, cwd, module, streams, preload).wait(150)
+        for stream in streams:
+            stream.seek(0)
+        return subprocess.CompletedProcess(words, code, streams[1].read(), streams[2].read())
 
 
 @functools.cache
-def _server() -> socket.socket:
+def _server(preload: str) -> socket.socket:
     """The socket of the process that forks; it ends with this one, whose end closes the socket."""
     own, its = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     environ = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    if preload:
+        environ["LD_PRELOAD"] = preload
     subprocess.Popen(
         [sys.executable, __file__, str(its.fileno())], env=environ, pass_fds=[its.fileno()], stdin=subprocess.DEVNULL,
         start_new_session=True,
@@ -81,7 +108,7 @@ def _server() -> socket.socket:
 
 def _serve(listener: socket.socket) -> None:
     while True:
-        asked, given, _, _ = socket.recv_fds(listener, 1 << 20, 2)
+        asked, given, _, _ = socket.recv_fds(listener, 1 << 20, 4)
         if not asked:
             return
         if not os.fork():
@@ -91,24 +118,39 @@ def _serve(listener: socket.socket) -> None:
             os.close(number)
 
 
-def _wait_for(printed: int, reported: int, words: list[str], environ: dict[str, str], cwd: str, module: str) -> None:
+def _wait_for(
+    stdin: int,
+    stdout: int,
+    stderr: int,
+    reported: int,
+    words: list[str],
+    environ: dict[str, str],
+    cwd: str,
+    module: str,
+) -> None:
     """Report the process id of the command, and the status with which it ended."""
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    if pid := os.fork():
-        os.close(printed)
+    pid = os.fork()
+    for number, target in enumerate((stdin, stdout, stderr)):
+        os.dup2(target, number)
+        os.close(target)
+    if pid:
+        for number in range(3):
+            os.close(number)
         os.write(reported, f"{pid:{_DIGITS}}".encode())
         os.write(reported, f"{os.waitpid(pid, 0)[1]:{_DIGITS}}".encode())
         os._exit(0)
     os.close(reported)
-    for number in (1, 2):
-        os.dup2(printed, number)
-    os.close(printed)
+    sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
     sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
     sys.stderr = open(2, "w", 1, "utf-8", "backslashreplace", closefd=False)  # noqa: SIM115
     os.chdir(cwd)
     set_environment(environ)
-    sys.argv = ["session-memory", *words]
     gc.unfreeze()
+    if module.endswith(".py"):
+        sys.argv = [module, *words]
+        sys.exit(runpy.run_path(module, run_name="__main__") and 0)
+    sys.argv = ["session-memory", *words]
     sys.exit(importlib.import_module(f"session_memory.{module}").main(words))
 
 

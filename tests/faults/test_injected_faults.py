@@ -1,7 +1,8 @@
 """A write that fails, at any place of the home: nothing is lost, nothing is half-written, and the error is clear.
 
-The C library's calls fail (`inject.c`), so that SQLite's writes fail too. Each command runs once with a failing call and
-then once more, for a random sample of its calls: 3 for each error, 15 with `--all`.
+The C library's calls fail (`inject.c`), so that SQLite's writes fail too. Each command runs once with a failing call, in
+a process that is forked from one with the library, and then once more, for a random sample of its calls: 3 for each
+error, 15 with `--all`.
 """
 
 from __future__ import annotations
@@ -14,12 +15,13 @@ import shutil
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
+from fork_server import run_forked
 from hooks_scene import PlainUser, run, told
 from records import append, exchange
 from share import some
@@ -53,8 +55,9 @@ class Work(NamedTuple):
     whole: str
 
 
-def command(*words: str) -> Callable[[Path, dict[str, str]], subprocess.CompletedProcess[str]]:
-    return lambda home, fault: StoreUser(home).run_process(*words, cwd=home, **fault)
+def run_with(injector: Path, home: Path, words: Sequence[str], **fault: str) -> subprocess.CompletedProcess[bytes]:
+    environ = {**StoreUser(home).environment, "LD_PRELOAD": str(injector), **fault}
+    return run_forked(words, environ, home, preload=str(injector))
 
 
 def copied(template: Path, home: Path) -> None:
@@ -155,19 +158,18 @@ class Trial:
         self.after = files(work.whole)(self.home)
         self.expected = work.result(self.home)
 
-    def run(self, at: int, number: int) -> subprocess.CompletedProcess[str]:
-        fault = {
-            "LD_PRELOAD": str(self.injector), "FAULT_BELOW": str(self.home / ".session-memory"), "FAULT_AT": str(at),
-            "FAULT_ERRNO": str(number), **({} if at else {"FAULT_LOG": str(self.log)}),
-        }  # fmt: skip
-        return command(*self.work.words)(self.home, fault)
+    def run(self, at: int, number: int) -> subprocess.CompletedProcess[bytes]:
+        return run_with(
+            self.injector, self.home, self.work.words, FAULT_BELOW=str(self.home / ".session-memory"),
+            FAULT_AT=str(at), FAULT_ERRNO=str(number), **({} if at else {"FAULT_LOG": str(self.log)}),
+        )  # fmt: skip
 
     def problems(self, at: int, number: int, where: str) -> list[str]:
         """What is wrong after this fault, and after another run."""
         copied(self.template, self.home)
         done = self.run(at, number)
         found = []
-        if "Traceback" in done.stderr or done.returncode not in (0, 1, 2):
+        if b"Traceback" in done.stderr or done.returncode not in (0, 1, 2):
             found.append(f"exit {done.returncode}: {done.stderr[-300:]}")
         for name, text in files(self.work.whole)(self.home).items():
             if text not in (self.before.get(name), self.after.get(name)):
@@ -269,9 +271,10 @@ def test_a_file_system_without_locks_stops_no_prompt_and_no_command(
     home = tmp_path / "home"
     sessions(home)
     words = [["ingest"], ["archive", "--all"], ["process"], ["search", "linter"], ["watch", "--once"], ["status"]]
-    done = [(one, command(*one)(home, fault)) for one in words]
+    done = [(one, run_with(injector, home, one, FAULT_FLOCK=str(number))) for one in words]
     assert [(one, result.stderr) for one, result in done if result.returncode] == []
     host = str(home / "host")
-    assert command("host", "init", host, "main")(home, fault).returncode == 0
-    status = command("host", "status", "--at", host, "--json")(home, fault)
+    init, asked = ["host", "init", host, "main"], ["host", "status", "--at", host, "--json"]
+    assert run_with(injector, home, init, FAULT_FLOCK=str(number)).returncode == 0
+    status = run_with(injector, home, asked, FAULT_FLOCK=str(number))
     assert (status.returncode, json.loads(status.stdout)["is_running"]) == (0, False)
