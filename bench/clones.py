@@ -22,6 +22,7 @@ from session_memory.activity.changes import Observation, OwnSession
 from session_memory.activity.updates import open_update
 from session_memory.runtimes import runtime
 from session_memory.settings.compiled import Settings
+from session_memory.settings.homes import Home
 from session_memory.transcripts.entries import Session
 from tests.records import stamp
 
@@ -40,6 +41,7 @@ class Clone:
     def __init__(self, root: Path, files: tuple[str, ...] = FILES) -> None:
         self.root = root / "clone"
         self.projects = root / ".claude" / "projects" / "-clone"
+        self.home = Home(str(self.root), str(root / "place"), str(root / "place"))
         self.state = root / "state"
         self.now = float(int(time.time())) - 5 * 3600
         self.sessions: list[Actor] = []
@@ -66,6 +68,12 @@ class Clone:
         done = subprocess.run(["bash", "-c", command], cwd=where, env=environment, capture_output=True, check=False)
         self._settle(before)
         return done.returncode
+
+    def rules(self, text: str) -> None:
+        """Has the person's rules for sessions be these."""
+        config = Path(self.home.config_file)
+        config.parent.mkdir(exist_ok=True)
+        config.write_text(f"sessions: {text}\n")
 
     def write(self, path: Path, text: str) -> None:
         """Writes a file, now."""
@@ -123,7 +131,8 @@ class Actor:
     @property
     def _own(self) -> OwnSession:
         cursor_file = str(self.clone.state / f"{self.id}.json")
-        return OwnSession(self.id, runtime("agent-sdk"), cursor_file, str(self.path), str(self.worktree))
+        home = self.clone.home
+        return OwnSession(self.id, runtime("agent-sdk"), cursor_file, str(self.path), str(self.worktree), home)
 
     @property
     def _others(self) -> list[Session]:
@@ -172,7 +181,7 @@ class Actor:
         """What the hook tells with the next prompt, without its introduction; '' for nothing."""
         clone = self.clone
         clone.now += 1
-        settings = settings or Settings({})
+        settings = settings or clone.home.settings()
         observed = Observation(self._own, self._others, settings)
         with open_update(self._own, observed, settings=settings, now=clone.now, limit=limit) as update:
             text = update.text or ""

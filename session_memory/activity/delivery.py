@@ -129,15 +129,6 @@ class Delivered:
         self.acknowledged = acknowledged
 
 
-class DeliveryOutcome:
-    """The `cursors` in force after the last delivery. `is_open`: its outcome is unknown; `notes` are for the log."""
-
-    def __init__(self, cursors: Cursors, notes: list[str], *, is_open: bool = False) -> None:
-        self.cursors = cursors
-        self.notes = notes
-        self.is_open = is_open
-
-
 def kind_of_delivery(runtime: Runtime) -> str:
     """Return the guarantee of delivery for sessions of a runtime, for people."""
     if runtime.SHOWS_WHAT_WAS_TOLD:
@@ -169,15 +160,18 @@ def as_reported(cursors: Cursors) -> Cursors:
     return {**cursors, **last["cursors"]} if "cursors" in last and _is_whole(last) else cursors
 
 
-def resolve_delivery(cursors: Cursors, own: OwnSession) -> DeliveryOutcome:
-    """Return the cursors in force of the session `own`, whose last delivery is not resolved."""
-    last = cursors[LAST]
+def resolved(cursors: Cursors, own: OwnSession) -> Cursors | None:
+    """Return the cursors in force of the session `own`: the same if its last delivery is resolved already, None if the
+    outcome of that is unknown. What is repeated without proof is noted for the log."""
+    last = cursors.get(LAST)
+    if last is None or "acknowledged" in last or not own.path:
+        return cursors
     if not _is_whole(last):
-        return DeliveryOutcome({key: cursor for key, cursor in cursors.items() if key != LAST}, [])
+        return {key: cursor for key, cursor in cursors.items() if key != LAST}
     search = _searched(last, own)
     outcome = _judged(search, last, own)
     if not outcome:
-        return DeliveryOutcome(cursors, [], is_open=True)
+        return None
     is_counted = "cursors" not in last
     misses = last["misses"]
     if outcome == ARRIVED:
@@ -187,11 +181,11 @@ def resolve_delivery(cursors: Cursors, own: OwnSession) -> DeliveryOutcome:
     note: Cursor = {key: last[key] for key in ("offset", "file", "text", "at")}
     note.update(misses=misses, acknowledged=outcome == ARRIVED)
     if outcome in (ARRIVED, UNSHOWN) and not is_counted:
-        return DeliveryOutcome({**cursors, **last["cursors"], LAST: note}, [])
-    notes = []
+        return {**cursors, **last["cursors"], LAST: note}
     if search.is_cut and not is_counted:
-        notes.append(f"{own.path}: the last update is repeated: it is not in {MOST_BYTES >> 20} MB behind it")
-    return DeliveryOutcome({**cursors, LAST: note}, notes)
+        said = f"the last update is repeated: it is not in {MOST_BYTES >> 20} MB behind it"
+        own.deadline.notes.append(f"{own.path}: {said}")
+    return {**cursors, LAST: note}
 
 
 def delivered(cursors: Cursors, own: OwnSession) -> Delivered | None:

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from ..settings.compiled import Settings
     from ..settings.homes import Home
     from ..settings.privacy import Privacy
-    from ..settings.rules import Rule
     from ..transcripts.gate import Gate
     from ..transcripts.lines import Cursor
     from .changes import OwnSession
@@ -254,61 +253,18 @@ def label_of(texts: Sequence[str], before_place: str, characters: int = NAME_CHA
     return called + (before_place + shorten(place, PLACE_CHARACTERS) if place else "")
 
 
-class OwnRules:
-    """The rules of this home, and what was forgotten there: enough if none is for a directory and no other home's
-    rules count."""
-
-    def __init__(self, settings: Settings, home: Home | None) -> None:
-        self._settings = settings
-        self._forgotten = [one for one in home.forgotten_files() if is_file(one[0])] if home else []
-
-    @property
-    def are_open(self) -> bool:
-        """Check that nothing is hidden."""
-        return not (self._forgotten or self._settings.has_rules)
-
-    def forgotten_until(self, session_id: str, start_directory: str) -> int | None:
-        """See `Privacy.forgotten_until`."""
-        if not self._forgotten:
-            return None
-        from ..settings.forgotten import forgotten_until, read_file
-
-        times = [
-            forgotten_until(read_file(path), group, session_id, start_directory) for path, group in self._forgotten
-        ]
-        return max([time for time in times if time is not None], default=None)
-
-    def of_directory(self, directory: str, start_directory: str = "") -> Rule:
-        """Return the rule for none."""
-        from ..settings.rules import Rule
-
-        return Rule()
-
-    def has_rules(self, start_directory: str = "") -> bool:
-        """See `Privacy.has_rules`."""
-        return self._settings.has_rules
-
-    def rule(self, start_directory: str, *names: str) -> Rule:
-        """See `Privacy.rule`."""
-        return self._settings.rule(*names)
-
-    def has_name_rules(self, start_directory: str = "") -> bool:
-        """See `Privacy.has_name_rules`."""
-        return self._settings.has_name_rules
-
-
 def may_hide(settings: Settings, home: Home | None) -> bool:
     """Check if rules of the home, or what was forgotten there, may hide anything."""
-    return settings.has_rules or not OwnRules(settings, home).are_open
+    return settings.has_rules or any([is_file(path) for path, _ in (home.forgotten_files() if home else ())])
 
 
-def rules_for(settings: Settings, home: Home | None, starts: Iterable[str]) -> OwnRules | Privacy:
-    """Return the rules for sessions that were started in the directories `starts`; `settings` are those of `home`. All
-    homes are checked only if there are rules for directories, or another agent home among them."""
+def rules_for(settings: Settings, home: Home | None, starts: Iterable[str]) -> Privacy | None:
+    """Return the rules for sessions that were started in the directories `starts`; None if they can hide nothing, as
+    without a home. `settings` are those of `home`. Other homes are looked at only if there are any."""
     from ..settings.homes import environment, settings_above
 
-    if home is None or not (settings.has_project_rules or any(settings_above(start, home) for start in {*starts})):
-        return OwnRules(settings, home)
+    if home is None or not (may_hide(settings, home) or any([settings_above(start, home) for start in {*starts}])):
+        return None
     from ..settings.privacy import Privacy
 
     return Privacy(environment(), home)
@@ -327,7 +283,7 @@ def reports_of(
     return [one for one in found if one is not None]
 
 
-def report_of(new: NewEntries, rules: OwnRules | Privacy, session_id: str, now: float) -> Report | None:
+def report_of(new: NewEntries, rules: Privacy | None, session_id: str, now: float) -> Report | None:
     """Return the report of a session; None if neither it nor a sub-agent did anything, or if all of it is hidden."""
     session = new.session
     entries = done = new.entries
@@ -335,7 +291,7 @@ def report_of(new: NewEntries, rules: OwnRules | Privacy, session_id: str, now: 
     until = None
     may_show = may_quote = True
     gate = None
-    if not isinstance(rules, OwnRules) or not rules.are_open:
+    if rules is not None:
         gate = _gate(new, rules, session_id)
         entries, done, until, may_show = gate.told(entries), gate.done(entries), gate.until, gate.rule.quote
         rank, title = new.title
@@ -365,7 +321,7 @@ def _place(session: Session, cwd: str) -> tuple[str, str]:
     return (", in worktree ", session.worktree) if session.worktree else ("", "")
 
 
-def _gate(new: NewEntries, rules: OwnRules | Privacy, session_id: str) -> Gate:
+def _gate(new: NewEntries, rules: Privacy, session_id: str) -> Gate:
     """Return the gate of a session that was read, and make its title one that may be shown. Its beginning is noted in
     its cursor. Raises OSError."""
     from ..transcripts.gate import Family, Gate
@@ -406,8 +362,9 @@ def count_visible(unread: Sequence[Session], cursors: Mapping[str, Cursor], sett
             found += own.deadline.attempt(session.path, _from_head, session, own.runtime_of(session), by_name) or []
     rules = rules_for(settings, own.home, [start for _, start, _ in found])
     names = [(start, session.name or session.key, title, own.id_of(session)) for session, start, title in found]
-    visible = [one for one in names if not rules.rule(*one).ignore and rules.forgotten_until(one[-1], one[0]) is None]
-    return len(unread) - len(judged) + len(visible)
+    if rules is not None:
+        names = [one for one in names if not rules.rule(*one).ignore and rules.forgotten_until(one[-1], one[0]) is None]
+    return len(unread) - len(judged) + len(names)
 
 
 def _from_head(session: Session, runtime: Runtime, by_name: bool) -> list[tuple[Session, str, str]]:

@@ -7,9 +7,7 @@ The file is JSON, `consuming session -> other session -> cursor`, written in one
 Only `offset` must be there; `transcripts/lines` explains the rest. Among the cursors of a session stand, under names
 that no session has, LAST (see `delivery`), COLLISIONS (see `collisions/working_set`; sealed with a checksum) and
 MEMORIES (the ids of those that were injected since the last compaction). The first key may be STANDSTILL (see
-`changes`).
-
-0.2.0 kept the last three in files of their own: they are read once, and deleted with the next commit."""
+`changes`)."""
 
 from __future__ import annotations
 
@@ -30,8 +28,6 @@ LOCK_WAIT_SECONDS = 0.2
 LAST, COLLISIONS, MEMORIES = " last", " collisions", " memories"  # no session has such a name
 LAST_SECOND = 253_402_300_800  # of the year 9999: no record is younger
 _NOTE_BYTES = 64
-_OLD_COLLISIONS, _OLD_PENDING, _OLD_MEMORIES = ".collisions", ".collisions.last", ".told"
-_OLD_SUFFIXES = (_OLD_COLLISIONS, _OLD_PENDING, _OLD_MEMORIES, ".standstill", ".touched", ".edited")
 
 
 class KnownState:
@@ -44,7 +40,6 @@ class KnownState:
         self.path = path
         self.cursors: dict[str, Cursors] = {}
         self.was_corrupt = False
-        self.is_old = False
         self.standstill: object = None
         self.written = 0.0
         try:
@@ -65,28 +60,9 @@ class KnownState:
         """Check that nothing was delivered to a consuming session yet."""
         return self.cursors.get(key, {MEMORIES: []}).keys() == {MEMORIES}
 
-    def of(self, key: str, *, with_old: bool = True) -> Cursors:
-        """Return the state of a consuming session, `with_old` files that 0.2.0 kept beside it."""
-        cursors = self.cursors.get(key, {})
-        if not cursors or COLLISIONS in cursors or not with_old:
-            return cursors
-        self.is_old = True
-        cursors = {**cursors, COLLISIONS: self._old_text(_OLD_COLLISIONS)}
-        memories = [*cursors.get(MEMORIES, ()), *self._old_text(_OLD_MEMORIES).split()]
-        if memories:
-            cursors[MEMORIES] = memories
-        last = cursors.get(LAST, {})
-        if last.get("collisions") is True and are_cursors(last.get("cursors")):
-            pending = {**last["cursors"], COLLISIONS: self._old_text(_OLD_PENDING)}
-            cursors[LAST] = {**last, "cursors": pending}
-        self.cursors[key] = cursors
-        return cursors
-
-    def _old_text(self, suffix: str) -> str:
-        try:
-            return read_whole(self.path.removesuffix(".json") + suffix).decode("utf-8", "replace")
-        except OSError:
-            return ""
+    def of(self, key: str) -> Cursors:
+        """Return the state of a consuming session."""
+        return self.cursors.get(key, {})
 
 
 class StateFile(KnownState):
@@ -111,11 +87,6 @@ class StateFile(KnownState):
     def commit(self) -> None:
         """Put what `prepare` wrote in place, in one step. Not synced: a lost cursor only repeats itself."""
         replace(self.path + ".tmp", self.path)
-        for suffix in _OLD_SUFFIXES if self.is_old else ():
-            try:
-                os.unlink(self.path.removesuffix(".json") + suffix)
-            except OSError:
-                pass
 
     def is_first_to_answer(self, prompt: str) -> bool:
         """Check that no other copy of our hook has answered this prompt, and note in the lock file that this one does.
@@ -145,20 +116,20 @@ class StateFile(KnownState):
         """Release the lock; the kernel does so for a process that dies."""
         os.close(self._lock)
 
+    def __enter__(self) -> StateFile:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
 
 def forget_memories(path: str, key: str) -> None:
     """Delete the note of injected memories: a compaction drops them. Raises LockedError, OSError."""
-    known = KnownState(path)
-    if MEMORIES in known.of(key):
-        file = StateFile(path)
-        try:
-            cursors = file.of(key)
-            cursors.pop(MEMORIES, None)
-            file.cursors[key] = cursors
+    if MEMORIES in KnownState(path).of(key):
+        with StateFile(path) as file:
+            file.of(key).pop(MEMORIES, None)
             file.prepare()
             file.commit()
-        finally:
-            file.close()
 
 
 def are_cursors(value: object) -> bool:
@@ -167,10 +138,10 @@ def are_cursors(value: object) -> bool:
         return False
     for key, one in value.items():
         if key == MEMORIES:
-            is_whole = isinstance(one, list)
+            is_cursor = isinstance(one, list)
         else:  # the collisions are checked when they are read
-            is_whole = key == COLLISIONS or (isinstance(one, dict) and isinstance(one.get("offset"), int))
-        if not is_whole:
+            is_cursor = key == COLLISIONS or (isinstance(one, dict) and isinstance(one.get("offset"), int))
+        if not is_cursor:
             return False
     return True
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ..system.files import is_file
 from .changes import OLD_SECONDS, conflicts_stamp, head_stamp, is_head_known, seen_until, standstill
-from .delivery import Delivery, DeliveryOutcome, resolve_delivery, with_last
+from .delivery import Delivery, resolved, with_last
 from .state import COLLISIONS, LAST, MEMORIES, KnownState, StateFile, is_whole
 
 TYPE_CHECKING = False
@@ -68,8 +68,7 @@ def waiting_text(
 
 def begin_here(own: OwnSession, observed: Observation, *, settings: Settings, now: float) -> None:
     """Count everything up to now as reported to the session `own`, unless it had an update. Raises as `open_update`."""
-    file = StateFile(own.cursor_file)
-    try:
+    with StateFile(own.cursor_file) as file:
         if file.is_new(own.key):
             from .new_entries import cursors_at_end
 
@@ -77,8 +76,6 @@ def begin_here(own: OwnSession, observed: Observation, *, settings: Settings, no
             file.cursors[own.key] = {**file.of(own.key), **cursors_at_end(changed, now, own.deadline)}
             file.prepare()
             file.commit()
-    finally:
-        file.close()
 
 
 def _make(
@@ -86,23 +83,24 @@ def _make(
     introduction: str,
 ) -> Update:  # fmt: skip
     """Return the update, after the last one is resolved."""
-    before = known.of(own.key, with_old=bool(own.path))
-    outcome = _outcome(before, own)
-    if outcome and outcome.is_open:
+    before = known.of(own.key)
+    cursors = resolved(before, own)
+    if cursors is None:
         return Update()
-    cursors, notes = outcome.cursors if outcome else before, own.deadline.notes
-    notes += outcome.notes if outcome else ()
+    is_resolved = cursors is not before
     seen = seen_until(cursors.get(own.key, {}), now)
     oldest = max(now - settings.first_sight_seconds, seen)
     changed = [pair for pair in observed.changed(cursors, oldest) if pair[1].st_mtime >= seen]
-    update = Update(cursors if outcome else None)
+    update = Update(cursors if is_resolved else None)
     since = known.written if known.was_corrupt else None
     if since is not None:
-        notes.append(f"{own.cursor_file}: could not be read, renamed to .corrupt; continuing from its last change")
+        own.deadline.notes.append(
+            f"{own.cursor_file}: could not be read, renamed to .corrupt; continuing from its last change"
+        )
     elif not (changed or _has_conflicts(own, cursors)) and (
         not own.directory or is_head_known(cursors.get(own.key), own.directory)
     ):
-        if outcome is None:
+        if not is_resolved:
             seconds = settings.first_sight_seconds
             update.standstill = standstill(own, observed, seconds, cursors.get(own.key, {}))
         return update
@@ -124,7 +122,7 @@ def _make(
     keys += after if own.deadline.failed else ()
     if (
         text
-        or outcome
+        or is_resolved
         or since is not None
         or left_out
         or any(cursors.get(key) != cursor for key, cursor in moved.items())
@@ -138,14 +136,6 @@ def _make(
             # Without a transcript, nothing would show that an update was lost which was not printed yet.
             update.is_shown = own.keeps_transcript is True or is_file(own.path)
     return update
-
-
-def _outcome(cursors: Cursors, own: OwnSession) -> DeliveryOutcome | None:
-    """Return the outcome of the last delivery if it is not resolved."""
-    last = cursors.get(LAST)
-    if last is None or "acknowledged" in last or not own.path:
-        return None
-    return resolve_delivery(cursors, own)
 
 
 def _report(
@@ -319,7 +309,8 @@ def _prompt_collisions(
     content = cursors.get(COLLISIONS, "")
     state = CollisionState(content, before.get("at", 0.0))
     offsets = dict(state.sub_agents)
-    new = read_own(own, before if "tail" in before else None, now, oldest)
+    is_known = "tail" in before and COLLISIONS in cursors  # 0.2.0 kept the collisions elsewhere
+    new = read_own(own, before if is_known else None, now, oldest)
     actions = actions_of(new.entries)
     actions += sub_agent_actions(own.sub_agents(), own.runtime, state.sub_agents, oldest)
     resolve_symlinks(actions)

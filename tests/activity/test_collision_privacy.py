@@ -8,7 +8,6 @@ import pytest
 from collision_scene import Pair, branch_switched, collisions
 
 from bench.clones import Clone
-from session_memory.settings.compiled import Settings
 
 APP = "src/app.py"
 
@@ -81,7 +80,8 @@ KINDS = [
 def test_of_a_session_without_text_it_is_told_that_it_did_it_and_no_more(happens, told, _, pair):
     happens(pair)
     pair.later()
-    text = pair.main.prompt(settings=Settings({}, [("discord", {"quote": False})]))
+    pair.clone.rules("{discord: {text: false}}")
+    text = pair.main.prompt()
     (line,) = collisions(text)
     start, commit, end = told.partition("<commit>")
     assert (line.startswith(start), line.endswith(end)) == (True, True)
@@ -93,7 +93,8 @@ def test_of_a_session_without_text_it_is_told_that_it_did_it_and_no_more(happens
 def test_one_that_is_excluded_is_not_told_of_by_no_name(happens, _, told, pair):
     happens(pair)
     pair.later()
-    text = pair.main.prompt(settings=Settings({}, [("discord", {"ignore": True})]))
+    pair.clone.rules("{discord: {ignore: true}}")
+    text = pair.main.prompt()
     assert "discord" not in text
     assert [line[-len(told) :] for line in collisions(text)] == [told] * bool(told)
 

@@ -17,7 +17,7 @@ from session_memory.session_monitor import (
     read_session_log,
     resolve_agent_sdk_jsonl,
 )
-from session_memory.settings.compiled import Settings
+from session_memory.settings.homes import Home
 from session_memory.transcripts.entries import Session
 
 
@@ -40,15 +40,17 @@ def ask(home, tmp_path):
     return ask
 
 
-def told_to_main(sessions, tmp_path, *, rules=None, own_path=""):
+def told_to_main(sessions, tmp_path, *, rules="", own_path=""):
     """What `main` is told of `sessions`, which then counts as told."""
     with deliver_to_main(sessions, tmp_path, rules=rules, own_path=own_path) as update:
         return update.text
 
 
-def deliver_to_main(sessions, tmp_path, *, rules=None, own_path=""):
-    own = OwnSession("main", runtime("agent-sdk"), str(tmp_path / "c.json"), own_path)
-    settings = Settings({}, (rules or {}).items())
+def deliver_to_main(sessions, tmp_path, *, rules="", own_path=""):
+    home = Home(str(tmp_path), str(tmp_path), str(tmp_path))
+    (tmp_path / "config.yaml").write_text(rules and f"sessions: {rules}\n")
+    own = OwnSession("main", runtime("agent-sdk"), str(tmp_path / "c.json"), own_path, home=home)
+    settings = home.settings()
     return open_update(own, Observation(own, sessions, settings), settings=settings, now=time.time(), limit=500)
 
 
@@ -373,18 +375,18 @@ class TestRules:
 
     def test_an_ignored_session_is_never_mentioned(self, home, tmp_path):
         home.session("scratch", *exchange("hello", "hi"))
-        assert self.told(home, {"scratch": {"ignore": True}}, tmp_path) is None
+        assert self.told(home, "{scratch: {ignore: true}}", tmp_path) is None
 
     def test_a_session_without_text_shows_who_when_and_how_much(self, home, tmp_path):
         home.session("public-chat", user("my secret"), assistant(("Edit", {"file_path": "/x/secret"}), "ok"))
-        told = self.told(home, {"public-*": {"quote": False}}, tmp_path)
+        told = self.told(home, '{"public-*": {text: false}}', tmp_path)
         assert told == "[Session Activity]\n- public-chat (just now, 2 messages)"
 
     def test_a_rule_for_a_title_reaches_a_session_that_only_its_transcript_names(self, tmp_path):
         path = write(
             tmp_path / f"{new_id()}.jsonl", *exchange("hello", "hi"), {"type": "custom-title", "customTitle": "diary"}
         )
-        assert told_to_main([Session(path.stem, str(path))], tmp_path, rules={"diary": {"ignore": True}}) is None
+        assert told_to_main([Session(path.stem, str(path))], tmp_path, rules="{diary: {ignore: true}}") is None
 
 
 class TestResolvers:

@@ -8,7 +8,6 @@ import pytest
 from collision_scene import Pair, collisions
 
 from bench.clones import Clone
-from session_memory.settings.compiled import Settings
 
 
 @pytest.fixture
@@ -66,7 +65,8 @@ def test_what_did_not_fit_is_told_with_the_next_prompt(pair: Pair) -> None:
 def test_of_an_excluded_session_none_is_told_of(pair: Pair) -> None:
     pair.main.read("src/app.py")
     pair.discord.sub_agent().edit("src/app.py", "x\n")
-    assert pair.main.prompt(settings=Settings({}, [("discord", {"ignore": True})])) == ""
+    pair.clone.rules("{discord: {ignore: true}}")
+    assert pair.main.prompt() == ""
 
 
 def test_where_its_transcript_cannot_be_read_the_rest_is_told(pair: Pair) -> None:

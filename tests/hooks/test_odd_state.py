@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 
 import pytest
 from hooks_scene import ROOT, told
@@ -172,6 +173,25 @@ class TestOtherState:
         assert "question 2" in self.run(machine, 2)
         assert "question 1" not in self.run(machine, 3)
         assert [path.name for path in files if not path.is_file()] == []
+
+
+def test_a_session_whose_state_0_2_0_kept_repeats_nothing_and_knows_its_files_by_its_transcript(plain, tmp_path):
+    path = tmp_path / "app.py"
+    path.touch()
+    edit = ("Edit", {"file_path": str(path)})
+    append(plain.project_dir / f"{plain.session_id}.jsonl", user("edit it"), assistant(edit, at=time.time() - 60))
+    other = plain.session(*exchange("hello", "hi"))
+    assert "hello" in told(plain.run())
+    assert plain.run() == b""
+    state = json.loads(cursor_path(plain).read_text())
+    del state[plain.session_id][" collisions"]
+    cursor_path(plain).write_text(json.dumps(state))
+    append(other, *exchange("more", edit))
+    path.write_text("x\n")
+    text = told(plain.run())
+    assert "! " in text
+    assert "after you edited it" in text
+    assert "2 messages" in text  # not the two of before
 
 
 def test_the_hook_is_silent_where_nothing_can_be_written_and_doctor_says_why(plain):
