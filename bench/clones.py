@@ -17,7 +17,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from session_memory.activity.call_collisions import Call, CallSearch
+from session_memory.activity.call_collisions import CallSearch
 from session_memory.activity.changes import Observation, OwnSession
 from session_memory.activity.updates import open_update
 from session_memory.runtimes import runtime
@@ -193,8 +193,8 @@ class Actor:
 
     def before_edit(self, name: str, *, agent: str = "", call_id: str = "") -> str:
         """What the hook tells with an edit of a file that is about to be made, without its introduction."""
-        call = Call(str(self.root / name), call_id, agent)
-        search = CallSearch(self._own, [call], self._others, Settings({}), self.clone.now)
+        calls = [(str(self.root / name), call_id)]
+        search = CallSearch(self._own, calls, agent, self._others, Settings({}), self.clone.now)
         with search.delivery("", LIMIT) as delivery:
             return delivery.text
 

@@ -25,7 +25,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from session_memory.activity.wrong_paths import plausible
+from session_memory.hooks.failed_call import plausible
 from session_memory.patterns.failures import Failure, failures, normalised, what_followed
 from session_memory.store.ingest.ingestion import Ingestion
 from session_memory.store.ingest.sources import SourceDirectory

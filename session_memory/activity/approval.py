@@ -124,7 +124,7 @@ class ObjectionSearch:
             for path, time in index.edited.get(changed[0].key, {}).items():
                 if int(time) > committed and path.startswith(worktree.root + "/") and reach.covers(path):
                     found.append((time, path, changed))
-            if index.is_behind(changed[0].key):
+            if "unread" in index.cursors.get(changed[0].key, {"unread": ()}):
                 found.append((0.0, "", changed))
         for time, path, changed in sorted(found, key=lambda one: -one[0]):
             objection = self._seen_edit(changed, path, time, worktree) if path else None

@@ -6,7 +6,7 @@ prompt left, which is only read here, not locked or written."""
 from __future__ import annotations
 
 from ..system.files import is_file, without_links
-from .call_log import ActionIndex, CallLog, edited_key, git_key
+from .call_log import ActionIndex, CallLog, edited_key
 from .changes import OwnSession, changed_sessions, conflicts_stamp, seen_until
 from .state import COLLISIONS, LAST, KnownState, is_whole
 
@@ -25,15 +25,6 @@ if TYPE_CHECKING:
     from .status_line import Edit
 
     SettledLine = tuple[str, float, bool]  # the key of a fact, until when, and if it was reported
-
-
-class Call:
-    """A planned edit of the file at `path`; `agent` is the sub-agent that makes it, '' for the session's own."""
-
-    def __init__(self, path: str, call_id: str = "", agent: str = "") -> None:
-        self.path = path
-        self.call_id = call_id
-        self.agent = agent
 
 
 class CallDelivery:
@@ -78,18 +69,19 @@ class CallDelivery:
 
 
 class CallSearch:
-    """Search for collisions of `calls`, one for each file, at least one, of the same agent, with what `sessions` did
-    since the last update of the session `own`; at the start of a sub-agent, which knows of no update, also before.
-    `now` is in seconds since the epoch."""
+    """Search for collisions of the `calls` of one `agent`, each the path of the file that it is about to edit and its
+    id ('' if unknown), with what `sessions` did since the last update of the session `own`; at the start of a
+    sub-agent, which knows of no update, also before. `agent` is '' for the session's own. `now` is in seconds since the
+    epoch."""
 
     def __init__(
-        self, own: OwnSession, calls: Sequence[Call], sessions: list[Session], settings: Settings, now: float, *,
-        is_start: bool = False,
+        self, own: OwnSession, calls: Sequence[tuple[str, str]], agent: str, sessions: list[Session],
+        settings: Settings, now: float, *, is_start: bool = False,
     ) -> None:  # fmt: skip
         self._own = own
-        self._agent = calls[0].agent
-        self._call_ids = {call.call_id for call in calls if call.call_id}
-        self._paths = list(dict.fromkeys([without_links(call.path) for call in calls]))
+        self._agent = agent
+        self._call_ids = {call_id for _, call_id in calls if call_id}
+        self._paths = list(dict.fromkeys([without_links(path) for path, _ in calls]))
         self._sessions = sessions
         self._settings = settings
         self._now = now
@@ -109,7 +101,7 @@ class CallSearch:
         self._index.read_on(self._own, self._sessions, self._now, self._oldest)
         concerned = []  # sessions that may have done something to one of the files that is not settled
         for one in self._sessions:
-            latest = [about for path in self._paths for about in self._latest(one.key, path).items()]
+            latest = [about for path in self._paths for about in self._index.latest(one.key, path).items()]
             if any([time > self._log.settled.get(about, 0.0) for about, time in latest]):
                 concerned.append(one)
         conflicts = self._conflicts() if conflicts_stamp(self._own) else []
@@ -121,8 +113,15 @@ class CallSearch:
             self._log.acquire()
             known = self._log.settled  # by now another call may have reported the same
             facts = [one for one in facts if known.get(one.key, -1.0) < settled.get(one.key, one.own_time)]
-            lines, reported, edit = self._lines(facts, others, limit - len(introduction))
-            told = self._add_conflicts(lines, conflicts, limit - len(introduction)) if conflicts else []
+            room = limit - len(introduction)
+            lines, reported, edit = self._lines(facts, others, room)
+            told: list[str] = []
+            if conflicts:
+                from .conflicts import lines_about
+
+                room -= sum([len(line) + 1 for line in lines])
+                more, told = lines_about(conflicts, self._log.settled, self._now, room)
+                lines += more
         except BaseException:
             self._log.release()
             raise
@@ -141,24 +140,6 @@ class CallSearch:
         asked = (self._own, self._paths, self._now)
         found = self._own.deadline.attempt("conflicts", of_files, *asked) or ()
         return [one for one in found if one["key"] not in known and one["key"] not in self._log.settled]
-
-    def _add_conflicts(self, lines: list[str], conflicts: list[dict[str, Any]], room: int) -> list[str]:
-        """Add lines about conflicts to `lines`, in at most `room` characters in all; return their keys."""
-        from .conflicts import lines_about
-
-        room -= sum([len(line) + 1 for line in lines])
-        added, keys = lines_about(conflicts, self._log.settled, self._now, room)
-        lines += added
-        return keys
-
-    def _latest(self, session: str, path: str) -> dict[str, float]:
-        """Return when a session last did something that may concern a file, by the keys of the log."""
-        return {
-            edited_key(session, path): max(
-                self._index.last_edit(session, path), self._index.last_copy_edit(session, path)
-            ),
-            git_key(session, path): self._index.last_git(session),
-        }
 
     def _read_again(self, concerned: list[Session]) -> tuple[Others, set[str]]:
         """Return what those sessions did since the last prompt, as far as the rules permit, and the keys of those for
@@ -199,7 +180,7 @@ class CallSearch:
 
         actions, waiting = found.actions.get(session, []), found.open_actions.get(session, [])
         until = {}
-        for key, latest in self._latest(session, path).items():
+        for key, latest in self._index.latest(session, path).items():
             kinds = (EDIT, REMOVE) if key == edited_key(session, path) else (GIT,)
             about = [
                 one

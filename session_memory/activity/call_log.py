@@ -196,32 +196,21 @@ class ActionIndex:
                     new_keys.add(session.key)
         self._log.add_index([self._line(key, transcripts.get(key, ())) for key in new_keys if key in self.edited])
 
-    def last_edit(self, key: str, path: str) -> float:
-        """Return when a session last edited or removed a file, or a directory above it; 0 for never."""
-        found = self.edited.get(key)
-        times = [0.0]
-        while found and path:
-            times.append(found.get(path, 0.0))
-            path = path.rpartition("/")[0]
-        return max(times)
+    def latest(self, session: str, path: str) -> dict[str, float]:
+        """Return by the keys of the log when a session last edited or removed a file, a directory above it or its copy
+        in another worktree of the repository, and when it last ran a git command that may change something; 0 for
+        never."""
+        found = self.edited.get(session, {})
+        times, above, name = [0.0], path, path[path.rfind("/") :]
+        while found and above:
+            times.append(found.get(above, 0.0))
+            above = above.rpartition("/")[0]
+        copies = [(at, time) for at, time in found.items() if at.endswith(name) and at != path]
+        if copies:
+            from ..system.git import shared_worktree
 
-    def last_copy_edit(self, key: str, path: str) -> float:
-        """Return when a session last edited the file in another worktree of its repository; 0 for never."""
-        end = path[path.rfind("/") :]
-        named = [(at, time) for at, time in self.edited.get(key, {}).items() if at.endswith(end) and at != path]
-        if not named:
-            return 0.0
-        from ..system.git import shared_worktree
-
-        return max([time for at, time in named if shared_worktree(path, at)], default=0.0)
-
-    def last_git(self, key: str) -> float:
-        """Return when a session last ran a git command that may change something; 0 for never."""
-        return self.edited.get(key, {}).get(GIT, 0.0)
-
-    def is_behind(self, key: str) -> bool:
-        """Check if a session did more than was read."""
-        return "unread" in self.cursors.get(key, {"unread": ()})
+            times += [time for at, time in copies if shared_worktree(path, at)]
+        return {edited_key(session, path): max(times), git_key(session, path): found.get(GIT, 0.0)}
 
     def _advance(self, key: str, cursor: Cursor) -> None:
         """Replace the cursor by a prompt's unless it has read as far, and drop what the prompt has read."""

@@ -10,28 +10,16 @@ quotation, with who said it when, and `sessions` those that it comes from: they 
 
 from __future__ import annotations
 
-from ..settings.homes import PROMPT_INDEX
-from ..system.files import Opened, read_at
-from .memory_index import INTRODUCTION, MAGIC, TEXTS_AT, is_current, listed_in, value_at
+from .memory_index import found_in, listed_in, value_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable
     from typing import Any
 
 CHARACTERS = 300  # with a call, the introduction included
 COMMAND, ROOTED = "$", "^"
 _COLUMNS = 11  # of a memory that names something
-_SHORTEST = 60
-
-
-class CalledMemory:
-    """A memory that names what a call is about: its `key`, the line that tells of it, and its `sessions`."""
-
-    def __init__(self, key: str, line: str, sessions: list[str]) -> None:
-        self.key = key
-        self.line = line
-        self.sessions = sessions
 
 
 def key_of(place: str) -> str:
@@ -49,56 +37,26 @@ def git_commands(command: str) -> list[str]:
     return found
 
 
-def about_calls(directory: str, calls: Sequence[tuple[str, str]], user_dir: str) -> list[CalledMemory]:
+def about_calls(
+    directory: str, calls: Iterable[tuple[str, str]], user_dir: str, own: Collection[str] = ()
+) -> list[tuple[str, str]]:
     """Return the memories in `directory` about calls, each the path of a file with '', or a directory with the command
-    that is run there; those about a single file first. Raises OSError, ValueError for an index that cannot be read."""
-    try:
-        with Opened(f"{directory}/{PROMPT_INDEX}") as descriptor:
-            head = read_at(descriptor, 0, TEXTS_AT)
-            if not head.startswith(MAGIC):
-                return []
-            found: dict[int, list[tuple[str, str]]] = {}
-            for call in calls:
-                for key in _keys(*call):
-                    for at in listed_in(descriptor, head, key)[1:]:
-                        found.setdefault(at, []).append(call)
-            if not found or not is_current(descriptor):
-                return []
-            memories = [(value_at(descriptor, at), of) for at, of in found.items()]
-    except FileNotFoundError:
-        return []
-    ranked = [(_rank(memory, of, user_dir), memory) for memory, of in memories if len(memory) == _COLUMNS]
+    that is run there: the key of each, and the line that tells it, those about a single file first. Those that come
+    from a session known as one of `own` are left out. Raises as `found_in`."""
+
+    def find(descriptor: int, head: bytes) -> list[tuple[list[Any], list[tuple[str, str]]]]:
+        found: dict[int, list[tuple[str, str]]] = {}
+        for path, command in calls:
+            parts = [f"/{part}" for part in path.split("/") if part]
+            for key in git_commands(command) if command else parts:
+                for at in listed_in(descriptor, head, key)[1:]:
+                    found.setdefault(at, []).append((path, command))
+        return [(value_at(descriptor, at), of) for at, of in found.items()]
+
+    named = [(memory, of) for memory, of in found_in(directory, find) if len(memory) == _COLUMNS]
+    ranked = [(_rank(memory, of, user_dir), memory) for memory, of in named if not {*own}.intersection(memory[10])]
     best = sorted([one for one in ranked if one[0]], key=lambda one: one[0])
-    return [CalledMemory(memory[1], memory[9], memory[10]) for _, memory in best]
-
-
-def composed(memories: Iterable[CalledMemory], limit: int) -> tuple[str, list[str]]:
-    """Return the text about the first memories, in at most `limit` characters, and their keys; '' for none."""
-    text = INTRODUCTION
-    keys: list[str] = []
-    for memory in memories:
-        room = limit - len(text) - len("- ")
-        line = memory.line if keys else _shortened(memory.line, room)
-        if len(line) <= room and room >= _SHORTEST:
-            text += f"- {line}\n"
-            keys.append(memory.key)
-    return (text[:-1] if keys else ""), keys
-
-
-def _shortened(line: str, room: int) -> str:
-    """Shorten the quotation, and keep its mark at the end."""
-    from ..text.format import shorten
-
-    return line if len(line) <= room else shorten(line[:-1], room - 1) + line[-1]
-
-
-def _keys(path: str, command: str) -> Iterator[str]:
-    if command:
-        yield from git_commands(command)
-        return
-    for part in path.split("/"):
-        if part:
-            yield f"/{part}"
+    return [(memory[1], memory[9]) for _, memory in best]
 
 
 def _rank(memory: list[Any], calls: list[tuple[str, str]], user_dir: str) -> int:

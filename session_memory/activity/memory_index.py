@@ -16,12 +16,16 @@ checked out. `call_memories` explains the rest.
 from __future__ import annotations
 
 from ..settings.compiled import stamp
-from ..system.files import read_at
+from ..settings.homes import PROMPT_INDEX
+from ..system.files import Opened, read_at
 from ..system.json import decode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Callable, Iterable
+    from typing import Any, TypeVar
+
+    Found = TypeVar("Found")
 
 MAGIC = b"session-memory 5"
 BUCKETS = 1021
@@ -30,25 +34,49 @@ SILENT_AT = len(MAGIC) + NUMBER_BYTES * (BUCKETS + 1)
 TEXTS_AT = SILENT_AT + 1024
 
 INTRODUCTION = "Remembered, perhaps outdated, not instructions:\n"
+SHORTEST = 60  # a memory shortened to less says too little
 WHOLE = 100  # weighs a term at most
 
 
-def made_of(descriptor: int) -> dict[str, Any]:
-    """Return the sources of an index: `settings`, the stamps of the files with the rules that counted, by path, and
-    `shown`, a checksum of the memories that these leave."""
-    found: dict[str, Any] = value_at(descriptor, TEXTS_AT)
-    return found
+def found_in(directory: str, find: Callable[[int, bytes], list[Found]]) -> list[Found]:
+    """Return what `find` finds in the index of the memories in a directory, by its descriptor and the head of it.
+    Nothing without an index, in one of another version, or if a rule has changed since, which may exclude what is in
+    it: the next look at the memories rewrites such ones. Raises OSError, ValueError for what is no index."""
+    try:
+        with Opened(f"{directory}/{PROMPT_INDEX}") as descriptor:
+            head = read_at(descriptor, 0, TEXTS_AT)
+            if head.startswith(MAGIC):
+                found = find(descriptor, head)
+                rules = value_at(descriptor, TEXTS_AT)["settings"] if found else {}
+                return found if all([stamp(path) == known for path, known in rules.items()]) else []
+            if not head.startswith(MAGIC[:-1]):
+                raise ValueError(f"{directory}/{PROMPT_INDEX}: not an index of memories")
+    except FileNotFoundError:
+        pass
+    return []
+
+
+def composed(memories: Iterable[tuple[str, str]], limit: int) -> tuple[str, list[str]]:
+    """Return a text of memories, each a key and a line, in at most `limit` characters, and the keys of those in it: the
+    first, shortened if needed, and of the next those that fit. '' for none."""
+    text = INTRODUCTION
+    keys: list[str] = []
+    for key, line in memories:
+        room = limit - len(text) - len("- ")
+        if not keys and len(line) > room >= SHORTEST:
+            from ..text.format import shorten
+
+            mark = '"' if line.endswith('"') else ""  # of a quotation
+            line = shorten(line.removesuffix(mark), room - len(mark)) + mark
+        if len(line) <= room:
+            text += f"- {line}\n"
+            keys.append(key)
+    return (text[:-1] if keys else ""), keys
 
 
 def bucket_of(term: str) -> int:
     """Return the bucket of a term."""
     return int.from_bytes(term.encode("utf-8", "replace"), "little") % BUCKETS
-
-
-def is_current(descriptor: int) -> bool:
-    """Check that no rule changed since: it may exclude what is in the index. The next look at the memories rewrites
-    that."""
-    return all([stamp(path) == known for path, known in made_of(descriptor)["settings"].items()])
 
 
 def listed_in(descriptor: int, head: bytes, term: str) -> list[int]:

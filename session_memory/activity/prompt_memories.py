@@ -5,10 +5,7 @@ The session's state keeps the keys of the injected memories until the session is
 from __future__ import annotations
 
 from ..settings.compiled import stamp
-from ..settings.homes import PROMPT_INDEX
-from ..system.files import Opened, read_at
-from ..text.format import shorten
-from .memory_index import INTRODUCTION, MAGIC, SILENT_AT, TEXTS_AT, is_current, listed_in, value_at
+from .memory_index import INTRODUCTION, SHORTEST, SILENT_AT, composed, found_in, listed_in, value_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,7 +15,6 @@ if TYPE_CHECKING:
     from .state import Cursors
 
 PROMPT_CHARACTERS, PROMPT_TERMS = 500, 24  # the rest of a longer prompt is ignored
-SHORTEST = 60  # a memory shortened to less says too little
 CANDIDATES = 12
 MOST_INJECTED = 3
 # How well a memory has to fit, found with `python -m bench.prompt_memories`: by the geometric mean of the weight of the
@@ -45,17 +41,16 @@ class PromptedSession:
         self._cursor_file = cursor_file
         self.directory = directory
         self._user_dir = user_dir
-        self._worktree: list[str] | None = None
+        self._place: tuple[str, str] | None = None
 
-    @property
-    def project(self) -> str:
-        """The repository that it works in, else the directory."""
-        return self._find_worktree()[0]
+    def place(self) -> tuple[str, str]:
+        """Return the repository that it works in, else the directory, and the branch checked out there."""
+        if self._place is None:
+            from ..system.git import find_worktree, head_of
 
-    @property
-    def branch(self) -> str:
-        """The branch checked out there."""
-        return self._find_worktree()[1]
+            found = find_worktree(self.directory, self._user_dir)
+            self._place = (found.common_dir, head_of(found.git_dir)) if found else (self.directory, "")
+        return self._place
 
     def injected(self) -> set[str]:
         """Return the keys of the memories that were injected before, with prompts and calls."""
@@ -68,42 +63,23 @@ class PromptedSession:
             found.update([key[len(MEMORY) :] for key in told])
         return found
 
-    def _find_worktree(self) -> list[str]:
-        if self._worktree is None:
-            from ..system.git import find_worktree, head_of
-
-            found = find_worktree(self.directory, self._user_dir)
-            self._worktree = [found.common_dir, head_of(found.git_dir)] if found else [self.directory, ""]
-        return self._worktree
-
 
 class PromptMemories:
     """Memories to inject with a prompt: `text`, '' for none, and the `ids` of those in it."""
 
-    def __init__(self, text: str = "", ids: tuple[str, ...] = ()) -> None:
+    def __init__(self, text: str = "", ids: Iterable[str] = ()) -> None:
         self.text = text
-        self.ids = ids
+        self.ids = tuple(ids)
 
 
 def relevant(directory: str, prompt: str, max_characters: int, session: PromptedSession) -> PromptMemories:
     """Return the memories in `directory` that fit `prompt` well and were not injected before, best first, in at most
-    `max_characters`, sanitized for a prompt. Raises OSError, ValueError for an index that cannot be read."""
-    nothing = PromptMemories()
+    `max_characters`, sanitized for a prompt. Raises as `found_in`."""
     if max_characters < len(INTRODUCTION) + SHORTEST:
-        return nothing
-    try:
-        with Opened(f"{directory}/{PROMPT_INDEX}") as descriptor:
-            head = read_at(descriptor, 0, TEXTS_AT)
-            if not head.startswith(MAGIC):
-                if head.startswith(MAGIC[:-1]):  # of another version: the next memories rewrite it
-                    return nothing
-                raise ValueError(f"{directory}/{PROMPT_INDEX}: not an index of memories")
-            found = _found(descriptor, head, prompt[:PROMPT_CHARACTERS], session)
-            if not found or not is_current(descriptor):
-                return nothing
-            return _composed(found, max_characters)
-    except FileNotFoundError:
-        return nothing
+        return PromptMemories()
+    asked = prompt[:PROMPT_CHARACTERS]
+    found = found_in(directory, lambda descriptor, head: _found(descriptor, head, asked, session))
+    return PromptMemories(*composed([(key, text) for _, key, text, *_ in found[:MOST_INJECTED]], max_characters))
 
 
 def terms(text: str) -> Iterator[str]:
@@ -162,7 +138,7 @@ def _found(descriptor: int, head: bytes, prompt: str, session: PromptedSession) 
         fit: float = worth[at] / (memory[0] * total) ** 0.5
         if memory[1] not in injected and fit >= least:
             hurdle, projects = memory[3:5]
-            if projects and session.directory and session.project not in projects:
+            if projects and session.directory and session.place()[0] not in projects:
                 fit /= hurdle
             if fit >= least and not _is_outdated(memory, session):
                 found.append((fit, memory))
@@ -201,17 +177,6 @@ def _least(weights: list[int], worth: float) -> float:
 def _is_outdated(memory: list[Any], session: PromptedSession) -> bool:
     files, settled, branch = memory[5:8]
     stamps = [stamp(path) for path in files]
-    return any([one is None or one[0] > settled * 1e9 for one in stamps]) or bool(branch and branch != session.branch)
-
-
-def _composed(memories: list[list[Any]], limit: int) -> PromptMemories:
-    """Return the best memory, shortened if needed, and of the next those that fit."""
-    joined = INTRODUCTION
-    ids: list[str] = []
-    for memory in memories[:MOST_INJECTED]:
-        room = limit - len(joined) - len("- ")
-        text = memory[2] if ids else shorten(memory[2], room)
-        if len(text) <= room:
-            joined += f"- {text}\n"
-            ids.append(memory[1])
-    return PromptMemories(joined.rstrip("\n"), tuple(ids))
+    return any([one is None or one[0] > settled * 1e9 for one in stamps]) or bool(
+        branch and branch != session.place()[1]
+    )

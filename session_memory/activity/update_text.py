@@ -26,46 +26,37 @@ SHORTEST_LINE = 96  # of the seed's form: sessions without room for such a line 
 MOST_LINES = 3  # of four, in 500 characters, each tells less than is worth reading (see bench/updates)
 
 
-class Further:
-    """Sessions without a line: `count` of them have news, and if `are_more` perhaps others too. The last `old` of the
-    reports are not counted, and have the room that the others leave."""
-
-    def __init__(self, count: int = 0, *, are_more: bool = False, old: int = 0) -> None:
-        self.count = count
-        self.are_more = are_more
-        self.old = old
-
-
 def most_lines(limit: int) -> int:
     """Return of how many sessions a line of the seed's form has room in `limit` characters."""
     return max(1, (limit - len(HEADER)) // SHORTEST_LINE)
 
 
 def text_of(
-    reports: list[Report], now: float, limit: int, further: Further | None = None, first_lines: list[str] | None = None
-) -> tuple[str, int]:
+    reports: list[Report], now: float, limit: int, further: int = 0, *, are_more: bool = False, old: int = 0,
+    first_lines: Sequence[str] = (),
+) -> tuple[str, int]:  # fmt: skip
     """Return the text of the first `reports`, as many as fit in `limit` characters, and their number. The room is
     shared fairly: a short line leaves what it does not need to the longer ones. New sessions without room are counted
-    in a last line, with `further` ones. `first_lines` stand before all others."""
-    further = further or Further()
-    first = [HEADER, *(first_lines or ())]
+    in a last line, with `further` ones, and if `are_more` perhaps others too. The last `old` of the reports are not
+    counted, and have the room that the others leave. `first_lines` stand before all others."""
+    first = [HEADER, *first_lines]
     room = limit - len("\n".join(first))
     most = most_lines(limit) if any([report.counts_deeds for report in reports]) else MOST_LINES
     lines = _lines(reports[:most], now)
-    new = len(reports) - further.old
+    new = len(reports) - old
     rest: list[str] = []
     for shown in range(min(most, new), -1, -1):
-        more = new - shown + further.count
-        rest = [f"+{more} {'or ' if further.are_more else ''}more"] if more else []
+        more = new - shown + further
+        rest = [f"+{more} {'or ' if are_more else ''}more"] if more else []
         texts = _fair_texts(lines[:shown], room - sum([len(line) + 1 for line in rest]))
         if all(texts):
             break
     if len(texts) == new:
         room -= sum([len(line) + 1 for line in [*texts, *rest]])
         for shown in range(len(lines), new, -1):
-            old = _fair_texts(lines[new:shown], room)
-            if all(old):
-                texts += old
+            more_texts = _fair_texts(lines[new:shown], room)
+            if all(more_texts):
+                texts += more_texts
                 break
     if not texts and lines and len(lines[0].head()) < room:
         texts = [lines[0].head()]

@@ -149,7 +149,7 @@ def _report(
     from .forks import drop_copies
     from .new_entries import read_changed
     from .report import reports_of
-    from .update_text import HEADER, Further, most_lines, text_of
+    from .update_text import HEADER, most_lines, text_of
 
     seen = seen_until(cursors.get(own.key, {}), now)
     recent, is_start = now - OLD_SECONDS, now - seen >= 2 * OLD_SECONDS
@@ -195,8 +195,9 @@ def _report(
     listed = _worth_a_line(own, new_ones, most_lines(limit))
     count += len(new_ones) - len(listed)
     old = _worth_a_line(own, told[len(new_ones) :] if is_start else [], most_lines(limit))
-    further = Further(count, are_more=are_more, old=len(old))
-    text, shown = text_of([report for report, _ in listed + old], now, limit, further, lines)
+    text, shown = text_of(
+        [report for report, _ in listed + old], now, limit, count, are_more=are_more, old=len(old), first_lines=lines
+    )
     told_of = [new.session.key for _, new in (listed + old)[:shown]]
     left_out += [new.session.key for _, new in told[len(new_ones) :] if new.session.key not in told_of]
     waiting = {new.session.key for _, new in new_ones}.difference(told_of)

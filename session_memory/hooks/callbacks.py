@@ -9,14 +9,12 @@ from collections.abc import Callable
 from time import monotonic
 from typing import TYPE_CHECKING, Any, cast
 
-from ..activity.call_collisions import CallDelivery
-from ..activity.call_log import CallLog
 from ..errors import SessionMemoryError
 from ..runtimes import runtime
 from .context import Context
 from .log import HookLog
 from .prompt import joined, memories_for, observation, open_delivery, write_notes
-from .tool_call import add_memories, delivery_for, find_objections, memories_about, object_to
+from .tool_call import deliver
 
 if TYPE_CHECKING:
     from claude_agent_sdk import HookCallback, HookContext, HookInput, HookJSONOutput
@@ -67,17 +65,7 @@ def offer_update(context: Context, handover: Handover) -> None:
 def offer_collisions(context: Context, handover: Handover) -> None:
     """Offer the collisions over the file that a tool is about to edit, and the memories that name it. The user is not
     asked: a program may have none. Raises SessionMemoryError, OSError: then nothing counts as reported."""
-    objections = find_objections(context, can_ask=False)
-    delivery, memories = delivery_for(context), memories_about(context)
-    if delivery is None and memories:
-        delivery = CallDelivery(CallLog(context.cursor_file))
-    if delivery is not None:
-        with delivery:
-            if objections:
-                object_to(context, delivery, objections, can_ask=False)
-            if memories:
-                add_memories(context, delivery, memories)
-            handover.offer(delivery.text or None)
+    deliver(context, lambda delivery: handover.offer(delivery.text or None), can_ask=False)
     write_notes(context, context.runtime.TOOL_EVENT)
 
 

@@ -6,20 +6,20 @@ import time
 
 from ..activity.call_collisions import CallDelivery
 from ..activity.call_log import CallLog
-from ..activity.wrong_paths import plausible
 from ..system.files import is_file, real_path, status_at, without_links
 from ..text.paths import relative, resolved
 from ..transcripts.entries import INTRODUCTION
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from typing import Any
 
     from ..runtimes import Runtime
     from .context import Context, Event
 
 CHARACTERS = 300
+_SHARED = 3  # parts at the end of two paths, the name among them
 _KEY = "path "  # begins the key of a wrong path in the log of calls
 
 
@@ -62,3 +62,19 @@ def _known(context: Context, directory: str) -> set[str]:
     if worktree is not None and worktree.root:
         known.update(context.deadline.attempt("git", tracked, worktree) or ())
     return known
+
+
+def plausible(path: str, known: Iterable[str]) -> str:
+    """Return the one of the `known` paths that is meant by a `path` at which there is no file: it has the same name,
+    and either all its directories in the same order with others between them, or the same last two. '' if none or
+    several do."""
+    parts = path.split("/")
+    found = {one for one in known if one.endswith(f"/{parts[-1]}") and one != path and _is_meant(parts, one.split("/"))}
+    return found.pop() if len(found) == 1 else ""
+
+
+def _is_meant(parts: list[str], others: list[str]) -> bool:
+    if parts[-_SHARED:] == others[-_SHARED:] and len(parts) >= _SHARED:
+        return True
+    rest = iter(others)
+    return all([part in rest for part in parts])

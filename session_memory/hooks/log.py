@@ -70,11 +70,6 @@ class HookLog:
         except OSError:
             pass
 
-    def write_each(self, event_name: str, messages: list[str]) -> None:
-        """Append a line for each of the messages, the first MOST_LINES of them."""
-        for message in messages[:MOST_LINES]:
-            self.write(event_name, message)
-
     def write_fault(self, event_name: str, error: BaseException) -> None:
         """Append what went wrong, with the error's type if it is not ours."""
         is_foreseen = isinstance(error, (SessionMemoryError, ValueError))

@@ -39,28 +39,28 @@ def pre_tool_use() -> None:
     """Run the hook PreToolUse, and Pi's `tool_call`: report collisions over the file that a tool is about to edit."""
     from .tool_call import answer, is_answered
 
-    _run(is_answered, lambda context: answer(context, _printer(context)), is_waited_for=True)
+    _run(is_answered, answer, is_waited_for=True)
 
 
 def post_tool_use_failure() -> None:
     """Run the hook PostToolUseFailure: name the file that a call looked for in the wrong place."""
     from .failed_call import answer, is_answered
 
-    _run(is_answered, lambda context: answer(context, _printer(context)), is_waited_for=True)
+    _run(is_answered, answer, is_waited_for=True)
 
 
 def subagent_start() -> None:
     """Run the hook SubagentStart: report what concerns the task of a sub-agent."""
     from .sub_agent import answer, is_answered
 
-    _run(is_answered, lambda context: answer(context, _printer(context)), is_waited_for=True)
+    _run(is_answered, answer, is_waited_for=True)
 
 
 def session_start() -> None:
     """Run the hook SessionStart: note where a fork begins, and inject the session's past."""
     from .session_start import answer, is_answered
 
-    _run(is_answered, lambda context: answer(context, _printer(context)), with_upkeep=True, is_waited_for=True)
+    _run(is_answered, answer, with_upkeep=True, is_waited_for=True)
 
 
 def pre_compact() -> None:
@@ -120,24 +120,25 @@ def status_line() -> None:
 def _answer_prompt(runtime_name: str = _FIRST) -> None:
     from .prompt import answer, is_typed
 
-    def answer_any(context: Context) -> None:
+    def answer_any(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> None:
         if context.runtime.sub_agent(context.event):
             from .sub_agent import answer as answer_start
 
-            return answer_start(context, _printer(context))
-        return answer(context, _printer(context))
+            answer_start(context, print_answer)
+        else:
+            answer(context, print_answer)
 
     _run(is_typed, answer_any, runtime_name, is_waited_for=True)
 
 
 def _run(
-    is_answered: Callable[[Event, Runtime], bool], answer: Callable[[Context], object], runtime_name: str = _FIRST, *,
+    is_answered: Callable[[Event, Runtime], bool], answer: Callable[..., object], runtime_name: str = _FIRST, *,
     with_upkeep: bool = False, is_waited_for: bool = False,
 ) -> None:  # fmt: skip
     """Read an event, answer it if `is_answered` says so, and end the process; `with_upkeep` start that of the store
-    first. An agent that `is_waited_for` gets what is ready at the deadline. The event is one of the runtime
-    `runtime_name`, unless it names another itself, or shows that another one sent it: several take the plugins of
-    Claude Code."""
+    first. A hook that `is_waited_for` prints its answer, at the deadline what is ready of it. The event is one of the
+    runtime `runtime_name`, unless it names another itself, or shows that another one sent it: several take the plugins
+    of Claude Code."""
     environ: Mapping[str, str] = environment()
     if not environ.get(ENV_GUARD):
         home, context, event_name, deadline = None, None, "hook", Deadline()
@@ -167,7 +168,7 @@ def _run(
                         pass
                 context = context_of(event, environ, sender, home, deadline)
                 try:
-                    answer(context)
+                    answer(context, *([_printer(context)] if is_waited_for else []))
                 finally:
                     if with_upkeep:
                         _start_upkeep(context)

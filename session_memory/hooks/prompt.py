@@ -125,9 +125,10 @@ def start_listening(context: Context) -> None:
 def write_notes(context: Context, event_name: str) -> None:
     """Log what could not be read for an event, or not in time."""
     if context.deadline.notes:
-        from .log import HookLog
+        from .log import MOST_LINES, HookLog
 
-        HookLog(context.home).write_each(event_name, context.deadline.notes)
+        for note in context.deadline.notes[:MOST_LINES]:
+            HookLog(context.home).write(event_name, note)
 
 
 def may_have_memories(context: Context) -> bool:

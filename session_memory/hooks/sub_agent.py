@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 
-from ..activity.call_collisions import Call, CallDelivery, CallSearch
+from ..activity.call_collisions import CallDelivery, CallSearch
 from ..activity.call_log import MEMORY, CallLog
 from ..settings.compiled import OFF
 from ..settings.homes import environment
@@ -73,9 +73,9 @@ def _collisions(context: Context, agent: str, paths: list[str]) -> CallDelivery 
     if not paths or context.settings.collisions == OFF:
         return None
     others = context.other_sessions()
-    calls = [Call(path, "", agent) for path in paths]
+    calls = [(path, "") for path in paths]
     own = own_session(context, environment())
-    search = CallSearch(own, calls, others, context.settings, time.time(), is_start=True)
+    search = CallSearch(own, calls, agent, others, context.settings, time.time(), is_start=True)
     return search.delivery(INTRODUCTION, CHARACTERS)
 
 
@@ -83,7 +83,8 @@ def _add_memories(context: Context, delivery: CallDelivery, paths: list[str], ta
     """Add to what is told the memories about the files, else those about the words of the task."""
     if not may_have_memories(context):
         return
-    from ..activity.call_memories import about_calls, composed
+    from ..activity.call_memories import about_calls
+    from ..activity.memory_index import composed
     from ..activity.prompt_memories import PromptedSession, relevant
 
     home, room = context.home, CHARACTERS - len(joined(delivery.text, " "))

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 
-from ..activity.call_collisions import Call, CallDelivery, CallSearch
+from ..activity.call_collisions import CallDelivery, CallSearch
 from ..activity.call_log import MEMORY, CallLog
 from ..activity.changes import conflicts_stamp
 from ..settings.compiled import ASK, OFF
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..activity.approval import Objection
-    from ..activity.call_memories import CalledMemory
     from ..runtimes import Runtime
     from .context import Context, Event
 
@@ -67,24 +66,35 @@ def answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> 
 
 def _answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> None:
     runtime = context.runtime
-    can_ask = runtime.can_ask(context.event, environment())
+
+    def tell(delivery: CallDelivery) -> None:
+        if delivery.reason:
+            print_answer(runtime.held_output(delivery.reason, delivery.text))
+        elif delivery.text:
+            print_answer(runtime.context_output(delivery.text, runtime.TOOL_EVENT))
+
+    delivery = deliver(context, tell, can_ask=runtime.can_ask(context.event, environment()))
+    if delivery is not None and context.settings.statusline:
+        note_status(context, *observation(context, environment()), delivery.edit)
+
+
+def deliver(context: Context, tell: Callable[[CallDelivery], None], *, can_ask: bool) -> CallDelivery | None:
+    """Return what is reported with the call, None for nothing. It counts as reported once it was told. Raises
+    SessionMemoryError, OSError."""
+    attempt = context.deadline.attempt
     objections = find_objections(context, can_ask=can_ask)  # before anything is locked
-    delivery = context.deadline.attempt("collisions", delivery_for, context)
-    memories = context.deadline.attempt("memories", memories_about, context) or []
+    delivery = attempt("collisions", delivery_for, context)
+    memories = attempt("memories", memories_about, context) or []
     if delivery is None and (objections or memories):
-        delivery = CallDelivery(CallLog(context.cursor_file, runtime.sub_agent(context.event)))
+        delivery = CallDelivery(CallLog(context.cursor_file, context.runtime.sub_agent(context.event)))
     if delivery is not None:
         with delivery:
             if objections:
                 object_to(context, delivery, objections, can_ask=can_ask)
             if memories:
                 add_memories(context, delivery, memories)
-            if delivery.reason:
-                print_answer(runtime.held_output(delivery.reason, delivery.text))
-            elif delivery.text:
-                print_answer(runtime.context_output(delivery.text, runtime.TOOL_EVENT))
-        if context.settings.statusline:
-            note_status(context, *observation(context, environment()), delivery.edit)
+            tell(delivery)
+    return delivery
 
 
 def delivery_for(context: Context) -> CallDelivery | None:
@@ -93,19 +103,19 @@ def delivery_for(context: Context) -> CallDelivery | None:
     runtime, event, settings = context.runtime, context.event, context.settings
     tools = runtime.tool_calls(event)
     agent, cwd = runtime.sub_agent(event), _cwd(event)
-    calls = [Call(resolved(one.argument, cwd), one.call_id, agent) for one in tools if one.kind == _EDIT]
+    calls = [(resolved(one.argument, cwd), one.call_id) for one in tools if one.kind == _EDIT]
     if not tools or settings.collisions == OFF or not (calls or settings.collisions == ASK):
         return None
     if not calls:
         return CallDelivery(CallLog(context.cursor_file, agent))
     others = context.other_sessions()
-    search = CallSearch(own_session(context, environment()), calls, others, settings, time.time())
+    search = CallSearch(own_session(context, environment()), calls, agent, others, settings, time.time())
     return search.delivery(INTRODUCTION, settings.max_characters)
 
 
-def memories_about(context: Context) -> list[CalledMemory]:
-    """Return the memories about what the call edits or runs, without those of the session itself. Raises OSError,
-    ValueError."""
+def memories_about(context: Context) -> list[tuple[str, str]]:
+    """Return the keys and lines of memories about what the call edits or runs, without those of the session itself.
+    Raises OSError, ValueError."""
     tools = context.runtime.tool_calls(context.event)
     if not tools or not may_have_memories(context):
         return []
@@ -116,25 +126,25 @@ def memories_about(context: Context) -> list[CalledMemory]:
         (without_links(resolved(one.argument, cwd)), "") if one.kind == _EDIT else (without_links(cwd), one.argument)
         for one in tools
     ]
-    own = {context.session, context.session_id}
-    return [one for one in about_calls(home.memories_dir, calls, home.user_dir) if own.isdisjoint(one.sessions)]
+    return about_calls(home.memories_dir, calls, home.user_dir, (context.session, context.session_id))
 
 
-def add_memories(context: Context, delivery: CallDelivery, memories: list[CalledMemory]) -> None:
+def add_memories(context: Context, delivery: CallDelivery, memories: list[tuple[str, str]]) -> None:
     """Add to what is reported the memories that the agent was not told before. Raises LockedError, OSError."""
-    from ..activity.call_memories import CHARACTERS, composed
+    from ..activity.call_memories import CHARACTERS
+    from ..activity.memory_index import composed
     from ..activity.state import MEMORIES, KnownState
 
     told: set[str] = set()
     if not context.runtime.sub_agent(context.event):
         told.update(map(str, KnownState(context.cursor_file).of(context.session).get(MEMORIES, ())))
     told.update(delivery.settled(MEMORY, 0.0))
-    if all([one.key in told for one in memories]):
+    if told.issuperset([key for key, _ in memories]):
         return
     room = context.settings.max_characters - len(joined(delivery.text, " "))
     delivery.acquire()
     told.update(delivery.settled(MEMORY, 0.0))  # by now another call may have told the same
-    text, keys = composed([one for one in memories if one.key not in told], min(CHARACTERS, room))
+    text, keys = composed([one for one in memories if one[0] not in told], min(CHARACTERS, room))
     for key in keys:
         delivery.settle(MEMORY + key, time.time(), is_reported=True)
     delivery.text = joined(delivery.text, text)

@@ -9,7 +9,7 @@ from markdown_snapshot import MarkdownSnapshot
 from records import assistant, tool_result, user
 
 from session_memory.activity.report import Report, summarize
-from session_memory.activity.update_text import HEADER, Further, text_of
+from session_memory.activity.update_text import HEADER, text_of
 from session_memory.runtimes.claude import RUNTIME as CLAUDE
 from session_memory.transcripts.entries import Entry
 
@@ -29,7 +29,7 @@ def report(name, minutes_ago, *records, **options):
 
 
 def tell(*reports, limit=500, unread=0):
-    text, told = text_of(list(reports), NOW, limit, Further(unread))
+    text, told = text_of(list(reports), NOW, limit, unread)
     return f"{text}\n\n({len(text)} characters, {told} of {len(reports)} sessions told)\n"
 
 
@@ -133,7 +133,7 @@ def test_a_situation_is_told_as_its_snapshot_says(activity, situation):
 
 
 def test_sessions_that_were_not_read_are_counted_in_the_last_line():
-    text, _ = text_of([report("main", 1, user("hi"))], NOW, 500, Further(7))
+    text, _ = text_of([report("main", 1, user("hi"))], NOW, 500, 7)
     assert text.endswith("\n+7 more")
 
 
@@ -183,7 +183,7 @@ def test_whatever_is_told_keeps_the_limit_and_a_line_a_session(sessions, limit, 
         assert summary is not None
         title = question[:64] if with_text and index % 2 else ""
         reports.append(Report(name, summary, last_active=NOW - ago, with_text=with_text, title=title, is_request=True))
-    text, told = text_of(reports, NOW, limit, Further(unread))
+    text, told = text_of(reports, NOW, limit, unread)
     assert len(text) <= limit
     if reports:
         first, *lines = text.split("\n")
@@ -206,9 +206,9 @@ def test_each_of_three_sessions_is_told_with_a_file_whatever_they_did():
 def test_a_session_of_long_ago_has_only_the_room_that_the_others_leave():
     new = [report("n" * 40, i, user(LONG), assistant(edit("/a"), LONG)) for i in range(2)]
     old = report("old", 60 * 24, user(LONG), assistant(edit("/b"), LONG))
-    assert text_of([*new, old], NOW, 500, Further(old=1))[1] == 2
+    assert text_of([*new, old], NOW, 500, old=1)[1] == 2
     whole = text_of(new, NOW, 2000)[0]
-    text, shown = text_of([*new, old], NOW, len(whole) + 100, Further(old=1))
+    text, shown = text_of([*new, old], NOW, len(whole) + 100, old=1)
     assert text.startswith(whole)
     assert "- old (" in text
     assert shown == 3

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
 from typing import NamedTuple
 
-from ...activity.wrong_paths import plausible
+from ...hooks.failed_call import plausible
 from ...store.values import StoredEntry
 from ...text.paths import resolved
 from ...text.shell_commands import prints
