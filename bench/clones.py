@@ -49,7 +49,7 @@ class Clone:
             path = self.root / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(f"{name}\n")
-        self.shell("git init -q -b main && git add -A && git commit -q -m begin")
+        self.shell("git init -q --template= -b main && git add -A && git commit -q -m begin")
 
     def session(self, name: str, worktree: Path | None = None, root: Path | None = None) -> Actor:
         """A session that begins now, with its first prompt, in a directory of the worktree at `root`."""

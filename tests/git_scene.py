@@ -21,7 +21,7 @@ def git(directory: Path, *arguments: str) -> str:
 def repository(root: Path, **files: str) -> Path:
     """A repository on main with one commit of `files` (`src__app` is the file src/app)."""
     root.mkdir(parents=True)
-    git(root, "init", "-q", "-b", "main")
+    git(root, "init", "-q", "--template=", "-b", "main")
     for name, text in (files or {"readme": "hello\n"}).items():
         path = root / name.replace("__", "/")
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,33 +1,82 @@
-"""A plain user of Claude Code, and the hooks as the runtime starts them: a process with a clean environment."""
+"""A plain user of Claude Code, and the hooks as the runtime starts them: with a clean environment, JSON on stdin.
+
+A hook runs in this process as if it had one of its own. One that leaves another process behind has its own, as has one
+of a copy of the program, or that is to be prepared; so do those of test_bundle, test_concurrency and test_deadline."""
 
 from __future__ import annotations
 
+import io
 import json
+import os
+import signal
 import subprocess
 import sys
+import threading
 from pathlib import Path
+from unittest.mock import patch
 
+from own_process import as_a_process
 from records import new_id, show_told, write
 
+from session_memory.hooks import archive, main
+
 ROOT = Path(__file__).resolve().parents[1]
+HOOKS = {
+    **{name: name for name in ("user_prompt_submit", "pre_tool_use", "post_tool_use_failure", "subagent_start")},
+    **{name: name for name in ("session_start", "pre_compact", "status_line")}, "pi_prompt": "before_agent_start",
+}  # fmt: skip
 
 
 def run(event, home, script="user_prompt_submit", preexec_fn=None, program=ROOT, arguments=(), **environment):
     """The hook's stdout; whatever happens it must end well and quietly. The transcript shows what it told."""
-    done = subprocess.run(
-        [sys.executable, "-I", "-S", program / "hooks" / f"{script}.py", *arguments],
-        input=event if isinstance(event, bytes) else json.dumps(event).encode(),
-        capture_output=True,
-        env={"HOME": str(home), "CLAUDE_PID": "4711", **environment},
-        timeout=60,
-        preexec_fn=preexec_fn,
-        check=False,
-    )
+    given = event if isinstance(event, bytes) else json.dumps(event).encode()
+    command = [program / "hooks" / f"{script}.py", *arguments]
+    environ = {"HOME": str(home), "CLAUDE_PID": "4711", **environment}
+    is_here = script in HOOKS and not preexec_fn and program == ROOT
+    if is_here and threading.current_thread() is threading.main_thread():
+        done = run_here(getattr(main, HOOKS[script]), [str(word) for word in command], environ, given)
+    else:
+        done = subprocess.run(
+            [sys.executable, "-I", "-S", *command], input=given, capture_output=True, env=environ, timeout=60,
+            preexec_fn=preexec_fn, check=False,
+        )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, b"")
     own_path = event.get("transcript_path") if isinstance(event, dict) else None
     if isinstance(own_path, str) and Path(own_path).is_file():
         show_told(Path(own_path), done.stdout)
     return done.stdout
+
+
+class Ended(BaseException):
+    """The hook has ended its process."""
+
+
+def run_here(hook, arguments, environ, given):
+    """What a hook prints to its streams, and its exit code."""
+    streams = [io.TextIOWrapper(io.BytesIO(content), "utf-8") for content in (given, b"", b"")]
+    process = os.getpid()
+
+    def end(code):
+        if os.getpid() != process:
+            os._exit(code)
+        raise Ended(code)
+
+    handler, left = signal.getsignal(signal.SIGALRM), signal.getitimer(signal.ITIMER_REAL)
+    try:
+        with (
+            as_a_process(arguments, environ, ROOT), patch.multiple(sys, stdin=streams[0], stdout=streams[1], stderr=streams[2]),
+            patch.object(main, "os") as system, patch.object(archive, "QUIET_SECONDS", 0.02),
+        ):  # fmt: skip
+            system._exit = end
+            hook()
+    except Ended as ended:
+        (code,) = ended.args
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, *left)
+        signal.signal(signal.SIGALRM, handler)
+    for stream in streams:
+        stream.flush()
+    return subprocess.CompletedProcess(arguments, code, *[stream.buffer.getvalue() for stream in streams[1:]])
 
 
 def told(output):

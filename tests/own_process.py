@@ -33,7 +33,7 @@ def run_here(words: list[str], environ: Mapping[str, str], cwd: Path) -> subproc
     assert threading.current_thread() is threading.main_thread()
     with ExitStack() as stack:
         out, err = (stack.enter_context(tempfile.TemporaryFile()) for _ in range(2))
-        with _as_a_process(["session-memory", *words], environ, cwd), _streams(out.fileno(), err.fileno()):
+        with as_a_process(["session-memory", *words], environ, cwd), _streams(out.fileno(), err.fileno()):
             code = _exit_code_of(words)
         for file in (out, err):
             file.seek(0)
@@ -55,7 +55,7 @@ def _exit_code_of(words: list[str]) -> int:
 
 
 @contextmanager
-def _as_a_process(arguments: list[str], environ: Mapping[str, str], cwd: Path) -> Iterator[None]:
+def as_a_process(arguments: list[str], environ: Mapping[str, str], cwd: Path) -> Iterator[None]:
     before, directory, argv = dict(os.environ), os.getcwd(), sys.argv
     try:
         set_environment(environ)

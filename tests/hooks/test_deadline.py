@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 import time
@@ -12,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from hooks_scene import ROOT, PlainUser, told
+from own_process import plain_environment, run_here
 from records import exchange, qwen_exchange, user, write
 from tool_call_scene import Project
 
@@ -188,11 +188,7 @@ class TestMissedDeadlines:
         return json.loads(output).get("systemMessage", "") if output else ""
 
     def doctor(self, plain: PlainUser) -> str:
-        done = subprocess.run(
-            [sys.executable, "-c", "import sys; from session_memory.cli import main; sys.exit(main())", "doctor"],
-            env={"HOME": str(plain.root), "PYTHONPATH": str(ROOT), "PATH": os.defpath}, capture_output=True, text=True,
-            check=False, timeout=60,
-        )  # fmt: skip
+        done = run_here(["doctor"], plain_environment(plain.root), plain.root)
         return " ".join(done.stdout.split())
 
     def test_three_in_a_row_are_reported_by_doctor_and_once_at_the_start_of_a_session(self, plain: PlainUser) -> None:

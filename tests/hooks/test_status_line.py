@@ -1,18 +1,15 @@
-"""The status line: what the hooks keep for it, and what its command prints, as a process with the events of the
-runtimes."""
+"""The status line: what the hooks keep for it, and what its command prints with the events of the runtimes."""
 
 from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hooks_scene import ROOT
+from hooks_scene import run
 from odd_values import ODD
 from records import append, codex_exchange, codex_item, user, write
 from tool_call_scene import Project
@@ -43,14 +40,10 @@ class Scene(Project):
 
     def line(self, event: Any = None, *words: str, **environ: str) -> str:
         """What the command prints, without ages; it ends well whatever it gets."""
-        told = self.user.event(cwd=self.cwd) if event is None else event
-        done = subprocess.run(
-            [sys.executable, "-I", "-S", str(ROOT / "hooks" / "status_line.py"), *words],
-            input=told if isinstance(told, bytes) else json.dumps(told).encode(),
-            env={"HOME": str(self.user.root), **environ}, capture_output=True, timeout=60, check=False,
-        )  # fmt: skip
-        assert (done.returncode, done.stderr) == (0, b"")
-        return re.sub(r"\((just now|\d+[mh])\)", "(…)", done.stdout.decode()).removesuffix("\n")
+        event = self.user.event(cwd=self.cwd) if event is None else event
+        told = event if isinstance(event, bytes) else json.dumps(event).encode()
+        printed = run(told, self.user.root, "status_line", arguments=words, **environ)
+        return re.sub(r"\((just now|\d+[mh])\)", "(…)", printed.decode()).removesuffix("\n")
 
     @property
     def kept(self) -> Path:
