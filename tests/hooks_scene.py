@@ -21,20 +21,23 @@ from records import new_id, show_told, write
 from session_memory.hooks import archive, main
 
 ROOT = Path(__file__).resolve().parents[1]
-HOOKS = {
-    **{name: name for name in ("user_prompt_submit", "pre_tool_use", "post_tool_use_failure", "subagent_start")},
-    **{name: name for name in ("session_start", "pre_compact", "status_line")}, "pi_prompt": "before_agent_start",
-}  # fmt: skip
+HERE = (
+    "user_prompt_submit", "pre_tool_use", "post_tool_use_failure", "subagent_start", "session_start", "pre_compact", "status_line",
+    "pi_prompt",
+)  # fmt: skip
 
 
-def run(event, home, script="user_prompt_submit", preexec_fn=None, program=ROOT, arguments=(), **environment):
+def run(
+    event, home, script="user_prompt_submit", preexec_fn=None, program=ROOT, arguments=(), is_process=False, **environment
+):  # fmt: skip
     """The hook's stdout; whatever happens it must end well and quietly. The transcript shows what it told."""
     given = event if isinstance(event, bytes) else json.dumps(event).encode()
     command = [program / "hooks" / f"{script}.py", *arguments]
     environ = {"HOME": str(home), "CLAUDE_PID": "4711", **environment}
-    is_here = script in HOOKS and not preexec_fn and program == ROOT
-    if is_here and threading.current_thread() is threading.main_thread():
-        done = run_here(getattr(main, HOOKS[script]), [str(word) for word in command], environ, given)
+    is_process = is_process or script not in HERE or preexec_fn or program != ROOT
+    if not is_process and threading.current_thread() is threading.main_thread():
+        hook = main.before_agent_start if script == "pi_prompt" else getattr(main, script)
+        done = run_here(hook, [str(word) for word in command], environ, given)
     else:
         done = subprocess.run(
             [sys.executable, "-I", "-S", *command], input=given, capture_output=True, env=environ, timeout=60,

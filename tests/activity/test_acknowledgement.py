@@ -113,6 +113,12 @@ def told(request: pytest.FixtureRequest, tmp_path: Path) -> Told:
     return Told(tmp_path, request.param)
 
 
+@pytest.fixture
+def of_claude(tmp_path: Path) -> Told:
+    """For what is the same in all runtimes."""
+    return Told(tmp_path, all_runtimes()[0])
+
+
 def test_what_the_transcript_shows_is_told_once(told: Told) -> None:
     told.works()
     assert "4 messages" in told.prompt()
@@ -201,14 +207,14 @@ def test_a_transcript_that_shows_nothing_of_hooks_counts_what_was_told_after_som
     ids=["one was to be there", "none is kept", "its process goes on", "another process begins", "nothing tells"],
 )
 def test_without_a_transcript_it_is_told_again_unless_the_agent_must_have_got_it(
-    told: Told, keeps: bool | None, processes: tuple[str, ...], answered: list[bool]
+    of_claude: Told, keeps: bool | None, processes: tuple[str, ...], answered: list[bool]
 ) -> None:
-    told.own.unlink()
-    told.keeps = keeps
-    told.works()
+    of_claude.own.unlink()
+    of_claude.keeps = keeps
+    of_claude.works()
     found = []
-    for told.process in processes:
-        found.append(bool(told.prompt(arrives=False, is_answered=False)))
+    for of_claude.process in processes:
+        found.append(bool(of_claude.prompt(arrives=False, is_answered=False)))
     assert found == answered
 
 
@@ -244,23 +250,23 @@ def test_a_prompt_in_the_middle_of_a_turn_does_not_repeat_what_the_turn_is_still
 
 
 def test_what_is_not_found_as_far_as_the_search_goes_is_told_again_and_the_log_says_so(
-    told: Told, monkeypatch: pytest.MonkeyPatch
+    of_claude: Told, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(delivery, "MOST_BYTES", 2 << 20)
-    told.works()
-    text = told.prompt(arrives=False, is_answered=False)
-    append(told.own, *told.turn("x" * 3_000_000, "seen")[:1])
-    told.show(text)
-    with told.open() as update:
+    of_claude.works()
+    text = of_claude.prompt(arrives=False, is_answered=False)
+    append(of_claude.own, *of_claude.turn("x" * 3_000_000, "seen")[:1])
+    of_claude.show(text)
+    with of_claude.open() as update:
         assert update.text == text
-        assert told.notes == [f"{told.own}: the last update is repeated: it is not in 2 MB behind it"]
+        assert of_claude.notes == [f"{of_claude.own}: the last update is repeated: it is not in 2 MB behind it"]
 
 
 @pytest.mark.parametrize(("event", "is_known"), [("UserPromptSubmit", True), ("PostToolUse", False)])
 def test_a_prompt_s_hook_that_the_runtime_gave_up_on_shows_that_it_records_them(
-    tmp_path: Path, event: str, is_known: bool
+    of_claude: Told, event: str, is_known: bool
 ) -> None:
-    told = Told(tmp_path, all_runtimes()[0])
+    told = of_claude
     told.works()
     failed = {"type": "hook_cancelled", "hookEvent": event}
     answered = []
@@ -270,26 +276,26 @@ def test_a_prompt_s_hook_that_the_runtime_gave_up_on_shows_that_it_records_them(
     assert answered == [True, True, True, True, is_known, is_known]
 
 
-def test_a_note_that_is_not_as_it_was_written_costs_itself(told: Told) -> None:
+def test_a_note_that_is_not_as_it_was_written_costs_itself(of_claude: Told) -> None:
     for damage in (lambda last: last.pop("file"), lambda last: last.update(cursors=[1]), lambda last: last.clear()):
-        told.works()
-        assert told.prompt()
-        content = json.loads(told.state.read_text())
+        of_claude.works()
+        assert of_claude.prompt()
+        content = json.loads(of_claude.state.read_text())
         damaged: Callable[[dict[str, object]], object] = damage
         damaged(content["own"][" last"])
         content["own"][" last"]["offset"] = 0
-        told.state.write_text(json.dumps(content))
-        told.works()
-        assert told.prompt()
+        of_claude.state.write_text(json.dumps(content))
+        of_claude.works()
+        assert of_claude.prompt()
 
 
-def test_where_it_is_settled_nothing_is_written(told: Told) -> None:
-    told.works()
+def test_where_it_is_settled_nothing_is_written(of_claude: Told) -> None:
+    of_claude.works()
     for _ in range(3):  # it is delivered, acknowledged, and nothing is new
-        told.prompt()
-    before = told.state.stat().st_ino
-    assert told.prompt() == ""
-    assert told.state.stat().st_ino == before
+        of_claude.prompt()
+    before = of_claude.state.stat().st_ino
+    assert of_claude.prompt() == ""
+    assert of_claude.state.stat().st_ino == before
 
 
 def test_only_the_record_of_a_hook_shows_what_it_told() -> None:

@@ -14,7 +14,6 @@ from session_memory.activity.updates import open_update
 from session_memory.runtimes import runtime
 from session_memory.session_monitor import (
     get_session_updates,
-    read_session_log,
     resolve_agent_sdk_jsonl,
 )
 from session_memory.settings.homes import Home
@@ -64,26 +63,6 @@ def test_another_session_is_told_once(home, ask):
     assert ask() is None
 
 
-def test_only_what_was_added_is_told(home, ask):
-    path = home.session("discord", *exchange("first", "one"))
-    ask()
-    append(path, *exchange("second", "two"))
-    told = ask()
-    assert "second" in told
-    assert "first" not in told
-
-
-def test_every_session_hears_for_itself(home, ask):
-    home.session("discord", *exchange("hello", "hi"))
-    assert "hello" in ask("main")
-    assert "hello" in ask("email")
-
-
-def test_a_session_does_not_hear_of_itself(home, ask):
-    home.session("main", *exchange("hello", "hi"))
-    assert ask("main") is None
-
-
 def test_a_resolver_that_raises_costs_only_its_session(home, tmp_path):
     home.session("discord", *exchange("hello", "hi"))
     home.session("email", *exchange("any news?", "none"))
@@ -104,12 +83,6 @@ def test_a_resolver_that_raises_costs_only_its_session(home, tmp_path):
 def test_sessions_that_are_just_being_made_are_left_out(home, ask):
     home.session("new-17", *exchange("hello", "hi"))
     assert ask() is None
-
-
-def test_the_cursor_file_has_the_shape_of_the_seed(home, ask, tmp_path):
-    path = home.session("discord", *exchange("hello", "hi"))
-    ask("main")
-    assert cursors(tmp_path)["main"]["discord"]["offset"] == path.stat().st_size
 
 
 def test_a_cursor_file_with_offsets_only_is_read(home, ask, tmp_path):
@@ -172,10 +145,6 @@ def test_what_does_not_fit_after_a_corrupt_state_is_told_next(home, tmp_path):
     assert told_to_main(sessions, tmp_path) is None
 
 
-def test_the_log_of_a_transcript_that_is_not_there_says_so(tmp_path):
-    assert read_session_log(jsonl_path=tmp_path / "gone.jsonl", format="agent-sdk") == "No session log found."
-
-
 def test_a_missing_transcript_is_skipped_until_it_is_there(home, ask):
     path = home.session("discord")
     path.unlink()
@@ -201,18 +170,6 @@ def test_a_transcript_rewritten_with_the_same_entries_tells_nothing(home, ask):
     path.unlink()
     write(path, {"type": "mode", "mode": "normal"}, *records)
     assert ask() is None
-
-
-def test_a_torn_line_is_told_when_it_is_complete(home, ask):
-    path = home.session("discord", *exchange("hello", "hi"))
-    ask()
-    whole = line(user("torn"))
-    with path.open("ab") as file:
-        file.write(whole[:50])
-    assert ask() is None
-    with path.open("ab") as file:
-        file.write(whole[50:])
-    assert "torn" in ask()
 
 
 def test_a_record_behind_one_that_was_torn_anywhere_is_told(home, ask):

@@ -108,8 +108,10 @@ class Scene:
 
     def check_as_process(self, seed: object) -> None:
         self.works()
-        assert self.is_told(run(self.event(), self.root, **self.environ).decode()), seed
-        run(self.call("Edit", file_path=f"{self.site}/Makefile"), self.root, "pre_tool_use", **self.environ)
+        told = run(self.event(), self.root, is_process=True, **self.environ)
+        assert self.is_told(told.decode()), seed
+        edit = self.call("Edit", file_path=f"{self.site}/Makefile")
+        run(edit, self.root, "pre_tool_use", is_process=True, **self.environ)
 
     def place(self, chance: random.Random) -> None:
         """Puts an odd session in the place of the one before."""

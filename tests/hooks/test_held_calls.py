@@ -128,25 +128,21 @@ def test_nothing_is_held_back_for_an_excluded_session_nor_for_an_edit_that_was_r
     assert reason(project, "Edit", app(project)) == ""
 
 
-@pytest.mark.parametrize(
-    "command",
-    ["git stash", "git commit -am all", "git add -A", "git add .", "git reset --hard", "git checkout -- app",
-     "git checkout app", "git restore app", "cd . && git clean -f", "git -c core.pager=cat stash -u", "git rm -f app"],
-)  # fmt: skip
-def test_a_git_command_that_reaches_what_another_has_not_committed_is_held_back(project, command):
+def test_a_git_command_that_reaches_what_another_has_not_committed_is_held_back(project):
     project.edited()
-    found = reason(project, "Bash", command)
-    assert found.startswith("session-memory: ")
-    assert found.endswith(UNCOMMITTED)
+    for command in (
+        "git stash", "git commit -am all", "git add -A", "git add .", "git reset --hard", "git checkout -- app",
+        "git checkout app", "git restore app", "cd . && git clean -f", "git -c core.pager=cat stash -u", "git rm -f app",
+    ):  # fmt: skip
+        found = reason(project, "Bash", command)
+        assert (found.startswith("session-memory: "), found.endswith(UNCOMMITTED)) == (True, True), command
 
 
-@pytest.mark.parametrize("command", ["git switch -c fix", "git checkout main", "git pull", "git rebase main"])
-def test_a_git_command_that_moves_the_worktree_under_another_is_held_back(project, command):
+def test_a_git_command_that_moves_the_worktree_under_another_is_held_back(project):
     append(project.other, assistant(("Read", {"file_path": app(project)}), cwd=project.cwd))
-    assert (
-        reason(project, "Bash", command)
-        == f'session-memory: `{command}` moves the worktree of "discord", active just now'
-    )
+    for command in ("git switch -c fix", "git checkout main", "git pull", "git rebase main"):
+        said = f'session-memory: `{command}` moves the worktree of "discord", active just now'
+        assert reason(project, "Bash", command) == said
 
 
 def test_other_commands_are_not_held_back(project):
@@ -226,10 +222,10 @@ def test_the_user_is_asked_about_a_git_command_if_the_whole_hook_ran_out_of_time
     assert "`git stash` could not be checked in time" in json.dumps(output).replace("\\", "")
 
 
-@pytest.mark.parametrize("setting", ["tell", "ask"])
-def test_an_edit_of_a_path_of_20_000_parts_is_let_through_within_the_time_of_the_runtime(project, setting):
-    project.user.config(f"collisions: {setting}\n")
-    started = time.monotonic()
-    assert answer(project, "Edit", "/a" * 20_000) == {}
-    assert answer(project, "Edit", str(project.directory) + "/../a" * 20_000) == {}
-    assert time.monotonic() - started < 15
+def test_an_edit_of_a_path_of_20_000_parts_is_let_through_within_the_time_of_the_runtime(project):
+    for setting in ("tell", "ask"):
+        project.user.config(f"collisions: {setting}\n")
+        started = time.monotonic()
+        assert answer(project, "Edit", "/a" * 20_000) == {}
+        assert answer(project, "Edit", str(project.directory) + "/../a" * 20_000) == {}
+        assert time.monotonic() - started < 15

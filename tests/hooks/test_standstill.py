@@ -74,11 +74,11 @@ def test_what_was_told_is_told_again_where_the_cursors_are_gone(quiet):
     assert "hello" in told(quiet.run())
 
 
-@pytest.mark.parametrize("wrong", [5, [], [1], ["x", 5], [1, "/nowhere"], {"a": 1}])
-def test_another_value_in_its_place_costs_nothing_but_time(quiet, wrong):
+def test_another_value_in_its_place_costs_nothing_but_time(quiet):
     content = json.loads(state(quiet).read_text())
-    state(quiet).write_text(json.dumps({**content, " standstill": wrong}))
-    stand_still(quiet)
+    for wrong in (5, [], [1], ["x", 5], [1, "/nowhere"], {"a": 1}):
+        state(quiet).write_text(json.dumps({**content, " standstill": wrong}))
+        stand_still(quiet)
 
 
 def test_a_branch_that_was_switched_is_told(plain, tmp_path):

@@ -121,12 +121,12 @@ def test_nothing_is_kept_or_shown_unless_it_is_wanted(scene):
 
 
 class TestGate:
-    @pytest.mark.parametrize("rules", ["sessions: {discord: {ignore: true}}", "projects: {CWD: {ignore: true}}"])
-    def test_an_excluded_session_is_not_shown(self, scene, rules):
-        scene.user.config(f"statusline: true\n{rules.replace('CWD', scene.cwd)}\n")
-        scene.edited()
-        scene.prompt()
-        assert scene.line() == ""
+    def test_an_excluded_session_is_not_shown(self, scene):
+        for rules in ("sessions: {discord: {ignore: true}}", f"projects: {{{scene.cwd}: {{ignore: true}}}}"):
+            scene.user.config(f"statusline: true\n{rules}\n")
+            scene.edited()
+            scene.prompt()
+            assert scene.line() == "", rules
 
     def test_once_rules_change_nothing_is_shown_until_the_next_prompt(self, scene):
         scene.edited()
@@ -186,21 +186,18 @@ class TestEvents:
         scene.prompt()
         assert scene.line(event, "copilot") == AT_WORK
 
-    @pytest.mark.sample(8)
-    @pytest.mark.parametrize("value", [*ODD[:9], *ODD[10:-1]], ids=lambda value: repr(value)[:20])
-    def test_odd_events_print_nothing(self, scene, value):
-        for event in (value, {"session_id": value}, {**scene.user.event(), "runtime": value, "cwd": value}):
-            assert scene.line(event) == ""
+    def test_odd_events_and_none_print_nothing(self, scene):
+        for value in [*ODD[:9], *ODD[10:-1]]:
+            for event in (value, {"session_id": value}, {**scene.user.event(), "runtime": value, "cwd": value}):
+                assert scene.line(event) == "", event
+        for content in (b"", b"{", b"\xff", b"null", b'{"session_id": "a"'):
+            assert scene.line(content) == "", content
 
-    @pytest.mark.parametrize("content", [b"", b"{", b"\xff", b"null", b'{"session_id": "a"'])
-    def test_no_event_prints_nothing(self, scene, content):
-        assert scene.line(content) == ""
-
-    @pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"rules": 1}', '{"rules": [], "active": [null]}'])
-    def test_a_broken_file_shows_nothing_and_is_replaced(self, scene, content):
+    def test_a_broken_file_shows_nothing_and_is_replaced(self, scene):
         scene.prompt()
-        scene.kept.write_text(content)
-        assert scene.line() == ""
-        append(scene.other, user("and now?", cwd=scene.cwd))
-        scene.prompt()
-        assert scene.line() == AT_WORK
+        for content in ("", "{", "[]", "{}", '{"rules": 1}', '{"rules": [], "active": [null]}'):
+            scene.kept.write_text(content)
+            assert scene.line() == "", content
+            append(scene.other, user("and now?", cwd=scene.cwd))
+            scene.prompt()
+            assert scene.line() == AT_WORK, content

@@ -33,14 +33,12 @@ def locked(path: Path) -> Iterator[None]:
 TOLD = '! app: edited just now by "discord", before you edited it'
 
 
-@pytest.mark.parametrize(
-    ("tool", "key"), [("Edit", "file_path"), ("Write", "file_path"), ("NotebookEdit", "notebook_path")]
-)
-def test_an_edit_is_told_what_another_session_did_to_the_file_once(project, tool, key):
-    project.edited()
-    call = {"tool_name": tool, "tool_input": {key: str(project.directory / "app")}}
-    assert project.told(**call) == TOLD
-    assert project.output(**call) == b""
+def test_an_edit_is_told_what_another_session_did_to_the_file_once(project):
+    for tool, key in (("Edit", "file_path"), ("Write", "file_path"), ("NotebookEdit", "notebook_path")):
+        project.edited()
+        call = {"tool_name": tool, "tool_input": {key: str(project.directory / "app")}}
+        assert project.told(**call) == TOLD, tool
+        assert project.output(**call) == b""
     assert project.user.log() == []
 
 
@@ -143,9 +141,9 @@ def test_on_a_full_disk_nothing_is_told_and_once_there_is_room_it_is(project):
     assert project.told() == TOLD
 
 
-@pytest.mark.parametrize("event", [b"", b"no JSON", b"[]", b'{"hook_event_name": "PreToolUse", "tool_name": "Edit"}'])
-def test_an_event_that_is_none_ends_in_silence(project, event):
-    assert run(event, project.user.root, "pre_tool_use") == b""
+def test_an_event_that_is_none_ends_in_silence(tmp_path):
+    for event in (b"", b"no JSON", b"[]", b'{"hook_event_name": "PreToolUse", "tool_name": "Edit"}'):
+        assert run(event, tmp_path, "pre_tool_use") == b""
 
 
 def test_a_transcript_that_is_gone_costs_itself(project):
