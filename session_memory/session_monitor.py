@@ -6,8 +6,8 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from .activity.changes import Observation, OwnSession
 from .activity.report import SessionSummary, summarize
@@ -24,12 +24,7 @@ from .transcripts.entries import Entry, Session, ToolUse
 from .transcripts.gate import Family, describe
 from .transcripts.reader import TranscriptReader
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from .transcripts.lines import Line
-
-    AnyPath = str | os.PathLike[str]
+AnyPath = str | os.PathLike[str]
 
 __all__ = [
     "Entry", "EntryList", "SessionSummary", "ToolUse", "archive_session", "encode_cwd", "get_session_updates",
@@ -126,7 +121,7 @@ def _home_of(sessions_dir: str) -> Home:
 def parse_jsonl_entries(lines: Iterable[str | bytes], format: str) -> EntryList:
     """Return the entries in the lines of a transcript; offsets count from the first line on. Lines are one JSON record
     each, with or without their newline."""
-    placed: list[Line] = []
+    placed: list[tuple[int, bytes]] = []
     offset = 0
     for line in lines:
         content = line.encode("utf-8", "surrogatepass") if isinstance(line, str) else line

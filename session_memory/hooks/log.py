@@ -31,7 +31,7 @@ from .context import MISSED, Context
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
 
 LOG_BYTES = 64 * 1024
@@ -124,8 +124,6 @@ def _read_missed(path: str) -> dict[str, dict[str, tuple[int, str]]]:
         return {}
 
 
-# Where earlier versions had a person's settings, below their home directory.
-OLD_CONFIG_FILES = (".claude/.session-memory/config.yaml", ".pi/agent/.session-memory/config.yaml")
 _TOLD_FILE = "/told-faults.json"
 _MOST_TOLD = 100
 _TOLD_HOMES_FILE = "/told-homes.json"  # the directories that only look like agent homes
@@ -183,12 +181,12 @@ def _write_told(path: str, lines: list[str]) -> None:
         pass
 
 
-def _leftovers(home: Home) -> Iterator[str]:
-    """Files with rules for sessions where earlier versions read them, or where a group's agent has put them."""
-    files = [f"{home.user_dir}/{name}" for name in OLD_CONFIG_FILES if home.user_dir]
-    for path in dict.fromkeys([*files, f"{home.root}/.session-memory/config.yaml"]):
-        if path != home.config_file and _may_hold_rules(path):
-            yield f"{path} is not read: move its rules for sessions to {home.config_file}, and remove it"
+def _leftovers(home: Home) -> list[str]:
+    """A line about the file with rules for sessions in the root of a home, if it is another one that counts: a group's
+    agent or the person has put it there."""
+    path = f"{home.root}/.session-memory/config.yaml"
+    said = f"{path} is not read: move its rules for sessions to {home.config_file}, and remove it"
+    return [said] if path != home.config_file and _may_hold_rules(path) else []
 
 
 def _may_hold_rules(path: str) -> bool:

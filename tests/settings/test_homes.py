@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from records import register
 
 from session_memory.hooks.log import notices, untold
 from session_memory.settings.homes import Home, home_at, person_home, runtime_home
@@ -110,11 +109,8 @@ class TestNotices:
         assert "\n" not in line
         assert "and 2 more: see `session-memory config`" in line
 
-    @pytest.mark.parametrize("folder", [".claude", ".pi/agent"])
-    def test_rules_left_where_they_are_not_read_are_named_at_each_start(
-        self, home: Home, tmp_path: Path, folder: str
-    ) -> None:
-        old = tmp_path / folder / ".session-memory" / "config.yaml"
+    def test_rules_left_where_they_are_not_read_are_named_at_each_start(self, home: Home) -> None:
+        old = Path(home.root, ".session-memory", "config.yaml")
         old.parent.mkdir(parents=True)
         old.write_text("scope: all\n# sessions:\n")
         assert untold(home) == ""
@@ -123,13 +119,3 @@ class TestNotices:
             assert f"{old} is not read" in untold(home)
         old.unlink()
         assert untold(home) == ""
-
-    def test_an_agent_is_not_told_of_what_a_person_left(self, tmp_path: Path) -> None:
-        old = tmp_path / ".claude" / ".session-memory" / "config.yaml"
-        old.parent.mkdir(parents=True)
-        old.write_text("sessions: {email: {ignore: true}}\n")
-        (tmp_path / "agent/.session-memory/sessions").mkdir(parents=True)
-        register(tmp_path / "agent", tmp_path)
-        agent = agent_home(f"{tmp_path}/agent", {"HOME": str(tmp_path)})
-        assert agent is not None
-        assert notices(agent) == []
