@@ -6,9 +6,13 @@ changed, so that what is told follows from what happened in the scene and not fr
 
 from __future__ import annotations
 
+import atexit
+import functools
 import json
 import os
+import shutil
 import subprocess
+import tempfile
 import time
 import uuid
 from collections.abc import Callable
@@ -45,11 +49,8 @@ class Clone:
         self.state = root / "state"
         self.now = float(int(time.time())) - 5 * 3600
         self.sessions: list[Actor] = []
-        for name in files:
-            path = self.root / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(f"{name}\n")
-        self.shell("git init -q --template= -b main && git add -A && git commit -q -m begin")
+        shutil.copytree(_begun(files), self.root)
+        git(self.root, "update-index", "-q", "--refresh")
 
     def session(self, name: str, worktree: Path | None = None, root: Path | None = None) -> Actor:
         """A session that begins now, with its first prompt, in a directory of the worktree at `root`."""
@@ -225,6 +226,22 @@ class Actor:
             record["parentUuid"], self._last = self._last, record["uuid"]
         with self.path.open("ab") as file:
             file.write(json.dumps(record, separators=(",", ":")).encode() + b"\n")
+
+
+@functools.cache
+def _begun(files: tuple[str, ...]) -> Path:
+    """A repository to copy: on main, with a commit of `files`, five hours ago."""
+    root = Path(tempfile.mkdtemp(prefix="session-memory-clone-"))
+    atexit.register(shutil.rmtree, root, ignore_errors=True)
+    for name in files:
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"{name}\n")
+    date = f"@{int(time.time()) - 5 * 3600} +0000"
+    begin = "git init -q --template= -b main && git add -A && git commit -q -m begin"
+    environment = {**GIT, "GIT_AUTHOR_DATE": date, "GIT_COMMITTER_DATE": date}
+    subprocess.run(["sh", "-c", begin], cwd=root, env=environment, check=True)
+    return root
 
 
 def git(directory: Path, *arguments: str) -> str | None:
