@@ -207,14 +207,15 @@ class Hooks:
 
     def prompt(self, **fault: str) -> str:
         """What a prompt is told."""
-        out = run(self.user.event(), self.user.root, **fault)
+        out = run(self.user.event(), self.user.root, is_process=True, **fault)
         return told(out) if out else ""
 
     def compacts(self, **fault: str) -> None:
         """Say something, and compact."""
         path = self.user.project_dir / f"{self.user.session_id}.jsonl"
         append(path, *exchange("keep the quince", "It is kept."))
-        run({**self.user.event(), "hook_event_name": "PreCompact"}, self.user.root, script="pre_compact", **fault)
+        event = {**self.user.event(), "hook_event_name": "PreCompact"}
+        run(event, self.user.root, script="pre_compact", is_process=True, **fault)
 
     def archives(self) -> list[str]:
         return [path.read_text() for path in self.user.place.rglob("*.md")]
@@ -266,8 +267,8 @@ def test_a_file_system_without_locks_stops_no_prompt_and_no_command(
     fault = {"LD_PRELOAD": str(injector), "FAULT_FLOCK": str(number)}
     user = PlainUser(tmp_path / "plain")
     user.session(*exchange("pack the tamarind", "hi"))
-    assert "tamarind" in told(run(user.event(), user.root, **fault))
-    assert not run(user.event(), user.root, **fault)
+    assert "tamarind" in told(run(user.event(), user.root, is_process=True, **fault))
+    assert not run(user.event(), user.root, is_process=True, **fault)
     home = tmp_path / "home"
     sessions(home)
     words = [["ingest"], ["archive", "--all"], ["process"], ["search", "linter"], ["watch", "--once"], ["status"]]

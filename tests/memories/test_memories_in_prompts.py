@@ -186,7 +186,7 @@ class TestPrompt:
             "session_memory.activity", "session_memory.activity.memory_index", "session_memory.activity.prompt_memories", "session_memory.settings",
             "session_memory.settings.compiled", "session_memory.settings.homes", "session_memory.system",
             "session_memory.system.files", "session_memory.system.json", "session_memory.text",
-            "session_memory.text.format", "session_memory.text.paths",
+            "session_memory.text.paths",
         }  # fmt: skip
         assert not {"os", "json", "re", "typing"} & set(loaded)
 
