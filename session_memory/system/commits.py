@@ -15,6 +15,7 @@ from .files import read_whole
 
 BLAME_SECONDS = 20.0
 MOST_BYTES = 16 * 1024 * 1024  # of a file of the worktree
+LONG_LINES = 5000  # of the changed part of a file
 UNCOMMITTED = "0" * 40
 _DIFF = ("--no-ext-diff", "--no-textconv", "--no-color", "-U0", "-w", "-M", "--src-prefix=a/", "--dst-prefix=b/")
 _HUNK = re.compile(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@")
@@ -162,14 +163,18 @@ def _lines(text: str) -> list[str]:
 def _places_before(then: Sequence[str], now: Sequence[str]) -> dict[int, int]:
     """Map the numbers of lines, counted from 1, to those of the same lines before."""
     before, after = [[line.rstrip("\r") for line in lines] for lines in (then, now)]
-    start = 0
-    while start < min(len(before), len(after)) and before[start] == after[start]:
+    start = end = 0
+    shorter = min(len(before), len(after))
+    while start < shorter and before[start] == after[start]:
         start += 1
-    found = {number: number for number in range(1, start + 1)}
-    for block in SequenceMatcher(None, before[start:], after[start:], autojunk=False).get_matching_blocks():
-        for offset in range(block.size):
-            found[start + block.b + offset + 1] = start + block.a + offset + 1
-    return found
+    while end < shorter - start and before[-1 - end] == after[-1 - end]:
+        end += 1
+    old, new = before[start : len(before) - end], after[start : len(after) - end]
+    # Many equal lines take time by their square: of a long text, the most frequent ones count only beside others.
+    inner = SequenceMatcher(None, old, new, autojunk=len(new) > LONG_LINES)
+    blocks = [(start + one.a, start + one.b, one.size) for one in inner.get_matching_blocks()]
+    blocks += [(0, 0, start), (len(before) - end, len(after) - end, end)]
+    return {b + number: a + number for a, b, size in blocks for number in range(1, size + 1)}
 
 
 def _parsed(diff: str, commit: str) -> tuple[list[CodeLine], list[str]]:

@@ -162,11 +162,8 @@ class Merges:
         objects = sides[0], sides[1]
         if not all(sides):
             return Conflict(path, deleted_by=sides.index(""), objects=objects) if any(sides) and base else None
-        return Conflict(path, self._clashing(base, objects) if base else (), objects=objects)
-
-    def _clashing(self, base: str, sides: tuple[str, str]) -> tuple[Hunk, ...]:
-        """Return the lines on both sides whose changes touch each other, the first MOST_HUNKS."""
-        return touching(self.hunks(base, sides[0]), self.hunks(base, sides[1]))
+        hunks = touching(self.hunks(base, sides[0]), self.hunks(base, sides[1])) if base else ()
+        return Conflict(path, hunks, objects=objects)
 
     def hunks(self, base: str, side: str) -> list[Lines]:
         """Return the hunks between two files. Raises GitUnavailableError."""

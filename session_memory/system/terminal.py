@@ -141,7 +141,11 @@ class Terminal:
     def short(self, text: str) -> str:
         """Return `text` with each path below the home directory shortened to `~`."""
         home = self.environ.get("HOME", "").rstrip("/")
-        return text.replace(home + os.sep, "~" + os.sep) if home else text
+        shown, *parts = text.split(home + os.sep) if home else [text]
+        for part in parts:
+            is_inside = shown[-1:].isalnum() or shown[-1:] in ("-", "_", ".", "~")  # of another path: /mnt/root/x
+            shown += f"{home if is_inside else '~'}{os.sep}{part}"
+        return shown
 
     def can_ask(self) -> bool:
         """Check if a person can see the output and answer."""

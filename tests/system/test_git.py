@@ -11,6 +11,7 @@ from git_scene import git, repository
 
 from session_memory.activity.changes import head_stamp
 from session_memory.system import files
+from session_memory.system.commits import _places_before
 from session_memory.system.git import (
     find_worktree,
     head_moves,
@@ -25,6 +26,14 @@ def said_by_git(directory: Path) -> tuple[str, str, str]:
     asked = ("--show-toplevel", "--absolute-git-dir", "--git-common-dir")
     root, git_dir, common = (git(directory, "rev-parse", question) for question in asked)
     return root, git_dir, os.path.realpath(directory / common)
+
+
+def test_where_lines_were_before_is_known_at_once_of_a_long_file_with_many_equal_lines() -> None:
+    then = [line for number in range(30_000) for line in (f"line {number}", "}")]
+    began = time.process_time()
+    places = _places_before(then, ["first", *then[:100], "new", *then[100:], "last"])
+    assert time.process_time() - began < 5
+    assert places == {number: number - 1 - (number > 102) for number in range(2, 60_003) if number != 102}
 
 
 @pytest.fixture
