@@ -6,7 +6,7 @@ could have meant; a file that cannot be read at all hides everything."""
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ..errors import ConfigError
@@ -80,7 +80,7 @@ class FileCheck:
             self._fault(key, problem + (how if grant else ""))
 
     def _give_up(self, problem: str) -> None:
-        self._rules.hide_all()
+        self._rules.hide("", [])
         self.values = {key.name: key.if_wrong for key in KEYS if not key.section and key.if_wrong is not SAME}
         self.faults.append(Fault("", f"{problem}; until it can be read, all sessions are hidden", True))
 
@@ -161,18 +161,15 @@ class FileCheck:
 def read(paths: Sequence[str], root: str = "") -> Checked:
     """Return the valid part of the first of these files, with the rules of all; '' stands for a missing file. That of
     the home `root` is confined by what the second, the person's, grants."""
-    own = FileCheck(paths[0], root, paths[1] if root else "") if paths[0] else None
-    values = own.values if own else {}
-    rules = list(own.rules) if own else []
-    projects = list(own.projects) if own else []
-    faults = [fault.text for fault in own.faults] if own else []
-    for path in paths[1:]:
+    found = Checked({}, [], [], [])
+    for number, path in enumerate(paths):
         if path:
-            shared = FileCheck(path)
-            rules += shared.rules
-            projects += shared.projects
-            faults += [fault.text for fault in shared.faults if fault.is_of_rules]
-    return Checked(values, rules, faults, projects)
+            checked = FileCheck(path, *((root, paths[1]) if root and not number else ()))
+            found.rules.extend(checked.rules)
+            found.projects.extend(checked.projects)
+            found.faults.extend([fault.text for fault in checked.faults if fault.is_of_rules or not number])
+            found.values.update({} if number else checked.values)
+    return found
 
 
 def refused(home: Home, key: str) -> list[str]:
@@ -232,14 +229,10 @@ def problem_with(key: Key, value: Any) -> str:
 
 
 def _are_homes(key: Key, value: Any) -> bool:
-    if isinstance(value, dict):
-        are_words = all(isinstance(word, str) for words in value.values() for word in words or ())
-        return (
-            are_words
-            and all(words is None or isinstance(words, list) for words in value.values())
-            and (not value or _are_paths(key, list(value)))
-        )
-    return isinstance(value, list) and (not value or _are_paths(key, value))
+    grants = value.values() if isinstance(value, dict) else ()
+    are_lists = all(words is None or isinstance(words, list) for words in grants)
+    are_words = are_lists and all(isinstance(word, str) for words in grants for word in words or ())
+    return are_words and isinstance(value, dict | list) and (not value or _are_paths(key, list(value)))
 
 
 def _is_number(key: Key, value: Any) -> bool:
@@ -283,11 +276,7 @@ def _is_database(value: str) -> bool:
         return False
 
 
-def _is_variable(key: Key, value: Any) -> bool:
-    return isinstance(value, str) and (not value or (value.isascii() and value.isidentifier()))
-
-
-_CHECKS = {
+_CHECKS: Mapping[str, Callable[[Key, Any], Any]] = {
     Kind.ANY_OF: lambda key, value: any(value == one and type(value) is type(one) for one in key.choices),
     Kind.WHOLE: _is_number,
     Kind.NUMBER: _is_number,
@@ -305,5 +294,5 @@ _CHECKS = {
     ),
     Kind.HOMES: _are_homes,
     Kind.URL: lambda key, value: isinstance(value, str) and (not value or value.startswith(("http://", "https://"))),
-    Kind.VARIABLE: _is_variable,
+    Kind.VARIABLE: lambda key, value: isinstance(value, str) and value.isascii() and f"{value}_".isidentifier(),
 }

@@ -8,7 +8,7 @@ trusted)."""
 from __future__ import annotations
 
 from ..system.files import is_file, os, read_whole, real_path, write_atomically
-from ..system.json import decode, encode
+from ..system.json import as_list, decode, encode
 from .homes import ENV_HOME, Home, home_at, homes_above, host_of, person_home, user_dir
 
 TYPE_CHECKING = False
@@ -43,20 +43,24 @@ def is_registered(directory: str, environ: Mapping[str, str]) -> bool:
     if not directory.startswith("/") and directory[1:2] != ":":
         return False
     real, named = real_path(directory), environ.get(ENV_HOME, "")
-    if (named[:1] == "/" and real_path(named) == real) or real in _registered(environ):
+    if named[:1] == "/" and real_path(named) == real:
+        return True
+    place = person_home(environ)
+    listed = [f"{place.root}{home[1:]}" if home[:2] in ("~", "~/") else home for home in place.settings().homes or ()]
+    if real in [real_path(home) for home in [*listed, *_in_ledger(_ledger_file(environ))]]:
         return True
     host, _, group = real.rpartition("/groups/")
     if host and "/" not in group and is_registered_host(host, environ):
         return True
-    return real in read_noted(person_home(environ).state_dir + _NAMED_FILE)
+    return real in read_noted(place.state_dir + _NAMED_FILE)
 
 
 def is_registered_host(directory: str, environ: Mapping[str, str]) -> bool:
-    return real_path(directory) in read_noted(person_home(environ).state_dir + _HOSTS_FILE)
+    return real_path(directory) in registered_hosts(environ)
 
 
 def registered_hosts(environ: Mapping[str, str]) -> list[str]:
-    return list(read_noted(person_home(environ).state_dir + _HOSTS_FILE))
+    return read_noted(person_home(environ).state_dir + _HOSTS_FILE)
 
 
 def register_host(directory: str, environ: Mapping[str, str]) -> None:
@@ -76,13 +80,6 @@ def _note(directory: str, path: str) -> None:
         write_atomically(path, encode([*noted, real_path(directory)]).encode())
 
 
-def _registered(environ: Mapping[str, str]) -> list[str]:
-    """Return the real paths of the homes in the person's settings and in the install ledger."""
-    place = person_home(environ)
-    listed = [f"{place.root}{home[1:]}" if home[:2] in ("~", "~/") else home for home in place.settings().homes or ()]
-    return [real_path(home) for home in [*listed, *_in_ledger(_ledger_file(environ))]]
-
-
 def _ledger_file(environ: Mapping[str, str]) -> str:
     """Return the path of the install ledger: beside the program that runs, else where an install puts it."""
     here = __file__.replace("\\", "/").rsplit("/", 4)[0] + "/installed.json"  # app/session_memory/settings/registry.py
@@ -97,7 +94,8 @@ def _in_ledger(path: str) -> list[str]:
     """Return the homes of agents in the ledger: not the directories of runtimes' settings."""
     try:
         homes = decode(read_whole(path).decode())["homes"]
-        return [home for home, record in homes.items() if record["settings_file"].rpartition("/")[0] != home]
+        folders = {home: record["settings_file"].rpartition("/")[0] for home, record in homes.items()}
+        return [home for home, folder in folders.items() if folder not in ("", home)]
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return []
 
@@ -105,7 +103,6 @@ def _in_ledger(path: str) -> list[str]:
 def read_noted(path: str) -> list[str]:
     """Return the texts that a file holds as a JSON list; [] if it cannot be read."""
     try:
-        noted = decode(read_whole(path).decode())
+        return [one for one in as_list(decode(read_whole(path).decode())) if isinstance(one, str)]
     except (OSError, ValueError):
         return []
-    return [one for one in noted if isinstance(one, str)] if isinstance(noted, list) else []

@@ -40,7 +40,7 @@ class RulesCheck:
                 self._take_rule(section, name, rule)
         elif value is not None:
             names = _names_in(value)
-            told = self._hide(section, names)
+            told = self.hide(section, names)
             self.faults.append(((section,), f"{section} should map {_EXAMPLES[section]}; {told} is hidden"))
 
     def take_unknown(self, name: str, value: Any) -> str:
@@ -49,10 +49,7 @@ class RulesCheck:
         if not names:
             return ""
         section = PROJECTS if closest(name, (PROJECTS, "directories")) else SESSIONS
-        return self._hide(section, [one for one in names if one != ALL])
-
-    def hide_all(self) -> None:
-        self._hide(SESSIONS, [])
+        return self.hide(section, [one for one in names if one != ALL])
 
     def _take_rule(self, section: str, name: str, rule: Any) -> None:
         at = (section, name)
@@ -63,10 +60,10 @@ class RulesCheck:
         if section == SESSIONS and is_path(pattern):
             self.faults.append((at, f"{key} is a directory: under projects; it is taken as one"))
         if section == PROJECTS and not is_path(pattern) and pattern != ALL:
-            told = self._hide(section, [pattern])
+            told = self.hide(section, [pattern])
             self.faults.append((at, f"{key} {_NO_PATH}; {told} is hidden, wherever that is"))
         if not isinstance(rule, dict) or not rule:
-            told = self._hide(section, [pattern])
+            told = self.hide(section, [pattern])
             problem = f"{key} is {short(rule)}, not a rule such as {{ignore: true}}"
             self.faults.append((at, f"{problem}; {told} is hidden"))
             return
@@ -83,7 +80,7 @@ class RulesCheck:
                     self.faults.append((at, f"{problem}; {SHARES[0]} holds"))
             elif word not in WORDS:
                 meant = closest(word, (*WORDS, SHARE))
-                told = self._hide(at[0], [pattern])
+                told = self.hide(at[0], [pattern])
                 text = f"{key}: unknown key {word}" + (f", perhaps {meant}" if meant else replacement(word))
                 self.faults.append((at, f"{text}; {told} is hidden"))
             elif isinstance(value, bool):
@@ -94,8 +91,8 @@ class RulesCheck:
                 self.faults.append((at, f"{key}: {word} is {short(value)}, not true or false; {held} holds"))
         return taken
 
-    def _hide(self, section: str, names: Sequence[str]) -> str:
-        """Hides these, or everything where there are none; returns what that is."""
+    def hide(self, section: str, names: Sequence[str]) -> str:
+        """Hide these, or everything where there are none; return what that is."""
         for name in names or [ALL]:
             self._add(section if names else SESSIONS, name, HIDDEN)
         every = "any project" if section == PROJECTS and names else "any session"

@@ -217,17 +217,13 @@ WATCH_PATH, TEAM, KEEP = "watch_path", "team", "keep"  # what may be granted, be
 FREE_STRATEGY = "extractive"  # the one that asks no model
 
 
-def homes_in(values: Mapping[str, Any], user_dir: str) -> dict[str, tuple[str, ...]]:
-    """Return the homes that the person's settings list, by path, with what each is granted."""
-    listed = values.get("homes") or {}
-    homes = listed if isinstance(listed, dict) else dict.fromkeys(listed, ())
-    return {_expanded(home, user_dir): tuple(grants or ()) for home, grants in homes.items()}
-
-
 def granted(values: Mapping[str, Any], root: str, user_dir: str) -> tuple[str, ...]:
     """Return what the person's settings grant the home at `root`."""
+    listed = values.get("homes") or {}
+    homes = listed if isinstance(listed, dict) else dict.fromkeys(listed, ())
     real = os.path.realpath(root)
-    return next((had for home, had in homes_in(values, user_dir).items() if os.path.realpath(home) == real), ())
+    found = [had for home, had in homes.items() if os.path.realpath(_expanded(home, user_dir)) == real]
+    return tuple(found[0] or ()) if found else ()
 
 
 def confine(

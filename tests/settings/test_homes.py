@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -62,6 +63,21 @@ class TestAgent:
     def test_in_a_group_those_of_the_host_count_too(self) -> None:
         group = home_at("/srv/host/groups/web", {"HOME": "/home/ada"}, host="/srv/host")
         assert "/srv/host/.session-memory/config.yaml" in group.rules_files
+
+    def test_a_folder_that_has_skills_or_extensions_alone_is_none(self, tmp_path: Path) -> None:
+        environ = {"HOME": str(tmp_path)}
+        register(tmp_path / "agent", tmp_path)
+        ledger = tmp_path / ".local/share/session-memory/installed.json"
+        for name, settings_file in (
+            (".agents", ""),
+            (".pi/agent", ""),
+            (".claude", f"{tmp_path}/.claude/settings.json"),
+        ):
+            (tmp_path / name / ".session-memory/sessions").mkdir(parents=True)
+            content = json.loads(ledger.read_text())
+            content["homes"][f"{tmp_path}/{name}"] = {"settings_file": settings_file}
+            ledger.write_text(json.dumps(content))
+            assert agent_home(f"{tmp_path}/{name}/src", environ) is None
 
 
 class TestStores:
