@@ -16,7 +16,6 @@ from ..hooks.log import looks_like_home
 from ..install.checks import check_home
 from ..install.homes import NoHomeError, Target, find, identify, known_home
 from ..install.ledger import InstallLedger, LedgerError, read_ledger
-from ..install.output import show_trial
 from ..install.program_checks import NOTE, OK, WRONG, Finding, check_program
 from ..install.templates import templated_home
 from ..install.trial import Trial
@@ -105,7 +104,9 @@ def _check_hooks(
         if one.trial is not None and one.trial.text and one.trial.session not in shown:
             shown.add(one.trial.session)  # in a project all runtimes get the same updates
             terminal.line()
-            show_trial(one.trial, terminal)
+            terminal.line(f"  The next prompt of {terminal.short(one.trial.session)} would get this update:")
+            terminal.line()
+            terminal.quote(one.trial.text)
     wrongs = sum(finding.state == WRONG for findings in found.values() for finding in findings) + (not is_sound)
     verdict = f"{wrongs} {'thing is' if wrongs == 1 else 'things are'} wrong; see above." if wrongs else "All is well."
     terminal.line()

@@ -40,12 +40,11 @@ def check_home(
     target: Target, paths: ProgramPaths, ledger: InstallLedger, environ: Mapping[str, str], now: float
 ) -> tuple[list[Finding], Trial | None]:
     """The findings on a home at `now` (seconds since 1970), and the trial of its hook if there is a hook to try."""
-    kept = [*_check_state(target), *_check_config(target), check_upkeep(target, now)]
-    last = [*_check_deadlines(target), *_check_log(target)]
     if target.kind == "skills":
         return [_check_files(target, ledger)], None
+    kept, last = [*_check_state(target), check_upkeep(target, now)], _check_log(target)
     if target.kind == "template":
-        return [*_check_template(target, ledger), *kept, *last], None
+        return [_check_files(target, ledger), *kept, *last], None
     if not os.access(target.settings_dir, os.R_OK | os.X_OK):
         text = f"{target.settings_dir} cannot be read"
         return [Finding(WRONG, "home", text, f"see: ls -ld {shlex.quote(target.settings_dir)}")], None
@@ -56,7 +55,7 @@ def check_home(
         broken = _check_command(hook.command, target)
         findings += broken
         if not broken:
-            trial = try_hook(target, hook.command, environ)
+            trial = try_hook(target, hook.command, environ, is_timed=True)
             findings.append(check_trial(trial))
     findings += [
         *_check_status_line(target, ledger),
@@ -129,7 +128,7 @@ def check_firing(prompted: int, served: int, age_seconds: float) -> list[Finding
 def _check_hooks(target: Target, paths: ProgramPaths, ledger: InstallLedger) -> tuple[list[Finding], list[Hook]]:
     """Check that all our hooks are in the settings, or a plugin or extension in their place; return those."""
     path, install = target.settings_file, target.runtime.install
-    has_plugin = bool(install.plugins_named(target.settings_dir, NAME))
+    has_plugin = bool(target.plugins)
     if path is None:
         return [] if has_plugin else [_check_files(target, ledger)], []
     try:
@@ -165,14 +164,17 @@ def _check_trust(target: Target, here: list[Hook]) -> list[Finding]:
 
 
 def _check_files(target: Target, ledger: InstallLedger) -> Finding:
-    """Check the files of ours that a runtime loads, or reads skills from."""
+    """Check the files of ours that a runtime loads, or reads skills from, or those of a template."""
     record = ledger.homes.get(target.root)
-    about = "skills" if target.kind == "skills" else "extension"
-    wanted = [str(Path(target.settings_dir, name)) for name in extension_names(target)]
-    files = list(record.files) if record and target.kind == "skills" else wanted
+    about, mend = "extension", _reinstall(target)
+    files = [str(Path(target.settings_dir, name)) for name in extension_names(target)]
+    if record and target.kind in ("skills", "template"):
+        about, files = target.kind, list(record.files)
+    if record and record.template:
+        mend = f"{NAME} new {shlex.quote(target.root)} --template {record.template}"
     gone = [path for path in files if not os.path.isfile(path)]
     if gone:
-        return Finding(WRONG, about, f"{gone[0]} is gone", _reinstall(target))
+        return Finding(WRONG, about, f"{gone[0]} is gone", mend)
     return Finding(OK, about, f"{counted(len(files), 'file')} in {os.path.commonpath(map(os.path.dirname, files))}")
 
 
@@ -210,7 +212,7 @@ def _check_tools(target: Target) -> list[Finding]:
     """Check that the runtime lists our MCP server, unless a plugin of ours is there."""
     install = target.runtime.install
     path = servers_file(install, target.settings_dir) if target.kind == "runtime" else None
-    if path is None or install.plugins_named(target.settings_dir, NAME):
+    if path is None or target.plugins:
         return []
     try:
         if has_server(path, install):
@@ -233,15 +235,6 @@ def _check_command(command: str, target: Target) -> list[Finding]:
     return [Finding(WRONG, "program", f"{script} is gone", _reinstall(target)) for script in gone]
 
 
-def _check_template(target: Target, ledger: InstallLedger) -> list[Finding]:
-    record = ledger.homes[target.root]
-    gone = [path for path in record.files if not os.path.isfile(path)]
-    if gone:
-        mend = f"{NAME} new {shlex.quote(target.root)} --template {record.template}"
-        return [Finding(WRONG, "template", f"{gone[0]} is gone", mend)]
-    return [Finding(OK, "template", f"{record.template}, {counted(len(record.files), 'file')}")]
-
-
 def check_upkeep(target: Target, now: float) -> Finding:
     """Check the last runs of upkeep. A single failure, as on a full disk, is only noted."""
     mode, runs = target.home.settings().upkeep, past_runs(target.home)
@@ -259,23 +252,19 @@ def check_upkeep(target: Target, now: float) -> Finding:
 
 
 def _check_state(target: Target) -> list[Finding]:
+    """Check that state can be written, and report faults in the settings that count for a home."""
+    found = [Finding(WRONG, "config", notice, "correct or remove it") for notice in notices(target.home)]
+    if not found and os.path.isfile(target.home.config_file):
+        found.append(Finding(OK, "config", f"{target.home.config_file} is as documented"))
     state = Path(target.home.state_dir)
     existing = state if state.exists() else missing_directories(state)[0].parent
     if not existing.is_dir():
         text = f"{existing} is no directory: what was told cannot be noted"
-        return [Finding(WRONG, "state", text, "move it away")]
-    if os.access(existing, os.W_OK | os.X_OK):
-        return []
-    text = f"{existing} is not writable: what was told cannot be noted, so nothing is told"
-    return [Finding(WRONG, "state", text, f"see: ls -ld {shlex.quote(str(existing))}")]
-
-
-def _check_config(target: Target) -> list[Finding]:
-    """Report faults in the settings that count for a home, and settings in places that are no longer read."""
-    found = [Finding(WRONG, "config", notice, "correct or remove it") for notice in notices(target.home)]
-    if found or not os.path.isfile(target.home.config_file):
-        return found
-    return [Finding(OK, "config", f"{target.home.config_file} is as documented")]
+        found.append(Finding(WRONG, "state", text, "move it away"))
+    elif not os.access(existing, os.W_OK | os.X_OK):
+        text = f"{existing} is not writable: what was told cannot be noted, so nothing is told"
+        found.append(Finding(WRONG, "state", text, f"see: ls -ld {shlex.quote(str(existing))}"))
+    return found
 
 
 def _check_transcripts(target: Target) -> list[Finding]:
@@ -292,21 +281,18 @@ def _check_transcripts(target: Target) -> list[Finding]:
     return [Finding(NOTE, "transcripts", f"none yet in {where}")]
 
 
-def _check_deadlines(target: Target) -> list[Finding]:
+def _check_log(target: Target) -> list[Finding]:
     how = "see hook.log for what is slow: a file system that hangs, or a very large history"
-    return [
+    found = [
         Finding(WRONG, "deadline", f"{event} of session {id} took longer than 1 s {count} times in a row: {what}", how)
         for id, event, count, what in missed_too_often(target.home)
     ]
-
-
-def _check_log(target: Target) -> list[Finding]:
     try:
-        content = read_if_there(Path(target.home.log_file))
+        content = read_if_there(Path(target.home.log_file)) or b""
     except SessionMemoryError as error:
-        return [Finding(NOTE, "log", f"{error}")]
-    lines = (content or b"").decode(errors="replace").splitlines()[-_LOG_LINES:]
-    return [Finding(NOTE, "log", line) for line in lines]
+        return [*found, Finding(NOTE, "log", f"{error}")]
+    lines = content.decode(errors="replace").splitlines()[-_LOG_LINES:]
+    return [*found, *(Finding(NOTE, "log", line) for line in lines)]
 
 
 def _prompted_since(target: Target, since: float, environ: Mapping[str, str]) -> list[Session]:

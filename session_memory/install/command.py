@@ -21,30 +21,29 @@ from .home_changes import HomePlan
 from .homes import RUNTIME, runtime_called
 from .installation import InstallRequest, install
 from .ledger import read_ledger
-from .output import show_beginning, show_examples, show_installed, show_new, show_uninstalled
+from .output import ABOUT, show_examples, show_installed, show_new, show_title, show_uninstalled
 from .templates import TEMPLATES, make_home
 from .uninstallation import uninstall
 
-INSTALL_SUMMARY = "install into homes, or bring what is installed up to date"
-UNINSTALL_SUMMARY = "take everything out again"
-NEW_SUMMARY = "make a new agent's home from a template, or renew one"
 _AGENTS_SKILLS = "put the skills into .agents/skills too, where several runtimes look"
 _ALLOW = "let agents look things up without asking: what of this command, the reader and the tools changes nothing"
 _WITH = "also install what this needs, which is large; it stays with later installs"
 _PURGE = "also delete what is kept of sessions (archives, store, memories), and the configuration, after asking"
-_ABOUT = "Has each of your agents know what the others did: installs into the runtimes it finds, or that are named."
-_EPILOG = "`install.py new HOME` makes a new agent's home from a template: see `install.py new --help`."
+_EPILOG = "--uninstall takes everything out again, `new HOME` makes an agent's home from a template: see their --help."
 
 
 def add_install_arguments(parser: argparse.ArgumentParser) -> None:
     _add_home(parser, "install into (an agent home, or the directory of a runtime's settings)", "install into")
-    _add_install_options(parser)
+    parser.add_argument("--agents-skills", action="store_true", help=_AGENTS_SKILLS)
+    parser.add_argument("--allow", action="store_true", help=_ALLOW)
+    parser.add_argument("--with", dest="extras", choices=list(EXTRAS), action="append", default=[], help=_WITH)
 
 
 def add_uninstall_arguments(parser: argparse.ArgumentParser) -> None:
     what_for = "uninstall from; without it, and without --runtime, from all, and the program is removed too"
     _add_home(parser, what_for, "uninstall from")
-    _add_purge(parser)
+    parser.add_argument("--purge", action="store_true", help=_PURGE)
+    parser.add_argument("--yes", action="store_true", help="with --purge: without asking")
 
 
 def add_new_arguments(parser: argparse.ArgumentParser) -> None:
@@ -66,7 +65,7 @@ def run_install(arguments: argparse.Namespace, called_as: str = f"{NAME} install
     is_dry_run, extras = arguments.dry_run, arguments.extras
     request = InstallRequest(arguments.home, arguments.runtime, extras, arguments.agents_skills, is_dry_run)
     paths = program_paths(environ)
-    show_beginning(terminal, is_dry_run=is_dry_run)
+    show_title(terminal, ABOUT, is_dry_run=is_dry_run)
     if not (terminal.is_json or is_dry_run or read_ledger(paths.ledger_file).homes):
         show_examples(sample_update(source_dir()), last_meeting(environ), terminal)
     done = install(request, paths, environ, terminal, allow)
@@ -106,45 +105,29 @@ class Subcommand(NamedTuple):
 
 
 SUBCOMMANDS = {
-    "install": Subcommand(INSTALL_SUMMARY, add_install_arguments, run_install),
-    "new": Subcommand(NEW_SUMMARY, add_new_arguments, run_new),
-    "uninstall": Subcommand(UNINSTALL_SUMMARY, add_uninstall_arguments, run_uninstall),
+    "install": Subcommand(
+        "install into homes, or bring what is installed up to date", add_install_arguments, run_install
+    ),
+    "new": Subcommand("make a new agent's home from a template, or renew one", add_new_arguments, run_new),
+    "uninstall": Subcommand("take everything out again", add_uninstall_arguments, run_uninstall),
 }
 
 
 def main(script: str, words: list[str]) -> int:
     """Run install.py: install, uninstall with --uninstall, make a home with `new`. Return the exit code."""
-    name = os.path.basename(script)
+    name, rest = "install", [word for word in words if word != "--uninstall"]
     if words[:1] == ["new"]:
-        parser = argparse.ArgumentParser(prog=f"{name} new", description=NEW_SUMMARY)
-        add_new_arguments(parser)
-        arguments = parser.parse_args(words[1:])
-        return exit_code(lambda: run_new(arguments))
-    parser = argparse.ArgumentParser(prog=name, description=_ABOUT, epilog=_EPILOG)
-    what_for = "install into (an agent home, or the directory of a runtime's settings), or with --uninstall from"
-    _add_home(parser, what_for, "install into, or with --uninstall from")
-    _add_install_options(parser)
-    _add_purge(parser)
-    parser.add_argument("--uninstall", action="store_true", help=UNINSTALL_SUMMARY)
-    arguments = parser.parse_args(words)
-    if arguments.purge and not arguments.uninstall:
-        parser.error("--purge goes with --uninstall")
-    if arguments.allow and arguments.uninstall:
-        parser.error("--allow goes with an install")
-    if arguments.uninstall:
-        return exit_code(lambda: run_uninstall(arguments))
-    return exit_code(lambda: run_install(arguments, f"python3 {shlex.quote(script)}"))
-
-
-def _add_install_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--agents-skills", action="store_true", help=_AGENTS_SKILLS)
-    parser.add_argument("--allow", action="store_true", help=_ALLOW)
-    parser.add_argument("--with", dest="extras", choices=list(EXTRAS), action="append", default=[], help=_WITH)
-
-
-def _add_purge(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--purge", action="store_true", help=_PURGE)
-    parser.add_argument("--yes", action="store_true", help="with --purge: without asking")
+        name, rest = "new", words[1:]
+    elif len(rest) < len(words):
+        name = "uninstall"
+    command, is_install = SUBCOMMANDS[name], name == "install"
+    prog = os.path.basename(script) + {"install": "", "new": " new", "uninstall": " --uninstall"}[name]
+    about, epilog = f"{command.SUMMARY.capitalize()}.", _EPILOG if is_install else ""
+    parser = argparse.ArgumentParser(prog, description=about, epilog=epilog)
+    command.add_arguments(parser)
+    arguments = parser.parse_args(rest)
+    called_as = f"python3 {shlex.quote(script)}"
+    return exit_code(lambda: run_install(arguments, called_as) if is_install else command.run(arguments))
 
 
 def _add_home(parser: argparse.ArgumentParser, what_for: str, verb: str) -> None:

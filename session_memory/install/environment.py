@@ -9,7 +9,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Collection, Iterable
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ..settings.program import ProgramPaths, python_in
@@ -60,9 +60,6 @@ class _Record:
     pins: str
     version: str
     groups: list[str] = field(default_factory=list)
-
-    def save(self, env: Path) -> None:
-        (env / _RECORD_FILE).write_text(json.dumps(asdict(self)) + "\n")
 
 
 def names_of(groups: Iterable[str]) -> list[str]:
@@ -128,7 +125,7 @@ def _make_anew(paths: ProgramPaths, lock_file: Path, terminal: Terminal, groups:
     problems = dict.fromkeys(groups, problem)
     if not problem:
         record = _Record(pins, version)
-        record.save(built)
+        (built / _RECORD_FILE).write_text(json.dumps(vars(record)) + "\n")
         problems = _install(built, record, list(groups), lock_file, terminal)
     old_version = version_of(paths.python)
     old = _read_record(paths.env) if old_version else None
@@ -163,10 +160,14 @@ def _install(env: Path, record: _Record, groups: list[str], lock_file: Path, ter
             with terminal.working(f"installing {', '.join(names)}"):
                 done = _run([*pip, "install", "--quiet", "--no-cache-dir", *_wanted(group, lock_file)])
             if done.returncode:
-                problems[group] = _pip_problem(done.stdout + done.stderr)
+                said = done.stdout + done.stderr
+                errors = [
+                    line.removeprefix("ERROR:").strip() for line in said.splitlines() if line.startswith("ERROR:")
+                ]
+                problems[group] = NO_INDEX if _NO_INDEX_SIGN in said else errors[0] if errors else _last_line(said)
             else:
                 record.groups.append(group)
-                record.save(env)
+                (env / _RECORD_FILE).write_text(json.dumps(vars(record)) + "\n")
     return problems
 
 
@@ -200,13 +201,6 @@ def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired) as error:
         return subprocess.CompletedProcess(command, 1, "", str(error))
-
-
-def _pip_problem(output: str) -> str:
-    if _NO_INDEX_SIGN in output:
-        return NO_INDEX
-    errors = [line for line in output.splitlines() if line.startswith("ERROR:")]
-    return errors[0][len("ERROR:") :].strip() if errors else _last_line(output)
 
 
 def _last_line(output: str) -> str:

@@ -44,6 +44,9 @@ class FileChange:
         """False where the file already is as it shall be."""
         return self.before != self.after
 
+    def as_dict(self) -> dict[str, str]:
+        return {"path": str(self.path), "change": self.kind}
+
     def diff(self) -> str:
         sides = (self.before, self.after)
         old, new = ((one or b"").decode("utf-8", "replace").splitlines(keepends=True) for one in sides)

@@ -10,7 +10,6 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from .. import NAME
 from ..errors import SessionMemoryError
 from ..hooks.main import HOME_OPTION
 from ..runtimes.install import Hook
@@ -85,19 +84,15 @@ class HomePlan:
         self.files.append(FileChange(path, current, content, mode))
         self.checksums[str(path)] = checksum(content)
 
-    def take_away(self, path: Path, known: str) -> None:
-        """Plans the removal of a file of ours. Where it is not what we wrote the user's version is kept."""
-        current = read_if_there(path)
-        if current is not None:
-            if checksum(current) != known:
-                self._keep_aside(path, current)
-            self.files.append(FileChange(path, current, None))
-
     def take_away_old(self, known: dict[str, str]) -> None:
-        """Plans the removal of files that the ledger says are ours (`known`), and that are not planned."""
-        for path, known_checksum in known.items():
-            if path not in self.checksums:
-                self.take_away(Path(path), known_checksum)
+        """Plans the removal of files that the ledger says are ours (`known`), and that are not planned. Where one is
+        not what we wrote the user's version is kept."""
+        for name, known_checksum in known.items():
+            path = Path(name)
+            if name not in self.checksums and (current := read_if_there(path)) is not None:
+                if checksum(current) != known_checksum:
+                    self._keep_aside(path, current)
+                self.files.append(FileChange(path, current, None))
 
     def _keep_aside(self, path: Path, current: bytes) -> None:
         """Plans a copy of what the user made of a file, under a name that is free."""
@@ -116,11 +111,6 @@ def ours(ledger: InstallLedger) -> Callable[[str], bool]:
     return lambda command: command in known or _runs_this_program(command)
 
 
-def is_our_skill(content: bytes) -> bool:
-    """Check if a skill's file names programs of ours where installs put them."""
-    return any(part in content for part in (b"/session-memory/bin/session-memory ", b"/session-memory/app/scripts/"))
-
-
 def plan_install(
     target: Target, made_from: InstalledPaths, ledger: InstallLedger, *, for_all: bool, allow: bool
 ) -> HomePlan:
@@ -132,7 +122,7 @@ def plan_install(
     if target.kind == "skills":
         plan.runtime = SHARED_SKILLS_FOLDER
     else:
-        plan.plugins = target.runtime.install.plugins_named(target.settings_dir, NAME)
+        plan.plugins = target.plugins
         _plan_hooks(plan, target, made_from, ledger, allow=allow and not plan.plugins)
         if target.kind == "runtime":
             _plan_server(plan, target, made_from.paths, record)

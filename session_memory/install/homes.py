@@ -11,6 +11,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from .. import NAME
 from ..errors import SessionMemoryError
 from ..runtimes import Runtime, all_runtimes, runtime
 from ..settings.homes import SEED_MEMORY_DIRS, Home, home_at, named_home, person_home, runtime_home
@@ -49,6 +50,11 @@ class Target:
         """The file that the hooks are put in; None where there is none."""
         name = self.runtime.install.SETTINGS_FILE
         return Path(self.settings_dir, name) if name and self.kind != "skills" else None
+
+    @property
+    def plugins(self) -> list[str]:
+        """Our plugins that are switched on in its settings."""
+        return self.runtime.install.plugins_named(self.settings_dir, NAME)
 
     @property
     def status_line_file(self) -> Path:

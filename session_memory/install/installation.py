@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from .. import NAME
 from ..errors import SessionMemoryError
 from ..runtimes import Runtime
 from ..settings.homes import ENV_DIR, MEMORY_DIR, home_at, person_home
@@ -148,8 +147,10 @@ def _targets(
         found = [*find(ledger, environ, os.getcwd(), but=roots), *templated]
     own = [target for target in found if target.kind == "runtime"]
     skills = shared_skills(environ)
-    if skills.root not in [target.root for target in found] and (
-        any(_needs_shared_skills(target) for target in own) or (request.skills_for_all and own)
+    if (
+        own
+        and skills.root not in [target.root for target in found]
+        and (request.skills_for_all or any(not one.runtime.install.SKILLS_FOLDER and not one.plugins for one in own))
     ):
         found.append(skills)
     for target in own:
@@ -177,12 +178,6 @@ def _named(
     if refused and not found:
         raise refused[0]
     return list({target.root: target for target in found}.values())
-
-
-def _needs_shared_skills(target: Target) -> bool:
-    """Check if a runtime has no folder of its own for skills, and no plugin that brings them."""
-    install = target.runtime.install
-    return not install.SKILLS_FOLDER and not install.plugins_named(target.settings_dir, NAME)
 
 
 def _sample_target(paths: ProgramPaths, environ: Mapping[str, str]) -> Target:
@@ -220,4 +215,4 @@ def _trial(target: Target, plan: HomePlan, environ: Mapping[str, str]) -> Trial:
         return Trial(reason="its agent asks by itself")
     event = target.runtime.PROMPT_EVENT
     command = next((hook.command for hook in plan.hooks if hook.event == event), "")
-    return try_hook(target, command, environ)
+    return try_hook(target, command, environ, is_timed=False)

@@ -19,7 +19,6 @@ from .homes import Target
 from .installation import Installed
 from .program import command_path
 from .templates import IDENTITY, TEMPLATES, NewHome
-from .trial import Trial
 from .uninstallation import Uninstalled
 
 ABOUT = "each of your agents learns with your next prompt what your other sessions did."
@@ -27,28 +26,26 @@ TITLE_CHARACTERS = 60
 STEP_CHARACTERS = 38
 
 
-def show_beginning(terminal: Terminal, *, is_dry_run: bool) -> None:
-    about = f"{NAME} {__version__}"
-    what = f"a dry run of {about}, which changes nothing." if is_dry_run else f"{about}: {ABOUT}"
-    terminal.paragraph(terminal.paint("bold", what))
+def show_title(terminal: Terminal, what: str, *, is_dry_run: bool) -> None:
+    about = "a dry run, which changes nothing." if is_dry_run else what
+    terminal.paragraph(terminal.paint("bold", f"{NAME} {__version__}: {about}"))
 
 
 def show_examples(sample: PastUpdate | None, own: PastUpdate | None, terminal: Terminal) -> None:
     """Print what a prompt gets: in a sample, and what one of this person's would have got."""
+    introductions = {}
     if sample:
         who = f"Codex has edited a file that {sample.runtime} has read. With the next prompt {sample.runtime} gets:"
-        _show_example(f"For example: {who}", sample.text, terminal)
+        introductions[f"For example: {who}"] = sample.text
     if own:
         when = time.strftime("%Y-%m-%d at %H:%M", time.localtime(own.at))
         name = shorten(one_line(for_people(own.name)), TITLE_CHARACTERS)
         who = f'the next prompt of "{name}" ({own.runtime}) would have got:'
-        _show_example(f"Your own sessions met on {when}. There {who}", own.text, terminal)
-
-
-def _show_example(introduction: str, text: str, terminal: Terminal) -> None:
-    terminal.line()
-    terminal.paragraph(introduction)
-    terminal.quote(text)
+        introductions[f"Your own sessions met on {when}. There {who}"] = own.text
+    for introduction, text in introductions.items():
+        terminal.line()
+        terminal.paragraph(introduction)
+        terminal.quote(text)
 
 
 def show_installed(done: Installed, terminal: Terminal, called_as: str) -> None:
@@ -71,7 +68,7 @@ def show_installed(done: Installed, terminal: Terminal, called_as: str) -> None:
 
 
 def show_uninstalled(done: Uninstalled, terminal: Terminal) -> None:
-    _show_title("uninstalled", terminal, is_dry_run=done.is_dry_run)
+    show_title(terminal, "uninstalled", is_dry_run=done.is_dry_run)
     for plan in done.plans:
         if plan.root != str(done.paths.sample_home) and plan.changes:
             _show_removal(plan, done, terminal)
@@ -108,7 +105,7 @@ def show_uninstalled(done: Uninstalled, terminal: Terminal) -> None:
 
 
 def show_new(done: NewHome, terminal: Terminal) -> None:
-    _show_title(f"an agent on {done.template}", terminal, is_dry_run=done.environment is None)
+    show_title(terminal, f"an agent on {done.template}", is_dry_run=done.environment is None)
     terminal.heading(terminal.short(done.root))
     for change in done.plan.changes:
         if done.environment is None:
@@ -121,35 +118,25 @@ def show_new(done: NewHome, terminal: Terminal) -> None:
     for note in done.plan.notes:
         terminal.note(terminal.short(note))
     if done.environment is not None:
-        _show_start(done, done.environment, terminal)
+        _show_missing(done.environment, terminal, f"{NAME} install")
+        terminal.heading("Talk to it:")
+        where = terminal.short(done.root)
+        terminal.line(f"  cd {shlex.quote(done.root) if ' ' in where else where}")
+        terminal.line(f'  {TEMPLATES[done.template].start} --session discord "Who are you?"')
+        terminal.line()
+        terminal.paragraph(f"{IDENTITY[0]} says who it is. Run this again to renew all but that and the configuration.")
     terminal.result(
         {
             "version": __version__,
             "dry_run": done.environment is None,
             "template": done.template,
             "home": done.root,
-            "files": [{"path": str(change.path), "change": change.kind} for change in done.plan.changes],
+            "files": [change.as_dict() for change in done.plan.changes],
             "notes": done.plan.notes,
             "program_dir": str(done.paths.program_dir),
             "problems": done.environment.problems if done.environment else {},
         }
     )
-
-
-def show_trial(trial: Trial, terminal: Terminal) -> None:
-    if trial.problem:
-        terminal.note(f"The hook was tried and failed: {terminal.short(trial.problem)}")
-    elif not trial.text:
-        terminal.line(f"  The next prompt would get no update: {trial.reason}.")
-    else:
-        terminal.line(f"  The next prompt of {terminal.short(trial.session)} would get this update:")
-        terminal.line()
-        terminal.quote(trial.text)
-
-
-def _show_title(done: str, terminal: Terminal, *, is_dry_run: bool) -> None:
-    about = "a dry run, nothing is changed" if is_dry_run else done
-    terminal.line(terminal.paint("bold", f"{NAME} {__version__}") + f": {about}")
 
 
 def _show_program(done: Installed, terminal: Terminal, called_as: str) -> None:
@@ -265,35 +252,19 @@ def _show_removal(plan: HomePlan, done: Uninstalled, terminal: Terminal) -> None
         terminal.note(terminal.short(note))
 
 
-def _show_start(done: NewHome, environment: Environment, terminal: Terminal) -> None:
-    """Print what the agent lacks, and how to talk to it."""
-    for group, problem in environment.problems.items():
-        terminal.note(f"Not installed: {', '.join(names_of([group]))} ({problem}).")
-    if "sdk" in environment.problems and done.template == "agent-sdk":
-        terminal.note(f"The agent needs that. Where a package index can be reached: {NAME} install --with sdk")
-    terminal.heading("Talk to it:")
-    where = terminal.short(done.root)
-    terminal.line(f"  cd {shlex.quote(done.root) if ' ' in where else where}")
-    terminal.line(f'  {TEMPLATES[done.template].start} --session discord "Who are you?"')
-    terminal.line()
-    terminal.paragraph(f"{IDENTITY[0]} says who it is. Run this again to renew all but that and the configuration.")
-
-
 def _changes(plan: HomePlan) -> dict[str, Any]:
-    settings, server = plan.settings, plan.server
     return {
         "path": plan.root,
         "runtime": plan.runtime,
-        "settings": settings and {"path": str(settings.path), "change": settings.kind, "diff": settings.diff()},
-        "server": server and {"path": str(server.path), "change": server.kind, "diff": server.diff()},
-        "skills": [{"path": str(change.path), "change": change.kind} for change in plan.files if change.is_needed],
+        "settings": plan.settings and {**plan.settings.as_dict(), "diff": plan.settings.diff()},
+        "server": plan.server and {**plan.server.as_dict(), "diff": plan.server.diff()},
+        "skills": [change.as_dict() for change in plan.files if change.is_needed],
     }
 
 
 def _installed_result(done: Installed) -> dict[str, Any]:
-    homes = []
-    for index, (target, plan) in enumerate(zip(done.targets, done.plans)):
-        home = {
+    homes: list[dict[str, Any]] = [
+        {
             "kind": target.kind,
             **_changes(plan),
             "rules": plan.rules,
@@ -301,11 +272,10 @@ def _installed_result(done: Installed) -> dict[str, Any]:
             "plugins": plan.plugins,
             "notes": plan.notes,
         }
-        if done.trials:
-            trial = done.trials[index]
-            home["trial"] = {**vars(trial), "hook_seconds": round(trial.hook_seconds, 5)}
-            home["trial"]["bare_seconds"] = round(trial.bare_seconds, 5)
-        homes.append(home)
+        for target, plan in zip(done.targets, done.plans)
+    ]
+    for home, trial in zip(homes, done.trials):
+        home["trial"] = vars(trial)
     return {
         "version": __version__,
         "dry_run": done.is_dry_run,

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
-from typing import Any
 
 from ..runtimes.install import Install
 from ..tools.permissions import SERVERS
@@ -22,42 +21,38 @@ _OWN_RULE = re.compile(rf"Read\(/(?:.*/)?conversations/\*\*\)|mcp__(?:{'|'.join(
 
 def restored(path: Path, record: HomeRecord, is_ours: Callable[[str], bool]) -> FileChange:
     """Return the settings file as it was before, or without what is ours. Raises SettingsFileError."""
-    before = read_if_there(path)
-    after = before
-    if before is not None and checksum(before) in record.written:
-        after = None if record.original is None else record.original.encode()
-    elif before is not None:
-        after = stripped(before, path, is_ours, own_rules(before, path, record), _install_of(record))
-        if record.original is None and json.loads(after) == {}:
-            after = None
-    return FileChange(path, before, after)
+
+    def strip(content: bytes) -> bytes:
+        return stripped(content, path, is_ours, own_rules(content, path, record), _install_of(record))
+
+    return _undone(path, record.written, record.original, strip)
 
 
 def without_status_line(record: HomeRecord, is_ours: Callable[[str], bool]) -> FileChange:
     """Return the file that has our status line as it was before, or without that line. Raises SettingsFileError."""
-    install = _install_of(record)
-    return _undone(
-        record.status_line,
-        lambda content, path: settings_file.without_status_line(content, str(path), install, is_ours),
-    )
+    install, noted = _install_of(record), record.status_line
+    path = Path(noted["file"])
+    strip = partial(settings_file.without_status_line, path=str(path), install=install, is_ours=is_ours)
+    return _undone(path, [noted["after"]], noted["before"], strip)
 
 
 def without_server(record: HomeRecord) -> FileChange:
     """Return the file that lists our MCP server as it was before, or without that server. Raises
     SettingsFileError."""
-    install = _install_of(record)
-    return _undone(record.server, lambda content, path: servers.without_server(content, path, install))
+    path = Path(record.server["file"])
+    strip = partial(servers.without_server, path=path, install=_install_of(record))
+    return _undone(path, [record.server["after"]], record.server["before"], strip)
 
 
-def _undone(noted: dict[str, Any], strip: Callable[[bytes, Path], bytes]) -> FileChange:
-    """Return the file that the ledger noted as it was before, or with what `strip` leaves of it."""
-    path = Path(noted["file"])
+def _undone(path: Path, written: list[str], original: str | None, strip: Callable[[bytes], bytes]) -> FileChange:
+    """Return a file as it was before if it is one of those that were `written` (checksums), else what `strip` leaves of
+    it."""
     before = after = read_if_there(path)
-    if before is not None and checksum(before) == noted["after"]:
-        after = None if noted["before"] is None else noted["before"].encode()
+    if before is not None and checksum(before) in written:
+        after = None if original is None else original.encode()
     elif before is not None:
-        after = strip(before, path)
-        if noted["before"] is None and servers.is_empty(after, path):
+        after = strip(before)
+        if original is None and servers.is_empty(after, path):
             after = None
     return FileChange(path, before, after)
 

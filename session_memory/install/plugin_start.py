@@ -20,7 +20,7 @@ from ..settings.homes import ENV_GUARD, Home, environment, runtime_home
 from ..settings.program import shared_data_dir
 from ..settings.yaml_file import ENV_DATA
 from ..system.files import is_directory, is_file, make_private_dir, os, read_whole, write_atomically
-from ..system.json import decode, encode
+from ..system.json import as_object, decode, encode
 
 GROUPS = ("basic", "store")
 _NOTE_FILE = "/environment.json"
@@ -40,7 +40,7 @@ def run(script: str, words: list[str]) -> None:
             runtime = next(one for one in all_runtimes() if one.name == name)
             _set_up(data_dir, root + "/requirements.lock", _home(runtime, environ))
         elif not environ.get(ENV_GUARD):
-            event = _event()
+            event = as_object(decode(sys.stdin.buffer.read().decode("utf-8", "replace")))
             if runtime.is_own(event, environ):
                 if environ.get(ENV_DATA):
                     _start(root, environ[ENV_DATA], runtime, is_told=True)
@@ -71,11 +71,6 @@ def pi_session_start(script: str) -> None:
     from ..hooks.main import pi_session_start as answer
 
     answer()
-
-
-def _event() -> dict[str, Any]:
-    event = decode(sys.stdin.buffer.read().decode("utf-8", "replace"))
-    return event if isinstance(event, dict) else {}
 
 
 def _home(runtime: Runtime, environ: Mapping[str, str]) -> Home:
@@ -136,10 +131,9 @@ def _wanted(lock_file: str) -> str:
 
 def _read_note(data_dir: str) -> dict[str, Any]:
     try:
-        note = decode(read_whole(data_dir + _NOTE_FILE).decode())
+        return as_object(decode(read_whole(data_dir + _NOTE_FILE).decode()))
     except (OSError, ValueError):
         return {}
-    return note if isinstance(note, dict) else {}
 
 
 def _write_note(data_dir: str, wanted: str, *, is_made: bool, problem: str = "") -> None:

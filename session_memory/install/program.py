@@ -110,7 +110,11 @@ def ensure_program(
         paths.launcher.parent.mkdir(parents=True, exist_ok=True)
         write_in_place(paths.launcher, content)
         paths.launcher.chmod(0o755)
-    return InstalledProgram(environment, is_app_changed, _ensure_link(paths))
+    is_link_made = not is_our_link(paths) and not link_problem(paths)
+    if is_link_made:
+        paths.bin_dir.mkdir(parents=True, exist_ok=True)
+        paths.link.symlink_to(paths.launcher)
+    return InstalledProgram(environment, is_app_changed, is_link_made)
 
 
 def is_current(paths: ProgramPaths, source: Path, version: str) -> bool:
@@ -216,15 +220,6 @@ def remove_program(paths: ProgramPaths, ledger: InstallLedger) -> None:
     remove_if_empty(paths.program_dir)
     for made in reversed(ledger.made):
         remove_if_empty(Path(made))
-
-
-def _ensure_link(paths: ProgramPaths) -> bool:
-    """Makes the command's link if nothing is in its place; returns whether it was made."""
-    if is_our_link(paths) or link_problem(paths):
-        return False
-    paths.bin_dir.mkdir(parents=True, exist_ok=True)
-    paths.link.symlink_to(paths.launcher)
-    return True
 
 
 def _files(source: Path) -> Iterator[Path]:

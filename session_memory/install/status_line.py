@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import nullcontext
 from pathlib import Path
 
@@ -31,7 +31,12 @@ def switch_status_line(home: Home, environ: Mapping[str, str], *, is_on: bool) -
     refused: list[SessionMemoryError] = []
     with program.locked(paths) if paths.program_dir.is_dir() else nullcontext():
         ledger = read_ledger(paths.ledger_file)
-        for target, record in status_line_homes(home, ledger, environ):
+        for root, record in ledger.homes.items():
+            target = None if record.template else known_home(root, ledger, environ)
+            if not target or target.kind == "skills" or target.home.config_file != home.config_file:
+                continue
+            if not target.runtime.install.STATUS_LINE:
+                continue
             try:
                 change = _change(target, record, paths, ledger, is_on=is_on)
                 change.check()
@@ -39,9 +44,10 @@ def switch_status_line(home: Home, environ: Mapping[str, str], *, is_on: bool) -
                 refused.append(error)
             else:
                 changes.append((record, change))
-        if not changes and not extensions and (refused or is_on):
-            nothing = SessionMemoryError("nothing is installed that shows a status line", f"run {NAME} install first")
-            raise refused[0] if refused else nothing
+        if not changes and not extensions and refused:
+            raise refused[0]
+        if not changes and not extensions and is_on:
+            raise SessionMemoryError("nothing is installed that shows a status line", f"run {NAME} install first")
         for record, change in changes:
             # As long as nobody else writes the file, an uninstall restores it as a whole.
             if change.before is not None and checksum(change.before) in record.written and change.after is not None:
@@ -56,17 +62,6 @@ def switch_status_line(home: Home, environ: Mapping[str, str], *, is_on: bool) -
     return [*[change.path for _, change in changes], *extensions], [f"{error}" for error in refused]
 
 
-def status_line_homes(
-    home: Home, ledger: InstallLedger, environ: Mapping[str, str]
-) -> Iterator[tuple[Target, HomeRecord]]:
-    """Yield the homes with settings that can have a status line and that keep their state in `home`."""
-    for root, record in ledger.homes.items():
-        target = None if record.template else known_home(root, ledger, environ)
-        is_here = target and target.kind != "skills" and target.home.config_file == home.config_file
-        if target and is_here and target.runtime.install.STATUS_LINE:
-            yield target, record
-
-
 def _extensions(home: Home, environ: Mapping[str, str]) -> list[Path]:
     """Return the extensions that show the line for `home`; for a package the settings that name it."""
     found = []
@@ -74,7 +69,7 @@ def _extensions(home: Home, environ: Mapping[str, str]) -> list[Path]:
         target = settings_of(one, environ)
         if one.install.SHOWS_STATUS and target.home.config_file == home.config_file:
             files = [Path(target.settings_dir, name) for name in extension_names(target)]
-            if one.install.plugins_named(target.settings_dir, NAME):
+            if target.plugins:
                 files.append(Path(target.settings_dir, "settings.json"))
             found += [file for file in files if file.is_file()]
     return found

@@ -129,7 +129,9 @@ def sample_transcript(source: Path, name: str, directory: str, end: float) -> tu
     """Return a transcript of the samples, of a session in `directory` whose last record is from the time `end`, and the
     session's id. Raises OSError."""
     text = (source / "templates" / _SAMPLE / f"{name}.jsonl").read_text()
-    text = _ending_at(end, text.replace(_HOME_MARK, json.dumps(directory)[1:-1]))
+    text = text.replace(_HOME_MARK, json.dumps(directory)[1:-1])
+    shift = end - max(epoch_seconds(time) or 0 for time in _TIMESTAMP.findall(text))
+    text = _TIMESTAMP.sub(lambda match: iso_time((epoch_seconds(match.group()) or 0) + shift), text)
     first = json.loads(text.partition("\n")[0])
     return text, first.get("sessionId") or first["payload"]["id"]
 
@@ -173,9 +175,3 @@ def _files(source: Path, template: str) -> list[tuple[str, Path]]:
             if path.is_file() and "__pycache__" not in path.parts:
                 found[path.relative_to(directory).as_posix()] = path
     return list(found.items())
-
-
-def _ending_at(end: float, text: str) -> str:
-    """The transcript `text` with all times shifted so that the last is `end` (seconds since 1970)."""
-    shift = end - max(epoch_seconds(time) or 0 for time in _TIMESTAMP.findall(text))
-    return _TIMESTAMP.sub(lambda match: iso_time((epoch_seconds(match.group()) or 0) + shift), text)

@@ -33,7 +33,7 @@ _SHARED_VARIABLES = ("HOME", "LANG", "LC_ALL", "PATH", "TMPDIR", ENV_DIR, ENV_HO
 class Trial:
     """`text` is the update that the next prompt of `session` would get ('' for none, `reason` may say why); `problem`
     says what went wrong. Times are medians in seconds, of a prompt with nothing new and of `python -I -c pass`; 0 if
-    not taken."""
+    not taken, as in an install."""
 
     session: str = ""
     text: str = ""
@@ -52,14 +52,14 @@ class _Scene(NamedTuple):
     home: Home
 
 
-def try_hook(target: Target, command: str, environ: Mapping[str, str]) -> Trial:
+def try_hook(target: Target, command: str, environ: Mapping[str, str], *, is_timed: bool) -> Trial:
     """Run a prompt hook's `command` for the next prompt in a home, so that a failure shows."""
     command = command.removesuffix(target.runtime.install.FAIL_OPEN)
     with tempfile.TemporaryDirectory(prefix="session-memory-", ignore_cleanup_errors=True) as directory:
         try:
             set_up = _agent_scene if target.kind == "agent" else _plain_scene
             scene = set_up(target, os.path.realpath(directory), environ)
-            return Trial(reason=scene) if isinstance(scene, str) else _run(scene, command)
+            return Trial(reason=scene) if isinstance(scene, str) else _run(scene, command, is_timed)
         except subprocess.TimeoutExpired:
             return Trial(problem=f"it did not end within {_TIMEOUT_SECONDS} seconds")
         except OSError as error:
@@ -94,16 +94,13 @@ def _agent_scene(target: Target, directory: str, environ: Mapping[str, str]) -> 
     shutil.copytree(target.home.sessions_dir, sessions_dir)
     moved = {**environ, ENV_DIR: f"{directory}/person", ENV_HOME: directory}
     home = home_at(directory, moved, sessions_dir=sessions_dir)
-    _copy_settings(person_home(environ), person_home(moved))
-    _copy_settings(target.home, home)
     cursors = target.home.cursor_file(own.name)
     if os.path.isfile(cursors):
         os.makedirs(os.path.dirname(home.cursor_file(own.name)))
         shutil.copyfile(cursors, home.cursor_file(own.name))
     start = os.path.normpath(os.path.join(directory, os.path.relpath(target.project, target.root)))
     os.makedirs(start, exist_ok=True)
-    event, variables = _prompt(target, f"{project_dir}/{os.path.basename(own.path)}", start, moved)
-    return _Scene(event, variables, own.name, home)
+    return _scene(target, own.name, home, f"{project_dir}/{os.path.basename(own.path)}", start, environ, moved)
 
 
 def _plain_scene(target: Target, directory: str, environ: Mapping[str, str]) -> _Scene | str:
@@ -115,31 +112,26 @@ def _plain_scene(target: Target, directory: str, environ: Mapping[str, str]) -> 
         return "no session has begun in it yet"
     moved = {**environ, ENV_DIR: directory}
     home = runtime_home(target.config_dir, target.runtime.USUAL_DIR, moved)
-    _copy_settings(person_home(environ), person_home(moved))
-    _copy_settings(target.home, home)
     is_safe = os.path.isdir(where) and not agent_home(where, environ, stop=environ.get("HOME", ""))
     start = where if is_safe else directory  # in an agent home the hook would write to it
     own_id = str(uuid.uuid4())
     transcript = target.runtime.own_path({"session_id": own_id, "cwd": where}, where, target.config_dir)
-    event, variables = _prompt(target, transcript, start, moved)
-    return _Scene(event, variables, f"a new session in {where}", home)
+    return _scene(target, f"a new session in {where}", home, transcript, start, environ, moved)
 
 
-def _prompt(
-    target: Target, transcript: str, start: str, environ: Mapping[str, str]
-) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return the event of a prompt in the session with this transcript, started in `start`, and its environment."""
-    install = target.runtime.install
-    session_id = target.runtime.session_id_of(transcript)
-    shared = {key: environ[key] for key in _SHARED_VARIABLES if key in environ}
-    event = install.prompt_event(session_id, transcript, start, _PROMPT)
-    return event, {**shared, **install.hook_variables(session_id, start)}
-
-
-def _copy_settings(home: Home, to: Home) -> None:
-    if os.path.isfile(home.config_file):
-        os.makedirs(to.memory_dir, exist_ok=True)
-        shutil.copyfile(home.config_file, to.config_file)
+def _scene(
+    target: Target, session: str, home: Home, transcript: str, start: str, environ: Mapping[str, str],
+    moved: Mapping[str, str],
+) -> _Scene:  # fmt: skip
+    """Copy the settings, and return a prompt in the session with this transcript, started in `start`."""
+    for of, to in ((person_home(environ), person_home(moved)), (target.home, home)):
+        if os.path.isfile(of.config_file):
+            os.makedirs(to.memory_dir, exist_ok=True)
+            shutil.copyfile(of.config_file, to.config_file)
+    install, session_id = target.runtime.install, target.runtime.session_id_of(transcript)
+    variables = {key: moved[key] for key in _SHARED_VARIABLES if key in moved}
+    variables |= install.hook_variables(session_id, start)
+    return _Scene(install.prompt_event(session_id, transcript, start, _PROMPT), variables, session, home)
 
 
 def _last_active_project(target: Target, environ: Mapping[str, str]) -> tuple[str, str]:
@@ -157,7 +149,7 @@ def _last_active_project(target: Target, environ: Mapping[str, str]) -> tuple[st
     return "", ""
 
 
-def _run(scene: _Scene, command: str) -> Trial:
+def _run(scene: _Scene, command: str, is_timed: bool) -> Trial:
     shell = shutil.which("sh") or "/bin/sh"
 
     def start() -> subprocess.CompletedProcess[bytes]:
@@ -166,31 +158,26 @@ def _run(scene: _Scene, command: str) -> Trial:
             cwd=scene.event["cwd"], capture_output=True, timeout=_TIMEOUT_SECONDS, check=False,
         )  # fmt: skip
 
-    text, problem = _understood(start())
+    done, text, problem = start(), "", ""
     log = Path(scene.home.log_file)
-    if not text and not problem and log.is_file():
+    if done.returncode:
+        said = done.stderr.decode(errors="replace").strip().splitlines() or ["it did not say why"]
+        problem = f"it ended with {done.returncode}: {said[-1]}"
+    elif done.stdout.strip():
+        try:
+            text = str(json.loads(done.stdout)["hookSpecificOutput"]["additionalContext"])
+        except (ValueError, KeyError, TypeError):
+            problem = "what it printed is no answer that the runtime understands"
+    elif log.is_file():
         problem = log.read_text(errors="replace").splitlines()[-1].partition(": ")[2]
     if problem:
         return Trial(scene.session, problem=problem)
+    reason = "" if text else "nothing happened lately in the other sessions"
+    if not is_timed:
+        return Trial(scene.session, text, reason)
     bare = [interpreter_of(command), "-I", "-c", "pass"]
-    return Trial(
-        scene.session, text, "" if text else "nothing happened lately in the other sessions",
-        hook_seconds=_seconds(start),
-        bare_seconds=_seconds(lambda: subprocess.run(bare, env=scene.environ, check=False)),
-    )  # fmt: skip
-
-
-def _understood(done: subprocess.CompletedProcess[bytes]) -> tuple[str, str]:
-    """Return the text of a run, and what was wrong with it."""
-    if done.returncode:
-        said = done.stderr.decode(errors="replace").strip().splitlines() or ["it did not say why"]
-        return "", f"it ended with {done.returncode}: {said[-1]}"
-    if not done.stdout.strip():
-        return "", ""
-    try:
-        return str(json.loads(done.stdout)["hookSpecificOutput"]["additionalContext"]), ""
-    except (ValueError, KeyError, TypeError):
-        return "", "what it printed is no answer that the runtime understands"
+    bare_seconds = _seconds(lambda: subprocess.run(bare, env=scene.environ, check=False))
+    return Trial(scene.session, text, reason, "", _seconds(start), bare_seconds)
 
 
 def _seconds(run: Callable[[], object]) -> float:

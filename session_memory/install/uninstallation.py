@@ -35,6 +35,8 @@ from .ledger import HomeRecord, InstallLedger, read_ledger
 from .own_content import rules_by_content
 from .servers import runs_ours, servers_file
 
+# The programs of ours that a skill names, where installs put them.
+_OF_OUR_SKILLS = (b"/session-memory/bin/session-memory ", b"/session-memory/app/scripts/")
 _MCP_KEYS = ("mcpServers", "mcp")
 _MCP_TABLE = re.compile(r"^\[mcp_servers\.([^\]\n]+)\]((?:\n(?!\[).*)*)", re.MULTILINE)
 
@@ -122,7 +124,8 @@ def _records(homes: list[str], ledger: InstallLedger, environ: Mapping[str, str]
     if homes:
         named = dict(_record_of(path, ledger, environ) for path in homes)
         left = {root: record for root, record in ledger.homes.items() if root not in named}
-        if not any(map(_uses_shared_skills, left.values())):
+        runtimes = [runtime_called(record.runtime) for record in left.values()]
+        if all(one is None or one.install.SKILLS_FOLDER for one in runtimes):
             named.update({root: one for root, one in left.items() if one.runtime == SHARED_SKILLS_FOLDER})
         return named
     if not ledger.homes:
@@ -132,11 +135,6 @@ def _records(homes: list[str], ledger: InstallLedger, environ: Mapping[str, str]
                 found = _record_by_content(target, home_changes.ours(ledger))
                 ledger.homes[target.root] = found or _empty_record(target)
     return dict(ledger.homes)
-
-
-def _uses_shared_skills(record: HomeRecord) -> bool:
-    one = runtime_called(record.runtime)
-    return one is not None and not one.install.SKILLS_FOLDER
 
 
 def _record_of(path: str, ledger: InstallLedger, environ: Mapping[str, str]) -> tuple[str, HomeRecord]:
@@ -193,7 +191,7 @@ def _record_by_content(target: Target, is_ours: Callable[[str], bool]) -> HomeRe
     folders = [*([own] if own else []), *([shared] if target.kind in ("agent", "project") else [])]
     skills = [path for folder in folders for path in sorted(folder.glob("*/*"))]
     contents = {str(path): path.read_bytes() for path in skills if path.is_file() and not path.parent.is_symlink()}
-    files = {path: checksum(content) for path, content in contents.items() if home_changes.is_our_skill(content)}
+    files = {path: checksum(text) for path, text in contents.items() if any(part in text for part in _OF_OUR_SKILLS)}
     if target.kind == "runtime":
         extensions = [Path(target.settings_dir, name) for name in home_changes.extension_names(target)]
         files.update({str(path): checksum(content) for path in extensions if (content := read_if_there(path))})
@@ -251,7 +249,7 @@ def leftovers(plans: list[home_changes.HomePlan], environ: Mapping[str, str], *,
     """Return what stays in the homes of `plans`, and, if the program goes too, elsewhere."""
     found: list[Leftover] = []
     for plan in plans:
-        runtime = next((one for one in all_runtimes() if one.name == plan.runtime), None)
+        runtime = runtime_called(plan.runtime)
         for path in runtime.install.mcp_files(plan.root) if runtime else ():
             change = next((one for one in plan.changes if str(one.path) == path), None)
             text = (change.after or b"").decode("utf-8", "replace") if change else text_of(path)
