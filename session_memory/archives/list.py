@@ -19,7 +19,7 @@ from ..settings.privacy import Privacy
 from ..settings.rules import Rule, stricter
 from ..system.confined_files import OutsideGroupError, pinned
 from ..system.files import Opened, lock, read_at
-from ..system.json import as_string
+from ..system.json import as_list, as_string
 from ..text.format import counted, one_line, shorten
 from ..text.sanitize import for_people, for_prompt
 from ..text.timestamps import epoch_seconds
@@ -141,15 +141,11 @@ def rule_of(facts: dict[str, Any], privacy: Privacy) -> Rule:
     start = as_string(facts.get("cwd"))
     known = [as_string(facts.get(key)) for key in ("session", "name", "title")]
     rule = privacy.rule(start, *filter(None, known))
-    for directory in _list(facts.get("directories")):
+    for directory in as_list(facts.get("directories")):
         rule = stricter(rule, privacy.of_directory(as_string(directory), start))
-    for names in _list(facts.get("copied")):
-        rule = stricter(rule, privacy.rule("", *filter(None, map(as_string, _list(names)))))
+    for names in as_list(facts.get("copied")):
+        rule = stricter(rule, privacy.rule("", *filter(None, map(as_string, as_list(names)))))
     return rule
-
-
-def _list(value: object) -> list[object]:
-    return value if isinstance(value, list) else []
 
 
 @contextmanager

@@ -252,11 +252,6 @@ def _is_key(content: str, value: AssignedValue) -> bool:
     return entropy(content) >= 2.5 and not reads_like_words(content[:ENOUGH], LENIENT)
 
 
-def is_argument(text: str, quoted: bool) -> bool:
-    """Check that what a command is given for its password is one: no variable, template or other option."""
-    return len(text) >= 3 and text[0] != "-" and not STANDS_FOR.fullmatch(text) and text.lower() not in NO_PASSWORDS
-
-
 def is_told(text: str, quoted: bool) -> bool:
     """Check that what a sentence calls a password is one: letters with digits or signs, which are no words or terms."""
     if is_pair_of_words(text.rstrip("!?")):
@@ -289,7 +284,10 @@ JUDGES = {
     "random": lambda text, quoted: looks_random(text, STRICT),
     "shape": lambda text, quoted: looks_random(text, LENIENT),
     "password": looks_like_password,
-    "argument": is_argument,
+    # What a command is given for its password is no variable, template or other option.
+    "argument": lambda text, quoted: (
+        len(text) >= 3 and text[0] != "-" and not STANDS_FOR.fullmatch(text) and text.lower() not in NO_PASSWORDS
+    ),
     "prose": is_told,
     "luhn": is_card_number,
 }

@@ -21,15 +21,9 @@ PALETTE_SESSIONS, PALETTE_LINES, PALETTE_HITS = 480, 12, 6
 AROUND = 3  # entries on each side of a hit
 AROUND_CHARACTERS = 600
 _ROLES = (
-    ("", "Anybody"),
-    ("user", "You"),
-    ("assistant", "Agents"),
-    (TOOL_ROLE, "Tools"),
-    ("command", "Commands"),
-    ("edit", "Edits"),
-    ("read", "Files read"),
-    ("other", "Other tools"),
-)
+    ("", "Anybody"), ("user", "You"), ("assistant", "Agents"), (TOOL_ROLE, "Tools"), ("command", "Commands"),
+    ("edit", "Edits"), ("read", "Files read"), ("other", "Other tools"),
+)  # fmt: skip
 _MARKS = re.compile(r"\*\*|```\w*|(?:(?<=\s)|^)#{1,6} ")  # of Markdown, which mean nothing on one line
 
 
@@ -83,16 +77,11 @@ def _filters(request: PageRequest, limit: int) -> tuple[choices.Places, list[cho
     times, since = choices.period(request, "all")
     found = choices.places(request)
     who = request.one("who")
+    role, kind = who if who in (*ENTRY_ROLES, TOOL_ROLE) else "", who if who in KINDS else ""
     wanted = Filter(
-        request.location.homes,
-        directories=found.directories,
-        session=request.one("session"),
-        since=since,
-        role=who if who in (*ENTRY_ROLES, TOOL_ROLE) else "",
-        kind=who if who in KINDS else "",
-        runtime=request.one("runtime"),
-        limit=limit,
-    )
+        request.location.homes, directories=found.directories, session=request.one("session"), since=since, role=role,
+        kind=kind, runtime=request.one("runtime"), limit=limit,
+    )  # fmt: skip
     return found, times, wanted
 
 
@@ -115,11 +104,9 @@ def around(request: PageRequest) -> dict[str, Any]:
         entries = _entries(request, request.store)
     at = next((index for index, entry in enumerate(entries) if entry.number == number), None)
     near = [] if at is None else entries[max(0, at - AROUND) : at + AROUND + 1]
-    return {"lines": [(_who(entry, is_team), _beginning(entry.text), entry.number == number) for entry in near]}
-
-
-def _beginning(text: str) -> str:
-    return shorten(for_people(beginning(text, AROUND_CHARACTERS)), AROUND_CHARACTERS)
+    begun = [for_people(beginning(entry.text, AROUND_CHARACTERS)) for entry in near]
+    shown = zip(near, [shorten(text, AROUND_CHARACTERS) for text in begun])
+    return {"lines": [(_who(entry, is_team), text, entry.number == number) for entry, text in shown]}
 
 
 def _entries(request: PageRequest, store: SqliteStore | TeamStore) -> list[StoredEntry]:

@@ -147,9 +147,14 @@ def outline(request: PageRequest) -> dict[str, Any]:
     return {
         "session_id": conversations[-1].session_id,
         "part": part,
-        "requests": _shown_requests(earlier if part == "requests" else latest),
+        "requests": [
+            ShownRequest(one.number, one.timestamp and one.timestamp / 1000, quoted(one.text, REQUEST_CHARACTERS))
+            for one in (earlier if part == "requests" else latest)
+        ],
         "earlier": len(earlier),
-        "files": _shown_files(files_before if part == "files" else last_files),
+        "files": [
+            one._replace(path=for_people(one.path)) for one in (files_before if part == "files" else last_files)[::-1]
+        ],
         "files_before": len(files_before),
         "memories": [] if part else _memories_of(request, conversations[-1].session_id),
     }
@@ -159,17 +164,6 @@ def _split(found: list[Found], most: int) -> tuple[list[Found], list[Found]]:
     """Return the last `most` of them, and those before."""
     at = max(0, len(found) - most)
     return found[:at], found[at:]
-
-
-def _shown_requests(found: list[StoredEntry]) -> list[ShownRequest]:
-    return [
-        ShownRequest(one.number, one.timestamp and one.timestamp / 1000, quoted(one.text, REQUEST_CHARACTERS))
-        for one in found
-    ]
-
-
-def _shown_files(found: list[ChangedFile]) -> list[ChangedFile]:
-    return [one._replace(path=for_people(one.path)) for one in found[::-1]]
 
 
 def _memories_of(request: PageRequest, session: str) -> list[tuple[str, str]]:

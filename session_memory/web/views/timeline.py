@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from datetime import date
 from typing import Any, NamedTuple
 
-from ...store.sqlite.tool_uses import WorkHour, work_hours
+from ...store.sqlite.tool_uses import work_hours
 from ...store.values import Conversation, Filter
 from ...text.sanitize import for_people
 from ...upkeep.deletions import deletion_lines, deletions, kept_line, kept_or_why_not, problems_of
@@ -78,6 +78,13 @@ def values(request: PageRequest) -> dict[str, Any]:
     lanes = lanes_of(_bars(found, begin, end, span))
     bars = [bar for lane in lanes for bar in lane.bars]
     here = (request.now - begin) / (end - begin) * 100
+    by_day: Counter[str] = Counter()
+    by_weekday = [[0] * 24 for _ in range(7)]
+    for hour in hours:
+        by_day[hour.day] += hour.messages
+        by_weekday[date.fromisoformat(hour.day).weekday()][hour.hour] += hour.messages
+    deleted = deletions(request.location, request.store.directories())
+    how, why_not = kept_or_why_not(request.location, request.location.home.settings())
     return {
         "lanes": lanes,
         "bars": sorted(bars, key=lambda bar: bar.begin, reverse=True),
@@ -96,20 +103,14 @@ def values(request: PageRequest) -> dict[str, Any]:
         "after": _day_of(midnight(last, SPANS[span]) + 43_200) if end < request.now else "",
         "messages": sum(bar.messages for bar in bars),
         "is_cut": len(found) == MOST,
-        "year": _by_day(hours),
-        "week": _by_weekday(hours),
+        "year": by_day,
+        "week": list(zip(_WEEKDAYS, by_weekday)),
         "hours": [str(hour) if hour % 3 == 0 else "" for hour in range(24)],
         "now": request.now,
-        **_deletions(request),
+        # which runtimes delete sessions and how these are kept, and the traps in their settings
+        "deletions": [*(f"Deleted by {line}" for line in deletion_lines(deleted)), f"Kept: {kept_line(how)}"],
+        "traps": [*problems_of(deleted), *why_not],
     }
-
-
-def _deletions(request: PageRequest) -> dict[str, list[str]]:
-    """Return which runtimes delete sessions and how these are kept, line by line, and the traps in their settings."""
-    found = deletions(request.location, request.store.directories())
-    how, why_not = kept_or_why_not(request.location, request.location.home.settings())
-    lines = [f"Deleted by {line}" for line in deletion_lines(found)]
-    return {"deletions": [*lines, f"Kept: {kept_line(how)}"], "traps": [*problems_of(found), *why_not]}
 
 
 def lanes_of(bars: Iterable[Bar]) -> list[Lane]:
@@ -144,23 +145,10 @@ def _bars(found: Sequence[Conversation], begin: float, end: float, span: str) ->
         room = max(width, ROOM[span])
         left = min(begins_at, 100 - room)  # in the evening the title begins before its bar
         project = project_of(for_people(one.cwd)) or "Without a project"
-        bars.append(
-            Bar(
-                one.session_id,
-                one.id,
-                for_people(one.title) or "Untitled",
-                shown_runtime(one.runtime),
-                project,
-                one.entry_count,
-                first,
-                last,
-                round(left, 3),
-                round(width, 3),
-                round(room, 3),
-                0,
-                round(begins_at - left, 3),
-            )
-        )
+        title, runtime = for_people(one.title) or "Untitled", shown_runtime(one.runtime)
+        left, width, room, offset = [round(number, 3) for number in (left, width, room, begins_at - left)]
+        known = one.session_id, one.id, title, runtime, project, one.entry_count, first, last
+        bars.append(Bar(*known, left, width, room, 0, offset))
     return bars
 
 
@@ -177,21 +165,6 @@ def _ticks(span: str, begin: float, end: float) -> list[Tick]:
         label = f"{_WEEKDAYS[at.tm_wday]} {at.tm_mday}" if span == "week" else str(at.tm_mday)
         shown.append(Tick(round((midnight(begin + 43_200, number) - begin) / (end - begin) * 100, 2), label))
     return shown
-
-
-def _by_day(hours: Iterable[WorkHour]) -> dict[str, int]:
-    found: Counter[str] = Counter()
-    for one in hours:
-        found[one.day] += one.messages
-    return dict(found)
-
-
-def _by_weekday(hours: Iterable[WorkHour]) -> list[tuple[str, list[int]]]:
-    """Count the messages of each hour of each day of the week."""
-    found = [[0] * 24 for _ in range(7)]
-    for one in hours:
-        found[date.fromisoformat(one.day).weekday()][one.hour] += one.messages
-    return list(zip(_WEEKDAYS, found))
 
 
 def _title(span: str, begin: float, last: float) -> str:
