@@ -21,8 +21,10 @@ from typing import Any
 
 import pytest
 import records
+from own_process import run_here
 
 from bench.scratch import remove_tree
+from session_memory.install import command
 from session_memory.install.environment import GROUPS, Environment
 from session_memory.install.program import ensure_app
 from session_memory.settings.program import ProgramPaths
@@ -86,9 +88,19 @@ class Machine:
             capture_output=True, text=True, timeout=RUN_SECONDS, check=False,
         )  # fmt: skip
 
-    def install(self, *options: str, cwd: Path | None = None, **environ: str) -> subprocess.CompletedProcess[str]:
-        """Runs install.py."""
-        return self.run(PYTHON, str(self.source / "install.py"), *options, cwd=cwd, **environ)
+    def install(
+        self, *options: str, cwd: Path | None = None, examples: bool = False, **environ: str
+    ) -> subprocess.CompletedProcess[str]:
+        """Runs install.py: that of the repository in this process, which spares its start, and without the `examples`
+        unless they are asked for: each is made by a process of its own."""
+        script = str(self.source / "install.py")
+        if self.source != REPOSITORY:
+            return self.run(PYTHON, script, *options, cwd=cwd, **environ)
+        install = functools.partial(command.main, script)
+        with pytest.MonkeyPatch.context() as patched:
+            for name in () if examples else ("sample_update", "last_meeting"):
+                patched.setattr(command, name, lambda _: None)
+            return run_here([*options], {**self.environ, **environ}, cwd or self.home, install, script)
 
     def installed(self, *options: str, cwd: Path | None = None) -> dict[str, Any]:
         """The JSON result of an install that has to succeed."""
@@ -98,8 +110,7 @@ class Machine:
 
     def doctor(self, *options: str, **environ: str) -> tuple[int, dict[str, str]]:
         """The exit code of `session-memory doctor`, and what it found wrong: what to do about it, by the finding."""
-        command = str(self.program_dir / "bin" / "session-memory")
-        done = self.run(command, "doctor", "--json", *options, **environ)
+        done = run_here(["doctor", "--json", *options], {**self.environ, **environ}, self.home)
         assert done.stdout, done.stderr
         findings = json.loads(done.stdout)["findings"]
         return done.returncode, {f["text"]: f["mend"] for f in findings if f["state"] == "wrong"}
@@ -117,9 +128,16 @@ class Machine:
         (env / "session-memory.json").write_text(json.dumps(record))
         return self
 
-    def has_program(self) -> Machine:
-        """Puts the compiled program there, as an install leaves it: compiling it takes longer than all else."""
-        shutil.copytree(compiled_program(), self.program_dir, symlinks=True, dirs_exist_ok=True)
+    def has_program(self, *, is_own: bool = False) -> Machine:
+        """Puts the compiled program there, as an install leaves it: compiling it takes longer than all else. Unless it
+        `is_own`, it is a link to one that all tests of a process share."""
+        self.program_dir.mkdir(parents=True, exist_ok=True)
+        (self.program_dir / "app").unlink(missing_ok=True)
+        if is_own:
+            shutil.copytree(compiled_program(), self.program_dir, symlinks=True, dirs_exist_ok=True)
+        else:
+            shared = (compiled_program() / "app").resolve()
+            (self.program_dir / "app").symlink_to(os.path.relpath(shared, self.program_dir))
         return self
 
     def has_claude_code(self, project: str = "/srv/shop") -> Path:

@@ -14,7 +14,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
@@ -28,19 +28,23 @@ def plain_environment(home: Path) -> dict[str, str]:
     return {"HOME": str(home), "PATH": os.defpath, "PYTHONPATH": str(ROOT), "LANG": "C.UTF-8", "TZ": "UTC"}
 
 
-def run_here(words: list[str], environ: Mapping[str, str], cwd: Path) -> subprocess.CompletedProcess[str]:
-    """Return what `session-memory WORDS` prints and its exit code. Not for threads: the process is theirs too."""
+def run_here(
+    words: list[str], environ: Mapping[str, str], cwd: Path, main: Callable[[list[str]], int] = main,
+    name: str = "session-memory",
+) -> subprocess.CompletedProcess[str]:  # fmt: skip
+    """Return what `session-memory WORDS`, or another `main`, prints and its exit code. Not for threads: the process is
+    theirs too."""
     assert threading.current_thread() is threading.main_thread()
     with ExitStack() as stack:
         out, err = (stack.enter_context(tempfile.TemporaryFile()) for _ in range(2))
-        with as_a_process(["session-memory", *words], environ, cwd), _streams(out.fileno(), err.fileno()):
-            code = _exit_code_of(words)
+        with as_a_process([name, *words], environ, cwd), _streams(out.fileno(), err.fileno()):
+            code = _exit_code_of(words, main)
         for file in (out, err):
             file.seek(0)
         return subprocess.CompletedProcess(words, code, out.read().decode(), err.read().decode())
 
 
-def _exit_code_of(words: list[str]) -> int:
+def _exit_code_of(words: list[str], main: Callable[[list[str]], int]) -> int:
     try:
         return main(words)
     except SystemExit as error:

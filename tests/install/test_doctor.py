@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 import records
 from install_machine import PYTHON, Machine, agent_home, installed_machine
+from own_process import run_here
 
 from bench.scratch import remove_tree
-from session_memory.install import checks
+from session_memory.install import checks, trial
 from session_memory.install.homes import RUNTIME, identify
 from session_memory.install.trial import Trial
 
@@ -26,9 +27,15 @@ RUN_DOCTOR = (
 
 
 @pytest.fixture
-def machine() -> Machine:
+def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
     """A machine on which Claude Code was used, with session-memory installed."""
+    monkeypatch.setattr(trial, "_RUNS", 1)
     return installed_machine()
+
+
+def said_by_doctor(machine: Machine, *words: str) -> str:
+    """What `session-memory doctor` prints, on one line."""
+    return " ".join(run_here(["doctor", *words], machine.environ, machine.home).stdout.split())
 
 
 def edit(machine: Machine, change: Callable[[dict[str, object]], object]) -> None:
@@ -116,6 +123,7 @@ def test_a_program_that_is_gone(machine: Machine) -> None:
 
 
 def test_modules_that_are_not_compiled(machine: Machine) -> None:
+    machine.has_program(is_own=True)
     shutil.rmtree(machine.program_dir / "app" / "session_memory" / "web" / "views" / "__pycache__")
     code, wrong = machine.doctor("--home", str(machine.claude), PYTHONDONTWRITEBYTECODE="1")
     assert code == 1
@@ -123,12 +131,11 @@ def test_modules_that_are_not_compiled(machine: Machine) -> None:
 
 
 def test_a_bundle_of_other_sources_is_noted_and_made_anew_by_the_next_install(machine: Machine) -> None:
-    app = machine.program_dir / "app"
+    app = machine.has_program(is_own=True).program_dir / "app"
     os.utime(app / "session_memory" / "errors.py", (1e9, 1e9))
-    shown = " ".join(machine.run("session-memory", "doctor", PYTHONDONTWRITEBYTECODE="1").stdout.split())
-    assert "prompt.bundle is not usable, so that prompts take a little longer" in shown
+    assert "prompt.bundle is not usable, so that prompts take a little longer" in said_by_doctor(machine, "hooks")
     machine.install()
-    assert "not usable" not in " ".join(machine.run("session-memory", "doctor").stdout.split())
+    assert "not usable" not in said_by_doctor(machine, "hooks")
 
 
 def test_a_configuration_that_is_wrong(machine: Machine) -> None:
@@ -137,7 +144,7 @@ def test_a_configuration_that_is_wrong(machine: Machine) -> None:
     config.write_text("scope: everything\n")
     code, wrong = machine.doctor()
     assert code == 1
-    assert any(text.startswith(f"{config}: ") and "hidden" in text for text in wrong)
+    assert any(text.startswith(f"{config}:1: scope is 'everything', not project or all") for text in wrong)
 
 
 def test_transcripts_that_are_not_found(machine: Machine) -> None:
@@ -195,17 +202,14 @@ def test_a_hook_that_does_not_fire(machine: Machine) -> None:
 
 
 def test_a_hook_that_fails(machine: Machine) -> None:
-    hook = machine.program_dir / "app" / "hooks" / "user_prompt_submit.py"
-    hook.write_text("raise RuntimeError('broken')\n")
-    code, wrong = machine.doctor()
-    assert code == 1
-    assert any("failed: it ended with 1: RuntimeError: broken" in text for text in wrong)
-
-
-def test_a_hook_that_prints_what_the_runtime_would_take_for_a_prompt(machine: Machine) -> None:
-    hook = machine.program_dir / "app" / "hooks" / "user_prompt_submit.py"
-    hook.write_text("print('hello')\n")
-    assert any("is no answer that the runtime understands" in text for text in machine.doctor()[1])
+    hook = machine.has_program(is_own=True).program_dir / "app" / "hooks" / "user_prompt_submit.py"
+    for code, said in (
+        ("raise RuntimeError('broken')", "failed: it ended with 1: RuntimeError: broken"),
+        ("print('hello')", "is no answer that the runtime understands"),  # which would take it for a prompt
+    ):
+        hook.write_text(f"{code}\n")
+        code, wrong = machine.doctor("hooks")
+        assert (code, any(said in text for text in wrong)) == (1, True)
 
 
 def test_a_hook_that_is_slow_is_told_of() -> None:
@@ -217,9 +221,8 @@ def test_what_the_hook_had_to_say_last_is_shown(machine: Machine) -> None:
     log = machine.home / ".session-memory" / "state" / "hook.log"
     log.parent.mkdir(parents=True)
     log.write_text("".join(f"2026-01-01T00:00:00Z UserPromptSubmit: line {number}\n" for number in range(9)))
-    done = machine.run("session-memory", "doctor")
-    assert done.returncode == 0
-    assert ["line 5" in done.stdout, "line 6" in done.stdout, "line 8" in done.stdout] == [False, True, True]
+    said = said_by_doctor(machine, "hooks")
+    assert ["line 5" in said, "line 6" in said, "line 8" in said] == [False, True, True]
 
 
 def test_upkeep_that_fails_each_time_is_wrong_and_once_is_noted(machine: Machine) -> None:
@@ -291,6 +294,4 @@ def test_doctor_says_so_where_no_python_is_left(machine: Machine) -> None:
 def test_doctor_says_that_a_plugin_is_there_too(machine: Machine) -> None:
     settings = json.loads(machine.settings.read_text())
     machine.settings.write_text(json.dumps({**settings, "enabledPlugins": {"session-memory@session-memory": True}}))
-    done = machine.run("session-memory", "doctor")
-    assert "the plugin session-memory@session-memory is switched on too" in " ".join(done.stdout.split())
-    assert done.returncode == 0
+    assert "the plugin session-memory@session-memory is switched on too" in said_by_doctor(machine, "hooks")

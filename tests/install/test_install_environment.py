@@ -32,7 +32,7 @@ def machine(tmp_path: Path) -> Machine:
 
 def test_without_a_package_index_all_that_needs_none_is_installed(bare_machine: Machine) -> None:
     bare_machine.has_claude_code()
-    done = bare_machine.install()
+    done = bare_machine.install(examples=True)
     assert done.returncode == 0
     said = " ".join(done.stdout.split())
     assert (

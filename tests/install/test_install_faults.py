@@ -11,7 +11,7 @@ import pytest
 from install_machine import MINE, REPOSITORY, Machine, agent_home, tree, used_machine
 
 from session_memory.errors import SessionMemoryError
-from session_memory.install import home_changes
+from session_memory.install import home_changes, program
 from session_memory.install.file_changes import CannotWriteError, FileChange
 from session_memory.install.installation import InstallRequest, install
 from session_memory.install.program import locked
@@ -120,31 +120,27 @@ def test_a_ledger_that_cannot_be_read_is_told_of(machine: Machine) -> None:
 
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("breaks_at", range(3))
-def test_an_install_that_broke_off_can_be_taken_back(
-    machine: Machine, monkeypatch: pytest.MonkeyPatch, breaks_at: int
-) -> None:
+def test_an_install_that_broke_off_can_be_taken_back(machine: Machine, breaks_at: int) -> None:
     machine.settings.write_text(MINE)
     shutil.rmtree(machine.home / ".local" / "bin", ignore_errors=True)
     before = {name: value for name, value in tree(machine.home).items() if not name.startswith(".local/share/s")}
-    _install_until(breaks_at, machine, monkeypatch)
+    _install_until(breaks_at, machine)
     assert machine.install("--uninstall").returncode == 0
     assert tree(machine.home) == before
 
 
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("breaks_at", range(3))
-def test_an_install_that_broke_off_can_be_finished(
-    machine: Machine, monkeypatch: pytest.MonkeyPatch, breaks_at: int
-) -> None:
+def test_an_install_that_broke_off_can_be_finished(machine: Machine, breaks_at: int) -> None:
     machine.settings.write_text(MINE)
-    _install_until(breaks_at, machine, monkeypatch)
+    _install_until(breaks_at, machine)
     assert machine.installed()["homes"][0]["notes"] == []
     machine.hook_command()
     machine.install("--uninstall")
     assert machine.settings.read_text() == MINE
 
 
-def _install_until(breaks_at: int, machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+def _install_until(breaks_at: int, machine: Machine) -> None:
     """Installs as far as the given number of changed files."""
     made = iter(range(breaks_at))
     real = FileChange.make
@@ -154,11 +150,12 @@ def _install_until(breaks_at: int, machine: Machine, monkeypatch: pytest.MonkeyP
             raise CannotWriteError("the disk is full")
         real(change)
 
-    monkeypatch.setattr(home_changes.FileChange, "make", make)
     paths = ProgramPaths(machine.program_dir, machine.home / ".local" / "bin")
     terminal = Terminal(machine.environ)
-    with pytest.raises(CannotWriteError):
-        install(InstallRequest([str(machine.claude)]), paths, machine.environ, terminal, lambda plans: False)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(home_changes.FileChange, "make", make)
+        with pytest.raises(CannotWriteError):
+            install(InstallRequest([str(machine.claude)]), paths, machine.environ, terminal, lambda plans: False)
 
 
 def test_a_settings_file_that_changes_under_our_hands_is_not_overwritten(tmp_path: Path) -> None:
@@ -171,7 +168,8 @@ def test_a_settings_file_that_changes_under_our_hands_is_not_overwritten(tmp_pat
     assert path.read_text() == '{"model": "opus"}'
 
 
-def test_only_one_install_is_at_work_at_a_time(machine: Machine) -> None:
+def test_only_one_install_is_at_work_at_a_time(machine: Machine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(program, "LOCK_WAIT_SECONDS", 0.1)
     paths = ProgramPaths(machine.program_dir, machine.home / ".local" / "bin")
     with locked(paths):
         done = machine.install()

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
-from install_machine import REPOSITORY, Machine, agent_home, installed_machine
+from install_machine import Machine, agent_home, installed_machine
+from own_process import run_here
 from records import append, new_id, user
 
 from session_memory.errors import SessionMemoryError
@@ -121,7 +121,7 @@ def test_a_line_of_the_user_s_own_is_shown_before_ours_and_gets_the_same_input(m
     assert line is not None
     assert (line["padding"], line["type"]) == (3, "command")
     assert printed(line["command"], {"session_id": "x"}, machine) == '{"session_id": "x"}\n'
-    (machine.program_dir / "app" / "hooks" / "status_line.py").unlink()
+    (machine.program_dir / "app").unlink()
     assert printed(line["command"], {"session_id": "x"}, machine) == '{"session_id": "x"}\n'
 
 
@@ -161,8 +161,7 @@ def test_an_agent_home_has_its_own(machine: Machine) -> None:
 
 def test_the_setting_switches_it_and_doctor_says_so(machine: Machine) -> None:
     def run(*words: str) -> str:
-        code = "import sys; from session_memory.cli import main; sys.exit(main())"
-        return machine.run(sys.executable, "-c", code, *words, cwd=REPOSITORY).stdout
+        return run_here([*words], machine.environ, machine.home).stdout
 
     def found() -> list[str]:
         return [one["text"] for one in json.loads(run("doctor", "--json"))["findings"] if "status" in one["about"]]

@@ -6,7 +6,6 @@ import json
 import re
 import shutil
 import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from typing import Any
 import pytest
 import records
 from install_machine import MINE, PYTHON, REPOSITORY, Machine, agent_home, tree, used_machine
+from own_process import run_here
 
 from session_memory.install.kept_files import sort_out
 
@@ -68,7 +68,6 @@ def test_a_purge_takes_what_the_commands_wrote(machine: Machine) -> None:
     edit = ("Edit", {"file_path": "/srv/shop/cart.py", "old_string": "", "new_string": "total = price * (1 + tax)"})
     records.write(folder / f"{records.new_id()}.jsonl", *records.exchange("add tax", "Yes."), records.assistant(edit))
     machine.installed()
-    run = [sys.executable, "-c", "import sys; from session_memory.cli import main; sys.exit(main())"]
     for words in (
         "config keep whole",
         "ingest",
@@ -78,7 +77,7 @@ def test_a_purge_takes_what_the_commands_wrote(machine: Machine) -> None:
         "search tax",
         "deliveries",
     ):
-        done = machine.run(*run, *words.split())
+        done = run_here(words.split(), machine.environ, machine.home)
         assert done.returncode == 0, done.stderr
     assert (place / "lines.key").exists()
     done = machine.install("--uninstall", "--purge", "--yes")
@@ -183,8 +182,9 @@ def test_a_whole_uninstall_beside_an_install_leaves_either_all_or_nothing(machin
     home = agent_home(machine.home / "agent")
     machine.installed("--home", str(home))
     with ThreadPoolExecutor(2) as pool:
-        gone = pool.submit(machine.install, "--uninstall")
-        there = pool.submit(machine.install, "--home", str(home))
+        script = str(machine.source / "install.py")
+        gone = pool.submit(machine.run, PYTHON, script, "--uninstall")
+        there = pool.submit(machine.run, PYTHON, script, "--home", str(home))
         assert {gone.result().returncode, there.result().returncode} == {0}
     has_hooks = (
         "UserPromptSubmit" in (home / ".claude/settings.json").read_text()

@@ -31,7 +31,7 @@ _BEGINNING = "from __future__ import annotations\n"
 @pytest.fixture
 def machine() -> Machine:
     """An installed machine whose environment has all packages."""
-    machine = installed_machine()
+    machine = installed_machine().has_program(is_own=True)
     (site_packages,) = machine.program_dir.glob("env/lib/python*/site-packages")
     for package in Path(sysconfig.get_path("purelib")).iterdir():
         if "session_memory" not in package.name and not (site_packages / package.name).exists():
