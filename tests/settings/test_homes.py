@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from records import register
 
 from session_memory.hooks.log import notices, untold
 from session_memory.settings.homes import Home, home_at, person_home, runtime_home
