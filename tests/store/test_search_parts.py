@@ -11,11 +11,11 @@ import pytest
 from bench.recall.__main__ import OWN_SETS, ask
 from bench.recall.sets import SetError, read_set
 from session_memory.store.search.dates import closeness, times_in
-from session_memory.store.search.index import ConversationTable, Terms, indexable
+from session_memory.store.search.index import ConversationTable, Expression, Terms, indexable
 from session_memory.store.search.query import MOST_PARTS, STOP_WORDS, Query, contains, parse, relaxed
 from session_memory.store.search.ranking import conversation_scores, entry_score, idf, length_norms
 from session_memory.store.search.search import SNIPPET_CHARACTERS, merged, snippet
-from session_memory.store.sqlite.search_index import terms_of
+from session_memory.store.sqlite.search_index import match_of, terms_of
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +24,7 @@ def terms() -> Terms:
 
 
 def matches(query: Query) -> list[str]:
-    return [part.match for part in query.parts]
+    return [match_of(Expression((part.words,)))[1:-1] for part in query.parts]
 
 
 @pytest.mark.parametrize(
@@ -51,7 +51,7 @@ def test_a_query_becomes_what_the_index_is_asked_for(terms, text, expected):
 def test_what_is_unwanted_is_told_apart_from_what_is_looked_for(terms):
     query = parse('jaguar -car -"big cat" e-mail', terms)
     assert matches(query) == ['"jaguar"', '"e" AND "mail"']
-    assert query.unwanted == '"car"'
+    assert match_of(Expression((query.parts[1].words,), (), query.unwanted)) == '(("e" AND "mail")) NOT ("car")'
     assert query.unwanted_phrases == (("big", "cat"),)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import closing
+from itertools import pairwise
 from random import Random
 
 from memories_scene import MemoryDirectory, fact
@@ -85,6 +86,7 @@ def test_the_same_query_finds_the_same_memories(tmp_path, team: Team) -> None:
         ]
         assert push_memories(pushing, pushed, ()) == len(own) > 50
     queries = [" ".join(random.sample(words, 1 + number % 3)) for number in range(40)]
+    queries += [f'"{one.partition(" ")[0]}" {other}' for one, other in pairwise(titles[:20])]
     queries += [f'"{titles[number]}"' for number in range(5)] + [
         f"{titles[9]} -{titles[9].split()[0]}",
         "港",

@@ -6,11 +6,12 @@ import json
 import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 from zlib import crc32
 
 from ...text.sanitize import plain
-from ..search.index import Terms
+from ..search.index import Expression, Terms
 from ..search.query import LONGEST, parse, whole_expression
 from ..sqlite.memory_index import WEIGHTS, IndexedMemory, MemoryFilter, Origin
 from ..sqlite.search_index import local_terms
@@ -76,7 +77,7 @@ class TeamMemories:
             numbers = [number for number, _ in best][: _limit(wanted)]
             return self._memories("m.number = ANY(%s) ORDER BY array_position(%s, m.number)", [numbers, numbers])
 
-    def _scores(self, expression: str, terms: Terms) -> dict[int, float]:
+    def _scores(self, expression: Expression, terms: Terms) -> dict[int, float]:
         having: dict[tuple[str, bool], dict[int, tuple[float, int]]] = {}
 
         def postings(term: str, is_prefix: bool, _: list[int] | None = None) -> list[int]:
@@ -88,7 +89,8 @@ class TeamMemories:
         sql = f"SELECT count(*), coalesce(avg({_LENGTH}), 1)::float8 FROM memory AS m"
         total, average = self._store.connection.execute(sql).fetchone() or (0, 1.0)
         scores = dict.fromkeys(matching, 0.0)
-        for found in having.values():
+        each = [(terms.of_word(word), one.is_prefix) for one in chain(*expression[:2]) for word in one.each]
+        for found in [having[one] for one in each]:  # what is asked for twice counts twice
             rarity = math.log((total - len(found) + 0.5) / (len(found) + 0.5))
             worth = max(rarity, _LEAST_RARITY) * (_K + 1)
             for number in found.keys() & scores.keys():

@@ -5,16 +5,15 @@ segments that have a term. docs/use/team.md says why, and what else was measured
 
 from __future__ import annotations
 
-import re
 import sys
 from array import array
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from functools import partial
+from functools import partial, reduce
 from typing import Any, NamedTuple
 
 from ...text.sanitize import plain
-from ..search.index import ConversationRange, ConversationTable, Scope, Terms, TextStart
+from ..search.index import ConversationRange, ConversationTable, Expression, Scope, Terms, TextStart, Words
 from ..search.postings import both, either, without
 from ..search.ranking import length_norms
 from ..sqlite.search_index import local_terms
@@ -81,8 +80,8 @@ class PostgresSearchIndex:
         self._tables = tables
         self._team: KnownTeam | None = None
         self._postings: dict[tuple[frozenset[int] | None, str, bool], tuple[list[int], int]] = {}
-        self._matched: dict[tuple[frozenset[int] | None, str], list[int]] = {}
-        self._left_out: dict[tuple[frozenset[int] | None, str], int] = {}
+        self._matched: dict[tuple[frozenset[int] | None, Expression], list[int]] = {}
+        self._left_out: dict[tuple[frozenset[int] | None, Expression], int] = {}
         self._older = 0
         self.terms: Terms = tables.terms
 
@@ -104,20 +103,20 @@ class PostgresSearchIndex:
         rows = self._rows(f"SELECT s.id FROM session AS s WHERE {condition} ORDER BY s.id DESC", values)
         return [id for (id,) in rows], self._known.sessions
 
-    def items_with(self, expression: str, scope: Scope, newest: int = 0) -> list[int]:
+    def items_with(self, expression: Expression, scope: Scope, newest: int = 0) -> list[int]:
         items = self._matching(scope.files, expression)
         return items[-newest:] if newest else items
 
-    def left_out(self, expression: str, scope: Scope) -> int:
+    def left_out(self, expression: Expression, scope: Scope) -> int:
         return self._left_out.get((scope.files, expression), 0)
 
-    def count_with(self, expression: str) -> int:
+    def count_with(self, expression: Expression) -> int:
         return len(self._matching(None, expression))
 
     def size(self) -> tuple[int, float]:
         return self._known.texts, self._known.terms / max(1, self._known.texts)
 
-    def _matching(self, files: frozenset[int] | None, expression: str) -> list[int]:
+    def _matching(self, files: frozenset[int] | None, expression: Expression) -> list[int]:
         """Return the items that match an expression, in order of id; only of these files, if not None."""
         key = files, expression
         if key not in self._matched:
@@ -267,40 +266,23 @@ def _table(connection: TeamConnection) -> ConversationTable:
 
 PostingsOf = Callable[[str, bool, list[int] | None], list[int]]
 
-_TOKEN = re.compile(r'"(?P<word>[^"]*)"(?P<prefix> \*)?|(?P<sign>AND|OR|NOT|\(|\))')
-_ALL_OF = re.compile(r'"[^"]*"(?: AND "[^"]*"(?! \*))+')
-_JOINED = {"AND": both, "OR": either, "NOT": without}
 
+def items_of(expression: Expression, terms: Terms, postings: PostingsOf) -> list[int]:
+    """Return the items that match an expression, in order. `postings` returns the items that have a term, or with True
+    any that begins with it; if items are given, at least those of them."""
 
-def items_of(expression: str, terms: Terms, postings: PostingsOf) -> list[int]:
-    """Return the items that match an expression, in order."""
+    def having(words: Words, among: list[int] | None = None) -> list[int]:
+        found, each = among, [terms.of_word(word) for word in words.each]
+        if len(each) > 1:  # the rarest first: that is cheap to join
+            each.sort(key=lambda term: len(postings(term, False, None)))
+        for term in each:
+            one = postings(term, words.is_prefix, found)
+            found = one if found is None else both(found, one)
+        return found or []
 
-    def rarest_first(words: re.Match[str]) -> str:
-        """Order words that are all required so that joining them is cheap."""
-        each = words[0].split(" AND ")
-        return " AND ".join(sorted(each, key=lambda word: len(postings(terms.of_word(word[1:-1]), False, None))))
-
-    tokens = list(_TOKEN.finditer(_ALL_OF.sub(rarest_first, expression)))
-    if len(tokens) == 1:
-        return postings(terms.of_word(tokens[0]["word"]), bool(tokens[0]["prefix"]), None)
-    return _joined(tokens, 0, terms, postings)[0]
-
-
-def _joined(tokens: list[re.Match[str]], at: int, terms: Terms, postings: PostingsOf) -> tuple[list[int], int]:
-    """Return the items of the expression from `at` up to the end or a closing parenthesis, and the position behind it.
-    An expression has one kind of operator, so that no precedence is needed."""
-    found: list[int] = []
-    sign = "OR"
-    while at < len(tokens) and tokens[at]["sign"] != ")":
-        token = tokens[at]
-        if token["sign"] in _JOINED:
-            sign = token["sign"]
-        else:
-            if token["sign"] == "(":
-                one, at = _joined(tokens, at + 1, terms, postings)
-            else:
-                among = found if sign != "OR" else None
-                one = postings(terms.of_word(token["word"]), bool(token["prefix"]), among)
-            found = _JOINED[sign](found, one)
-        at += 1
-    return found, at
+    found = reduce(either, map(having, expression.parts)) if expression.parts else None
+    for words in expression.required:
+        found = having(words, found)
+    for words in expression.unwanted:
+        found = without(found or [], having(words, found))
+    return found or []

@@ -1,8 +1,5 @@
 """The interface between search and an engine: the items that have a term, and texts. All else is the same for every
-engine.
-
-Expressions are those of FTS5: `"word"`, `"one" AND "two"`, `"beginning" *`, `(...) NOT (...)`. Items are named by id.
-"""
+engine. Items are named by id."""
 
 from __future__ import annotations
 
@@ -13,6 +10,21 @@ from functools import cache
 from typing import NamedTuple, Protocol
 
 from ..values import NUMBERS, Conversation, Filter, StoredEntry
+
+
+class Words(NamedTuple):
+    """Words that an item must all have. With `is_prefix` there is one, and an item has a word that begins with it."""
+
+    each: tuple[str, ...]
+    is_prefix: bool = False
+
+
+class Expression(NamedTuple):
+    """The items that have any of `parts` (if there are some), all `required`, and nothing `unwanted`."""
+
+    parts: tuple[Words, ...] = ()
+    required: tuple[Words, ...] = ()
+    unwanted: tuple[Words, ...] = ()
 
 
 class Scope(NamedTuple):
@@ -73,13 +85,13 @@ class SearchIndex(Protocol):
         """Return the ids of the files that a filter allows, the newest first, and their number at most; None if it
         allows all. The filter's conditions on conversations and entries are ignored."""
 
-    def items_with(self, expression: str, scope: Scope, newest: int = 0) -> list[int]:
+    def items_with(self, expression: Expression, scope: Scope, newest: int = 0) -> list[int]:
         """Return the matching items of the scope, in order of id; at most `newest` of the newest, if not 0."""
 
-    def left_out(self, expression: str, scope: Scope) -> int:
+    def left_out(self, expression: Expression, scope: Scope) -> int:
         """Return how many older matching items `items_with` omitted."""
 
-    def count_with(self, expression: str) -> int:
+    def count_with(self, expression: Expression) -> int:
         """Count the matching items of the whole store."""
 
     def size(self) -> tuple[int, float]:

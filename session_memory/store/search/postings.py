@@ -8,7 +8,7 @@ from functools import cache
 from typing import NamedTuple
 
 from ..values import Filter, items_of_file
-from .index import Scope, SearchIndex
+from .index import Expression, Scope, SearchIndex, Words
 from .query import Part, Query, alternatives, contains
 from .ranking import idf
 
@@ -54,7 +54,7 @@ def postings_of(index: SearchIndex, asked: Query, scope: Scope, wanted: Filter, 
 
     @cache
     def items_of(part: Part) -> list[int]:
-        return _fitting(index, index.items_with(_match(part, asked), scope), wanted)
+        return _fitting(index, index.items_with(_expression(part, asked), scope), wanted)
 
     def has_any(part: Part) -> bool:
         items = items_of(part)
@@ -65,11 +65,13 @@ def postings_of(index: SearchIndex, asked: Query, scope: Scope, wanted: Filter, 
         others = [] if part.is_required else alternatives(part)
         found.update(dict.fromkeys(others if others and not has_any(part) else [part]))
     parts = list(found)
-    counts = [index.count_with(part.match) for part in parts] if within > whole and len(parts) > 2 else []
+    counts = (
+        [index.count_with(Expression((part.words,))) for part in parts] if within > whole and len(parts) > 2 else []
+    )
     looked_for = _rarest(counts) if counts else range(len(parts))
     postings = [items_of(part) if number in looked_for else [] for number, part in enumerate(parts)]
     having = [
-        len(items) + index.left_out(_match(parts[number], asked), scope)
+        len(items) + index.left_out(_expression(parts[number], asked), scope)
         if number in looked_for
         else round(counts[number] * scope.share)
         for number, items in enumerate(postings)
@@ -77,7 +79,7 @@ def postings_of(index: SearchIndex, asked: Query, scope: Scope, wanted: Filter, 
     weights = [idf(max(within, count), count) if count else 0.0 for count in having]
     verbatim: list[int] = []
     if asked.verbatim:
-        verbatim = _fitting(index, index.items_with(asked.verbatim.match, scope, MOST_VERBATIM), wanted)
+        verbatim = _fitting(index, index.items_with(asked.verbatim.expression, scope, MOST_VERBATIM), wanted)
     return QueryPostings(parts, postings, weights, average_terms, tuple(verbatim))
 
 
@@ -86,7 +88,7 @@ def postings_of_literal(index: SearchIndex, text: str, scope: Scope, wanted: Fil
     if not text or text.startswith("-"):
         return QueryPostings([], [], [])
     items = sorted(index.fitting(index.items_saying(text, scope), wanted))
-    return QueryPostings([Part("", (text,))], [items], [1.0])
+    return QueryPostings([Part(Words(()), (text,))], [items], [1.0])
 
 
 def in_sequence(
@@ -118,8 +120,8 @@ def _rarest(counts: list[int]) -> set[int]:
     return chosen
 
 
-def _match(part: Part, asked: Query) -> str:
-    return f"({part.match}) NOT ({asked.unwanted})" if asked.unwanted else part.match
+def _expression(part: Part, asked: Query) -> Expression:
+    return Expression((part.words,), (), asked.unwanted)
 
 
 def _fitting(index: SearchIndex, items: list[int], wanted: Filter) -> list[int]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from ...text.words import word_lists
-from .index import Terms, split_unspaced
+from .index import Expression, Terms, Words, split_unspaced
 
 LONGEST = 10_000
 MOST_PARTS = 48
@@ -22,39 +22,30 @@ _OF_SESSIONS = {"session", "sessions", "conversation", "conversations", "time", 
 
 
 class Part(NamedTuple):
-    """One part of a query: its expression for the index ('' for a text without terms) and its terms. `is_phrase`: the
-    terms must be in sequence. `is_required`: every hit must have the part."""
+    """One part of a query: its words for the index and its terms. A single character of a script without spaces is a
+    prefix; a text without terms is searched for verbatim, and has no words. `is_phrase`: the terms must be in sequence.
+    `is_required`: every hit must have the part."""
 
-    match: str
+    words: Words
     terms: tuple[str, ...]
     is_phrase: bool = False
     is_required: bool = False
-
-    @property
-    def is_prefix(self) -> bool:
-        """Check if the part matches every term that begins with it: a single character of a script without spaces."""
-        return self.match.endswith("*")
-
-    @property
-    def is_literal(self) -> bool:
-        """Check if the part is searched for verbatim, since it has no terms."""
-        return not self.match
 
 
 class Verbatim(NamedTuple):
     """A query verbatim: the expression for candidates, its text in the casefolded form that is compared, its terms."""
 
-    match: str
+    expression: Expression
     text: str
     terms: tuple[str, ...]
 
 
 class Query(NamedTuple):
-    """A parsed query. `unwanted` is the expression of words that no hit may have ('' for none), `unwanted_phrases` the
-    terms of such phrases. `verbatim` is set if the query is long enough to be a remembered sentence."""
+    """A parsed query. No hit may have any of the words `unwanted`, nor the terms of `unwanted_phrases` in sequence.
+    `verbatim` is set if the query is long enough to be a remembered sentence."""
 
     parts: tuple[Part, ...]
-    unwanted: str
+    unwanted: tuple[Words, ...]
     unwanted_phrases: tuple[tuple[str, ...], ...]
     verbatim: Verbatim | None = None
 
@@ -70,7 +61,7 @@ def parse(text: str, terms: Terms) -> Query:
     """Parse `text`, without stop words unless it has no others. `package.json` is one part with two terms."""
     words: list[str] = []
     parts: list[Part] = []
-    unwanted: list[str] = []
+    unwanted: list[Words] = []
     unwanted_phrases: list[tuple[str, ...]] = []
     for piece in _PIECE.finditer(text[:LONGEST].translate(_QUOTES)):
         if piece["minus"]:
@@ -78,7 +69,7 @@ def parse(text: str, terms: Terms) -> Query:
             if part and part.is_phrase:
                 unwanted_phrases.append(part.terms)
             elif part:
-                unwanted.append(part.match)
+                unwanted.append(part.words)
         elif piece["phrase"] is not None:
             part = _phrase(piece["phrase"], terms)
             parts += [part] if part else []
@@ -89,24 +80,20 @@ def parse(text: str, terms: Terms) -> Query:
         found = _parts_of_words(words, terms, frozenset())
     unique = {part.terms: part for part in (*found, *parts)}
     chosen = tuple(unique.values())[-MOST_PARTS:]
-    return Query(chosen, " OR ".join(unwanted), tuple(unwanted_phrases), _verbatim(text, terms))
+    return Query(chosen, tuple(unwanted), tuple(unwanted_phrases), _verbatim(text, terms))
 
 
-def whole_expression(query: Query) -> str:
-    """Return the whole query as one expression of the index; '' if it has nothing to look up."""
-    match = " OR ".join([f"({part.match})" for part in query.parts if part.match])
-    if not match:
-        return ""
-    for part in query.parts:
-        if part.is_required and part.match:
-            match = f"({match}) AND ({part.match})"
-    return f"({match}) NOT ({query.unwanted})" if query.unwanted else match
+def whole_expression(query: Query) -> Expression | None:
+    """Return the whole query as one expression of the index; None if it has nothing to look up."""
+    parts = [part for part in query.parts if part.words.each]
+    required = tuple([part.words for part in parts if part.is_required])
+    return Expression(tuple([part.words for part in parts]), required, query.unwanted) if parts else None
 
 
 def alternatives(part: Part) -> list[Part]:
     """Return a part for each term of a part with several, to be tried if nothing has all of them."""
-    matches = part.match.split(" AND ")
-    return [Part(match, (term,)) for match, term in zip(matches, dict.fromkeys(part.terms))] if matches[1:] else []
+    words = part.words.each
+    return [Part(Words((word,)), (term,)) for word, term in zip(words, dict.fromkeys(part.terms))] if words[1:] else []
 
 
 def relaxed(query: Query) -> Query:
@@ -126,9 +113,9 @@ def contains(terms: list[str], phrase: tuple[str, ...]) -> bool:
 
 def occurrences(part: Part, text: str, terms: list[str]) -> float:
     """Count a part in a text of which `terms` are the beginning. Terms out of sequence there count half."""
-    if part.is_literal:
+    if not part.words.each:
         return text.count(part.terms[0])
-    if part.is_prefix:
+    if part.words.is_prefix:
         return sum([term[0] == part.terms[0] for term in terms]) or 1
     if len(part.terms) == 1:
         return terms.count(part.terms[0]) or 1
@@ -151,8 +138,8 @@ def _verbatim(text: str, terms: Terms) -> Verbatim | None:
     if whole is None or len(whole.terms) < LEAST_VERBATIM:
         return None
     content = _parts_of_words(words, terms, STOP_WORDS)[:MOST_PARTS]
-    match = " AND ".join([part.match for part in content]) or whole.match
-    return Verbatim(match, " ".join(words).strip("\"'"), whole.terms)
+    expression = Expression(required=tuple([part.words for part in content or [whole]]))
+    return Verbatim(expression, " ".join(words).strip("\"'"), whole.terms)
 
 
 def _parts_of_words(words: Iterable[str], terms: Terms, stop_words: frozenset[str]) -> list[Part]:
@@ -167,21 +154,21 @@ def _parts_of_words(words: Iterable[str], terms: Terms, stop_words: frozenset[st
             if not kept and len(spans) > 1 and ("-" in piece or "_" in piece):
                 kept = spans  # `to-do` is about something, `and/or` is not
             if kept:
-                matches = {term: f'"{piece[start:end]}"' for start, end, term in kept}
-                parts.append(Part(" AND ".join(matches.values()), tuple(matches)))
+                found = {term: piece[start:end] for start, end, term in kept}
+                parts.append(Part(Words(tuple(found.values())), tuple(found)))
     return parts
 
 
 def _parts_of_unspaced(run: str, terms: Terms) -> list[Part]:
     """Return a part for each pair of characters; for a single character, one for all terms that begin with it."""
     if len(run) == 1:
-        return [Part(f'"{run}" *', tuple(terms.of(run)))] if terms.of(run) else []
+        return [Part(Words((run,), is_prefix=True), tuple(terms.of(run)))] if terms.of(run) else []
     parts = []
     for at in range(len(run) - 1):
         pair = run[at : at + 2]
         spans = [span for span in terms.spans(pair) if span[1] - span[0] > 1]
         if len(spans) == 1:
-            parts.append(Part(f'"{pair}"', (spans[0][2],)))
+            parts.append(Part(Words((pair,)), (spans[0][2],)))
     return parts
 
 
@@ -197,6 +184,6 @@ def _phrase(text: str, terms: Terms) -> Part | None:
         spans = [span for span in spans if span[0] < len(text) - 1]
     if not spans:
         return None
-    matches = {term: f'"{text[start:end]}"' for start, end, term in spans}
+    words = {term: text[start:end] for start, end, term in spans}
     found = tuple(term for *_, term in spans)
-    return Part(" AND ".join(matches.values()), found, is_phrase=len(found) > 1, is_required=True)
+    return Part(Words(tuple(words.values())), found, is_phrase=len(found) > 1, is_required=True)

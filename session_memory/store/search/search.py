@@ -196,10 +196,10 @@ class Candidates:
         """Return the terms of a text to highlight: of a prefix part only its character, and literal parts."""
         spans = self._terms.spans(text)
         for part in self._found.parts:
-            if part.is_prefix:
+            if part.words.is_prefix:
                 first = part.terms[0]
                 spans = [(at, at + 1, first) if term[0] == first else (at, end, term) for at, end, term in spans]
-            elif part.is_literal:
+            elif not part.words.each:
                 spans += literal_spans(text, part.terms[0])
         return spans
 

@@ -19,7 +19,7 @@ from ..search.query import LONGEST, parse, whole_expression
 from ..values import RuleSubject, joined
 from .corruption import StoreDatabase
 from .exclusions import Exclusions, Stamp, VisibilityOverrides
-from .search_index import terms_of
+from .search_index import match_of, terms_of
 
 UnknownSession = tuple[str, str, str]  # a group, an id, a directory
 Changed = tuple[str, Sequence["IndexedMemory"]]
@@ -247,15 +247,15 @@ class MemoryIndex(StoreDatabase):
         return self._shown(f"{sql} LIMIT ?", (*values, id, id), MemoryFilter(homes))
 
     def search(self, query: str, wanted: MemoryFilter) -> list[IndexedMemory]:
-        match = whole_expression(parse(query[:LONGEST], terms_of(self.connection)))
-        if not match:
+        expression = whole_expression(parse(query[:LONGEST], terms_of(self.connection)))
+        if not expression:
             return []
         condition, values = self._where(wanted)
         sql = (
             f"SELECT {_COLUMNS} FROM memories_search JOIN memories AS i ON i.number = memories_search.rowid "
             f"WHERE memories_search MATCH ? AND {condition} ORDER BY {_RANK}, i.at DESC LIMIT ?"
         )
-        return self._shown(sql, (match, *values), wanted)
+        return self._shown(sql, (match_of(expression), *values), wanted)
 
     def excluded_sessions(self, home: str, sessions: Iterable[str]) -> set[str]:
         """Return the sessions of a group of which rules exclude anything. For one that the store does not know, because

@@ -8,7 +8,7 @@ from itertools import islice
 from typing import Any
 
 from ...system.sqlite import Connection, fetch
-from ..search.index import ConversationRange, ConversationTable, Scope, Terms, TextStart
+from ..search.index import ConversationRange, ConversationTable, Expression, Scope, Terms, TextStart, Words
 from ..search.ranking import length_norms
 from ..values import ITEM_BITS, TOOL_ROLE, Conversation, Filter, StoredEntry, joined
 from .exclusions import item_shown
@@ -73,12 +73,13 @@ class SqliteSearchIndex:
         first, last = self._connection.execute(sql).get
         return first == last and first in wanted.homes
 
-    def items_with(self, expression: str, scope: Scope, newest: int = 0) -> list[int]:
+    def items_with(self, expression: Expression, scope: Scope, newest: int = 0) -> list[int]:
+        match = match_of(expression)
         shown = f" AND {item_shown('memory_search.rowid')}" if self._excluding else ""
         sql = "SELECT rowid FROM memory_search WHERE memory_search MATCH ?"
         execute = self._connection.execute
         if scope.files is None and not newest:  # all of them: a range, though it holds all, makes it 1.4 times as long
-            return _column(execute(sql + shown, (expression,)))
+            return _column(execute(sql + shown, (match,)))
         sql += f" AND rowid BETWEEN ? AND ?{shown}"
         if newest:
             sql += " ORDER BY rowid DESC"
@@ -86,19 +87,19 @@ class SqliteSearchIndex:
             found: list[int] = []
             for first, last in scope.ranges if newest else reversed(scope.ranges):
                 limit = f" LIMIT {newest - len(found)}" if newest else ""
-                found += _column(execute(sql + limit, (expression, first, last)))
+                found += _column(execute(sql + limit, (match, first, last)))
         else:
-            rows = execute(sql, (expression, scope.ranges[-1][0], scope.ranges[0][1]))
+            rows = execute(sql, (match, scope.ranges[-1][0], scope.ranges[0][1]))
             within = (item for (item,) in rows if item >> ITEM_BITS in scope.files)
             found = list(islice(within, newest or None))
         return sorted(found) if newest else found
 
-    def left_out(self, expression: str, scope: Scope) -> int:
+    def left_out(self, expression: Expression, scope: Scope) -> int:
         return 0
 
-    def count_with(self, expression: str) -> int:
+    def count_with(self, expression: Expression) -> int:
         sql = "SELECT count(*) FROM memory_search WHERE memory_search MATCH ?"
-        counted: int = self._connection.execute(sql, (expression,)).get
+        counted: int = self._connection.execute(sql, (match_of(expression),)).get
         return counted
 
     def size(self) -> tuple[int, float]:
@@ -164,6 +165,18 @@ class SqliteSearchIndex:
     def conversations(self, ids: Iterable[int]) -> dict[int, Conversation]:
         sql = f"SELECT {conversation_columns(self._excluding)} FROM {CONVERSATIONS} WHERE c.id IN carray(?)"
         return {row[0]: conversation_of(row) for row in self._connection.execute(sql, (ids_of(ids),))}
+
+
+def match_of(expression: Expression) -> str:
+    """Return an expression as FTS5 has it."""
+
+    def any_of(some: Iterable[Words]) -> str:
+        every = [" AND ".join([f'"{word}"' for word in one.each]) + " *" * one.is_prefix for one in some]
+        return f"({' OR '.join(every)})"
+
+    groups = [[*expression.parts]] if expression.parts else []
+    match = " AND ".join(map(any_of, groups + [[one] for one in expression.required]))
+    return f"({match}) NOT {any_of(expression.unwanted)}" if expression.unwanted else match
 
 
 def terms_of(connection: Connection) -> Terms:
