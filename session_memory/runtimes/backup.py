@@ -59,13 +59,11 @@ class Backup:
         self.runtime = runtime
 
     def sessions(self, config_dir: str) -> Iterator[FilesOfSession]:
-        """Yield the sessions in the runtime's directory."""
         for path in self.transcripts(config_dir):
             files = [SessionFile(os.path.relpath(one, config_dir), one) for one in (path, *self.files_beside(path))]
             yield FilesOfSession(self.runtime.session_id_of(path), files)
 
     def transcripts(self, config_dir: str) -> Iterator[str]:
-        """Yield the paths of all transcripts."""
         for folder in self.runtime.all_folders(config_dir):
             for session in self.runtime.sessions_in(folder):
                 yield session.path
@@ -108,7 +106,6 @@ class Backup:
 
 
 def files_below(directory: str) -> list[str]:
-    """Return all regular files below a directory, in order; follows no symlink."""
     found: list[str] = []
     if os.path.islink(directory):
         return found

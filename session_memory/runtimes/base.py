@@ -366,7 +366,6 @@ class CopiedSessions(Runtime):
     """A runtime of whose sessions we keep copies, since it compresses, deletes or rewrites what it has written."""
 
     def copies_root(self, config_dir: str) -> str:
-        """Return the directory of the copies of the sessions in `config_dir`."""
         return f"{self.home_of(config_dir).state_dir}/{self.name}"
 
     def home_of(self, config_dir: str) -> Home:

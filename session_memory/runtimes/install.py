@@ -78,7 +78,6 @@ class Install:
         self.runtime = runtime
 
     def mcp_files(self, settings_dir: str) -> list[str]:
-        """Return the paths of the files that name MCP servers."""
         return [f"{settings_dir}/{name}" for name in self.MCP_FILES]
 
     def wanted_server(self, command: str) -> dict[str, Any]:

@@ -156,7 +156,6 @@ class Unruled:
         return self._rules.forgotten_until(session_id, start_directory)
 
     def rule(self, start_directory: str, *names: str) -> Rule:
-        """Return that all may be told."""
         return _FREE
 
     def of_directory(self, directory: str, start_directory: str = "") -> Rule:
@@ -188,12 +187,10 @@ class Family:
         self._rule_by_id: dict[str, Rule] = {}
 
     def note(self, path: str, described: Described) -> None:
-        """Take what is known of a transcript."""
         self._described[path] = described
         self._by_first_id.setdefault(described.first_id, []).append(path)
 
     def gate(self, path: str, described: Described) -> Gate:
-        """Return the gate of the session with this transcript."""
         known, session_id = (*self._names.get(path, ()), described.title), self._runtime.session_id_of(path)
         if not self._rules.has_rules(described.start):
             return Gate(self._rules, session_id, described.start, known)

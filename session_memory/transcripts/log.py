@@ -47,7 +47,6 @@ def last_entries(
 
 
 def has_entries(runtime: Runtime, path: str, gate: Gate) -> bool:
-    """Return whether a transcript has any entry that may be shown."""
     try:
         return bool(last_entries(runtime, path, 1, gate)[0])
     except OSError:

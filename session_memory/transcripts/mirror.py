@@ -253,7 +253,6 @@ def empty(path: str) -> bool:
 
 
 def is_mirror(path: str) -> bool:
-    """Check if the transcript at `path` is a mirror."""
     return files.is_file(path) and bool(_root_of(path))
 
 
@@ -311,7 +310,6 @@ def keep_state(root: str, state: dict[str, Any]) -> None:
 
 
 def is_mark(line: bytes) -> bool:
-    """Tell whether a line of a mirror is a mark."""
     return line.startswith(_MARK)
 
 

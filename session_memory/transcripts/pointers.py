@@ -265,14 +265,12 @@ def earlier_names(path: str, group: str) -> dict[str, list[str]]:
 
 
 def create_sessions(connection: apsw.Connection) -> None:
-    """Add the table of active sessions, one for each group."""
     connection.execute(
         "CREATE TABLE IF NOT EXISTS sessions (\n  group_folder TEXT PRIMARY KEY,\n  session_id TEXT NOT NULL\n)"
     )
 
 
 def create_session_history(connection: apsw.Connection) -> None:
-    """Add the table of saved sessions and their names."""
     connection.execute(
         "CREATE TABLE IF NOT EXISTS session_history (\n"
         "  id INTEGER PRIMARY KEY AUTOINCREMENT,\n"

@@ -81,7 +81,6 @@ class TranscriptReader:
 
     @property
     def is_of_subagent(self) -> bool:
-        """Check if the transcript is a sub-agent's, which does not count."""
         return self._branch is not None and self._branch.is_of_subagent
 
     def may_matter(self, line: bytes) -> bool:

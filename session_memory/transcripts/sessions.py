@@ -66,7 +66,6 @@ class FoundSession:
 
     @property
     def has_text(self) -> bool:
-        """Return whether what was said in it may be told."""
         return self.gate is None or self.gate.rule.quote
 
     def last_entries(self, count: int, *, counts_said: bool = False) -> tuple[list[Entry], int]:
@@ -106,7 +105,10 @@ def find_sessions(
         candidates += _put_by(candidates, former)
     taken = {session.name for session, _, _ in candidates if session.name}
     names = {
-        session.path: (session.name or session.key, *former.get(home.root, {}).get(_id_of(session, runtime), ()))
+        session.path: (
+            session.name or session.key,
+            *former.get(home.root, {}).get(runtime.session_id_of(session.path), ()),
+        )
         for session, runtime, home in candidates
     }
     statuses = [(status_at(one[0].path, follow_symlinks=False), one) for one in candidates]
@@ -127,7 +129,7 @@ def _shown(
     """Yield the sessions that may be shown. All are described first: one may be a fork of another."""
     present = []
     for status, (session, runtime, home) in latest:
-        sees_all = _id_of(session, runtime) in (own_id, environ.get(runtime.OWN_ID_VARIABLE))
+        sees_all = runtime.session_id_of(session.path) in (own_id, environ.get(runtime.OWN_ID_VARIABLE))
         described = families.described(session, runtime, home)
         if described is not None and not described.is_of_subagent:
             present.append((session, runtime, home, status, described, sees_all))
@@ -138,7 +140,9 @@ def _shown(
             if gate.rule.ignore or (gate.until is not None and not has_entries(runtime, session.path, gate)):
                 continue
             title = gate.shown_title(runtime, session.path, title)
-        free = [name for name in former.get(home.root, {}).get(_id_of(session, runtime), ()) if name not in taken]
+        free = [
+            name for name in former.get(home.root, {}).get(runtime.session_id_of(session.path), ()) if name not in taken
+        ]
         had = free[-1] if free else ""
         yield FoundSession(session, runtime, home, status, described, gate, title, had)
 
@@ -179,7 +183,7 @@ class _Families:
             return Described() if privacy.is_open(home.root) else None
         if not session.name and privacy.has_rules(described.start):
             for agent in privacy.agent_homes(described.start):
-                known = self._names_at(agent).get(_id_of(session, runtime), ())
+                known = self._names_at(agent).get(runtime.session_id_of(session.path), ())
                 self._names[session.path] = (*self._names[session.path], *known)
         self.of(session, runtime, home).note(session.path, described)
         return described
@@ -194,7 +198,7 @@ class _Families:
                     for one in runtime.named_sessions(
                         agent.sessions_dir, runtime.config_dir(self._environ), agent.root
                     ):
-                        found.setdefault(_id_of(one, runtime), []).append(one.name)
+                        found.setdefault(runtime.session_id_of(one.path), []).append(one.name)
             self._known_at[agent.sessions_dir] = found
         return self._known_at[agent.sessions_dir]
 
@@ -202,10 +206,6 @@ class _Families:
         if home.config_file not in self._rules:
             self._rules[home.config_file] = Privacy(self._environ, home)
         return self._rules[home.config_file]
-
-
-def _id_of(session: Session, runtime: Runtime) -> str:
-    return runtime.session_id_of(session.path)
 
 
 def unreadable_projects(path: str | None, environ: Mapping[str, str]) -> list[tuple[str, str]]:

@@ -26,7 +26,6 @@ class ModelUsage(NamedTuple):
 
     @property
     def tokens(self) -> int:
-        """Return all of them."""
         return self.input + self.output + self.cached + self.written + self.written_for_an_hour
 
 

@@ -173,7 +173,6 @@ class Codex(CopiedSessions):
 
 
 def _days(directory: str) -> Iterator[str]:
-    """Yield the folders of days, the last one first."""
     for year in _numbers(directory):
         for month in _numbers(year):
             yield from _numbers(month)

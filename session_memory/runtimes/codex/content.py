@@ -62,12 +62,10 @@ def typed_text(content: object) -> str:
 
 
 def joined_text(content: object) -> str:
-    """Return the texts of a message of the model."""
     return "\n\n".join([text.strip() for text in texts_of(content) if text.strip()])
 
 
 def texts_of(content: object) -> list[str]:
-    """Return the texts in the content of a message, block by block."""
     texts = [block.get("text") for block in objects_of(content)]
     return [text for text in texts if isinstance(text, str)]
 
@@ -91,7 +89,6 @@ def shell_line(command: object) -> str:
 
 
 def has_failed(output: str) -> bool:
-    """Tell whether what a call printed says that it failed."""
     head = output[:400]
     for sign in _EXIT_CODES:
         at = output.find(sign) if sign.startswith('"') else head.find(sign)
@@ -108,7 +105,6 @@ def has_run(output: str) -> bool:
 
 
 def calls_in(payload: Record) -> tuple[ToolUse, ...]:
-    """Return the calls in what the model asked for."""
     kind, name, call_id = payload.get("type"), as_string(payload.get("name")), as_string(payload.get("call_id"))
     if kind == "custom_tool_call" and name == "apply_patch":
         return patch_uses(ToolUse("apply_patch", as_string(payload.get("input")), "edit", call_id))
@@ -197,7 +193,6 @@ def results_of_item(item: Record) -> list[CallResult]:
 
 
 def changes_of(item: Record) -> Record:
-    """Return the changes of a patch by the path of each file."""
     return as_object(item.get("changes"))
 
 

@@ -214,7 +214,6 @@ class CodexRollout(records.Branch):
         return not self.is_of_subagent
 
     def note(self, record: Record) -> None:
-        """Take from a record that is no entry what it says of those behind it."""
         directory = _directory_of(record)
         if directory:
             self.directory = directory

@@ -237,7 +237,6 @@ def _patch_in(arguments: object) -> str:
 
 
 def _directory_of(record: Record) -> str:
-    """Return the directory that a record tells; '' for none."""
     data = record.get("data")
     if not isinstance(data, dict) or record.get("type") not in ("session.start", *_MOVES):
         return ""

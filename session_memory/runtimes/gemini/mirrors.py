@@ -156,7 +156,6 @@ class ChatAddition:
         self._added: dict[str, Record] = {}
 
     def lines(self, records: Iterable[Record]) -> list[Record]:
-        """Return the records of the mirror's lines."""
         found: list[Record] = []
         for record in records:
             found += self._lines_of(record)

@@ -229,7 +229,6 @@ def typed(record: Record) -> str:
 
 
 def said(record: Record) -> str:
-    """Return the text of a message of the model."""
     return "\n\n".join([text.strip() for text in _texts(record.get("content")) if text.strip()])
 
 
@@ -242,7 +241,6 @@ def snapshot_id(record: Record) -> str:
 
 
 def _messages(record: Record) -> list[Record]:
-    """Return the messages of a list that is set as a whole."""
     return objects_of(as_object(record.get("$set")).get("messages"))
 
 

@@ -132,7 +132,6 @@ class DatabaseReader:
         return int(self._connection.execute(statement, (session_id, created)).fetchone()[0])
 
     def message_ids(self, session_id: str) -> list[str]:
-        """Return the ids of all messages of a session."""
         return self._strings("SELECT id FROM message WHERE session_id = ?", session_id)
 
     def messages(self, session: SessionRow, created: int) -> Iterator[MessageRow]:
@@ -166,13 +165,11 @@ class DatabaseReader:
         return milliseconds(row[0]) if row else None
 
     def parts(self, message_id: str) -> list[tuple[str, str]]:
-        """Return the parts of a message with what they hold, in order."""
         statement = "SELECT id, data FROM part WHERE message_id = ? ORDER BY id"
         rows = self._connection.execute(statement, (message_id,))
         return [(part_id, data) for part_id, data in rows if isinstance(part_id, str)]
 
     def part_ids(self, message_id: str) -> list[str]:
-        """Return the ids of the parts of a message, in order."""
         return self._strings("SELECT id FROM part WHERE message_id = ? ORDER BY id", message_id)
 
     def originals(self, session: SessionRow, created: int) -> dict[tuple[int, str], str]:

@@ -110,7 +110,6 @@ class _Refresh:
         )
 
     def add(self, session_ids: list[str]) -> None:
-        """Add to the mirrors of these sessions."""
         for session_id in session_ids:
             if not self._everything and self._bytes > PROMPT_BYTES:
                 self._leave(session_id)

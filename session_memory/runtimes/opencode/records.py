@@ -183,7 +183,6 @@ def is_unnamed(title: str) -> bool:
 
 
 def is_taken_back(line: bytes) -> bool:
-    """Tell whether a line says that something is taken back."""
     return line.startswith(_TAKEN_BACK)
 
 

@@ -85,12 +85,10 @@ class FileReader(DatabaseReader):
         return {}
 
     def parts(self, message_id: str) -> list[tuple[str, str]]:
-        """Return the parts of a message with what they hold, in order."""
         files = sorted(_files_in(f"{self._storage}/part/{message_id}"))
         return [(part_id, _text(path)) for part_id, path in files]
 
     def part_ids(self, message_id: str) -> list[str]:
-        """Return the ids of the parts of a message, in order."""
         return sorted([part_id for part_id, _ in _files_in(f"{self._storage}/part/{message_id}")])
 
     def _insert(self, session_id: str, project: str, session: dict[str, Any]) -> None:

@@ -78,7 +78,6 @@ class _Conversion:
         self._uuids: dict[str, str | None] = {}  # of a record, or of the nearest above it that is kept
 
     def run(self, records: list[Record]) -> Iterator[Record]:
-        """Return the records of the transcript, in order."""
         # Of several edits of a record the last holds.
         edits = {one.get("targetId"): one.get("replacement") for one in records if one.get("type") == "context_edit"}
         removed = {str(target) for target, replacement in edits.items() if replacement is None}
