@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 pytest_plugins = ["browser_scene", "progress", "runtime_table"]
 
 
-GROUPS = [f"g{number}" for number in range(36)]
+GROUPS = [f"g{number}" for number in range(50)]
 ONLY_WITH_ALL = {"client", "cost", "slow"}  # markers
 HOME = tempfile.mkdtemp(prefix="session-memory-tests-home-")
 
@@ -266,9 +266,9 @@ def ledger(tmp_path: Path, clock: Clock) -> Iterator[Ledger]:
         yield ledger
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def served(bundled_cli: None) -> Iterator[HostMachine]:
-    """One host on the real CLI for all tests of a module: each has a group of its own, and leaves the host running."""
+    """One host on the real CLI for all tests: each has a group of its own, and leaves the host running."""
     with Echo() as api, closing(HostMachine(api)) as machine:
         machine.init("main", *GROUPS, config="idle_seconds: 1\nattempts: 2\ngroups_at_once: 3\n")
         machine.start()
@@ -284,7 +284,7 @@ def host(served: HostMachine) -> HostMachine:
     return served
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def unused_groups() -> Iterator[str]:
     """The groups of this host that no test has used yet."""
     return iter(GROUPS)
@@ -292,7 +292,7 @@ def unused_groups() -> Iterator[str]:
 
 @pytest.fixture
 def group(unused_groups: Iterator[str]) -> str:
-    """A group that no other test of the module uses."""
+    """A group that no other test uses."""
     return next(unused_groups)
 
 

@@ -7,7 +7,7 @@ import re
 import shlex
 import sysconfig
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -111,13 +111,12 @@ def link_packages(env: Path) -> None:
         (site_packages / name).symlink_to(Path(sysconfig.get_path("purelib"), name))
 
 
-def shown_by_skill(claude: Claude, skill: str, *options: str) -> str:
-    """A skill as the model gets it."""
+def shown_by_skills(claude: Claude, skills: Iterable[str], *options: str) -> list[str]:
+    """Each skill as the model gets it."""
     claude.api.reset()
-    claude.api.replies = [{"tools": [{"name": "Skill", "input": {"skill": skill}}]}, "done"]
+    claude.api.replies = [{"tools": [{"name": "Skill", "input": {"skill": one}} for one in skills]}, "done"]
     claude.run("look into the past", *options)
-    text = claude.api.prompts()[-1].text
-    return text[text.index("Base directory for this skill") :]
+    return claude.api.prompts()[-1].text.split("Base directory for this skill")[1:]
 
 
 def run_in_claude(claude: Claude, commands: list[str], *options: str) -> list[str]:

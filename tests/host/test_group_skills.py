@@ -104,8 +104,8 @@ def test_too_much_is_refused_by_its_name(layout: Layout) -> None:
 
 
 def test_the_model_is_told_of_a_skill_and_can_use_it(host: HostMachine, group: str) -> None:
-    skill(host.layout, "heron", "Says what m-bird-1 stands in the pond")
+    skill(host.layout, "heron", "Says which bird stands in the pond")
     host.api.replies = [{"tools": [{"name": "Skill", "input": {"skill": "heron"}}]}, "Used."]
     host.ask(group, "look m-bed-1")
-    assert "Says what m-bird-1 stands in the pond" in json.dumps(about(host, "m-bed-1")[0].body)
+    assert "Says which bird stands in the pond" in json.dumps(about(host, "m-bed-1")[0].body)
     assert "Launching skill: heron" in json.dumps(host.api.prompts()[-1].body)

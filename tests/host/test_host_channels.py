@@ -9,10 +9,12 @@ import signal
 import socket
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from clients.claude import REPOSITORY
+from fakes.fake_anthropic import FakeAnthropic
 from host_scene import PROGRAM, Echo, HostMachine, about
 
 
@@ -95,8 +97,17 @@ class TestThePracticalChecks:
         "SELECT jid, name, folder, trigger_pattern FROM registered_groups;",
     )
 
-    def test_they_run_as_printed(self, host: HostMachine, group: str) -> None:
-        host.ask(group, "plan m-bed-1")
+    def test_they_run_as_printed(self) -> None:
+        group = "main"
+        with closing(HostMachine(FakeAnthropic()).init(group)) as host:
+            self.check(host, group)
+
+    def check(self, host: HostMachine, group: str) -> None:
+        host.say(group, "plan the bed")
+        prompt = host.ledger.next_prompt(group)
+        assert prompt is not None
+        host.sessions.set(group, "s1")
+        host.ledger.answer([host.ledger.begin(prompt, "s1")], "Planned.")
         jid = host.ledger.group(group).jid
         pointers, activity_of, groups = (dict_of(host, check) for check in self.CHECKS)
         assert pointers[group] == host.sessions.get(group)

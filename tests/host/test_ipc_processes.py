@@ -17,6 +17,7 @@ import pytest
 from clients.claude import REPOSITORY
 from host_scene import Box, three_groups
 from records import exchange
+from share import some
 
 from session_memory.host.ipc import REQUEST_BYTES, answer_requests
 from session_memory.settings.host_layout import Layout
@@ -127,7 +128,7 @@ def test_killed_at_any_step_a_request_is_answered_once_and_done_at_most_once(
         outcomes.add((done, text) if tool == "clear_session" else text)
         if not was_killed:
             break
-        steps += 1
+        steps += 1 if tool == "clear_session" else some(1, 4)
     assert steps > 10
     if tool == "clear_session":
         assert outcomes == {(1, "cleared as Japan"), (0, "The host was interrupted"), (1, "The host was interrupted")}
@@ -159,7 +160,7 @@ def test_killed_at_any_step_a_task_that_was_asked_for_is_there_once_and_a_change
         assert [one.status for one in schedule.tasks("family") if one.prompt == prompt] == ["paused"]
         if not was_killed:
             break
-        steps += 1
+        steps += some(1, 4)
     assert steps > 5
 
 

@@ -9,6 +9,7 @@ import shlex
 import subprocess
 import sysconfig
 from pathlib import Path
+from typing import Any
 
 import pytest
 import records
@@ -31,7 +32,7 @@ from skills_scene import (
     past,
     results_in,
     run_in_claude,
-    shown_by_skill,
+    shown_by_skills,
     skill_texts,
 )
 
@@ -58,8 +59,8 @@ def test_an_install_lets_a_person_s_agent_run_what_the_skills_teach_without_aski
     machine_of(user).installed("--home", str(user.config_dir), "--allow")
     texts = skill_texts(user.config_dir / "skills")
     check_all([one for text in texts for one in commands_in(text)], lambda commands: run_in_claude(user, commands))
-    for text, name in zip(texts, SKILLS):
-        assert text.partition("\n# ")[2] in shown_by_skill(user, name)
+    for text, shown in zip(texts, shown_by_skills(user, SKILLS), strict=True):
+        assert text.partition("\n# ")[2] in shown
     program = user.home / ".local/share/session-memory"
     command = str(program / "bin/session-memory")
     refused = [
@@ -109,45 +110,43 @@ def test_an_agent_of_the_sdk_s_template_runs_what_its_skills_teach_without_askin
     (home / f".session-memory/sessions/{NAME}.json").write_text(json.dumps({"sessionId": transcript.stem}))
     make_archive(transcript, home / "conversations")
 
-    def run(commands: list[str], name: str = "Bash") -> list[str]:
+    by_tool = []
+
+    def run(commands: list[str]) -> list[str]:
         user.api.reset()
-        calls = [{"name": name, "input": {"command": one} if name == "Bash" else json.loads(one)} for one in commands]
-        user.api.replies = [{"tools": calls}, "done"]
+        calls: list[dict[str, Any]] = [{"name": "Bash", "input": {"command": one}} for one in commands]
+        search = {"name": "mcp__sessions__search_sessions", "input": {"query": "kyoto"}}
+        user.api.replies = [{"tools": [search, *calls]}, "done"]
         done = subprocess.run(
             [home / "agent.py", "look into the past"], env=user.environment, cwd=home, stdin=subprocess.DEVNULL,
             capture_output=True, text=True, timeout=150, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stderr
+        by_tool.append(results_in(user.api.prompts()[-1])[-len(commands) - 1])
         return results_in(user.api.prompts()[-1])[-len(commands) :]
 
     user.environment["PATH"] = f"{machine.program_dir}/env/bin:{user.environment['PATH']}"
     check_all([one for text in skill_texts(home / ".claude/skills") for one in commands_in(text)], run)
-    (said,) = run(['{"query": "kyoto"}'], "mcp__sessions__search_sessions")
-    assert "kyoto" in said
+    assert "kyoto" in by_tool[-1]
 
 
 def installed_plugin(plugin: ClaudePlugin) -> list[str]:
     """The commands as the plugin's skills give them to the model."""
     make_past(plugin.claude)
     plugin.plugin("install", PLUGIN)
-    texts = [shown_by_skill(plugin.claude, f"session-memory:{name}", *ALLOWED) for name in SKILLS]
+    texts = shown_by_skills(plugin.claude, [f"session-memory:{name}" for name in SKILLS], *ALLOWED)
     return [one for text in texts for one in commands_in(text.partition("\n# ")[2].partition("<system-reminder>")[0])]
 
 
 def test_a_plugin_alone_reads_archives_and_runs_all_that_its_skills_teach_when_it_is_set_up(
     plugin: ClaudePlugin,
 ) -> None:
+    """Its commands are offered by their path, and find archives where their person keeps them."""
     claude, commands = plugin.claude, installed_plugin(plugin)
     check_all(commands, lambda them: run_in_claude(claude, them, *ALLOWED), has_store=False)
     wait_until(lambda: bool(plugin.note().get("problem")), "end of the set-up in the background")
     link_packages(plugin.data_dir / "env")
     check_all(commands, lambda them: run_in_claude(claude, them, *ALLOWED))
-
-
-def test_a_plugin_s_skills_are_offered_by_their_path_and_find_archives_where_their_person_keeps_them(
-    plugin: ClaudePlugin,
-) -> None:
-    claude, commands = plugin.claude, installed_plugin(plugin)
     scripts = [one for one in commands if "scripts/" in one]
     assert all("scripts/memory.py" in one for one in scripts)
     offer = offered(claude, scripts[0])
