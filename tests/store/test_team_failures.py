@@ -73,6 +73,7 @@ def no_room_for(team: Team, table: str) -> Iterator[None]:
     """A table's file is one that takes nothing, as on a full disk."""
     if team.server.started is None or not Path("/dev/full").exists():
         pytest.skip("the server's files are not at hand, or there is no /dev/full")
+    team.rows(f"TRUNCATE {table}")  # no page of its has room
     team.rows("CHECKPOINT")
     [(directory, name)] = team.rows(
         f"SELECT current_setting('data_directory'), pg_relation_filepath('session_memory.{table}')"
