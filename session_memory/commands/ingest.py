@@ -116,12 +116,15 @@ def _ingest(opened: OpenStore, arguments: argparse.Namespace) -> int:
 
 
 def _take(opened: OpenStore, directories: Sequence[SourceDirectory], file: SourceFile | None) -> IngestReport:
-    from ..store.ingest.intake import pending, take_files, take_in
+    from ..store.ingest.ingestion import Ingestion
+    from ..store.ingest.intake import pending, take_in
     from .progress import shown
 
     with shown(opened.terminal, lambda: pending(opened.store, () if file else directories)[:2]) as progress:
         if file:
-            return take_files(opened.store, file.directory.home, [file], progress)
+            ingestion = Ingestion(opened.store, file.directory.home, progress)
+            ingestion.take([file])
+            return ingestion.report
         where = opened.location._replace(watched=directories)
         return take_in(opened.store, where, progress, workers=os.cpu_count() or 1)
 

@@ -53,7 +53,6 @@ def result_text(content: object) -> str:
 
 
 def outcome(is_error: bool, content: object) -> ToolOutcome:
-    """Return the outcome of a tool call with the result `content`."""
     text = result_text(content)
     lines = text.count("\n") + 1 if text else 0
     return ToolOutcome("error" if is_error else "ok", error_line(text) if is_error else "", len(text), lines)

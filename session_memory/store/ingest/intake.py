@@ -23,7 +23,7 @@ from ..sqlite.engine import SqliteStore
 from ..values import FOREIGN_ROOT, Progress, key_of
 from .extract import is_unchanged
 from .ingestion import BATCH_BYTES, Ingestion, IngestReport
-from .sources import SourceDirectory, SourceFile
+from .sources import SourceDirectory
 from .values import Batch, FileState, NewEntry, NewTool
 
 
@@ -41,32 +41,17 @@ def take_in(
                 if gone(directory.path):
                     remove_gone(directory.path, {key: state.offset for key, state in store.file_states(home).items()})
         report.add(ingestion.report)
-    if location.home.settings().keep == "none":
-        forget_gone(store, location)
+    if location.home.settings().keep == "none":  # not even what a runtime has deleted, and what archives have of it
+        for home in dict.fromkeys(directory.home for directory in location.watched):
+            for key, state in store.file_states(home).items():
+                if state.status == "gone" or state.source == SOURCE:
+                    store.forget(home, key)
         return report
     for archives in location.archives:
         # Listing archives takes a while: do it only if something has changed, or nothing is known yet.
         if report.bytes or report.gone or not store.file_states(archives.home):
             report.add(take_archives(store, archives))
     return report
-
-
-def forget_gone(store: SqliteStore, location: StoreLocation) -> None:
-    """Remove what its runtime has deleted, and what was read from archives of it. Raises DatabaseError."""
-    for home in dict.fromkeys(directory.home for directory in location.watched):
-        for key, state in store.file_states(home).items():
-            if state.status == "gone" or state.source == SOURCE:
-                store.forget(home, key)
-
-
-def take_files(
-    store: SqliteStore, home: str, files: Iterable[SourceFile], progress: Progress | None = None, *,
-    batch_bytes: int = BATCH_BYTES,
-) -> IngestReport:  # fmt: skip
-    """Ingest what is new in these files of one group. Raises DatabaseError."""
-    ingestion = Ingestion(store, home, progress, batch_bytes)
-    ingestion.take(files)
-    return ingestion.report
 
 
 class Pending(NamedTuple):

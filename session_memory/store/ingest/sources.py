@@ -141,12 +141,10 @@ class SourceFile:
 
     @property
     def plain_path(self) -> str:
-        """Return its path, without the suffix of compression."""
         return self.path.removesuffix(COMPRESSED)
 
     @property
     def is_compressed(self) -> bool:
-        """Check if the file must be decompressed."""
         return self.path.endswith(COMPRESSED)
 
     @property
@@ -175,7 +173,6 @@ def told_roots(directories: Iterable[SourceDirectory]) -> list[str]:
 
 
 def _status(path: str) -> os.stat_result | None:
-    """Return the status of a file; None if it is not there."""
     try:
         return os.lstat(path)
     except OSError:

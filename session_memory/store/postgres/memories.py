@@ -162,7 +162,6 @@ class MemoryPush(NamedTuple):
 
     @property
     def key(self) -> tuple[str, str]:
-        """Return the key of the memory among those of its machine."""
         return self.home, self.id
 
     @property

@@ -92,14 +92,12 @@ ITEMS = f"""
 
 
 def conversation_of(row: Sequence[Any]) -> Conversation:
-    """Return the conversation in a row of CONVERSATIONS."""
     found = Conversation._make(labels(row[:-1]))
     said = plain(row[-1] or "")
     return found._replace(title=first_words(said)) if said else found
 
 
 def entry_of(row: Sequence[Any]) -> StoredEntry:
-    """Return the entry or tool use in a row of ITEMS."""
     return StoredEntry._make(labels(row))._replace(text=plain(row[2]))
 
 

@@ -64,7 +64,6 @@ class SchemaState(NamedTuple):
 
 
 def schema_state(connection: TeamConnection) -> SchemaState:
-    """Return the state of the schema. Raises the errors of psycopg."""
     [(found,)] = connection.execute(f"SELECT to_regclass('{SCHEMA}.schema_version') IS NOT NULL")
     version = 0
     if found:
@@ -94,7 +93,6 @@ def _missing(version: int, migrations: Sequence[Callable[[], str]]) -> list[tupl
 
 
 def members(connection: TeamConnection) -> list[str]:
-    """Return the names of the members. Raises the errors of psycopg."""
     sql = (
         "SELECT DISTINCT pg_get_userbyid(grantee)::text FROM pg_class, aclexplode(relacl) "
         f"WHERE oid = '{SCHEMA}.session'::regclass AND grantee != relowner AND grantee != 0 ORDER BY 1"

@@ -140,7 +140,6 @@ class PostgresSearchIndex:
     def _read_items(
         self, files: frozenset[int] | None, term: str, is_prefix: bool, among: list[int] | None
     ) -> tuple[list[int], int]:
-        """Return the items, and how many older ones were omitted."""
         values: list[Any]
         condition, values = "term = %s", [clipped(term)]
         if is_prefix:

@@ -37,7 +37,6 @@ class SharedSession(NamedTuple):
 
     @property
     def key(self) -> tuple[str, str]:
-        """Return the key of the session among those of its machine."""
         return self.home, self.file_path
 
 
@@ -81,7 +80,6 @@ def mark_of(items: Iterable[StoredEntry], copies: Collection[int], open_calls: C
 
 
 def mark_of_result(item: StoredEntry) -> int:
-    """Return the part of the checksum for the outcome of a tool use."""
     return checksum(item.id & NUMBERS, item.outcome, item.error, item.result_size, item.result_lines)
 
 
@@ -107,7 +105,6 @@ def clipped(term: str) -> str:
 
 
 def packed(items: list[int]) -> bytes:
-    """Return ids of items as a row has them."""
     return _swapped(array("Q", items)).tobytes()
 
 

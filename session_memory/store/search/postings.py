@@ -38,7 +38,6 @@ class QueryPostings(NamedTuple):
 
 
 def scope_of(index: SearchIndex, wanted: Filter) -> Scope:
-    """Return the files that `wanted` allows."""
     allowed = index.files(wanted)
     if allowed is None:
         return _EVERYTHING

@@ -37,7 +37,6 @@ class StoreDatabase(sqlite.Database):
             super().__init__(path, MIGRATIONS, patience)
 
     def explained(self) -> AbstractContextManager[None]:
-        """Turn errors within the block into a DatabaseError."""
         return sqlite.explained(self.path)
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:

@@ -51,7 +51,6 @@ class SqliteStore(StoreDatabase):
         return bool(self.rows("SELECT 1 FROM memories LIMIT 1"))
 
     def limit_cache(self, kibibytes: int) -> None:
-        """Limit the memory that the connection uses for pages of the database."""
         self.connection.execute(f"PRAGMA cache_size = -{kibibytes}")
 
     def is_excluding(self) -> bool:

@@ -241,7 +241,6 @@ class MemoryIndex(StoreDatabase):
         return [_memory(row) for row in self.rows(sql, (home,))]
 
     def beginning_with(self, id: str, homes: tuple[str, ...] | None) -> list[IndexedMemory]:
-        """Return the memories whose id is, or begins with, `id`."""
         condition, values = self._where(MemoryFilter(homes, with_superseded=True))
         sql = f"SELECT {_COLUMNS} FROM memories AS i WHERE {condition} AND substr(i.id, 1, length(?)) = ?"
         return self._shown(f"{sql} LIMIT ?", (*values, id, id), MemoryFilter(homes))

@@ -87,7 +87,6 @@ class StoredQueue(QueueDatabase):
         return [Retry(strategy, conversation_of(row), at, problem) for at, problem, *row in rows]
 
     def skipped(self, strategy: str, homes: tuple[str, ...] | None = None) -> list[ConversationPart]:
-        """Return the skipped parts, the oldest first."""
         condition, values = self._where(homes)
         sql = f"SELECT {_COLUMNS} {_FROM} WHERE {condition} AND {_SKIPPED} ORDER BY c.last_message_at, c.id"
         rows = self.rows(sql, (strategy, *values))
@@ -151,7 +150,6 @@ class StoredQueue(QueueDatabase):
         return [item for item in items if item.id not in elsewhere], seen.is_archived
 
     def keep_result(self, part: ConversationPart, result: str, account: int, usage: Usage) -> None:
-        """Record the result of a part, and what its account spent."""
         with self.transaction() as connection:
             settle(connection, account, usage)
             _update(connection, part, "result = ?", (result,))

@@ -39,7 +39,6 @@ def rule_set() -> str:
 
 
 def state(connection: Connection) -> Redaction:
-    """Return the progress by the current rules."""
     rules = rule_set()
     rows = fetch(connection, "SELECT rules, until, is_changed, is_done FROM memory_redaction WHERE rules = ?", (rules,))
     return next((Redaction(*row[:2], *map(bool, row[2:])) for row in rows), Redaction(rules, 0, False, False))

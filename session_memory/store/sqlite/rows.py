@@ -38,7 +38,6 @@ def conversation_columns(excluding: bool) -> str:
 
 
 def conversation_of(row: Sequence[Any]) -> Conversation:
-    """Return the conversation in a row of `conversation_columns`."""
     found = Conversation._make(row)
     return found._replace(title=first_words(found.title[1:])) if found.title.startswith(_SAID) else found
 

@@ -54,24 +54,18 @@ class SqliteSearchIndex:
         return self._connection  # as a context manager: a savepoint
 
     def files(self, wanted: Filter) -> tuple[list[int], int] | None:
-        if self._allows_all(wanted):
-            return None
+        if wanted.homes is not None:  # of several groups it is not noticed that one has all files
+            sql = "SELECT (SELECT min(home) FROM memory_file_states), (SELECT max(home) FROM memory_file_states)"
+            first, last = self._connection.execute(sql).get
+            if first == last and first in wanted.homes:
+                wanted = wanted._replace(homes=None)
         times = ("f.first_entry_timestamp", "f.last_entry_timestamp")
         condition, values = where(wanted._replace(status=""), times)
+        if condition == "true":
+            return None
         sql = f"SELECT f.id FROM memory_file_states AS f WHERE {condition} ORDER BY f.id DESC"
         newest = self._connection.execute("SELECT max(id) FROM memory_file_states").get
         return _column(self._connection.execute(sql, values)), newest or 0
-
-    def _allows_all(self, wanted: Filter) -> bool:
-        """Check if the filter allows every file. Of several groups, it does not detect that one has all files."""
-        in_part = wanted.project or wanted.directories or wanted.session or wanted.runtime
-        if in_part or wanted.since is not None or wanted.until is not None:
-            return False
-        if wanted.homes is None:
-            return True
-        sql = "SELECT (SELECT min(home) FROM memory_file_states), (SELECT max(home) FROM memory_file_states)"
-        first, last = self._connection.execute(sql).get
-        return first == last and first in wanted.homes
 
     def items_with(self, expression: Expression, scope: Scope, newest: int = 0) -> list[int]:
         match = match_of(expression)
@@ -168,7 +162,6 @@ class SqliteSearchIndex:
 
 
 def match_of(expression: Expression) -> str:
-    """Return an expression as FTS5 has it."""
 
     def any_of(some: Iterable[Words]) -> str:
         every = [" AND ".join([f'"{word}"' for word in one.each]) + " *" * one.is_prefix for one in some]

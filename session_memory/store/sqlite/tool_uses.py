@@ -128,7 +128,6 @@ class StoredFile(NamedTuple):
 
     @property
     def item_count(self) -> int:
-        """Return the number of its items that may be shown."""
         return 0 if self.is_excluded else self.count_without(self.hidden)
 
     def count_without(self, numbers: Collection[int]) -> int:
