@@ -225,11 +225,8 @@ def test_a_tool_use_has_its_outcome_and_the_size_of_its_result(scene):
 
 def test_a_result_that_comes_with_a_later_run_finds_its_tool_use(scene):
     use = assistant(("Bash", {"command": "make"}))
-    block = {
-        "tool_use_id": use["message"]["content"][0]["id"],
-        "type": "tool_result",
-        "content": [{"type": "text", "text": "ok"}],
-    }
+    call = use["message"]["content"][0]["id"]
+    block = {"tool_use_id": call, "type": "tool_result", "content": [{"type": "text", "text": "ok"}]}
     scene.write("a", user("build it"), use)
     scene.ingest()
     scene.append("a", user([block]))
@@ -295,12 +292,8 @@ def test_of_a_tree_the_store_has_what_the_archive_has_whatever_was_stored_before
 
 def test_secrets_are_not_written(scene):
     use = assistant(("Bash", {"command": f"curl -H 'Authorization: {SECRET}'"}))
-    block = {
-        "tool_use_id": use["message"]["content"][0]["id"],
-        "type": "tool_result",
-        "content": f"bad token {SECRET}",
-        "is_error": True,
-    }
+    call = use["message"]["content"][0]["id"]
+    block = {"tool_use_id": call, "type": "tool_result", "content": f"bad token {SECRET}", "is_error": True}
     scene.write(
         "a", user(f"my token is {SECRET}"), use, user([block]), record("custom-title", customTitle=f"Use {SECRET}")
     )
@@ -313,13 +306,8 @@ def test_secrets_are_not_written(scene):
 
 def test_what_is_injected_meta_or_from_side_chains_is_left_out(scene):
     attachment = {"type": "hook_additional_context", "content": ["[Session Activity]"]}
-    scene.write(
-        "a",
-        user("meta", isMeta=True),
-        user("side", isSidechain=True),
-        record("attachment", attachment=attachment),
-        user("real"),
-    )
+    meta, side = user("meta", isMeta=True), user("side", isSidechain=True)
+    scene.write("a", meta, side, record("attachment", attachment=attachment), user("real"))
     scene.ingest()
     assert scene.texts() == ["real"]
 
@@ -399,31 +387,17 @@ def test_files_of_other_programs_and_of_sub_agents_are_left_alone(scene):
 
 
 def test_pi_sessions_are_read_as_they_are(scene):
-    header = {
-        "type": "session",
-        "version": 3,
-        "id": "01a1",
-        "timestamp": "2026-02-21T03:00:00.000Z",
-        "cwd": "/work/proj",
-    }
-    said = {"type": "message", "id": "c9abe0e4", "parentId": None, "timestamp": "2026-02-21T03:00:01.000Z"}
+    time = "2026-02-21T03:00:00.000Z"
     call = {"type": "toolCall", "id": "call_0", "name": "bash", "arguments": {"command": "ls"}}
-    records = [
-        header,
-        {**said, "message": {"role": "user", "content": "list it"}},
-        {**said, "id": "4b8d5bf0", "parentId": "c9abe0e4", "message": {"role": "assistant", "content": [call]}},
-        {
-            **said,
-            "id": "f26575c7",
-            "parentId": "4b8d5bf0",
-            "message": {
-                "role": "toolResult",
-                "toolCallId": "call_0",
-                "isError": False,
-                "content": [{"type": "text", "text": "a\nb"}],
-            },
-        },
-    ]
+    told = {"toolCallId": "call_0", "isError": False, "content": [{"type": "text", "text": "a\nb"}]}
+    records = [{"type": "session", "version": 3, "id": "01a1", "timestamp": time, "cwd": "/work/proj"}]
+    for id, parent, role, message in (
+        ("c9abe0e4", None, "user", {"content": "list it"}),
+        ("4b8d5bf0", "c9abe0e4", "assistant", {"content": [call]}),
+        ("f26575c7", "4b8d5bf0", "toolResult", told),
+    ):
+        said = {"type": "message", "id": id, "parentId": parent, "timestamp": time.replace("00.000", "01.000")}
+        records.append({**said, "message": {"role": role, **message}})
     path = scene.root / "--work-proj--" / "2026-02-21T03-00-00-000Z_01a1.jsonl"
     path.parent.mkdir()
     path.write_bytes(b"".join(json.dumps(one).encode() + b"\n" for one in records))

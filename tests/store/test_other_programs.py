@@ -148,7 +148,7 @@ def test_a_store_survives_other_programs_while_the_page_the_watcher_and_commands
 
 
 def test_a_host_answers_every_message_while_other_programs_use_its_database(bundled_cli: None) -> None:
-    use_a_host(2)
+    use_a_host(1)
 
 
 @pytest.mark.slow

@@ -42,12 +42,8 @@ class Machine(StoreUser):
         records: list[dict[str, Any]] = []
         for number in range(3):
             command = {"type": "tool_use", "id": f"t{at}{number}", "name": "Bash", "input": {"command": f"make {word}"}}
-            result = {
-                "tool_use_id": f"t{at}{number}",
-                "type": "tool_result",
-                "content": f"no rule for {word}",
-                "is_error": True,
-            }
+            result = {"tool_use_id": f"t{at}{number}", "type": "tool_result", "is_error": True}
+            result["content"] = f"no rule for {word}"
             records += [
                 user(f"Please remember that {word} number {number} is ripe in May", at=at + 60 * number),
                 assistant(f"I decided to keep {word} number {number}.", command, at=at + 60 * number + 5),
@@ -268,10 +264,8 @@ def test_a_person_gets_the_text_where_they_ask_for_it(machine: Machine, command:
         "export": ["--all"],
     }.get(command, [])
     machine.rules("sessions: {diary: {text: false}}", "person")
-    assert (SECRET in machine.said(command, *words), str(machine.agent) in machine.said(command, *words)) == (
-        False,
-        False,
-    )
+    told = machine.said(command, *words)
+    assert (SECRET in told, str(machine.agent) in told) == (False, False)
     private = machine.said(command, *words, "--include-private")
     assert SECRET in private or str(machine.agent) in private
     assert "private" not in machine.said(command, "--help")

@@ -224,6 +224,7 @@ def test_a_search_answers_and_says_what_became_of_the_store(machine, kind):
     assert "Traceback" not in said
     if kind in SET_ASIDE:
         assert said.count("session-memory: the store was ") == 1
+        assert ("the store was made by an earlier version: it is " in said) == (WHY.get(kind) == "outdated")
         assert f"it is ~/.session-memory/store/memory.db.{WHY.get(kind, 'corrupt')}-" in said
         assert list(machine.database.parent.glob(f"memory.db.{WHY.get(kind, 'corrupt')}-*"))
     assert "the archived answer 2" in machine.stored()

@@ -182,6 +182,7 @@ def test_a_store_with_a_log_that_was_left_is_read_where_nothing_can_be_made(mach
         assert "**cherry**" in run(machine, "search", "cherry").stdout
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
 def test_the_tools_answer_from_what_is_there(machine, case):
     asked = {"name": "search_sessions", "arguments": {"query": "cherry blossom"}}

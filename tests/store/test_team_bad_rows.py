@@ -188,21 +188,20 @@ def odd_value(chance: random.Random, kind: str) -> object:
     if kind == "ARRAY":
         return chance.choice(("{}", "{NULL}", "{-1,2147483647}", "{{1},{2}}", '{"\x1b]0;owned\x07"}', "[5:6]={1,2}"))
     signs = "".join([chr(chance.choice((chance.randrange(1, 160), 0x202E, 0x2066, 0xFFFE, 0xE0041))) for _ in range(9)])
-    return chance.choice(
-        (
-            signs,
-            signs,
-            "",
-            "\x1b]0;owned\x07",
-            "\r\nharbour\n\n",
-            "\x9b31m",
-            "harbour " * 90_000,
-            "'; --",
-            "{}",
-            "-1",
-            None,
-        )
+    texts = (
+        signs,
+        signs,
+        "",
+        "\x1b]0;owned\x07",
+        "\r\nharbour\n\n",
+        "\x9b31m",
+        "harbour " * 90_000,
+        "'; --",
+        "{}",
+        "-1",
+        None,
     )
+    return chance.choice(texts)
 
 
 def change(connection: psycopg.Connection[tuple[Any, ...]], table: str, column: str, value: object) -> None:
@@ -272,13 +271,8 @@ def check_what_cleo_reads(team: Team, cleo: Member, round: int) -> None:
     with closing(TeamStore(team.url("cleo"))) as store:
         of_bob = {one.id for one in store.conversations(EVERYTHING) if one.who.startswith("bob@")}
         for query in ("harbour", '"plans the harbour"', "bob -zeppelin", "plans quay ls"):
-            for wanted in (
-                EVERYTHING,
-                Filter(project="srv"),
-                Filter(role="user"),
-                Filter(since=0),
-                Filter(session="bob"),
-            ):
+            limits = Filter(project="srv"), Filter(role="user"), Filter(since=0), Filter(session="bob")
+            for wanted in (EVERYTHING, *limits):
                 assert of_bob <= {hit.conversation.id for hit in store.search(query, wanted)}, (query, wanted)
         for one in store.conversations(EVERYTHING):
             texts = [entry.text for entry in store.entries(one.id)]
