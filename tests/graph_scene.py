@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import functools
+import shutil
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -12,17 +15,35 @@ from stored import Stored
 from session_memory.memories.budget import TokenBudget
 from session_memory.memories.queue import PartResult, Queue
 from session_memory.memories.strategies.graphiti import strategy as graph
-from session_memory.memories.strategies.graphiti.database import group_id
+from session_memory.memories.strategies.graphiti.database import group_id, open_driver
 from session_memory.memories.strategies.graphiti.strategy import GraphFact, GraphStrategy
 from session_memory.memories.strategy import StrategyContext
 from session_memory.store.sqlite.queue import StoredQueue
 
 
-class Machine:
-    """The store `database`, its queue, and a graph, which lies below `root`."""
+@functools.cache
+def empty_graph() -> str:
+    """A graph without anything in it: to make one takes ten times as long as to open it."""
+    directory = tempfile.mkdtemp(prefix="session-memory-tests-graph-")
 
-    def __init__(self, root: Path, api: FakeOpenAI, database: Path | None = None, **own: Any) -> None:
+    async def made() -> None:
+        graph.require_graphiti()
+        await (await open_driver(f"kuzu://{directory}", "main", "")).close()  # type: ignore[no-untyped-call]
+
+    asyncio.run(made())
+    return f"{directory}/main.kuzu"
+
+
+class Machine:
+    """The store `database`, its queue, and a graph, which lies below `root`: it `has_graph` if that is made already."""
+
+    def __init__(
+        self, root: Path, api: FakeOpenAI, database: Path | None = None, has_graph: bool = False, **own: Any
+    ) -> None:
         self.root = root
+        if has_graph:
+            (root / "strategies" / "graphiti").mkdir(parents=True)
+            shutil.copyfile(empty_graph(), root / "strategies" / "graphiti" / "main.kuzu")
         self.stored = Stored(database or root / "store" / "memory.db", least_messages=1)
         self.work = StoredQueue(self.stored.path)
         self.values = {"base_url": api.url, "model": "made-up", "dimensions": DIMENSIONS, **own}
@@ -39,7 +60,7 @@ class Machine:
             )
         )
         keep = lambda conversation, entries, id, result: []  # noqa: E731
-        return Queue(keep, budget, self.work, lambda: self.stored.now), strategy
+        return Queue(keep, budget, self.work, lambda: self.stored.now, attempts=9), strategy
 
     def run(self, **own: Any) -> list[PartResult]:
         queue, strategy = self.queue(**own)

@@ -16,10 +16,11 @@ from records import assistant, exchange, gemini_exchange, lines, new_id, user, w
 from share import some
 from store_scene import Scene, put, said, state
 
+from session_memory.settings.homes import person_home
 from session_memory.store.location import find_location
 from session_memory.system.files import lock
 from session_memory.upkeep.leftover_files import CURSOR_SECONDS, remove_leftovers
-from session_memory.upkeep.runs import KEPT_RUNS
+from session_memory.upkeep.runs import KEPT_RUNS, RunLog, UpkeepRun
 
 CONTENT = ("store", "conversations", "memories")
 FILES, KILOBYTES = 20, 300  # in the end, however many sessions there were
@@ -93,7 +94,6 @@ def test_the_log_of_many_small_pushes_stays_small(tmp_path: Path) -> None:
 
 def test_missed_deadlines_of_many_sessions_are_counted_for_the_latest(tmp_path: Path) -> None:
     from session_memory.hooks.log import MOST_SESSIONS, missed_file, note_deadline
-    from session_memory.settings.homes import person_home
 
     home = person_home(plain_environment(tmp_path))
     for number in range(200):
@@ -102,8 +102,16 @@ def test_missed_deadlines_of_many_sessions_are_counted_for_the_latest(tmp_path: 
     assert list(missed) == [f"s{number}" for number in range(200 - MOST_SESSIONS, 200)]
 
 
+def test_the_log_of_runs_has_the_last_ones(tmp_path: Path) -> None:
+    log = RunLog(person_home(plain_environment(tmp_path)))
+    log.runs = [UpkeepRun(float(began)) for began in range(3 * KEPT_RUNS)]
+    log.save()
+    again = RunLog(person_home(plain_environment(tmp_path)))
+    assert [run.began for run in again.runs] == [*map(float, range(2 * KEPT_RUNS, 3 * KEPT_RUNS))]
+
+
 def test_two_years_of_use_leave_what_a_quarter_leaves(tmp_path: Path) -> None:
-    """Each week there are two sessions, Claude Code's and Gemini's; both runtimes delete theirs after a month."""
+    """Each fortnight there are two sessions, Claude Code's and Gemini's; both runtimes delete theirs after a month."""
     person = PlainUser(tmp_path)
     chats = tmp_path / ".gemini" / "tmp" / "site" / "chats"
     chats.mkdir(parents=True)
@@ -111,33 +119,33 @@ def test_two_years_of_use_leave_what_a_quarter_leaves(tmp_path: Path) -> None:
     environ, place = plain_environment(tmp_path), tmp_path / ".session-memory"
     person.config("upkeep: false\n")
     found: list[dict[str, int]] = []
-    for week in range(some(104, 20)):
+    for number in range(fortnights := some(52, 14)):
         person.session_id = new_id()
         path = person.project_dir / f"{person.session_id}.jsonl"
-        write(path, *exchange(f"Roses {week}?", "Yes."))
+        write(path, *exchange(f"Roses {number}?", "Yes."))
         chat = new_id()
         header = {"sessionId": chat, "projectHash": "0" * 64, "kind": "main"}
-        (chats / f"session-2026-11-20T10-00-{week:08}.jsonl").write_bytes(
-            lines(header, *gemini_exchange(f"Tulips {week}?", "No."))
+        (chats / f"session-2026-11-20T10-00-{number:08}.jsonl").write_bytes(
+            lines(header, *gemini_exchange(f"Tulips {number}?", "No."))
         )
         person.run()
         (place / "state" / "upkeep.lock").unlink(missing_ok=True)
         assert Started([str(place)], environ, tmp_path, module="upkeep.runner").wait(60) == 0
-        _pass_a_week(tmp_path, [person.project_dir, chats])
+        _pass_a_fortnight(tmp_path, [person.project_dir, chats])
         found.append({path.relative_to(place).as_posix(): path.stat().st_size for path in left(tmp_path)})
-    a_quarter, last = found[15], found[-1]
+    a_quarter, last = found[8], found[-1]
     assert len(last) <= len(a_quarter) + FEW
     assert sum(last.values()) <= sum(a_quarter.values()) * 1.25
     runs = json.loads((place / "state" / "upkeep.json").read_text())["runs"]
-    assert (len(runs), {run["problem"] for run in runs}) == (KEPT_RUNS, {""})
+    assert (len(runs), {run["problem"] for run in runs}) == (min(KEPT_RUNS, fortnights), {""})
     assert person.log() == []
 
 
-def _pass_a_week(root: Path, of_runtimes: list[Path]) -> None:
-    """Make all files a week older, and delete those of the runtimes that are older than a month."""
+def _pass_a_fortnight(root: Path, of_runtimes: list[Path]) -> None:
+    """Make all files a fortnight older, and delete those of the runtimes that are older than a month."""
     for folder, _, names in os.walk(root):
         for path in (Path(folder, name) for name in names):
-            modified = path.stat().st_mtime - 7 * 86_400
+            modified = path.stat().st_mtime - 14 * 86_400
             os.utime(path, (modified, modified))
             if path.parent in of_runtimes and modified < time.time() - 30 * 86_400:
                 path.unlink()
