@@ -326,16 +326,6 @@ class TestForgetting:
         assert memory_dir.keep(fact("JWT expiry of that login service: 3600 seconds!")) == []
         assert b"JWT" not in b"".join(path.read_bytes() for path in memory_dir.directory.rglob("*") if path.is_file())
 
-    def test_what_is_forgotten_does_not_come_back_where_the_store_is_lost(self, memory_dir: MemoryDirectory) -> None:
-        (id, other) = memory_dir.keep(EXPIRY, fact("Something else"))
-        memory_dir.library().forget([id])
-        memory_dir.close()
-        Path(memory_dir.database).unlink()
-        rebuilt = MemoryDirectory(memory_dir.directory.parent)
-        assert rebuilt.keep(EXPIRY) == []
-        assert [memory.id for memory in rebuilt.all()] == [other]
-        rebuilt.close()
-
     def test_an_episode_does_not_come_back_in_other_words(self, memory_dir: MemoryDirectory) -> None:
         (id,) = memory_dir.keep(Memory("episode", "Login", "Fixed it."))
         memory_dir.library().forget([id])

@@ -6,7 +6,6 @@ import json
 import os
 import re
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -92,7 +91,7 @@ LINE = (
 )
 
 
-def test_a_conflict_is_told_once_until_it_changes(person: Person) -> None:
+def test_a_conflict_is_told_once_until_it_changes_and_not_when_it_is_solved(person: Person) -> None:
     person.both_edit()
     person.prompt()
     person.upkeep()
@@ -103,6 +102,12 @@ def test_a_conflict_is_told_once_until_it_changes(person: Person) -> None:
     (person.fix / "cart").write_text(changed(20, "theirs again"))
     person.upkeep()
     assert LINE in person.prompt()
+    (person.fix / "cart").write_text(changed(20, "theirs for the last time"))
+    person.upkeep()
+    (person.fix / "cart").write_text(CART)
+    person.upkeep()
+    assert "conflict" not in person.prompt()
+    assert person.conflicts() == (0, {"conflicts": []})
 
 
 def test_a_conflict_is_told_with_the_first_prompt_though_nothing_else_is_new(person: Person) -> None:
@@ -142,21 +147,12 @@ def test_damaged_conflicts_are_told_with_no_call_and_logged(person: Person) -> N
     assert "conflicts" in person.user.log()[-1]
 
 
-@pytest.mark.parametrize("content", ["{", '{"%s": [["of another version", ["cart"]]]}'])
-def test_damaged_changes_of_a_team_hide_no_conflict_here(person: Person, content: str) -> None:
+def test_damaged_changes_of_a_team_hide_no_conflict_here(person: Person) -> None:
     person.both_edit()
     person.user.state_dir.mkdir(parents=True, exist_ok=True)
-    (person.user.state_dir / "team-changes.json").write_text(content.replace("%s", str(person.main)))
-    assert person.conflicts()[0] == 1
-
-
-def test_a_conflict_that_was_solved_is_not_told(person: Person) -> None:
-    person.both_edit()
-    person.upkeep()
-    (person.fix / "cart").write_text(CART)
-    person.upkeep()
-    assert "conflict" not in person.prompt()
-    assert person.conflicts() == (0, {"conflicts": []})
+    for content in ("{", "[]", json.dumps({str(person.main): [["of another version", ["cart"]]]})):
+        (person.user.state_dir / "team-changes.json").write_text(content)
+        assert person.conflicts()[0] == 1, content
 
 
 def test_changes_that_merge_are_told_by_nobody(person: Person) -> None:
@@ -187,22 +183,21 @@ def test_commits_of_main_that_touch_what_a_session_changed_are_told(person: Pers
     ]
 
 
-@pytest.mark.parametrize(
-    "hide",
-    [
-        lambda person: person.user.config("sessions: {00000000-0000-4000-8000-0000000000aa: {ignore: true}}\n"),
-        lambda person: person.user.config(f'projects: {{"{person.fix}": {{ignore: true}}}}\n'),
-        lambda person: person.user.config('sessions: {"*": {quote: false}}\n'),
-    ],
-    ids=["session", "project", "quote"],
-)
-def test_what_a_rule_hides_is_named_in_no_conflict(person: Person, hide: Callable[[Person], None]) -> None:
+def test_what_a_rule_hides_is_named_in_no_conflict(person: Person) -> None:
     person.both_edit()
     person.upkeep()
-    hide(person)  # after upkeep kept the conflict, and before it runs again
-    assert "conflict" not in person.told_with_edit()
-    assert "conflict" not in person.prompt()
-    assert person.conflicts() == (0, {"conflicts": []})
+    for rule in (
+        "sessions: {00000000-0000-4000-8000-0000000000aa: {ignore: true}}\n",
+        f'projects: {{"{person.fix}": {{ignore: true}}}}\n',
+        'sessions: {"*": {quote: false}}\n',
+    ):
+        person.user.config(rule)  # after upkeep kept the conflict, and before it runs again
+        assert "conflict" not in person.told_with_edit(), rule
+        assert "conflict" not in person.prompt(), rule
+        assert person.conflicts() == (0, {"conflicts": []}), rule
+    person.user.config("")
+    person.upkeep()
+    assert LINE in person.prompt()
 
 
 def test_collisions_that_are_off_cost_nothing(person: Person) -> None:
@@ -212,7 +207,7 @@ def test_collisions_that_are_off_cost_nothing(person: Person) -> None:
     assert not (person.user.state_dir / "conflicts.json").exists()
 
 
-def test_a_command_exits_with_1_if_there_are_conflicts(person: Person) -> None:
+def test_a_command_exits_with_1_if_sessions_of_the_last_day_conflict(person: Person) -> None:
     assert person.conflicts() == (0, {"conflicts": []})
     person.both_edit()
     code, found = person.conflicts()
@@ -222,11 +217,7 @@ def test_a_command_exits_with_1_if_there_are_conflicts(person: Person) -> None:
     }  # fmt: skip
     done = run_here(["conflicts"], plain_environment(person.home), person.main)
     assert LINE.removeprefix("! ") in done.stdout
-
-
-def test_old_sessions_are_left_out(person: Person) -> None:
-    person.both_edit()
-    os.utime(person.other, (1, 1))
+    os.utime(person.other, (1, 1))  # as an old session, which is left out
     assert person.conflicts() == (0, {"conflicts": []})
 
 
@@ -297,21 +288,18 @@ def test_a_prompt_that_finds_an_edit_in_another_worktree_starts_the_judgement_an
     assert not (person.user.state_dir / "upkeep.json").exists()  # only this part of upkeep ran
 
 
-@pytest.mark.parametrize("setting", ["sessions", "off"])
-def test_a_prompt_starts_no_judgement_if_upkeep_is_off_or_one_was_started_just_now(
-    person: Person, setting: str
-) -> None:
-    person.user.config(f"upkeep: {setting}\n")
-    edits_at_known_times(person, person.own, person.main, "ours", 30)
-    edits_at_known_times(person, person.other, person.fix, "theirs", 20)
-    lock = person.user.state_dir / "conflicts.lock"
-    if setting == "sessions":
-        lock.parent.mkdir(parents=True, exist_ok=True)
-        lock.touch()
-    assert COPY in person.prompt()
+def test_a_prompt_starts_no_judgement_if_upkeep_is_off_or_one_was_started_just_now(tmp_path: Path) -> None:
+    off, started = Person(tmp_path / "off"), Person(tmp_path / "started")
+    off.user.config("upkeep: off\n")
+    started.user.state_dir.mkdir(parents=True)
+    (started.user.state_dir / "conflicts.lock").touch()
+    for person in (off, started):
+        edits_at_known_times(person, person.own, person.main, "ours", 30)
+        edits_at_known_times(person, person.other, person.fix, "theirs", 20)
+        assert COPY in person.prompt()
     time.sleep(2)
-    assert lock.exists() == (setting == "sessions")
-    assert not (person.user.state_dir / "conflicts.json").exists()
+    assert not (off.user.state_dir / "conflicts.lock").exists()
+    assert not [one for one in (off, started) if (one.user.state_dir / "conflicts.json").exists()]
 
 
 class Asked(Person):
@@ -368,16 +356,16 @@ def test_the_user_is_asked_until_the_edit_was_allowed_and_again_if_the_other_sid
     assert asked.reason("ours again")
 
 
-def test_nobody_is_asked_about_lines_of_a_file_that_was_written_since_they_were_judged(asked: Asked) -> None:
+def test_nobody_is_asked_with_tell_or_about_lines_of_a_file_that_was_written_since_they_were_judged(
+    asked: Asked,
+) -> None:
     asked.conflict(changed(20, "ours"), changed(20, "theirs"))
+    for setting in ("tell", "ask"):  # what was judged before the settings changed does not count
+        asked.user.config(f"collisions: {setting}\n")
+        asked.upkeep()
+        assert bool(asked.reason("ours")) == (setting == "ask")
     later = time.time() + 60
     os.utime(asked.main / "cart", (later, later))
-    assert asked.reason("ours") == ""
-
-
-def test_nobody_is_asked_about_a_conflict_with_tell(asked: Asked) -> None:
-    asked.conflict(changed(20, "ours"), changed(20, "theirs"))
-    asked.user.config("collisions: tell\n")
     assert asked.reason("ours") == ""
 
 

@@ -311,11 +311,12 @@ def reads_of(machine: StoreUser, session: str) -> list[dict[str, Any]]:
 
 def test_what_the_coin_held_back_is_compared_and_shown_in_deliveries_and_proof(machine: StoreUser) -> None:
     pairs = tossed(machine, FEW)
-    found = arms(machine)
+    proof = machine.result("proof")
+    found = {one["arm"]: one for one in proof["heeded"]}
     assert (found["drawn"]["heeded"], found["drawn"]["moments"]) == (FEW, FEW)
     assert (found["withheld"]["heeded"], found["withheld"]["moments"]) == (0, FEW)
     assert found["withheld"]["difference"]["value"] == 1.0
-    assert machine.result("proof")["held_back"] == FEW
+    assert proof["held_back"] == FEW
     own, other = pairs[1]
     path = reads_of(machine, own)[0]["message"]["content"][0]["input"]["file_path"].removeprefix(f"{CWD}/")
     said = f"{path}, edited by Bake the bread: held back"
