@@ -17,8 +17,8 @@ WITHOUT_A_MODEL = "extractive"  # its episodes give way to those of any other st
 
 
 class KnownMemories:
-    """All memories of a group, superseded and excluded ones too, by id, by subject and by session: the latest first, at
-    the end those of the transaction going on."""
+    """All memories of a group, superseded and excluded ones too, by id, and episodes by session, all others by subject:
+    the latest first, at the end those of the transaction going on."""
 
     def __init__(self, memories: Sequence[IndexedMemory]) -> None:
         self.by_id: dict[str, IndexedMemory] = {}
@@ -32,23 +32,23 @@ class KnownMemories:
     def add(self, memory: IndexedMemory) -> None:
         """Add a memory, or replace the one with its id, which has the same text."""
         self.by_id[memory.id] = memory
-        current = self._current.setdefault(_about(memory), {})
-        if memory.superseded:
-            current.pop(memory.id, None)
+        if memory.kind == EPISODE:
+            for origin in memory.origins:
+                self._episodes.setdefault(origin.session, {})[memory.id] = memory
+        elif memory.superseded:
+            self._current.setdefault(_about(memory), {}).pop(memory.id, None)
         else:
-            current[memory.id] = memory
-        for origin in memory.origins if memory.kind == EPISODE else ():
-            self._episodes.setdefault(origin.session, {})[memory.id] = memory
+            self._current.setdefault(_about(memory), {})[memory.id] = memory
 
     def settle(self, changed: Sequence[IndexedMemory]) -> None:
         """Add the memories of a finished transaction, as they were read from their pages, where they belong."""
         for memory in changed:
             self._ranks.setdefault(memory.id, len(self._ranks))
             self.add(memory)
-        for memory in changed:
-            self._sort(self._current, _about(memory))
-            for origin in memory.origins if memory.kind == EPISODE else ():
-                self._sort(self._episodes, origin.session)
+        for about in {_about(memory) for memory in changed if memory.kind != EPISODE}:
+            self._sort(self._current, about)
+        for session in {origin.session for memory in changed if memory.kind == EPISODE for origin in memory.origins}:
+            self._sort(self._episodes, session)
 
     def _sort(self, groups: dict[T, dict[str, IndexedMemory]], key: T) -> None:
         latest = sorted(
@@ -57,7 +57,7 @@ class KnownMemories:
         groups[key] = {one.id: one for one in latest}
 
     def near(self, memory: IndexedMemory) -> Iterable[IndexedMemory]:
-        """Return the current memories of the same kind about the same subject, as trusted as `memory`."""
+        """Return the current memories of the same kind, no episodes, about the same subject, as trusted as `memory`."""
         return self._current.get(_about(memory), {}).values()
 
     def episodes(self, memory: IndexedMemory) -> Iterator[IndexedMemory]:
@@ -68,8 +68,8 @@ class KnownMemories:
 
     def current(self) -> Iterator[IndexedMemory]:
         """Yield the current memories but for episodes."""
-        for (kind, *_), memories in self._current.items():
-            yield from memories.values() if kind != EPISODE else ()
+        for memories in self._current.values():
+            yield from memories.values()
 
     def wording(self, memory: IndexedMemory) -> Wording:
         """Return the wording of a known memory."""

@@ -132,16 +132,9 @@ def kind_of(path: str) -> str:
 def find(directory: str) -> dict[str, tuple[str, bool]]:
     """Return the paths of all pages below `directory`, each with its stamp and whether that is settled. Raises
     OSError."""
-    found = {}
-    paths = [*_markdown_files(directory, "")]
+    found = dict(_markdown_files(directory, ""))
     if not os.path.islink(private_beside(directory)):
-        paths += [PRIVATE + path for path in _markdown_files(private_beside(directory), "")]
-    for path in paths:
-        try:
-            status = os.stat(file_of(directory, path), follow_symlinks=False)
-        except FileNotFoundError:
-            continue
-        found[path] = _stamp(status)
+        found.update(_markdown_files(private_beside(directory), "", PRIVATE))
     return found
 
 
@@ -241,15 +234,16 @@ def _stamp(status: os.stat_result) -> tuple[str, bool]:
     return f"{status.st_mtime_ns} {status.st_size} {status.st_ino}", is_settled
 
 
-def _markdown_files(directory: str, prefix: str) -> Iterator[str]:
+def _markdown_files(directory: str, below: str, prefix: str = "") -> Iterator[tuple[str, tuple[str, bool]]]:
     try:
-        entries = sorted(os.scandir(f"{directory}/{prefix}"), key=lambda entry: entry.name)
+        entries = sorted(os.scandir(f"{directory}/{below}"), key=lambda entry: entry.name)
     except FileNotFoundError:
         return
     for entry in entries:
         if entry.name.startswith("."):
             continue
         if entry.is_dir(follow_symlinks=False):
-            yield from _markdown_files(directory, f"{prefix}{entry.name}/")
+            yield from _markdown_files(directory, f"{below}{entry.name}/", prefix)
         elif entry.name.endswith(".md") and entry.is_file(follow_symlinks=False):
-            yield prefix + entry.name
+            with suppress(FileNotFoundError):
+                yield prefix + below + entry.name, _stamp(os.stat(entry, follow_symlinks=False))
