@@ -128,20 +128,17 @@ def test_prices_are_updated_from_a_list_and_one_s_own_come_first(machine):
     assert rows(machine, "model")["rye-1"][2] == 7.0
 
 
-@pytest.mark.parametrize(
-    "content",
-    [b"", b"<html>", b"[1, 2]", b"{}", b'{"a": {"input_cost_per_token": 1e-6}}', b"[" * 100_000, listed()[:-5]],
-)
-def test_what_is_no_list_of_prices_is_refused_and_the_old_ones_stay(machine, content):
+def test_what_is_no_list_of_prices_is_refused_and_the_old_ones_stay(machine):
     with PriceServer(listed(**{"rye-1": {"input_cost_per_token": 1e-6, "output_cost_per_token": 0.0}})) as address:
         machine.run("costs", "--update-prices", address)
     before = rows(machine, "model")
-    with PriceServer(content) as address:
-        done = machine.run("costs", "--update-prices", address)
-    assert done.returncode == 1
-    assert "the prices stay as they were" in done.stderr
-    assert rows(machine, "model") == before
     assert before["rye-1"][2] == pytest.approx(7e-6)
+    few = b'{"a": {"input_cost_per_token": 1e-6}}'
+    for content in (b"", b"<html>", b"[1, 2]", b"{}", few, b"[" * 100_000, listed()[:-5]):
+        with PriceServer(content) as address:
+            done = machine.run("costs", "--update-prices", address)
+        assert (done.returncode, "the prices stay as they were" in done.stderr) == (1, True), content[:40]
+    assert rows(machine, "model") == before
 
 
 def test_only_a_web_address_is_asked_for_prices(machine, tmp_path):
@@ -170,27 +167,6 @@ def test_a_fork_costs_what_it_added_and_a_sub_agent_is_its_session_s(machine):
     machine.session("b0", user("Ask an agent", at=MONDAY), answer("m6", input_tokens=1))
     found = rows(machine, "session")
     assert (found["0-fork"][0], found["b0"][0], found["a"][0]) == (5, 12, 1_000_007)
-
-
-@pytest.mark.parametrize(
-    ("runtime", "folder"),
-    [
-        ("pi", ".pi/agent/sessions/--srv-site--"),
-        ("codex", ".codex/sessions/2026/11/20"),
-        ("qwen-code", ".qwen/projects/-srv-site/chats"),
-        ("copilot", ".copilot/session-state"),
-        ("opencode", ".session-memory/state/opencode/-srv-site"),
-        ("gemini", ".session-memory/state/gemini/-srv-site"),
-    ],
-)
-def test_the_other_runtimes_say_it_in_their_own_words(machine, runtime, folder):
-    expected = json.loads((FIXTURES / runtime / "expected.json").read_text())
-    content = (FIXTURES / runtime / "conversation.jsonl").read_bytes()
-    path = machine.home / folder / expected["file_name"]
-    path.parent.mkdir(parents=True)
-    path.write_bytes(content)
-    model, read, written, _ = expected["usage"]
-    assert rows(machine, "model")[model][:2] == (read, written)
 
 
 def test_what_pi_says_of_the_price_holds_and_a_count_that_codex_tells_again_counts_once(machine):

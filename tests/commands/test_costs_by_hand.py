@@ -208,18 +208,12 @@ def person(tmp_path: Path) -> StoreUser:
 
 
 @pytest.mark.parametrize("runtime", SUMS)
-def test_the_costs_are_those_of_a_count_by_hand(person: StoreUser, runtime: str) -> None:
+def test_the_costs_are_those_of_a_count_by_hand_also_of_a_session_by_itself(person: StoreUser, runtime: str) -> None:
+    """A fork that is asked for alone is not charged for what it copied (issue 28, E2)."""
     put, expected = SUMS[runtime]
     put(person.home)
     assert rows(person, "session") == pytest.approx(expected)
     assert sum(one or 0 for one in rows(person, "model").values()) == pytest.approx(sum(expected.values()))
-
-
-@pytest.mark.parametrize("runtime", SUMS)
-def test_a_session_by_itself_costs_what_it_costs_among_all(person: StoreUser, runtime: str) -> None:
-    """A fork that is asked for alone is not charged for what it copied (issue 28, E2)."""
-    put, expected = SUMS[runtime]
-    put(person.home)
     for id, dollars in expected.items():
         assert rows(person, "session", "--session", id)[id] == pytest.approx(dollars)
 

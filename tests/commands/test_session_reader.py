@@ -6,10 +6,10 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from markdown_snapshot import MarkdownSnapshot
+from own_process import ROOT, run_here
 from records import (
     NamedHome,
     assistant,
@@ -24,9 +24,9 @@ from records import (
 )  # fmt: skip
 
 from session_memory.archives.format import render_trailer
+from session_memory.commands.read import main
 from session_memory.session_monitor import read_session_log
 
-ROOT = Path(__file__).resolve().parents[2]
 MONDAY = 1_790_000_000.0
 
 
@@ -41,14 +41,16 @@ def home(tmp_path):
 
 
 def read(*arguments, cwd, **environment):
+    """What the script prints, run in this process."""
+    environ = {"HOME": str(cwd), "TZ": "UTC", "LANG": "C.UTF-8", **environment}
+    return run_here([*map(str, arguments)], environ, cwd, main)
+
+
+def read_by_the_script(*arguments, cwd, **environment):
     return subprocess.run(
-        [sys.executable, "-I", "-S", ROOT / "scripts" / "session_reader.py", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-        env={"HOME": str(cwd), "TZ": "UTC", "LANG": "C.UTF-8", **environment},
-        check=False,
-    )
+        [sys.executable, "-I", "-S", ROOT / "scripts" / "session_reader.py", *arguments], capture_output=True,
+        text=True, cwd=cwd, env={"HOME": str(cwd), "LANG": "C.UTF-8", **environment}, check=False,
+    )  # fmt: skip
 
 
 def conversation():
@@ -104,11 +106,11 @@ def test_the_script_shows_a_named_session_from_anywhere_below_its_home(home):
     home.session("discord", *conversation())
     below = home.root / "src" / "deep"
     below.mkdir(parents=True)
-    done = read("discord", cwd=below, HOME=str(home.root.parent), CLAUDE_CONFIG_DIR=str(home.root / ".claude"))
+    place = {"HOME": str(home.root.parent), "CLAUDE_CONFIG_DIR": str(home.root / ".claude")}
+    done = read_by_the_script("discord", cwd=below, **place)
     assert done.returncode == 0, done.stderr
     assert "how do I deploy this?" in done.stdout
     assert "Let me look.\n[3 tool uses: edited hosts; Read, Bash]\n" in done.stdout
-    place = {"HOME": str(home.root.parent), "CLAUDE_CONFIG_DIR": str(home.root / ".claude")}
     assert "[Read docs/deploy.md]" in read("discord", "--tools", cwd=below, **place).stdout
     last = read("discord", "--lines", "2", cwd=below, **place).stdout
     assert "the last 2 messages:" in last
@@ -239,20 +241,21 @@ class TestPrivacy:
             assert shown.lower().count("user") == 1
             assert "diagnosis" in read("mail", "--include-private", *form, **place(home)).stdout
 
-    @pytest.mark.parametrize("variable", ["CLAUDE_CODE_SESSION_ID", "CLAUDECODE", "PI_SESSION_ID", "PI_CODING_AGENT"])
-    def test_an_agent_does_not_get_what_is_for_people(self, home, variable):
+    def test_an_agent_does_not_get_what_is_for_people(self, home):
         home.session("mail", *exchange("my diagnosis", "I see."))
-        (home.root / ".session-memory" / "config.yaml").write_text("sessions: {mail: {text: false}}\n")
-        agent = {variable: "1", **place(home)}
-        for words in (["mail", "--include-private"], ["mail", "--raw"], ["--list", "--include-private"]):
-            done = read(*words, **agent)
-            assert (done.returncode, done.stdout) == (1, "")
-            assert done.stderr.splitlines() == [
-                "session-memory: --include-private and --raw: only for people",
-                "  ask the user to run it in a terminal of their own",
-            ]
-        (home.root / ".session-memory" / "config.yaml").write_text("sessions: {mail: {ignore: true}}\n")
-        assert "mail" not in read("m", "--include-private", **agent).stderr
+        config = home.root / ".session-memory" / "config.yaml"
+        for variable in ("CLAUDE_CODE_SESSION_ID", "CLAUDECODE", "PI_SESSION_ID", "PI_CODING_AGENT"):
+            config.write_text("sessions: {mail: {text: false}}\n")
+            agent = {variable: "1", **place(home)}
+            for words in (["mail", "--include-private"], ["mail", "--raw"], ["--list", "--include-private"]):
+                done = read(*words, **agent)
+                assert (done.returncode, done.stdout) == (1, ""), (variable, words)
+                assert done.stderr.splitlines() == [
+                    "session-memory: --include-private and --raw: only for people",
+                    "  ask the user to run it in a terminal of their own",
+                ]
+            config.write_text("sessions: {mail: {ignore: true}}\n")
+            assert "mail" not in read("m", "--include-private", **agent).stderr
 
     def test_an_agent_has_its_own_session_as_it_is(self, home):
         token = "ghp_" + "a1B2" * 9
@@ -284,7 +287,7 @@ def test_a_session_whose_file_is_not_called_in_utf_8_is_listed_and_read(tmp_path
     os.makedirs(folder)
     titled = [{"type": "custom-title", "customTitle": title}] if title else []
     os.rename(write(tmp_path / "one.jsonl", *exchange("plan", "Beans."), *titled), folder + b"/gart\xe9n.jsonl")
-    listed = read("--list", "--json", cwd=tmp_path)
+    listed = read_by_the_script("--list", "--json", cwd=tmp_path)
     assert (listed.returncode, listed.stderr) == (0, "")
     (one,) = json.loads(listed.stdout)["sessions"]
     assert one["name"].startswith("caf" if title else "plan")
