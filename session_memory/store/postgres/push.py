@@ -226,7 +226,13 @@ class TeamPush(TeamDatabase):
                 if isinstance(group, kind)
             }
             if added:
-                grown = self._grown_segments({segment: of.item_count for segment, of in added.items()})
+                sql = (
+                    "UPDATE segment SET item_count = item_count + added.count FROM unnest(%s::bigint[], %s::bigint[]) "
+                    "AS added (id, count) WHERE segment.id = added.id "
+                    "RETURNING segment.id, segment.item_count > added.count"
+                )
+                counts = [of.item_count for of in added.values()]
+                grown = [segment for segment, had in self.connection.execute(sql, (list(added), counts)) if had]
                 rows = chain.from_iterable([of.copied(segment, ids) for segment, of in added.items()])
                 self._insert_postings(rows, grown)
 
@@ -239,15 +245,6 @@ class TeamPush(TeamDatabase):
         if grown:
             appended = "ON CONFLICT (term, segment) DO UPDATE SET items = posting.items || excluded.items"
             cursor.execute(f"{insert} = ANY(%s) {appended}", (grown,))
-
-    def _grown_segments(self, added: dict[int, int]) -> list[int]:
-        """Count how many items are new in segments; return which of these had some before."""
-        sql = (
-            "UPDATE segment SET item_count = item_count + added.count FROM unnest(%s::bigint[], %s::bigint[]) "
-            "AS added (id, count) WHERE segment.id = added.id RETURNING segment.id, segment.item_count > added.count"
-        )
-        rows = self.connection.execute(sql, (list(added), list(added.values())))
-        return [segment for segment, had_some in rows if had_some]
 
     def _write_conversations(self, sessions: Sequence[PreparedSession], ids: Sequence[int]) -> None:
         """Write the conversations with one statement: for each its policy reads all sessions of the member."""

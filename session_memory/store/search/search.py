@@ -235,17 +235,12 @@ def _best_start(text: str, weights: Mapping[str, float], spans: Spans) -> int:
     """Return the start of the stretch with the heaviest terms, in the first step of a long text that has any; or 0."""
     for begin in range(0, min(len(text), _MOST), _STEP):
         hits = [span for span in spans(text[begin : begin + _STEP]) if span[2] in weights]
+        best, best_start = -1.0, 0
+        for number, (start, _, _) in enumerate(hits):  # each term counts once
+            terms = {term for at, _, term in hits[number : number + 40] if at < start + SNIPPET_CHARACTERS - _BEFORE}
+            weight = sum([weights[term] for term in terms])
+            if weight > best + 1e-9:
+                best, best_start = weight, start
         if hits:
-            return begin + _heaviest(hits, weights)
+            return begin + best_start
     return 0
-
-
-def _heaviest(hits: list[Span], weights: Mapping[str, float]) -> int:
-    """Return the start of the hit from which on the terms that fit into the snippet weigh most, each counted once."""
-    best, best_start = -1.0, 0
-    for number, (start, _, _) in enumerate(hits):
-        terms = {term for at, _, term in hits[number : number + 40] if at < start + SNIPPET_CHARACTERS - _BEFORE}
-        weight = sum([weights[term] for term in terms])
-        if weight > best + 1e-9:
-            best, best_start = weight, start
-    return best_start

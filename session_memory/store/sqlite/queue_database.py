@@ -25,8 +25,11 @@ class QueueDatabase(StoreDatabase):
         super().__init__(path)
         try:
             self.obstacle = _attach_queue(self.connection, path) or self.obstacle
-            if not self.obstacle:
-                self._follow_store()
+            sql = "SELECT q.id, s.id FROM memory_queue_store AS q, memory_store AS s WHERE q.id != s.id"
+            if not self.obstacle and self.rows(sql):  # a store that was rebuilt, whose items have other ids
+                with self.transaction() as connection:
+                    forget_item_ids(connection, of_all=True)
+                    connection.execute("UPDATE memory_queue_store SET id = (SELECT id FROM memory_store)")
         except BaseException:
             self.close()
             raise
@@ -49,14 +52,6 @@ class QueueDatabase(StoreDatabase):
             if fault := damage(self.path):
                 raise fault from error
             raise
-
-    def _follow_store(self) -> None:
-        """Drop the ids of items that another store gave: a rebuilt one has other ids."""
-        sql = "SELECT q.id, s.id FROM memory_queue_store AS q, memory_store AS s WHERE q.id != s.id"
-        if self.rows(sql):
-            with self.transaction() as connection:
-                forget_item_ids(connection, of_all=True)
-                connection.execute("UPDATE memory_queue_store SET id = (SELECT id FROM memory_store)")
 
 
 def forget_item_ids(connection: Connection, *, of_all: bool = False) -> None:

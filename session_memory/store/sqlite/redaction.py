@@ -73,7 +73,13 @@ def redact_some(connection: Connection, known: Redaction) -> Redaction:
     changed = [_redact(connection, table, [row for row in found if row[0] <= until]) for table, found in rows.items()]
     is_done = not ends
     if is_done:
-        changed.append(_redact_files(connection))
+        from ...text.sanitize import for_storage
+
+        files = fetch(connection, "SELECT title, cwd, id FROM memory_file_states")
+        redacted = [(for_storage(title), for_storage(cwd), id) for title, cwd, id in files]
+        differing = [after for before, after in zip(files, redacted) if before != after]
+        connection.executemany("UPDATE memory_file_states SET title = ?, cwd = ? WHERE id = ?", differing)
+        changed.append(bool(differing))
         connection.execute("UPDATE memory_pages SET stamp = 'unsettled'")  # these are reloaded, and redacted
     after = Redaction(known.rules, until, known.is_changed or any(changed), is_done)
     keep(connection, after)
@@ -111,13 +117,3 @@ def _reindex(connection: Connection, item: int, before: str, after: str) -> None
         f"WHERE file_id = ?2 >> {ITEM_BITS} AND ?2 BETWEEN first_item AND last_item",
         [(longer, one) for (one,) in [(item,), *copies]],
     )
-
-
-def _redact_files(connection: Connection) -> bool:
-    from ...text.sanitize import for_storage
-
-    rows = fetch(connection, "SELECT title, cwd, id FROM memory_file_states")
-    redacted = [(for_storage(title), for_storage(cwd), id) for title, cwd, id in rows]
-    changed = [after for before, after in zip(rows, redacted) if before != after]
-    connection.executemany("UPDATE memory_file_states SET title = ?, cwd = ? WHERE id = ?", changed)
-    return bool(changed)

@@ -31,7 +31,11 @@ def write(connection: Connection, batch: Batch, gap: int) -> FileState | None:
     stored = fetch(connection, f"{SELECT_STATE} AND file_path = ?", (after.home, after.file_path))
     if (FileState._make(stored[0]) if stored else None) != before:
         return None
-    file_id = before.id if before else _new_file(connection, after)
+    if not before:
+        row = {column: value for column, value in zip(_COLUMNS, after) if column != "id"}
+        sql = f"INSERT INTO memory_file_states ({', '.join(row)}) VALUES ({', '.join('?' * len(row))})"
+        connection.execute(sql, tuple(row.values()))
+    file_id = before.id if before else connection.last_insert_rowid()
     first = file_id << ITEM_BITS | (before.next_ordinal if before else 0)
     rows = _Rows(connection, batch, file_id, first)
     rows.insert(connection)
@@ -224,10 +228,3 @@ def _differs(stored: str | None, text: str) -> bool:
         return False
     cut = min([at for at in (stored.find(MARK), text.find(MARK)) if at >= 0], default=None)
     return stored[:cut] != text[:cut]
-
-
-def _new_file(connection: Connection, state: FileState) -> int:
-    row = {column: value for column, value in zip(_COLUMNS, state) if column != "id"}
-    marks = ", ".join("?" * len(row))
-    connection.execute(f"INSERT INTO memory_file_states ({', '.join(row)}) VALUES ({marks})", tuple(row.values()))
-    return connection.last_insert_rowid()
