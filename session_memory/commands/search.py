@@ -6,7 +6,7 @@ from ..errors import WrongCallError
 from ..store.search.query import asks_for_last_work
 from ..store.values import ENTRY_ROLES, KINDS, TOOL_ROLE
 from ..system.terminal import called_as
-from ..text.format import one_line, shorten
+from ..text.format import one_line
 from ..text.sanitize import for_prompt
 from .arguments import add_common
 from .opened_store import check_names, note, options_of, refresh, wanted_of, with_store
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     import argparse
     from typing import Any
 
-    from ..store.sqlite.memory_index import IndexedMemory
     from ..store.values import Conversation, Filter, Hit, Hits
     from .opened_store import OpenStore
 
@@ -69,7 +68,10 @@ def _search(opened: OpenStore, arguments: argparse.Namespace) -> int:
         check_names(opened, wanted)
     program, options = called_as(), options_of(arguments)
     commands = [f"{program} show {hit.conversation.id} --around {hit.entry.number}{options}" for hit in hits]
-    remembered = _show_memories(opened, query, options) if _is_unlimited(arguments) else []
+    # A memory belongs to no single session, time or role.
+    limits = ("role", "kind", "runtime", "project", "session", "since", "until")
+    is_limited = any(getattr(arguments, limit) for limit in limits)
+    remembered = [] if is_limited else _show_memories(opened, query, options)
     as_json = [_as_json(hit, command) for hit, command in zip(hits, commands)]
     absent = _absent_words(opened, query, wanted, hits)
     found = {"memories": remembered, "hits": as_json, "unchecked": hits.unchecked, "words_not_found": absent}
@@ -78,18 +80,15 @@ def _search(opened: OpenStore, arguments: argparse.Namespace) -> int:
         opened.terminal.line(f"Nothing found for {brief(query, TITLE_CHARACTERS)}. {_HINT}")
         for fault in opened.location.home.settings().faults:  # which may exclude existing text
             note(fault)
-    shown = [[for_prompt(text) for text in (*_about(hit), *hit.pieces)] for hit in hits]
-    by_conversation: dict[int, list[int]] = {}
-    for index, hit in enumerate(hits):
-        by_conversation.setdefault(hit.conversation.id, []).append(index)
-    for position, indexes in enumerate(by_conversation.values()):
+    by_conversation: dict[int, list[tuple[Hit, str]]] = {}
+    for hit, command in zip(hits, commands):
+        by_conversation.setdefault(hit.conversation.id, []).append((hit, command))
+    for position, some in enumerate(by_conversation.values()):
         if position:
             opened.terminal.line()
-        title, _, where, *_ = shown[indexes[0]]
-        _print_title(opened, hits[indexes[0]].conversation, title, where)
-        for index in indexes:
-            _, who, _, *pieces = shown[index]
-            _print(opened, hits[index], who, pieces, commands[index])
+        _print_title(opened, some[0][0].conversation)
+        for hit, command in some:
+            _print(opened, hit, command)
     if absent and hits:
         there = brief(", ".join([word for word in _words_of(query) if word not in absent]), TITLE_CHARACTERS)
         opened.terminal.line(f"\nFound: {there}. Not found: {brief(', '.join(absent), TITLE_CHARACTERS)}.")
@@ -148,7 +147,7 @@ def _show_last(opened: OpenStore, found: list[tuple[Conversation, str]], options
         }
     )
     for (conversation, line), command in zip(found, commands):
-        _print_title(opened, conversation, for_prompt(conversation.title), for_prompt(conversation.cwd or "-"))
+        _print_title(opened, conversation)
         opened.terminal.line(f"  {one_line(for_prompt(line))}")
         opened.terminal.line(opened.terminal.paint("dim", f"    {moment(conversation.last_message_at)}"))
         opened.terminal.line(f"    {command}")
@@ -171,19 +170,22 @@ def _absent_words(opened: OpenStore, query: str, wanted: Filter, hits: Hits) -> 
     return [word for word in rest if not opened.store.search(word, wanted._replace(limit=1))]
 
 
-def _is_unlimited(arguments: argparse.Namespace) -> bool:
-    """Check that no limit was given. Only then memories are shown: they belong to no single session, time or role."""
-    limits = ("role", "kind", "runtime", "project", "session", "since", "until")
-    return not any(getattr(arguments, limit) for limit in limits)
-
-
 def _show_memories(opened: OpenStore, query: str, options: str) -> list[dict[str, Any]]:
     """Show the memories that fit the query; return them as JSON objects."""
-    if not opened.is_team and not opened.store.holds_memories():
+    if opened.team:
+        from ..store.postgres.memories import TeamMemories
+        from ..store.sqlite.memory_index import MemoryFilter
+
+        wanted = MemoryFilter(opened.location.homes, limit=MEMORIES)
+        found = TeamMemories(opened.team).search(query, wanted)
+    elif opened.store.holds_memories():
+        from ..memories.library import search_memories
+
+        found = search_memories(opened.location, query, MEMORIES, opened.note, opened.patience)
+    else:
         return []
     from .memories import as_json, show_hit
 
-    found = _memories(opened, query)
     for memory in found:
         show_hit(opened, memory, options)
     if found:
@@ -192,36 +194,19 @@ def _show_memories(opened: OpenStore, query: str, options: str) -> list[dict[str
     return [as_json(memory) for memory in found]
 
 
-def _memories(opened: OpenStore, query: str) -> list[IndexedMemory]:
-    if opened.team:
-        from ..store.postgres.memories import TeamMemories
-        from ..store.sqlite.memory_index import MemoryFilter
-
-        return TeamMemories(opened.team).search(query, MemoryFilter(opened.location.homes, limit=MEMORIES))
-    from ..memories.library import search_memories
-
-    return search_memories(opened.location, query, MEMORIES, opened.note, opened.patience)
-
-
-def _about(hit: Hit) -> tuple[str, str, str]:
-    """Return the title of a hit's conversation, the speaker, and the place."""
-    who = hit.entry.tool if hit.entry.role == TOOL_ROLE else hit.entry.role
-    if hit.conversation.who:
-        who = f"{who} of {hit.conversation.who}"
-    return hit.conversation.title, who, hit.conversation.cwd or "-"
-
-
-def _print_title(opened: OpenStore, conversation: Conversation, title: str, where: str) -> None:
-    terminal = opened.terminal
-    title = shorten(one_line(title), TITLE_CHARACTERS) or f"Conversation {conversation.id}"
+def _print_title(opened: OpenStore, conversation: Conversation) -> None:
+    terminal, where = opened.terminal, for_prompt(conversation.cwd or "-")
+    title = brief(conversation.title, TITLE_CHARACTERS) or f"Conversation {conversation.id}"
     terminal.line(terminal.paint("bold", title))
     origin = f", {one_line(conversation.origin)}" if conversation.origin else ""
     about = f"  {conversation.runtime}, in {terminal.short(where)}, session {conversation.session_id}{origin}"
     terminal.line(terminal.paint("dim", about))
 
 
-def _print(opened: OpenStore, hit: Hit, who: str, pieces: list[str], command: str) -> None:
-    opened.terminal.line(f"  {_highlighted(opened, pieces)}")
+def _print(opened: OpenStore, hit: Hit, command: str) -> None:
+    who = hit.entry.tool if hit.entry.role == TOOL_ROLE else hit.entry.role
+    who = for_prompt(f"{who} of {hit.conversation.who}" if hit.conversation.who else who)
+    opened.terminal.line(f"  {_highlighted(opened, [for_prompt(piece) for piece in hit.pieces])}")
     when = moment(hit.entry.timestamp or hit.conversation.last_message_at)
     opened.terminal.line(opened.terminal.paint("dim", f"    {when}, {who}"))
     opened.terminal.line(f"    {command}")
