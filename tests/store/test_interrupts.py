@@ -57,7 +57,7 @@ def test_commands_that_are_interrupted_end_and_the_store_stays_whole(tmp_path: P
     assert user.run("ingest").returncode == 0
     seed = random.randrange(1 << 32)
     chance = random.Random(seed)
-    for _ in range(some(60, 8)):
+    for _ in range(some(40, 8)):
         words = chance.choice(COMMANDS)
         process = subprocess.Popen(
             [sys.executable, "-c", COMMAND, *words], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,

@@ -152,12 +152,10 @@ def test_a_host_answers_every_message_while_other_programs_use_its_database(bund
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", range(2))
-def test_so_it_does_for_many_rounds(tmp_path: Path, number: int) -> None:
+def test_so_it_does_for_many_rounds(tmp_path: Path) -> None:
     use_a_store(tmp_path, 4)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", range(2))
-def test_so_does_a_host(bundled_cli: None, number: int) -> None:
+def test_so_does_a_host(bundled_cli: None) -> None:
     use_a_host(6)
