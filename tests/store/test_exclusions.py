@@ -89,6 +89,20 @@ def test_what_a_fork_copied_of_an_excluded_session_is_excluded_there_too(scene: 
     assert scene.texts() == ["plum of the fork"]
 
 
+@pytest.mark.parametrize("rule", ["sessions: {original: {ignore: true}}", f"projects: {{{PRIVATE}: {{ignore: true}}}}"])
+def test_what_a_fork_copied_of_an_excluded_session_stays_excluded_when_the_store_drops_that(
+    scene: Scene, rule: str
+) -> None:
+    for name, cwd in (("original", PRIVATE), ("fork", AGENT)):
+        own = said(f"plum of the {name}", 1, cwd=cwd)
+        put(scene, None, state(name, cwd=cwd), said("plum shared", key="k", cwd=PRIVATE), own)
+    rules(scene, rule)
+    scene.store.forget("", "-srv-agent/original.jsonl")  # as with `keep: none`, once its transcript is gone
+    assert found(scene, "plum") == ["plum of the fork"]
+    rules(scene, "")
+    assert found(scene, "plum") == ["plum of the fork", "plum shared"]
+
+
 def test_a_rule_that_is_written_while_the_rules_are_read_is_read_next(scene: Scene, tmp_path: Path) -> None:
     put(scene, None, state("a"), said("plum"))
     rules(scene, "sessions: {b: {ignore: true}}\n")

@@ -76,7 +76,6 @@ def remove_items(connection: Connection, first: int, last: int) -> None:
     """Remove the items of a file from `first` to `last`, and the conversations that begin with one of them. An item
     that other files share is moved to the first of these."""
     connection.execute("DELETE FROM memory_shared_items WHERE id BETWEEN ? AND ?", (first, last))
-    connection.execute("DELETE FROM memory_foreign_items WHERE id BETWEEN ? AND ?", (first, last))
     sql = "SELECT original, min(id) FROM memory_shared_items WHERE original BETWEEN ? AND ? GROUP BY original"
     new_ids = dict(fetch(connection, sql, (first, last)))
     _move_keys(connection, first, last, new_ids)
@@ -85,16 +84,22 @@ def remove_items(connection: Connection, first: int, last: int) -> None:
         "INSERT INTO memory_search (memory_search, rowid, text) VALUES ('delete', ?, ?)",
         _indexed(connection, first, last),
     )
-    for original, new_id in new_ids.items():
+    sql = "SELECT session_id, cwd FROM memory_file_states WHERE id = ?"
+    [(session_id, cwd)] = fetch(connection, sql, (first >> ITEM_BITS,))
+    for original, new_id in new_ids.items():  # rules for that session and its directory exclude it still
+        connection.execute("UPDATE OR IGNORE memory_foreign_items SET id = ? WHERE id = ?", (new_id, original))
+        connection.execute("INSERT OR IGNORE INTO memory_foreign_items VALUES (?, ?)", (new_id, session_id))
         connection.execute("DELETE FROM memory_shared_items WHERE id = ?", (new_id,))
         connection.execute("UPDATE memory_shared_items SET original = ? WHERE original = ?", (new_id, original))
         for table in ("memory_transcript_entries", "memory_tool_uses"):
-            connection.execute(f"UPDATE {table} SET id = ? WHERE id = ?", (new_id, original))
+            sql = f"UPDATE {table} SET id = ?, cwd = coalesce(cwd, ?) WHERE id = ?"
+            connection.execute(sql, (new_id, cwd, original))
         connection.executemany(
             "INSERT INTO memory_search (rowid, text) VALUES (?, ?)", _indexed(connection, new_id, new_id)
         )
     for table in ("memory_transcript_entries", "memory_tool_uses"):
         connection.execute(f"DELETE FROM {table} WHERE id BETWEEN ? AND ?", (first, last))
+    connection.execute("DELETE FROM memory_foreign_items WHERE id BETWEEN ? AND ?", (first, last))
     connection.execute("DELETE FROM memory_conversations WHERE first_item BETWEEN ? AND ?", (first, last))
 
 
