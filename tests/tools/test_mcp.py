@@ -8,10 +8,8 @@ import json
 import os
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from subprocess import PIPE
 from typing import Any
 
 import pytest
@@ -20,8 +18,10 @@ from fakes.fake_anthropic import FakeAnthropic
 from fakes.loopback import Request
 from host_scene import GroupDir, ingested
 from install_machine import copy_repository, make_bare_environment
+from own_process import run_here
 from records import NamedHome, exchange, write
 
+from session_memory.commands.mcp import main
 from session_memory.tools import TOOLS, GroupBackend, sdk_server
 
 NAMES = [tool.name for tool in TOOLS]
@@ -79,52 +79,20 @@ class TestServer:
         assert text.startswith("2 sessions, the latest first.")
         assert f'"main" (id {home.session_id("main")}, the one you are in)' in text
 
-    def test_a_slow_call_blocks_neither_a_fast_one_nor_a_ping(self, tmp_path: Path) -> None:
-        """Served with --ipc, a call takes as long as the host, which is this test, takes to answer."""
-        tasks, responses = tmp_path / "tasks", tmp_path / "responses"
-        tasks.mkdir()
-        responses.mkdir()
-        words = [sys.executable, "-I", "-S", str(SERVER), "--ipc", str(tmp_path)]
-        with subprocess.Popen(words, env={"HOME": "/nonexistent"}, stdin=PIPE, stdout=PIPE, text=True) as server:
-            assert server.stdin is not None
-            assert server.stdout is not None
-            for name in ("search_sessions", "list_sessions"):
-                request = {"id": name, "method": "tools/call", "params": {"name": name, "arguments": {}}}
-                server.stdin.write(json.dumps(request) + "\n")
-            server.stdin.flush()
-            deadline = time.monotonic() + SECONDS
-            while len(asked := {json.loads(one.read_text())["tool"]: one.name for one in tasks.glob("*.json")}) < 2:
-                assert time.monotonic() < deadline, f"only {list(asked)} reached the host"
-                time.sleep(0.02)
-            told = {"method": "notifications/cancelled", "params": {"requestId": "unknown"}}
-            server.stdin.write(f'{json.dumps(told)}\n{{"id": 1, "method": "ping"}}\n')
-            server.stdin.flush()
-            assert json.loads(server.stdout.readline()) == {"jsonrpc": "2.0", "id": 1, "result": {}}
-            for name in ("list_sessions", "search_sessions"):
-                unfinished = responses / ".unfinished"
-                unfinished.write_text(json.dumps({"text": f"of {name}", "is_error": False}))
-                unfinished.rename(responses / asked[name])
-                assert json.loads(server.stdout.readline())["id"] == name
-            server.stdin.close()
-            assert server.wait(SECONDS) == 0
-
     def test_a_python_that_is_too_old_can_read_why_it_is_refused(self) -> None:
         ast.parse(SERVER.read_text(), feature_version=(3, 7))
 
-    @pytest.mark.parametrize(
-        ("words", "said"),
-        [
+    def test_a_place_that_is_none_is_one_line_and_a_hint(self, tmp_path: Path) -> None:
+        for words, said in (
             (["--host", "/nowhere", "--group", "a"], "session-memory: /nowhere: no host"),
             (["--host", "/nowhere"], "session-memory: --host and --group go together"),
             (["--group", "a"], "session-memory: --host and --group go together"),
             (["--ipc", "/nowhere"], "session-memory: /nowhere: no tasks/ in there"),
-        ],
-    )
-    def test_a_place_that_is_none_is_one_line_and_a_hint(self, words: list[str], said: str) -> None:
-        done = run_server(*words)
-        assert (done.returncode, done.stdout) == (2 if "go together" in said else 1, "")
-        assert done.stderr.startswith(said + "\n  ")
-        assert done.stderr.count("\n") == 2
+        ):
+            done = run_here(words, {"HOME": "/nonexistent"}, tmp_path, main)
+            assert (done.returncode, done.stdout) == (2 if "go together" in said else 1, ""), words
+            assert done.stderr.startswith(said + "\n  ")
+            assert done.stderr.count("\n") == 2
 
     def test_a_group_of_a_host_is_served_and_no_other(self, tmp_path: Path) -> None:
         host = GroupDir(tmp_path / "host")
@@ -154,7 +122,7 @@ def test_the_client_of_the_mcp_package_lists_and_calls_every_tool(home: NamedHom
     from mcp.client.client import Client
     from mcp.client.stdio import StdioServerParameters
 
-    async def main() -> None:
+    async def ask() -> None:
         server = StdioServerParameters(command=sys.executable, args=["-I", "-S", str(SERVER)], env=environment(home))
         async with Client(server, mode=mode, read_timeout_seconds=SECONDS) as client:
             assert client.protocol_version == ("2026-07-28" if mode == "auto" else "2025-11-25")
@@ -166,7 +134,7 @@ def test_the_client_of_the_mcp_package_lists_and_calls_every_tool(home: NamedHom
                 assert expected in block.text  # type: ignore[union-attr]
                 assert bool(result.is_error) == (name == "search_sessions")  # for want of a store
 
-    asyncio.run(main())
+    asyncio.run(ask())
 
 
 def calls(home: NamedHome) -> list[tuple[str, dict[str, Any], str]]:
