@@ -103,8 +103,11 @@ def _ingest(opened: OpenStore, arguments: argparse.Namespace) -> int:
     directories = _directories(arguments, opened.location, states)
     if arguments.reimport:
         # Only files that still exist can be ingested again: the entries of others would be lost.
+        by_home: dict[str, list[str]] = {}
         for one in [file] if file else _files(directories):
-            opened.store.forget(one.directory.home, one.key)
+            by_home.setdefault(one.directory.home, []).append(one.key)
+        for home, keys in by_home.items():
+            opened.store.forget(home, *keys)
     began = time.monotonic()
     report = _take(opened, directories, file)
     ready = opened.store.mark_ready(now_milliseconds())

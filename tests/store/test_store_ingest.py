@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import apsw
 import pytest
 from store_scene import EVERYTHING, MINUTE, START, Scene, put, said, state, tool
 
@@ -65,6 +66,18 @@ def test_a_forgotten_file_leaves_nothing(scene):
     counts = scene.store.counts()
     assert (counts.files, counts.entries, counts.tool_uses, counts.conversations) == (0, 0, 0, {})
     assert scene.store.search("hello", EVERYTHING) == []
+
+
+def test_many_forgotten_files_leave_nothing_and_take_no_scan_each(scene):
+    for number in range(30):
+        put(scene, None, state(f"s{number}"), said(f"hello {number}"), said("to all", 1))
+    plans: list[str] = []
+    scene.store.connection.trace_v2(apsw.SQLITE_TRACE_STMT, lambda one: plans.append(one["sql"]))
+    scene.store.forget("", *[f"-srv-agent/s{number}.jsonl" for number in range(29)])
+    scene.store.connection.trace_v2(0, None)
+    assert [sql for sql in plans if sql.startswith("CREATE INDEX memory_item_keys_by_id")] != []
+    assert scene.texts() == ["hello 29", "to all"]
+    assert scene.store.rows("SELECT name FROM sqlite_schema WHERE name LIKE '%_by_i%'") == []
 
 
 def test_what_is_forgotten_while_a_batch_waits_for_the_store_is_not_stored(scene, monkeypatch):

@@ -13,6 +13,7 @@ from store_scene import Scene
 
 from session_memory.store import postgres
 from session_memory.store.ingest.values import Batch, NewTool
+from session_memory.store.sqlite import engine
 from session_memory.store.sqlite.engine import SqliteStore
 from session_memory.store.sqlite.unread_lines import add_missing
 from session_memory.store.sqlite.written_lines import key_path, known_key, writers
@@ -102,7 +103,8 @@ def test_a_forgotten_file_leaves_no_line(scene):
     assert scene.store.rows("SELECT * FROM memory_written_lines") == []
 
 
-def test_forgotten_conversations_leave_no_line_and_no_index(scene):
+def test_forgotten_conversations_leave_no_line_and_no_index(scene, monkeypatch):
+    monkeypatch.setattr(engine, "MOST_SCANS", 0)
     scene.write("a", edit())
     scene.ingest()
     scene.store.forget_conversations(scene.store.all_conversations(None))

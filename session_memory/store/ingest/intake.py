@@ -43,9 +43,8 @@ def take_in(
         report.add(ingestion.report)
     if location.home.settings().keep == "none":  # not even what a runtime has deleted, and what archives have of it
         for home in dict.fromkeys(directory.home for directory in location.watched):
-            for key, state in store.file_states(home).items():
-                if state.status == "gone" or state.source == SOURCE:
-                    store.forget(home, key)
+            states = store.file_states(home).items()
+            store.forget(home, *[key for key, one in states if one.status == "gone" or one.source == SOURCE])
         return report
     for archives in location.archives:
         # Listing archives takes a while: do it only if something has changed, or nothing is known yet.
@@ -96,9 +95,8 @@ def take_archives(store: SqliteStore, archives: Archives) -> IngestReport:
     known = {state.session_id for state in transcripts}
     foreign = [state for state in transcripts if state.root.endswith(FOREIGN_ROOT)]
     own = {state.session_id for state in transcripts if state not in foreign} if foreign else set()
-    for state in foreign:  # what a repository keeps of a session whose transcript has been found
-        if state.session_id in own:
-            store.forget(archives.home, state.file_path)
+    # What a repository keeps of a session whose transcript has been found.
+    store.forget(archives.home, *[state.file_path for state in foreign if state.session_id in own])
     keys = set(states)
     taken: dict[str, FileState] = {}
     for key, state in states.items():

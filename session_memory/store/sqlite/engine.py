@@ -9,6 +9,7 @@ import os
 import time
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 from ...system.sqlite import Connection, Patience, fetch
 from ..rules import StoreRules
@@ -24,6 +25,11 @@ if TYPE_CHECKING:
     from ..ingest.values import Batch, FileState, UnreadFile
     from .written_lines import WrittenLine
 
+MOST_SCANS = 10  # of all keys, before an index takes less time
+_BY_ITEM = {
+    "memory_item_keys_by_id": "memory_item_keys (id)", "memory_written_lines_by_item": "memory_written_lines (item)",
+}  # fmt: skip
+_FORGOTTEN_AT_ONCE = 200  # files: other processes wait meanwhile
 _READ_ITEMS = 1000  # of a conversation, at a time: some have a hundred thousand
 
 
@@ -127,15 +133,30 @@ class SqliteStore(StoreDatabase):
             )
             connection.executemany("REPLACE INTO memory_unread_files VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", unread)
 
-    def forget(self, home: str, key: str) -> None:
-        """Remove a file, its entries and conversations, as if it had never been read."""
+    def forget(self, home: str, *keys: str) -> None:
+        """Remove files, their entries and conversations, as if they had never been read."""
         from .writer import remove
 
+        for at in range(0, len(keys), _FORGOTTEN_AT_ONCE):
+            some = keys[at : at + _FORGOTTEN_AT_ONCE]
+            with self._deleting(len(some)) as connection:
+                for key in some:
+                    sql = "SELECT id FROM memory_file_states WHERE home = ? AND file_path = ?"
+                    for (file_id,) in fetch(connection, sql, (home, key)):
+                        remove(connection, file_id)
+
+    @contextmanager
+    def _deleting(self, count: int) -> Iterator[Connection]:
+        """Delete so many files or conversations in the block, one transaction. Each scans all keys, unless these have
+        an index, which ingest does not need: 2,000 conversations of 20,000 took 155 s."""
+        indexes = _BY_ITEM if count > MOST_SCANS else {}
         with self.transaction() as connection:
-            sql = "SELECT id FROM memory_file_states WHERE home = ? AND file_path = ?"
-            for (file_id,) in fetch(connection, sql, (home, key)):
-                remove(connection, file_id)
-            apply(connection, None)  # items that other files shared with it have other ids
+            for name, columns in indexes.items():
+                connection.execute(f"CREATE INDEX {name} ON {columns}")
+            yield connection
+            for name in indexes:
+                connection.execute(f"DROP INDEX {name}")
+            apply(connection, None)  # items that other files shared with what is deleted have other ids
 
     def forget_conversations(self, conversations: Iterable[Conversation]) -> None:
         """Delete conversations with all that was made of them, but for memories; and the files that hold no other.
@@ -151,19 +172,13 @@ class SqliteStore(StoreDatabase):
     def _forget_conversations(self, conversations: list[Conversation]) -> None:
         from .writer import remove, remove_items
 
-        with self.transaction() as connection:
-            # Each conversation else scans all keys: 2,000 of 20,000 took 155 s. Ingest does not need the index.
-            connection.execute("CREATE INDEX memory_item_keys_by_id ON memory_item_keys (id)")
-            connection.execute("CREATE INDEX memory_written_lines_by_item ON memory_written_lines (item)")
+        with self._deleting(len(conversations)) as connection:
             for one in conversations:
                 sql = "SELECT file_id, first_item, last_item FROM memory_conversations WHERE id = ?"
                 for file_id, first, last in fetch(connection, sql, (one.id,)):
                     remove_items(connection, first, last)
                     if not fetch(connection, "SELECT 1 FROM memory_conversations WHERE file_id = ?", (file_id,)):
                         remove(connection, file_id)
-            connection.execute("DROP INDEX memory_item_keys_by_id")
-            connection.execute("DROP INDEX memory_written_lines_by_item")
-            apply(connection, None)
             _drop_old_terms(connection)
 
     def redact_again(self, seconds: float) -> None:
