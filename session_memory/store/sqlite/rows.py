@@ -104,12 +104,13 @@ def items_between(connection: Connection, first: int, last: int, *, excluding: b
         f"UNION ALL {TOOL_USES} WHERE t.id BETWEEN ?1 AND ?2 {use} ORDER BY 1"
     )
     items = [StoredEntry._make(row) for row in fetch(connection, own, (first, last))]
-    one = f"{ENTRIES} WHERE e.id = ?1 UNION ALL {TOOL_USES} WHERE t.id = ?1"
     sql = f"SELECT id, original FROM memory_shared_items AS s WHERE id BETWEEN ? AND ? {copy} {original}"
     shared = fetch(connection, sql, (first, last))
-    for item, original in shared:
-        items += [StoredEntry._make(row)._replace(id=item) for row in fetch(connection, one, (original,))]
-    return sorted(items, key=lambda item: item.id) if shared else items
+    if shared:
+        originals = items_of(connection, [original for _, original in shared])
+        items += [originals[original]._replace(id=item) for item, original in shared if original in originals]
+        items.sort(key=lambda item: item.id)
+    return items
 
 
 def ids_of(items: Iterable[int]) -> Any:
