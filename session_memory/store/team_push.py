@@ -185,7 +185,7 @@ def _is_another(store: SqliteStore, one: _Outgoing, session: SharedSession, shap
     if before.session.shape == shape:
         return False
     items = _told(store, one, 0, before.next_number)
-    return mark_of(items, one.copies, before.open_calls) != before.mark
+    return mark_of(items, one.copies, frozenset(before.open_calls)) != before.mark
 
 
 def _pieces(store: SqliteStore, news: list[tuple[_Outgoing, SharedSession]]) -> Iterator[SessionPush]:

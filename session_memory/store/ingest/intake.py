@@ -94,7 +94,7 @@ def take_archives(store: SqliteStore, archives: Archives) -> IngestReport:
     transcripts = [state for state in states.values() if state.source != SOURCE]
     known = {state.session_id for state in transcripts}
     foreign = [state for state in transcripts if state.root.endswith(FOREIGN_ROOT)]
-    own = {state.session_id for state in transcripts if state not in foreign} if foreign else set()
+    own = {state.session_id for state in transcripts if not state.root.endswith(FOREIGN_ROOT)}
     # What a repository keeps of a session whose transcript has been found.
     store.forget(archives.home, *[state.file_path for state in foreign if state.session_id in own])
     keys = set(states)
