@@ -42,7 +42,7 @@ def run(opened: OpenStore, arguments: argparse.Namespace) -> int:
         nothing = "No conversation is like that: ask with fewer options." if is_limited else "No conversations yet."
         opened.terminal.line(nothing)
         return 1 if is_limited else 0
-    headings = "ID", "LAST MESSAGE", "MESSAGES", "WHO" if opened.is_team else "STATUS", "PROJECT", "TITLE"
+    headings = "ID", "LAST MESSAGE", "MESSAGES", "WHO" if opened.team else "STATUS", "PROJECT", "TITLE"
     rows = [headings, *map(_row, found)]
     opened.terminal.table(rows, [0, 2])
     if is_cut:

@@ -101,7 +101,7 @@ def _list(opened: OpenStore, index: Index, arguments: argparse.Namespace) -> int
             show_hit(opened, memory, options_of(arguments))
         else:
             opened.terminal.line(line_of(memory))
-    if not found and opened.is_team:
+    if not found and opened.team:
         opened.terminal.line("The team remembers nothing yet.")
     elif not found:
         nothing = "Nothing is remembered yet: session-memory process makes memories of finished conversations."
@@ -127,7 +127,7 @@ def _filter(opened: OpenStore, arguments: argparse.Namespace) -> MemoryFilter:
 
 
 def _doubted(opened: OpenStore, found: list[IndexedMemory]) -> list[IndexedMemory]:
-    if opened.is_team:
+    if opened.team:
         return found  # each machine reports doubts about its own memories
     from ..memories.doubts import with_doubts  # starts processes, whose module takes a while to load
 

@@ -59,11 +59,6 @@ class OpenStore(NamedTuple):
     patience: Patience | None
     team: TeamStore | None = None
 
-    @property
-    def is_team(self) -> bool:
-        """Check if the store is the team's."""
-        return self.team is not None
-
 
 def with_store(arguments: argparse.Namespace, work: Callable[[OpenStore], Done], *, writes: bool = False) -> Done:
     """Return what `work` returns with the open store; repeat it if the store turns out to be corrupt and is rebuilt.
@@ -106,7 +101,7 @@ def _with_team(location: StoreLocation, terminal: Terminal, work: Callable[[Open
 
 def refresh(opened: OpenStore) -> None:
     """Ingest what is new before a question is answered: see store.refresh. A team's store has what was pushed to it."""
-    if opened.is_team:
+    if opened.team:
         return
     shown = partial(_shown, opened.terminal, opened.location)
     store_refresh.refresh(opened.store, opened.location, opened.note, shown, workers=os.cpu_count() or 1)
@@ -203,7 +198,7 @@ def memory_called(opened: OpenStore, word: str) -> IndexedMemory | None:
     """Return the only memory whose id begins with `word`; None if there is none, or another than one."""
     from ..memories.session_ids import memory_called
 
-    return None if opened.is_team else memory_called(opened.location, opened.note, opened.patience, word)
+    return None if opened.team else memory_called(opened.location, opened.note, opened.patience, word)
 
 
 def last_conversation(opened: OpenStore, word: str) -> Conversation | None:

@@ -52,9 +52,9 @@ def _search(opened: OpenStore, arguments: argparse.Namespace) -> int:
     query = " ".join(arguments.query)
     wanted = wanted_of(opened, arguments)
     wanted = wanted._replace(role=arguments.role, kind=arguments.kind, runtime=arguments.runtime)
-    may_be_hash = len(query) in _HASH_LENGTHS and not query.strip(_HASH_DIGITS) and not opened.is_team
+    may_be_hash = len(query) in _HASH_LENGTHS and not query.strip(_HASH_DIGITS) and not opened.team
     of_commit = _hits_of_commit(opened, query, wanted) if may_be_hash else None
-    if not opened.is_team and asks_for_last_work(query):
+    if not opened.team and asks_for_last_work(query):
         import os
 
         from ..memories.last_work import last_work  # imported late, with the strategies

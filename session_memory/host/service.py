@@ -36,6 +36,7 @@ from .worker import Worker
 
 POLL_SECONDS, IDLE_SECONDS = 0.05, 0.5  # while agents run, and without one
 REQUEST_SECONDS = 0.2
+UNREADABLE_SECONDS = 30.0  # until a group's requests are looked at again
 CLOCK_SECONDS = 1.0
 FIRST_UPKEEP_SECONDS, UPKEEP_POLL_SECONDS = 3.0, 30.0  # not while the host starts
 AGAIN_SECONDS, LONGEST_PAUSE_SECONDS = 5.0, 300.0
@@ -65,6 +66,7 @@ class Host:
         self._workers: dict[str, tuple[Worker, asyncio.Task[None]]] = {}
         self._waiting: dict[str, None] = {}
         self._not_before: dict[str, float] = {}
+        self._answering: dict[str, asyncio.Task[None]] = {}
         self._is_stopping = False
         self._heard = self._ledger.last_arrival()
 
@@ -86,7 +88,7 @@ class Host:
             tasks += ends
             await asyncio.wait(ends, timeout=LAST_TURN_SECONDS, return_when=asyncio.FIRST_COMPLETED)
         finally:
-            tasks += [task for _, task in self._workers.values()]
+            tasks += [*[task for _, task in self._workers.values()], *self._answering.values()]
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
@@ -252,17 +254,24 @@ class Host:
             await asyncio.sleep(UPKEEP_POLL_SECONDS)
 
     async def _answer_requests(self) -> None:
-        """Answer the file requests of agents without a database."""
+        """Answer the file requests of agents without a database; a slow one is waited for by its own group alone."""
         while True:
-            for group in self._ledger.groups():
-                if not ipc.has_requests(self._layout, group.folder):
-                    continue
-                backend = self._backend(group.folder)
-                with suppress(FileNotFoundError):  # a group that has not worked yet has no directory for them
-                    answered = await asyncio.to_thread(ipc.answer_requests, self._layout, group.folder, backend)
-                    if answered:
-                        self._write_snapshots(group.folder)
+            names = [group.folder for group in self._ledger.groups()]
+            for name in names:
+                is_busy = name in self._answering and not self._answering[name].done()
+                if not is_busy and ipc.has_requests(self._layout, name):
+                    self._answering[name] = asyncio.create_task(self._answer_group(name))
             await self._pause(REQUEST_SECONDS, CLOCK_SECONDS)
+
+    async def _answer_group(self, name: str) -> None:
+        try:
+            if await asyncio.to_thread(ipc.answer_requests, self._layout, name, self._backend(name)):
+                self._write_snapshots(name)
+        except FileNotFoundError:  # a group that has not worked yet has no directory for them
+            pass
+        except Exception as error:
+            self._log.fault(f"{name}: requests: {type(error).__name__}: {error}")
+            await asyncio.sleep(UNREADABLE_SECONDS)
 
     async def _pause(self, seconds: float, idle_seconds: float) -> None:
         """Wait before a loop looks again: longer while no agent runs."""

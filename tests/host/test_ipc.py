@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import socket
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,7 +15,8 @@ from records import exchange
 
 from session_memory.host import ipc
 from session_memory.host.ipc import REQUEST_BYTES, write_snapshots
-from session_memory.settings.host_layout import OutsideGroupError
+from session_memory.host.service import Host
+from session_memory.settings.host_layout import Layout, OutsideGroupError
 
 
 @pytest.fixture
@@ -25,6 +28,34 @@ def host(tmp_path: Path) -> Iterator[GroupDir]:
 @pytest.fixture
 def box(host: GroupDir) -> Box:
     return Box(host, "family")
+
+
+def test_a_slow_or_broken_group_keeps_no_other_from_its_answers(
+    host: GroupDir, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    is_done, told = threading.Event(), []
+
+    def answer(layout: Layout, group: str, backend: object) -> int:
+        if group == "main":
+            raise OSError("out of order")
+        if group == "work":
+            is_done.set()
+        return int(is_done.wait(20)) - 1
+
+    async def serve() -> bool:
+        serving = Host(host.layout, lambda line, is_fault: told.append(line))
+        task = asyncio.create_task(serving._answer_requests())
+        is_answered = await asyncio.to_thread(is_done.wait, 10)
+        for one in (task, *serving._answering.values()):
+            one.cancel()
+        serving._sessions.close()
+        serving._ledger.close()
+        return is_answered
+
+    monkeypatch.setattr(ipc, "has_requests", lambda layout, group: True)
+    monkeypatch.setattr(ipc, "answer_requests", answer)
+    assert asyncio.run(serve())
+    assert told == ["main: requests: OSError: out of order"]
 
 
 class TestSnapshots:
