@@ -173,7 +173,6 @@ def private_path(directory: str, name: str) -> str:
 
 
 def is_private_path(path: str) -> bool:
-    """Check if an archive with this path is in a private folder."""
     return os.path.basename(os.path.dirname(path)) == PRIVATE_FOLDER
 
 

@@ -175,5 +175,4 @@ def _ask_for_purge(purged: list[str], terminal: Terminal) -> None:
 
 
 def _environ() -> dict[str, str]:
-    """The environment, in which HOME is always set."""
     return {**os.environ, "HOME": required_user_dir(os.environ)}

@@ -58,7 +58,6 @@ class Target:
 
     @property
     def status_line_file(self) -> Path:
-        """The file that names the command for a status line."""
         return Path(self.settings_dir, self.runtime.install.STATUS_LINE_FILE)
 
     @property

@@ -92,7 +92,6 @@ def note_directories(made: list[Path], ledger: InstallLedger) -> None:
 
 
 def _is_at(descriptor: int, path: Path) -> bool:
-    """Check if the open file is the one at `path`."""
     try:
         return os.path.samestat(os.fstat(descriptor), path.stat())
     except FileNotFoundError:

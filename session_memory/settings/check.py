@@ -85,7 +85,6 @@ class FileCheck:
         self.faults.append(Fault("", f"{problem}; until it can be read, all sessions are hidden", True))
 
     def _section(self, section: str, values: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the valid part of a section."""
         known = {key.last_name: key for key in SECTIONS[section].table()}
         found: dict[str, Any] = {}
         for name, value in values.items():
@@ -240,30 +239,16 @@ def _is_number(key: Key, value: Any) -> bool:
     return isinstance(value, kinds) and not isinstance(value, bool) and key.low <= value <= key.high
 
 
-def _is_assistant(key: Key, value: Any) -> bool:
-    is_name = isinstance(value, str) and value.isprintable() and 0 < len(value) <= 40 and "*" not in value
-    return is_name and value not in _RESERVED_NAMES
-
-
 def _are_paths(key: Key, value: Any) -> bool:
     paths = value if isinstance(value, list) else [value]
     return bool(paths) and all(isinstance(one, str) and one.startswith(("/", "~")) for one in paths)
 
 
-def _are_strategies(key: Key, value: Any) -> bool:
-    is_list = isinstance(value, list) and value and all(isinstance(one, str) and one for one in value)
-    return bool(is_list) and len(set(value)) == len(value)
-
-
 def _are_prices(key: Key, value: Any) -> bool:
-    def is_price(name: str, price: Any) -> bool:
-        is_number = isinstance(price, int | float) and not isinstance(price, bool)
-        return name in ("input", "output", "cached") and is_number and price >= 0
-
-    return isinstance(value, dict) and all(
-        isinstance(prices, dict) and all(is_price(name, price) for name, price in prices.items())
-        for prices in value.values()
-    )
+    models = list(value.values()) if isinstance(value, dict) else [None]
+    prices = [price for model in models if isinstance(model, dict) for price in model.items()]
+    are_prices = all(name in ("input", "output", "cached") and type(price) in (int, float) for name, price in prices)
+    return all(isinstance(model, dict) for model in models) and are_prices and all(price >= 0 for _, price in prices)
 
 
 def _is_database(value: str) -> bool:
@@ -284,10 +269,21 @@ _CHECKS: Mapping[str, Callable[[Key, Any], Any]] = {
     Kind.TEXT: lambda key, value: isinstance(value, str),
     Kind.MODEL: lambda key, value: isinstance(value, str) and value.strip() and not value.startswith("-"),
     Kind.TEXTS: lambda key, value: isinstance(value, list) and all(isinstance(one, str) and one for one in value),
-    Kind.ASSISTANT: _is_assistant,
+    Kind.ASSISTANT: lambda key, value: (
+        isinstance(value, str)
+        and value.isprintable()
+        and 0 < len(value) <= 40
+        and "*" not in value
+        and value not in _RESERVED_NAMES
+    ),
     Kind.PATHS: _are_paths,
     Kind.PRICES: _are_prices,
-    Kind.STRATEGIES: _are_strategies,
+    Kind.STRATEGIES: lambda key, value: (
+        isinstance(value, list)
+        and value
+        and all(isinstance(one, str) and one for one in value)
+        and len(set(value)) == len(value)
+    ),
     Kind.DATABASE: lambda key, value: isinstance(value, str) and _is_database(value),
     Kind.NAMES: lambda key, value: (
         isinstance(value, dict) and all(isinstance(one, str) and one.strip() for pair in value.items() for one in pair)

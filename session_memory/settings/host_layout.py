@@ -160,7 +160,6 @@ class HeldHome(Home):
         self._cursors_dir = cursors_dir
 
     def cursor_file(self, session: str) -> str:
-        """The cursors of one consuming session."""
         return f"{self._cursors_dir}/{session}.json"
 
 

@@ -51,7 +51,6 @@ def strictest(rules: Iterable[PatternRule], names: Iterable[str]) -> Rule:
 
 
 def strictest_in(projects: Iterable[PatternRule], directory: str, known: KnownDirectories) -> Rule:
-    """Return the rule for what is done in a directory."""
     return _joined(
         [rule for pattern, rule in projects if covers(pattern, directory) or known.holds(pattern, directory)]
     )

@@ -37,7 +37,6 @@ class StoreSettings(Section):
 
     @property
     def gap(self) -> int:
-        """The gap in milliseconds."""
         return self.conversation_gap_minutes * 60_000
 
     @property
@@ -195,7 +194,6 @@ def store_settings(section: Mapping[str, Any], user_home: str) -> StoreSettings:
 
 
 def memory_settings(section: Mapping[str, Any]) -> MemorySettings:
-    """Return the checked section `memories`."""
     values = {one.last_name: section[one.last_name] for one in MemorySettings.table() if one.last_name in section}
     chunking, filtering = Chunking(**section.get("chunking", {})), Filtering(**section.get("filtering", {}))
     return MemorySettings(**values, chunking=chunking, filtering=filtering, section=section)

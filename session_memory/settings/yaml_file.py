@@ -155,8 +155,8 @@ class _Nodes:
             value = self._constructor.construct_object(node)
         except ValueError:  # it looks like a date, and is none
             value = None if node.value is None else str(node.value)
-        if isinstance(value, str) and not _is_text(value):
-            problem = "a character stands in it that no text has"
+        if isinstance(value, str) and ("\0" in value or value.encode("utf-8", "ignore").decode() != value):
+            problem = "a character stands in it that no text has"  # YAML can name NUL and half of a surrogate pair
             raise self._yaml.composer.ComposerError(None, None, problem, node.start_mark)
         if isinstance(value, int) and abs(value) >= _LARGEST:
             return node.value
@@ -169,12 +169,3 @@ def joined(first: Any, second: Any) -> Any:
         both = {key: joined(first[key], second[key]) for key in first if key in second}
         return {**first, **second, **both}
     return first if first == second and type(first) is type(second) else (first, second)
-
-
-def _is_text(value: str) -> bool:
-    """Check if a text may name a file or be printed: YAML can name NUL and half of a surrogate pair."""
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        return False
-    return "\0" not in value

@@ -119,7 +119,6 @@ class Repository:
         return bool(self._ask("ls-files", "-u", "--", f":(top,literal){path}"))
 
     def last_commit(self, path: str) -> Commit | None:
-        """Return the last commit that changed a file."""
         id = self._ask("rev-list", "-1", "HEAD", "--", f":(top,literal){path}", fine=True).strip()
         return self.commit(id) if id else None
 

@@ -27,7 +27,11 @@ def exit_code(command: Callable[[], int], how_to_add: Callable[[str], str] = lam
     """Run a command and return its exit code. For a SessionMemoryError, an OSError or a missing package, print one line
     and a hint to stderr and return 1 (2 for a WrongCallError). Print `?` for characters that stdout's encoding lacks.
     `how_to_add` returns the hint for a missing module."""
-    _open_closed_streams()
+    # A file that is opened later would take the number of a standard stream that the caller has closed (`>&-`), and get
+    # what is printed.
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115  open to the end
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="replace")
     if sys.unraisablehook is sys.__unraisablehook__:
@@ -68,7 +72,10 @@ def _finished(command: Callable[[], int], how_to_add: Callable[[str], str]) -> i
         is_ours = isinstance(error, FileNotFoundError) and str(error.filename).startswith(package)
         print_error(described(error), _INCOMPLETE_HINT if is_ours else "")
     finally:
-        _drop_unwritten_output()
+        try:
+            sys.stdout.flush()
+        except OSError:  # a closed pipe, a full disk: flushing it at exit would print a traceback
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 1
 
 
@@ -82,22 +89,6 @@ def _interrupt_again(dropped: sys.UnraisableHookArgs) -> None:
         return
     signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
     signal.setitimer(signal.ITIMER_REAL, 0.001)  # when the callback is over
-
-
-def _open_closed_streams() -> None:
-    """Open the null device for each standard stream that the caller has closed (`>&-`): a file that is opened later
-    would take its number, and get what is printed."""
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115  open to the end
-
-
-def _drop_unwritten_output() -> None:
-    """Drop what stdout cannot write (a closed pipe, a full disk): flushing it at exit would print a traceback."""
-    try:
-        sys.stdout.flush()
-    except OSError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def print_error(text: str, hint: str = "") -> None:

@@ -80,7 +80,13 @@ def escape_all(texts: list[str], speakers: Sequence[str] = ()) -> list[str]:
 
 def unescape(text: str) -> str:
     """Undo `escape`."""
-    return "\n".join([_unescape_code(part) if is_code else _unescape_prose(part) for part, is_code in _parts(text)])
+    parts = []
+    for part, is_code in _parts(text):
+        if is_code:
+            parts.append(_ESCAPED_OWN_IN_CODE.sub(r"\1", "\n" + part)[1:])
+        else:
+            parts.append(_ESCAPED.sub(lambda found: found[0] if found[0][0] == "`" else found[0][1], part))
+    return "\n".join(parts)
 
 
 def begins_a_block(text: str) -> bool:
@@ -300,11 +306,3 @@ def _escape_special(found: re.Match[str]) -> str:
 def _escape_code(text: str) -> str:
     """Code as it is, but with one more backslash before a line like one of the archive's."""
     return _OWN_IN_CODE.sub(r"\1\\", "\n" + text)[1:]
-
-
-def _unescape_code(text: str) -> str:
-    return _ESCAPED_OWN_IN_CODE.sub(r"\1", "\n" + text)[1:]
-
-
-def _unescape_prose(text: str) -> str:
-    return _ESCAPED.sub(lambda found: found[0] if found[0][0] == "`" else found[0][1], text)

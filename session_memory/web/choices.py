@@ -22,8 +22,6 @@ PERIODS = (("today", "Today"), ("7d", "7 days"), ("30d", "30 days"), ("365d", "A
 
 
 class Choice(NamedTuple):
-    """An option of a filter."""
-
     value: str
     label: str
     is_chosen: bool

@@ -5,10 +5,12 @@ nothing external."""
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from datetime import date, timedelta
 from functools import lru_cache, partial
+from math import floor, log10
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -25,7 +27,6 @@ from pygments.util import ClassNotFound
 from ..system.terminal import byte_size
 from ..text.format import counted
 from ..text.timestamps import age, iso_time, local_time
-from . import charts
 from .access import Access
 from .diffs import FOLDED_CHARACTERS, Diff, DiffLine
 from .labels import project_of, shown_runtime
@@ -35,6 +36,13 @@ MOST_HIGHLIGHTED = 20_000  # characters of one piece of code: pygments takes abo
 MOST_RENDERED = 200_000  # characters of one text; a longer one is shown unrendered
 _FORMATTER = HtmlFormatter(nowrap=True)
 _WEB = ("http://", "https://", "mailto:")
+WEEKS = 53
+_STEP = 14  # from one square to the next
+_LEFT, _TOP = 26, 14  # of the first square
+_NAME_ROOM = timedelta(weeks=2)  # width of a month's name
+_LEVELS = 4
+_BUSY = 0.95  # this share of the days with activity stays below the strongest colour
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 
 
 def environment() -> Environment:
@@ -48,7 +56,7 @@ def environment() -> Environment:
         markdown=markdown, code=code, counted=counted, tail=_tail, seconds=_seconds, runtime=shown_runtime,
         project=project_of, highlighted=highlighted,
     )  # fmt: skip
-    made.filters.update(axis=charts.axis, busy=charts.busy, calendar=charts.calendar, level=charts.level)
+    made.filters.update(axis=axis, busy=busy, calendar=calendar, level=level)
     made.globals["charts"] = made.get_template("charts.html").module
     return made
 
@@ -205,3 +213,45 @@ def _lexer_of(path: str) -> Lexer | None:
         return get_lexer_for_filename(path.rpartition("/")[2], stripnl=False)
     except ClassNotFound:
         return None
+
+
+class Calendar(NamedTuple):
+    """The squares of a year: the days (`2026-02-21`) and the names of the months, each with its place."""
+
+    days: list[tuple[str, int, int]]
+    months: list[tuple[str, int]]
+    width: int = _LEFT + WEEKS * _STEP
+
+
+def calendar(until: float) -> Calendar:
+    """Return the squares up to the day of `until` (seconds since 1970), a column per week from Monday."""
+    last = date.fromtimestamp(until)
+    first = last.toordinal() - last.weekday() - 7 * (WEEKS - 1)
+    found = Calendar([], [])
+    month = 0
+    for index in range(last.toordinal() - first + 1):
+        day = date.fromordinal(first + index)
+        column, row = divmod(index, 7)
+        x = _LEFT + column * _STEP
+        if row == 0 and day.month != month and (day + _NAME_ROOM).month == day.month:
+            month = day.month
+            found.months.append((_MONTHS[month - 1], x))
+        found.days.append((day.isoformat(), x, _TOP + row * _STEP))
+    return found
+
+
+def level(value: float, top: float) -> int:
+    """Return the strength of a colour from 0 for nothing to 4, by the square root, so that few differs from none."""
+    return 0 if value <= 0 else min(_LEVELS, 1 + int((value / top) ** 0.5 * _LEVELS * 0.999))
+
+
+def busy(values: Iterable[float]) -> float:
+    """Return the value of the strongest colour: a single outlier does not pale the rest."""
+    found = sorted(value for value in values if value > 0)
+    return found[int(len(found) * _BUSY)] if found else 1
+
+
+def axis(top: float) -> float:
+    """Return the end of an axis for values up to `top`: 1, 2, 4 or 5 times a power of ten."""
+    unit = 10.0 ** floor(log10(top)) if top > 0 else 1.0
+    return next(unit * times for times in (1, 2, 4, 5, 10) if top <= unit * times * (1 + 1e-9))

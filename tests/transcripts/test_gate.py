@@ -375,10 +375,9 @@ ALLOWED = {
     "store/sqlite/unread_lines.py": "hashes of lines of sessions that the rules show",
     "tools/group_backend.py": "makes the gate",
     "upkeep/costs.py": "tokens and dollars of what the store may tell of",
-    "upkeep/proof/told.py": "of sessions that the store shows; proof counts, and web/notes.py asks the rules",
+    "upkeep/proof/told.py": "of sessions that the store shows; proof counts, and web/dialogue.py asks the rules",
     "upkeep/trajectory.py": "asks the gate of every entry",
-    "web/dialogue.py": "a call that the store may tell of",
-    "web/notes.py": "notes of a session that the store may tell of",
+    "web/dialogue.py": "calls and notes of a session that the store may tell of",
 }
 
 

@@ -36,7 +36,6 @@ class DamagedChunkError(SessionMemoryError):
 
 
 def checksum(content: bytes) -> bytes:
-    """Return the checksum that identifies a chunk."""
     return blake2b(content, digest_size=_SUM_BYTES).digest()
 
 

@@ -145,7 +145,6 @@ _rules: dict[int, SecretRule] = {}
 
 
 def rule(number: int) -> SecretRule:
-    """Return a rule by its number."""
     if number not in _rules:
         _rules[number] = SecretRule(number)
     return _rules[number]

@@ -21,10 +21,9 @@ from ...transcripts.reader import is_request
 from ...upkeep.costs import KnownAnswers, expenses, sums_of
 from ...upkeep.kept import kept_of
 from ..active_sessions import active_since
-from ..dialogue import DialoguePart, call_detail, chunks_of, items_of
+from ..dialogue import AnnotatedSession, DialoguePart, call_detail, chunks_of, items_of
 from ..diffs import hunks_of
 from ..labels import project_of, quoted, shown_runtime
-from ..notes import AnnotatedSession
 from ..page_request import NotFoundError, PageRequest
 
 NO_LIMIT = 10**9
