@@ -24,7 +24,7 @@ import records
 from own_process import run_here
 
 from bench.scratch import remove_tree
-from session_memory.install import command
+from session_memory.install import command, installation, program
 from session_memory.install.environment import GROUPS, Environment
 from session_memory.install.program import ensure_app
 from session_memory.settings.program import ProgramPaths
@@ -52,10 +52,12 @@ _PARTS = (
 
 @dataclass
 class Machine:
-    """`home` is HOME; `source` the copy of the repository that is installed from."""
+    """`home` is HOME; `source` the copy of the repository that is installed from. With `keeps_program` an install puts
+    the hooks and skills of `source` there, and leaves the program as it is."""
 
     home: Path
     source: Path = REPOSITORY
+    keeps_program: bool = False
 
     @property
     def program_dir(self) -> Path:
@@ -94,12 +96,15 @@ class Machine:
         """Runs install.py: that of the repository in this process, which spares its start, and without the `examples`
         unless they are asked for: each is made by a process of its own."""
         script = str(self.source / "install.py")
-        if self.source != REPOSITORY:
+        if self.source != REPOSITORY and not self.keeps_program:
             return self.run(PYTHON, script, *options, cwd=cwd, **environ)
         install = functools.partial(command.main, script)
         with pytest.MonkeyPatch.context() as patched:
             for name in () if examples else ("sample_update", "last_meeting"):
                 patched.setattr(command, name, lambda _: None)
+            if self.keeps_program:
+                patched.setattr(installation, "source_dir", lambda: self.source)
+                patched.setattr(program, "ensure_app", lambda *_: False)
             return run_here([*options], {**self.environ, **environ}, cwd or self.home, install, script)
 
     def installed(self, *options: str, cwd: Path | None = None) -> dict[str, Any]:
@@ -304,8 +309,8 @@ def copy_repository(to: Path) -> Path:
 def directory_of(directory: Path, programs: dict[str, str | None]) -> Path:
     """A directory for the PATH with these programs by their names."""
     directory.mkdir()
-    for name, program in programs.items():
-        (directory / name).write_text(f'#!/bin/sh\nexec "{program}" "$@"\n')
+    for name, target in programs.items():
+        (directory / name).write_text(f'#!/bin/sh\nexec "{target}" "$@"\n')
         (directory / name).chmod(0o755)
     return directory
 

@@ -258,13 +258,6 @@ def test_a_home_without_prompts_since_is_not_suspected() -> None:
     assert checks.check_firing(2, 1, 60.0) == []
 
 
-def test_help_lists_every_subcommand(machine: Machine) -> None:
-    shown = machine.run("session-memory", "--help").stdout
-    assert [name in shown for name in ("doctor", "install", "uninstall")] == [True] * 3
-    assert machine.run("session-memory").returncode == 0
-    assert machine.run("session-memory", "docter").returncode == 2
-
-
 def test_doctor_runs_with_another_python_where_its_interpreter_is_gone(machine: Machine) -> None:
     shutil.rmtree(machine.program_dir / "env")
     done = machine.run(

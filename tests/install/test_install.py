@@ -40,6 +40,7 @@ def test_it_begins_with_what_it_does_and_shows_the_effect_at_once(machine: Machi
         "session-memory config statusline on",
         "session-memory config keep whole",
     ]
+    assert "off: session-memory config upkeep off" in said
     places = [said.find(part) for part in in_order]
     assert -1 not in places
     assert places == sorted(places)
@@ -64,15 +65,7 @@ def test_the_example_of_ones_own_is_the_last_with_a_collision(machine: Machine) 
     assert "would have got" in said
     assert '! cart.ts: edited just now by "change it", after you read it' in said.partition("would have got")[2]
     assert "ship it" not in said
-
-
-def test_an_update_shows_no_examples_again(machine: Machine) -> None:
-    machine.install()
-    assert "For example" not in machine.install(examples=True).stdout
-
-
-def test_it_says_how_to_turn_the_copying_of_sessions_off(machine: Machine) -> None:
-    assert "off: session-memory config upkeep off" in " ".join(machine.install().stdout.split())
+    assert "For example" not in machine.install(examples=True).stdout, "an update shows none again"
 
 
 def test_what_it_shows_does_not_count_as_seen(machine: Machine) -> None:
@@ -104,7 +97,7 @@ def test_uninstalling_leaves_the_home_directory_as_it_was(machine: Machine, sett
     remove_tree(machine.program_dir)
     (machine.home / ".local" / "share").rmdir()
     before = tree(machine.home)
-    machine.has_environment()
+    machine.has_environment().has_program()
     machine.install()
     assert "user_prompt_submit.py" in machine.settings.read_text()
     assert settings is None or machine.settings.stat().st_mode & 0o777 == 0o640
@@ -179,12 +172,7 @@ def test_a_dry_run_shows_the_change_and_makes_none(machine: Machine) -> None:
     assert any('"command": ' in line and "/app/hooks/user_prompt_submit.py" in line for line in added)
     assert f"+++ {machine.settings}" in done.stdout
     assert "would add ~/.claude/skills/sessions/SKILL.md" in done.stdout
-
-
-def test_what_a_dry_run_shows_is_what_is_done_then(machine: Machine) -> None:
-    machine.settings.write_text(MINE)
-    foreseen = machine.installed("--dry-run")["homes"][0]
-    done = machine.installed()["homes"][0]
+    foreseen, done = (machine.installed(*options)["homes"][0] for options in (["--dry-run"], []))
     assert (foreseen["settings"], foreseen["skills"]) == (done["settings"], done["skills"])
 
 
@@ -265,19 +253,16 @@ def test_a_machine_without_any_home_is_shown_a_sample_of_one(bare_machine: Machi
     assert [line.split()[-1] for line in sessions] == ["discord", "email", "main"]
 
 
-def test_the_sample_is_as_fresh_the_second_time_and_goes_with_the_rest(bare_machine: Machine) -> None:
+def test_a_sample_is_as_fresh_the_second_time_and_goes_with_the_rest_or_makes_room_for_a_home(
+    bare_machine: Machine,
+) -> None:
     bare_machine.has_environment().has_program()
-    first = bare_machine.installed()
-    second = bare_machine.installed()
+    first, second = bare_machine.installed(), bare_machine.installed()
     assert told(first) == told(second)
     assert second["homes"][0]["settings"]["change"] == "unchanged"
     bare_machine.install("--uninstall")
     assert not bare_machine.program_dir.exists()
-
-
-def test_a_sample_makes_room_for_the_first_real_home(bare_machine: Machine) -> None:
-    bare_machine.has_environment().has_program()
-    bare_machine.install()
+    bare_machine.has_environment().has_program().install()
     bare_machine.has_claude_code()
     assert [home["path"] for home in bare_machine.installed()["homes"]] == [str(bare_machine.claude)]
 
@@ -309,7 +294,7 @@ def test_a_skill_that_was_edited_is_kept_aside(machine: Machine) -> None:
 
 
 def test_a_skill_that_is_no_more_goes_with_the_next_install(machine: Machine, tmp_path: Path) -> None:
-    machine.source = copy_repository(tmp_path / "older")
+    machine.source, machine.keeps_program = copy_repository(tmp_path / "older"), True
     (machine.source / "skills" / "retired").mkdir()
     (machine.source / "skills" / "retired" / "SKILL.md").write_text("of an earlier version")
     machine.install()
@@ -334,12 +319,6 @@ def test_skills_are_put_where_several_runtimes_look_when_that_is_asked(machine: 
     assert (machine.home / ".agents/skills/sessions/SKILL.md").is_file(), "they stay once they were asked for"
     assert machine.install("--uninstall").returncode == 0
     assert not list(machine.home.rglob(".agents"))
-
-
-def test_hooks_that_are_switched_off_stay_off_and_that_is_told(machine: Machine) -> None:
-    machine.settings.write_text('{"disableAllHooks": true}')
-    assert "disableAllHooks is true" in machine.install().stdout
-    assert json.loads(machine.settings.read_text())["disableAllHooks"] is True
 
 
 def test_the_json_result_is_all_there_is_on_standard_output(machine: Machine) -> None:
@@ -380,6 +359,12 @@ def test_the_ledger_keeps_the_settings_to_this_user(machine: Machine) -> None:
     path = machine.program_dir / "installed.json"
     assert path.stat().st_mode & 0o777 == 0o600
     assert read_ledger(path).homes[str(machine.claude)].original == MINE
+
+
+def test_hooks_that_are_switched_off_stay_off_and_that_is_told(machine: Machine) -> None:
+    machine.settings.write_text('{"disableAllHooks": true}')
+    assert "disableAllHooks is true" in machine.install().stdout
+    assert json.loads(machine.settings.read_text())["disableAllHooks"] is True
 
 
 def test_transcripts_that_lie_elsewhere_are_found_by_their_ids(machine: Machine) -> None:

@@ -31,7 +31,7 @@ def machine(tmp_path: Path) -> Machine:
 
 
 def test_without_a_package_index_all_that_needs_none_is_installed(bare_machine: Machine) -> None:
-    bare_machine.has_claude_code()
+    bare_machine.has_program().has_claude_code()
     done = bare_machine.install(examples=True)
     assert done.returncode == 0
     said = " ".join(done.stdout.split())
@@ -47,10 +47,9 @@ def test_without_a_package_index_all_that_needs_none_is_installed(bare_machine: 
 @pytest.mark.parametrize(
     ("lacks", "problem"),
     [
-        ("", environment.NO_INDEX),
-        ("pip", environment.NO_INDEX),  # as Debian without python3-pip
-        ("ensurepip", environment.NO_INDEX),  # as Debian without python3-venv
         ("pip ensurepip", "this Python has no pip of version 22.3 or newer, nor ensurepip"),
+        ("ensurepip", environment.NO_INDEX),  # as Debian without python3-venv
+        ("pip", environment.NO_INDEX),  # as Debian without python3-pip
     ],
 )
 @pytest.mark.sample(2)

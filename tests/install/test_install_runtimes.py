@@ -237,7 +237,8 @@ def test_skills_that_an_install_of_claude_code_shared_are_shared_by_all_from_the
 
 
 def test_an_install_of_before_gets_the_hook_for_failed_calls_and_leaves_no_trace(tmp_path: Path) -> None:
-    machine = Machine(tmp_path / "home", copy_repository(tmp_path / "copy")).has_environment().has_program()
+    machine = Machine(tmp_path / "home", copy_repository(tmp_path / "copy"), keeps_program=True)
+    machine.has_environment().has_program()
     (machine.home / ".copilot").mkdir()
     (machine.home / ".qwen").mkdir()
     (machine.home / ".qwen/settings.json").write_text(QWEN_SETTINGS)

@@ -87,15 +87,12 @@ def test_until_the_store_can_be_made_a_search_says_so(plugin: ClaudePlugin, api:
     assert "the store of all conversations does not exist yet" in told
 
 
-@pytest.mark.parametrize("environ", [{}, {"CLAUDE_PLUGIN_DATA": "/proc/nowhere"}, {"SESSION_MEMORY_GUARD": "1"}])
-def test_a_start_without_a_data_directory_does_nothing_and_says_nothing(
-    plugin: ClaudePlugin, tmp_path: Path, environ: dict[str, str]
-) -> None:
-    if "SESSION_MEMORY_GUARD" in environ:
-        environ = {**environ, "CLAUDE_PLUGIN_DATA": str(tmp_path)}
+def test_a_start_without_a_data_directory_does_nothing_and_says_nothing(plugin: ClaudePlugin, tmp_path: Path) -> None:
     before = sorted(tmp_path.iterdir())
-    assert run_start(plugin, environ) == b""
-    assert sorted(tmp_path.iterdir()) == before
+    guarded = {"SESSION_MEMORY_GUARD": "1", "CLAUDE_PLUGIN_DATA": str(tmp_path)}
+    for environ in ({}, {"CLAUDE_PLUGIN_DATA": "/proc/nowhere"}, guarded):
+        assert run_start(plugin, environ) == b""
+        assert sorted(tmp_path.iterdir()) == before
 
 
 def test_a_package_of_pi_sets_itself_up_in_a_directory_of_its_own_unless_there_is_an_install(tmp_path: Path) -> None:
@@ -132,6 +129,7 @@ def run_start(plugin: ClaudePlugin, environ: dict[str, str]) -> bytes:
     return done.stdout
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("name", ["codex", "copilot", "qwen-code"])
 def test_a_plugin_in_another_runtime_sets_up_the_store_in_the_person_s_place(name: str, tmp_path: Path) -> None:
     source, home = copy_repository(tmp_path / "copy"), tmp_path / "home"

@@ -80,7 +80,9 @@ def sdk_agent(tmp_path: Path, bare_claude: Claude) -> Agent:
 
 
 @pytest.mark.slow
-def test_an_agent_on_the_sdk_lives_in_two_sessions_over_three_starts(sdk_agent: Agent, api: FakeAnthropic) -> None:
+def test_an_agent_on_the_sdk_lives_in_two_sessions_archives_and_begins_anew(
+    sdk_agent: Agent, api: FakeAnthropic
+) -> None:
     assert sdk_agent.say("plan the garden") == "ok (1)\n"
     assert sdk_agent.say("--session", "discord", "who is there?") == "ok (2)\n"
     main = sdk_agent.session_id("main")
@@ -91,6 +93,15 @@ def test_an_agent_on_the_sdk_lives_in_two_sessions_over_three_starts(sdk_agent: 
     assert activity(second) == ['- main (just now, 2 messages): "plan the garden"; last: "ok (1)"']
     assert "plan the garden" in third.text
     assert activity(third) == ['- discord (just now, 2 messages): "who is there?"; last: "ok (2)"']
+    sdk_agent.say("/compact")
+    (archive,) = (sdk_agent.home / "conversations").glob("*.md")
+    assert "plan the garden" in archive.read_text()
+    for path in (sdk_agent.home.parent / ".claude").rglob(f"{main}.jsonl"):
+        path.unlink()
+    done = sdk_agent.run("and now?")
+    assert (done.returncode, done.stdout[:4]) == (0, "ok (")
+    assert done.stderr == "agent: the transcript of main is gone; it begins anew\n"
+    assert sdk_agent.session_id("main") != main
 
 
 def test_an_agent_on_the_sdk_knows_who_it_is_and_has_its_skills(sdk_agent: Agent, api: FakeAnthropic) -> None:
@@ -99,20 +110,6 @@ def test_an_agent_on_the_sdk_knows_who_it_is_and_has_its_skills(sdk_agent: Agent
     (request,) = api.prompts()
     assert "You are Anna, the gardener." in json.dumps(request.body)
     assert "- sessions: Look into the other sessions" in json.dumps(request.body)
-
-
-@pytest.mark.slow
-def test_an_agent_on_the_sdk_may_read_its_other_sessions_without_asking(sdk_agent: Agent, api: FakeAnthropic) -> None:
-    sdk_agent.say("--session", "discord", "who is there?")
-    skill = (sdk_agent.home / ".claude/skills/sessions/SKILL.md").read_text()
-    command = next(
-        line.strip() for line in skill.splitlines() if line.startswith("    ") and line.endswith(" sessions")
-    )
-    api.replies = [{"tools": [{"name": "Bash", "input": {"command": command}}]}, "I have looked."]
-    assert sdk_agent.say("what goes on?") == "I have looked.\n"
-    (result,) = [b for b in api.prompts()[-1].messages[-1]["content"] if b.get("type") == "tool_result"]
-    assert "discord" in json.dumps(result["content"])
-    assert not result.get("is_error")
 
 
 def copy_of(home: Path) -> Path:
@@ -200,14 +197,6 @@ def test_a_template_copied_by_hand_is_an_agent_with_skills(copied_template: Agen
     assert (agent.home / ".session-memory/state/cursors/main.json").exists()
 
 
-@pytest.mark.slow
-def test_an_agent_on_the_sdk_archives_what_it_compacts(sdk_agent: Agent) -> None:
-    sdk_agent.say("plan the garden")
-    sdk_agent.say("/compact")
-    (archive,) = (sdk_agent.home / "conversations").glob("*.md")
-    assert "plan the garden" in archive.read_text()
-
-
 def test_an_agent_on_the_sdk_converses_line_by_line(sdk_agent: Agent, api: FakeAnthropic) -> None:
     done = sdk_agent.run(stdin="plan the garden\n\nand water it\n")
     assert (done.returncode, done.stdout, done.stderr) == (0, "ok (1)\nok (2)\n", "")
@@ -233,18 +222,6 @@ def test_an_agent_on_the_sdk_clears_and_resumes_its_session(sdk_agent: Agent, ap
     assert sdk_agent.session_id("main") != second
     assert sdk_agent.say("water it") == "Going on.\n"
     assert "plan the garden" in json.dumps(api.prompts()[-1].messages)
-
-
-@pytest.mark.slow
-def test_an_agent_on_the_sdk_begins_anew_where_its_transcript_is_gone(sdk_agent: Agent) -> None:
-    sdk_agent.say("plan the garden")
-    session_id = sdk_agent.session_id("main")
-    for path in (sdk_agent.home.parent / ".claude").rglob(f"{session_id}.jsonl"):
-        path.unlink()
-    done = sdk_agent.run("and water it")
-    assert (done.returncode, done.stdout) == (0, "ok (2)\n")
-    assert done.stderr == "agent: the transcript of main is gone; it begins anew\n"
-    assert sdk_agent.session_id("main") != session_id
 
 
 @pytest.mark.slow
@@ -307,7 +284,7 @@ def interrupted(child: int, terminal: int) -> int:
 def test_an_agent_refuses_a_name_that_is_none(machine: Machine, tmp_path: Path, template: str) -> None:
     home = new_home(machine, template)
     command = [sys.executable] if template == "agent-sdk" else []
-    for name in ("../main", "", "new-1", ".x"):
+    for name in ("../main", "new-1") if command else ("../main", "", "new-1", ".x"):  # to import the SDK takes a second
         done = machine.run(*command, str(home / AGENTS[template]), "--session", name, "hello")
         assert done.returncode in (1, 2), name
         assert "a session's name is letters, digits, - and _, and does not begin with new-" in done.stderr, name

@@ -155,7 +155,7 @@ def test_a_whole_uninstall_says_what_it_could_not_reach_and_that_home_can_still_
 
 
 def test_installs_and_uninstalls_at_once_lose_nothing(machine: Machine) -> None:
-    homes = [agent_home(machine.home / f"agent{number}") for number in range(6)]
+    homes = [agent_home(machine.home / f"agent{number}") for number in range(4)]
     before = {home: tree(home) for home in homes}
     machine.installed("--home", str(homes[0]))
 
