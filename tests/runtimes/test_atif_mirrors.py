@@ -12,6 +12,7 @@ from records import atif_exchange
 from runtimes_scene import Person
 
 from session_memory.runtimes import runtime
+from session_memory.runtimes.records import USAGE
 from session_memory.system import files
 from session_memory.testing.fixture import said
 from session_memory.transcripts import mirrored_files
@@ -146,6 +147,12 @@ def test_an_odd_step_costs_itself_at_most(trajectories: Trajectories) -> None:
         trajectories.write(*atif_exchange("one?", "1."), odd, *atif_exchange("one?", "1."), name=f"odd{number}")
         texts = [one for one in trajectories.told(f"odd{number}") if one[0] != "tool"]
         assert texts == [("user", "one?"), ("assistant", "1.")] * 2, odd
+
+
+def test_a_cost_beyond_all_reason_is_none() -> None:
+    step = {"type": "step", "id": "a", "source": "agent", "metrics": {"prompt_tokens": 3, "cost_usd": 10**400}}
+    [found] = ATIF.records.events(step, 0, USAGE)
+    assert (found.input, found.dollars) == (3, None)
 
 
 def test_every_version_is_read_by_its_number(trajectories: Trajectories) -> None:

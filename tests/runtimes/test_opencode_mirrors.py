@@ -47,6 +47,17 @@ def test_real_sessions_are_told_whole_and_in_order(user):
         assert all(entry.cwd and entry.timestamp for entry in found)
 
 
+def test_an_export_with_odd_parts_is_read_without_them():
+    times = {"created": 1795168800000, "updated": 1795168800000}
+    said = {"id": "prt_1", "type": "text", "text": "one"}
+    messages = [
+        {"info": {"id": f"msg_{at}", "role": "user", "time": times}, "parts": parts}
+        for at, parts in enumerate((7, [said, 7]))
+    ]
+    content = json.dumps({"info": {"id": "ses_1", "time": times}, "messages": messages}).encode()
+    assert [one["type"] for one in OPENCODE.exported_lines(content)] == ["opencode_session", "title", "part"]
+
+
 def test_the_captured_sessions_are_told_whole_and_in_order(user):
     if not CAPTURES.is_dir():
         pytest.skip("there are no captures beside the repository")

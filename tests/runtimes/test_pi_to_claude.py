@@ -134,6 +134,14 @@ def test_sessions_from_before_there_were_ids_are_converted_in_their_order(tmp_pa
     assert [record["parentUuid"] for record in records[1:]] == [record["uuid"] for record in records[:-1]]
 
 
+def test_ids_that_are_no_text_are_replaced(tmp_path):
+    session = PiSession(at=MONDAY)
+    session.user("one")
+    session.records[-1]["id"] = "\ud800"
+    _, records = converted(session, tmp_path)
+    assert texts(records) == ["one"]
+
+
 def test_converting_again_changes_nothing(session, tmp_path):
     path, _ = converted(session, tmp_path)
     before = path.read_bytes(), path.stat().st_mtime_ns, path.stat().st_ino

@@ -186,5 +186,5 @@ def _usage(metrics: Record, record: Record) -> ModelUsage:
         as_string(as_object(extra).get("answer_id")) or as_string(record.get("id")), as_string(record.get("model")),
         input=max(0, amount(metrics, "prompt_tokens") - cached - written), output=amount(metrics, "completion_tokens"),
         cached=cached, written=written - min(written, for_an_hour), written_for_an_hour=min(written, for_an_hour),
-        dollars=float(dollars) if isinstance(dollars, (int, float)) and dollars >= 0 else None,
+        dollars=float(dollars) if isinstance(dollars, (int, float)) and 0 <= dollars < 1e9 else None,
     )  # fmt: skip

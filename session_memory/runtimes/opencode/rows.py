@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...system.json import as_object, as_string, decode, encode
+from ...system.json import as_object, as_string, decode, encode, objects_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ def exported_lines(content: bytes) -> list[Data | bytes]:
     lines: list[Data | bytes] = [session_line(session), {"type": "title", "title": session.title}]
     for message, parts in rows:
         message.original = message.id if message.is_copied else ""
-        kept = [part for part in parts if isinstance(part, dict) and is_kept(part) and is_final(part, message)]
+        kept = [part for part in objects_of(parts) if is_kept(part) and is_final(part, message)]
         lines += [message.part_line(as_string(part.get("id")), part, as_string(part.get("id"))) for part in kept]
         if message.is_ended and message.role == "assistant":
             texts = [as_string(part["text"]) for part in kept if part.get("type") == "text" and part.get("text")]

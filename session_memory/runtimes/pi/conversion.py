@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...errors import SessionMemoryError
 from ...system.files import Opened, read_whole, write_atomically
-from ...system.json import as_object, objects_in
+from ...system.json import as_object, as_string, objects_in
 from ...transcripts.lines import lines_forward
 from ..claude import encode_cwd
 from ..detection import PI_CONVERTED
@@ -43,7 +43,7 @@ def convert(path: str) -> tuple[str, bytes]:
     if not records or records[0].get("type") != "session" or not records[0].get("id"):
         raise NotConvertedError(f"{path}: no session of Pi's")
     header = records[0]
-    converted = _Conversion(str(header["id"]), str(header.get("cwd") or "/")).run(records[1:])
+    converted = _Conversion(as_string(header["id"]), as_string(header.get("cwd")) or "/").run(records[1:])
     content = b"".join([_line(one) for one in converted])
     return f"{encode_cwd(str(header.get('cwd') or '/'))}/{header['id']}.jsonl", content
 
@@ -84,7 +84,9 @@ class _Conversion:
         title = ""
         previous = ""
         for number, record in enumerate(records):
-            entry_id = str(record.get("id") or f"#{number}")  # before version 2 there are no ids: a plain sequence
+            entry_id = (
+                as_string(record.get("id")) or f"#{number}"
+            )  # before version 2 there are no ids: a plain sequence
             parent_id = record.get("parentId") if "id" in record else previous
             previous = entry_id
             parent = self._uuids.get(str(parent_id)) if parent_id else None
@@ -182,5 +184,5 @@ def _blocks(content: object) -> list[Record]:
 
 def _call_id(value: object) -> str:
     """Return the id of a call as the API accepts it; ids of some providers have other characters and are replaced."""
-    text = str(value or "")
+    text = as_string(value)
     return text if _CALL_ID.fullmatch(text) else f"toolu_{uuid.uuid5(_NAMESPACE, text).hex}"
