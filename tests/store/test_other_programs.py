@@ -147,15 +147,11 @@ def test_a_store_survives_other_programs_while_the_page_the_watcher_and_commands
     use_a_store(tmp_path, 1)
 
 
-def test_a_host_answers_every_message_while_other_programs_use_its_database(bundled_cli: None) -> None:
-    use_a_host(1)
-
-
 @pytest.mark.slow
 def test_so_it_does_for_many_rounds(tmp_path: Path) -> None:
     use_a_store(tmp_path, 4)
 
 
 @pytest.mark.slow
-def test_so_does_a_host(bundled_cli: None) -> None:
+def test_a_host_answers_every_message_while_other_programs_use_its_database(bundled_cli: None) -> None:
     use_a_host(6)

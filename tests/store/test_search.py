@@ -64,7 +64,7 @@ def test_what_has_more_and_rarer_words_of_the_query_comes_first(scene):
 
 def test_a_phrase_is_found_behind_thousands_of_newer_entries_with_its_words(scene):
     sessions(scene, old="The plum jam is in the cellar.")
-    scene.write("new", *[user(f"jam number {number} and a plum", at=START + DAY + number) for number in range(5_000)])
+    scene.write("new", *[user(f"jam number {number} and a plum", at=START + DAY + number) for number in range(3_000)])
     scene.ingest()
     assert found(scene, '"plum jam"') == ["old"]
 
@@ -230,7 +230,7 @@ def test_a_group_finds_only_its_own(each_scene, tmp_path):
     for home in ("red", "blue"):
         root = tmp_path / home / "-srv-agent"
         root.mkdir(parents=True)
-        for number in range(60):
+        for number in range(20):
             said = exchange(f"the plan of {home} number {number} 计划 🎉", "Noted.", at=START + number * DAY)
             (root / f"{home}-{number}.jsonl").write_bytes(lines(*said))
         each_scene.ingest(tmp_path / home, home)
@@ -239,7 +239,7 @@ def test_a_group_finds_only_its_own(each_scene, tmp_path):
             hits = search(each_scene, query, homes=(home,), limit=100)
             assert {hit.conversation.home for hit in hits} <= {home}
             assert all(other not in hit.snippet for hit in hits)
-    assert len(found(each_scene, "plan", homes=("red",), limit=100)) == 60
+    assert len(found(each_scene, "plan", homes=("red",), limit=100)) == 20
     assert {hit.conversation.home for hit in search(each_scene, "plan", limit=200)} == {"red", "blue"}
     assert found(each_scene, "plan", homes=("green",)) == []
     assert found(each_scene, "plan", homes=()) == []

@@ -141,7 +141,7 @@ CASES = {
 }
 
 
-@pytest.mark.sample(7)
+@pytest.mark.sample(6)
 @pytest.mark.parametrize(
     ("case", "words"),
     [(case, words) for case in CASES for words in (QUESTIONS if case == written_by_another else QUESTIONS[::3])],
@@ -164,7 +164,7 @@ def test_questions_are_answered_from_what_is_there(machine, case, words):
         assert CASES[case] in done.stderr
 
 
-@pytest.mark.sample(5)
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("case", [full, limited, read_only], ids=lambda case: case.__name__)
 @pytest.mark.parametrize("words", [("ingest",), ("watch", "--once"), ("process",)], ids=" ".join)
 def test_what_cannot_be_taken_in_is_a_failure_that_says_why(machine, case, words):
