@@ -40,7 +40,7 @@ PAIRS = [*itertools.permutations(GROUPS, 2)]
 CONFINED = [(asking, other) for asking, other in PAIRS if asking != "main"]
 TASKS = [{"id": f"task-{name}", "group_folder": name, "prompt": f"SECRET-OF-{name}"} for name in GROUPS]
 FOLDERS = [{"jid": f"chat:{name}", "folder": name, "name": f"SECRET-OF-{name}"} for name in GROUPS]
-TRIES = some(20, 6)
+TRIES = some(10, 6)
 GENEROUS_SECONDS = 60
 NUMBERS = itertools.count()  # of sessions that look for the first time
 
@@ -134,7 +134,7 @@ def test_hostile_names_lead_no_tool_into_another_group(host: GroupDir, asking: s
     # The others of main do reach into groups.
     tools = [one for one in tools_of_group(is_main=False) if asking != "main" or one.audience == "everyone"]
     names = hostile_names(host, other)
-    for name in random.sample(names, some(len(names) if (asking, other) == PAIRS[0] else 12, 8)):
+    for name in random.sample(names, some(len(names), 8) if (asking, other) == PAIRS[0] else 8):
         for tool in tools:
             for argument in tool.schema["properties"]:
                 required = {key: "x" for key in tool.schema["required"]}
