@@ -278,16 +278,18 @@ class Backend(ABC):
 def location_with_store(path: str | None, environ: Mapping[str, str]) -> StoreLocation | None:
     """Return the location of the store; None if it does not exist yet (creating it takes too long for a query), or if
     apsw is missing, also among what a plugin has installed since the server started. Raises SessionMemoryError."""
-    from importlib import invalidate_caches
     from importlib.util import find_spec
 
-    from ..settings.program import add_all_packages
     from ..store.location import find_location
 
     location = find_location(path, environ)
     if not os.path.exists(location.database):
         return None
     if find_spec("apsw") is None:
+        from importlib import invalidate_caches
+
+        from ..settings.program import add_all_packages
+
         add_all_packages({**os.environ, **environ})
         invalidate_caches()
     return location if find_spec("apsw") else None
