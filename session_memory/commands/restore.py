@@ -22,10 +22,6 @@ TITLE_CHARACTERS = 60
 SHOWN = 12
 
 
-class NotKeptError(SessionMemoryError):
-    """There is no kept session of that name, or there are several."""
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "session", metavar="SESSION", nargs="?", default="", help="its id, or how that begins, or its title; all"
@@ -47,7 +43,7 @@ def run(arguments: argparse.Namespace) -> int:
         hint = "to keep them from now on, with any secrets in them: session-memory config keep whole"
         hint = hint if keep in ("text", "none") else "upkeep keeps them soon"
         if arguments.session:
-            raise NotKeptError("no transcripts are kept", hint)
+            raise SessionMemoryError("no transcripts are kept", hint)
         terminal.line(f"No transcripts are kept; {hint}.")
         return _list([], terminal)
     with closing(pack):
@@ -94,7 +90,7 @@ def _line(one: KeptSession) -> str:
 
 
 def _chosen(sessions: list[KeptSession], wanted: str, *, is_earlier: bool) -> KeptSession:
-    """Return the one session that is meant. Raises NotKeptError."""
+    """Return the one session that is meant. Raises SessionMemoryError."""
     every = [one for one in sessions if bool(one.is_earlier) == is_earlier]
     found = [one for one in every if one.session_id == wanted]
     found = found or [one for one in every if one.session_id.startswith(wanted) or one.title == wanted]
@@ -102,9 +98,9 @@ def _chosen(sessions: list[KeptSession], wanted: str, *, is_earlier: bool) -> Ke
     if len(found) == 1:
         return found[0]
     if not found:
-        raise NotKeptError(f"nothing is kept of {wanted!r}", "session-memory restore lists what is")
+        raise SessionMemoryError(f"nothing is kept of {wanted!r}", "session-memory restore lists what is")
     shown = "\n".join([f"  {_line(one)}" for one in found[:SHOWN]])
-    raise NotKeptError(f"{counted(len(found), 'kept session')} go by {wanted!r}", f"give the id of one:\n{shown}")
+    raise SessionMemoryError(f"{counted(len(found), 'kept session')} go by {wanted!r}", f"give the id of one:\n{shown}")
 
 
 def _variable(runtime: Runtime, config_dir: str) -> str:
