@@ -22,6 +22,7 @@ def repository(root: Path, **files: str) -> Path:
     """A repository on main with one commit of `files` (`src__app` is the file src/app)."""
     root.mkdir(parents=True)
     git(root, "init", "-q", "--template=", "-b", "main")
+    (root / ".git" / "info").mkdir()
     for name, text in (files or {"readme": "hello\n"}).items():
         path = root / name.replace("__", "/")
         path.parent.mkdir(parents=True, exist_ok=True)
