@@ -37,7 +37,8 @@ class HomeBackend(Backend):
 
     def __init__(self, path: str | None, environ: Mapping[str, str], teams: TeamPool | None = None) -> None:
         super().__init__(path, path, environ, teams)
-        self._found: dict[str, FoundSession] = {}
+        self._found: dict[str, FoundSession] = {}  # as last listed
+        self._readable: dict[str, FoundSession] = {}  # also what another thread has looked up
 
     def sessions(self) -> list[ListedSession]:
         own_runtime, own_id = running_session(self._environ, os.getppid())
@@ -46,6 +47,7 @@ class HomeBackend(Backend):
         except UnknownSessionError:  # a home without sessions yet
             found = []
         self._found = {one.id: one for one in found}
+        self._readable.update(self._found)
         own = own_runtime.name if own_runtime else found[0].runtime.name if found else ""
         return [_listed(one, own_id, own) for one in found]
 
@@ -63,11 +65,11 @@ class HomeBackend(Backend):
             raise RefusedError(str(error), error.hint) from None
         except UnknownSessionError:
             return None
-        self._found[found.id] = found
+        self._readable[found.id] = found
         return _listed(found, own_id, own_runtime.name if own_runtime else "")
 
     def entries(self, session: ListedSession, count: int) -> tuple[list[Entry], int]:
-        return self._found[session.id].last_entries(count)
+        return self._readable[session.id].last_entries(count)
 
     def clear(self, name: str) -> str:
         runtime, own_id = running_session(self._environ, os.getppid())

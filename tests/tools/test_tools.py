@@ -235,6 +235,10 @@ def test_read_session_takes_what_any_command_prints_of_a_session_of_any_project(
     def read(name: str) -> str:
         return call(backend, "read_session", {"name": name}).text
 
+    found = backend.session_behind("1111-trip")
+    backend.sessions()  # as another call does in its thread
+    assert found is not None
+    assert backend.entries(found, 9)[0]
     number = {one["title"]: one["id"] for one in person.result("conversations")["conversations"]}
     for name in ("1111-trip", "1111", "kyoto", str(number["plan the kyoto trip"])):
         assert "Here is what to do in kyoto." in read(name), name
