@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
-from typing import NamedTuple
 
 from ..archives.list import KnownArchives, private_folder_if_there, settle
 from ..archives.writer import ArchiveSource, archive_session
@@ -24,11 +23,7 @@ SLACK_SECONDS = 24 * 3600  # a transcript may be ingested this long after its co
 _EVERY = 10**9
 
 
-class DueArchive(NamedTuple):
-    """A session with a due archive: its id and its transcript."""
-
-    session_id: str
-    transcript: str
+DueArchive = tuple[str, str]  # the id of a session, and its transcript
 
 
 def due_archives(
@@ -56,7 +51,7 @@ def due_archives(
         if not location.home.sessions_dir and any(agents):
             continue
         if not _is_archived(known, directory, conversation.session_id, os.stat(transcript).st_mtime):
-            yield DueArchive(conversation.session_id, transcript)
+            yield conversation.session_id, transcript
 
 
 def write_due(
@@ -67,20 +62,20 @@ def write_due(
     privacy = Privacy(environ, home)
     names: dict[str, str] | None = None
     known, written, problems = KnownArchives(), 0, []
-    for one in due:
+    for session_id, transcript in due:
         if names is None:
             settle(home.conversations_dir, privacy)
             names = _names(location, environ)
         try:
-            with Opened(one.transcript) as descriptor:
+            with Opened(transcript) as descriptor:
                 runtime = runtime_of(descriptor)
             if runtime:
-                source = ArchiveSource(one.session_id, one.transcript, runtime, name=names.get(one.session_id, ""))
+                source = ArchiveSource(session_id, transcript, runtime, name=names.get(session_id, ""))
                 directory = home.conversations_dir
                 path = archive_session(source, directory, settings, time.time(), privacy=privacy, known=known)
                 written += bool(path)
         except (SessionMemoryError, OSError) as error:
-            problems.append(f"{one.transcript}: it could not be archived: {error}")
+            problems.append(f"{transcript}: it could not be archived: {error}")
         if is_over():
             break
     return written, problems

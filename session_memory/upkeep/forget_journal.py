@@ -30,7 +30,7 @@ from ..system.files import Closing, lock, names_in, read_whole, write_atomically
 from ..system.json import decode, encode
 from ..system.sqlite import CorruptDatabaseError
 from ..transcripts import mirror
-from .due_archives import DueArchive, write_due
+from .due_archives import write_due
 from .kept import forget_kept
 
 Steps = dict[str, Any]
@@ -133,7 +133,7 @@ class Forgetting:
             title = given_title(path)
             self.archives([path])
             if not group:
-                due.append(DueArchive(session, transcript))
+                due.append((session, transcript))
                 continue
             try:
                 archive_group_session(Layout(self._location.home.root).group(group), session, time.time(), title)

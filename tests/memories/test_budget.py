@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from memories_scene import QueueScene, Scripted
@@ -17,6 +18,7 @@ from session_memory.memories.budget import (
     longest_within,
 )
 from session_memory.memories.prices import all_prices, cost
+from session_memory.memories.queue import PartResult
 from session_memory.memories.runner import UnknownStrategyError, load_strategy
 from session_memory.memories.strategy import BudgetError, MemoryResult, StrategyError, Usage
 from session_memory.settings.sections import MemorySettings, memory_settings
@@ -59,46 +61,46 @@ def budget(machine: QueueScene, day: int, conversation: int = 10**6) -> TokenBud
     return TokenBudget(machine.work.accounts, day, conversation, machine.now)
 
 
+def spend(
+    machine: QueueScene, *calls: tuple[int, int], day: int, conversation: int = 10**6, estimate: int | None = None,
+    **options: Any,
+) -> tuple[Paying, list[PartResult]]:  # fmt: skip
+    """A strategy that made these calls for each conversation within a budget, and the outcomes."""
+    allowed = budget(machine, day, conversation)
+    strategy = Paying(allowed, *calls, estimate=estimate)
+    return strategy, machine.run(strategy, budget=allowed, **options)
+
+
 def statuses(machine: QueueScene) -> list[str]:
     return [machine.stored.status(number)[0] for number in range(1, 5)]
 
 
 class TestDay:
     def test_it_is_spent_to_the_last_token_and_not_one_more(self, machine):
-        exact = budget(machine, day=200)
-        strategy = Paying(exact, (100, 100))
-        *_, last = machine.run(strategy, budget=exact)
+        strategy, [*_, last] = spend(machine, (100, 100), day=200)
         assert strategy.made == [100, 100]
         assert last.status == "stopped"
         assert last.reason == "today's budget of 200 tokens is used up: 200 spent or reserved"
         assert statuses(machine) == ["archived", "archived", "ready", "ready"]
 
     def test_one_token_too_few_and_the_call_is_not_made(self, machine):
-        short = budget(machine, day=199)
-        strategy = Paying(short, (100, 100))
-        machine.run(strategy, budget=short)
+        strategy, _ = spend(machine, (100, 100), day=199)
         assert strategy.made == [100]
 
     def test_what_was_spent_beyond_the_estimate_counts_against_the_day(self, machine):
-        allowed = budget(machine, day=300)
-        strategy = Paying(allowed, (100, 201))
-        machine.run(strategy, budget=allowed)
+        strategy, _ = spend(machine, (100, 201), day=300)
         assert strategy.made == [100]
         assert machine.work.accounts.of_day(machine.now()) == 201
 
     def test_what_was_not_spent_of_an_estimate_is_there_for_others(self, machine):
-        allowed = budget(machine, day=130)
-        strategy = Paying(allowed, (100, 10))
-        machine.run(strategy, budget=allowed)
+        strategy, _ = spend(machine, (100, 10), day=130)
         assert strategy.made == [100] * 4
         assert machine.work.accounts.of_day(machine.now()) == 40
 
     def test_the_next_day_goes_on(self, machine):
-        allowed = budget(machine, day=200)
-        strategy = Paying(allowed, (100, 100))
-        machine.run(strategy, budget=allowed)
+        strategy, _ = spend(machine, (100, 100), day=200)
         machine.later += DAY
-        machine.run(strategy, budget=allowed)
+        machine.run(strategy, budget=strategy.budget)
         assert statuses(machine) == ["archived"] * 4
 
     def test_days_end_at_midnight_utc(self, machine):
@@ -118,10 +120,7 @@ class TestDay:
         other.close()
 
     def test_no_budget_is_no_call(self, machine):
-        none = budget(machine, day=0)
-        strategy = Paying(none, (1, 1))
-        machine.run(strategy, budget=none)
-        assert strategy.made == []
+        assert spend(machine, (1, 1), day=0)[0].made == []
 
     def test_a_strategy_that_spends_nothing_needs_none(self, machine):
         machine.run(Scripted(), budget=budget(machine, day=0, conversation=0))
@@ -130,29 +129,22 @@ class TestDay:
 
 class TestConversation:
     def test_one_that_needs_too_much_is_skipped_with_the_reason(self, machine):
-        allowed = budget(machine, day=1000, conversation=99)
-        strategy = Paying(allowed, (100, 100))
-        machine.run(strategy, budget=allowed)
+        strategy, _ = spend(machine, (100, 100), day=1000, conversation=99)
         assert strategy.made == []
         assert machine.stored.status(1) == ("skipped", "budget: needs about 100 tokens, 99 are allowed")
 
     def test_one_that_no_day_could_pay_for_is_skipped_too(self, machine):
-        allowed = budget(machine, day=99)
-        machine.run(Paying(allowed, (100, 100)), budget=allowed)
+        spend(machine, (100, 100), day=99)
         assert machine.stored.status(1) == ("skipped", "budget: needs about 100 tokens, 99 are allowed")
 
     def test_a_call_beyond_the_limit_is_not_made_even_if_the_estimate_was_too_low(self, machine):
-        allowed = budget(machine, day=1000, conversation=100)
-        strategy = Paying(allowed, (60, 60), (40, 40), (1, 1), estimate=50)
-        [done, *_] = machine.run(strategy, budget=allowed)
+        strategy, [done, *_] = spend(machine, (60, 60), (40, 40), (1, 1), day=1000, conversation=100, estimate=50)
         assert strategy.made[:2] == [60, 40]
         assert (done.status, done.reason) == ("skipped", "budget: needs about 101 tokens, 100 are allowed")
         assert machine.work.accounts.of_day(machine.now()) == 400
 
     def test_the_day_stops_a_strategy_between_two_calls(self, machine):
-        allowed = budget(machine, day=350)
-        strategy = Paying(allowed, (100, 100), (100, 100), estimate=10)
-        *_, done = machine.run(strategy, budget=allowed)
+        strategy, [*_, done] = spend(machine, (100, 100), (100, 100), day=350, estimate=10)
         assert strategy.made == [100, 100, 100]
         assert done.status == "stopped"
         assert statuses(machine) == ["archived", "ready", "ready", "ready"]
@@ -166,9 +158,7 @@ class TestAccounts:
         dead.call(Usage(80)).__enter__()
         assert machine.work.accounts.of_day(machine.now()) == 100
         machine.later += HOUR
-        alive = budget(machine, day=200)
-        strategy = Paying(alive, (100, 100))
-        machine.run(strategy, budget=alive)
+        strategy, _ = spend(machine, (100, 100), day=200)
         assert machine.work.accounts.of_day(machine.now()) == 180
         assert strategy.made == [100]
 
@@ -198,8 +188,7 @@ class TestAccounts:
         assert machine.work.accounts.of_day(machine.now()) == 10
 
     def test_nonsense_from_a_provider_gives_nothing_back(self, machine):
-        allowed = budget(machine, day=1000)
-        machine.run(Paying(allowed, (10, -500)), budget=allowed, limit=1)
+        spend(machine, (10, -500), day=1000, limit=1)
         assert machine.work.accounts.of_day(machine.now()) == 0
 
     def test_a_call_outside_the_queue_is_refused(self, machine):
