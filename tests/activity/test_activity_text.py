@@ -7,6 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_snapshot import MarkdownSnapshot
 from records import assistant, tool_result, user
+from share import some
 
 from session_memory.activity.report import Report, summarize
 from session_memory.activity.update_text import HEADER, text_of
@@ -166,7 +167,7 @@ def test_no_entries_have_no_summary():
 _texts = st.text(max_size=300)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=some(300), deadline=None)
 @given(
     st.lists(
         st.tuples(_texts, _texts, _texts, st.lists(_texts, max_size=3), st.booleans(), st.integers(0, 10**6)),

@@ -9,6 +9,7 @@ import time
 import pytest
 from records import NamedHome, append, assistant, exchange, line, new_id, record, user, write
 
+from session_memory.activity import new_entries
 from session_memory.activity.changes import Observation, OwnSession
 from session_memory.activity.updates import open_update
 from session_memory.runtimes import runtime
@@ -255,11 +256,12 @@ def test_records_between_that_say_nothing_do_not_shorten_what_is_told_at_first_s
     assert '4 messages): "write the notes"' in told
 
 
-def test_a_hundred_megabyte_line_is_not_read_and_what_follows_it_is(home, ask):
+def test_a_line_longer_than_is_read_is_not_read_and_what_follows_it_is(home, ask, monkeypatch):
+    monkeypatch.setattr(new_entries, "SKIPPED_BYTES", 1024 * 1024)
     path = home.session("discord", *exchange("hello", "hi"))
     ask()
     with path.open("ab") as file:
-        file.truncate(100 * 1024 * 1024)
+        file.truncate(2 * 1024 * 1024)
     assert ask() is None
     with path.open("ab") as file:
         file.write(b"\n")

@@ -9,6 +9,7 @@ from pathlib import Path
 from hypothesis import Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from share import some
 
 from session_memory.transcripts.lines import last_line_end, make_cursor, resume_offset, windows_backward
 
@@ -113,7 +114,7 @@ class Tailed(RuleBasedStateMachine):
 
 
 TestTailed = Tailed.TestCase
-TestTailed.settings = settings(max_examples=200, stateful_step_count=30, deadline=None)
+TestTailed.settings = settings(max_examples=some(200), stateful_step_count=30, deadline=None)
 
 
 class WithoutTheSeam(Tailed):

@@ -21,7 +21,8 @@ from memories_scene import EXPIRY, MemoryDirectory
 from records import NamedHome, append, exchange, new_id, show_told
 
 from session_memory.activity import state as cursors
-from session_memory.agent_sdk import session_updates_hook, start_upkeep
+from session_memory.agent_sdk import conversation_archive_hook, session_updates_hook, start_upkeep
+from session_memory.hooks import archive
 
 if TYPE_CHECKING:
     from claude_agent_sdk import HookCallback
@@ -95,6 +96,7 @@ def test_a_prompt_through_the_sdk_is_told_once_what_the_other_sessions_did(host:
     ]
 
 
+@pytest.mark.slow
 def test_a_prompt_through_the_sdk_is_told_once_what_is_remembered_about_it(host: Host) -> None:
     with closing(MemoryDirectory(Path(host.claude.project))) as memories:
         memories.keep(EXPIRY)
@@ -146,6 +148,7 @@ def test_a_copy_that_the_sdk_made_repeats_nothing_and_is_not_repeated(host: Host
     assert [line.partition(" (")[2] for line in told] == ['just now, 2 messages): last: "ok (6)"']
 
 
+@pytest.mark.slow
 def test_a_prompt_through_the_sdk_goes_on_where_there_is_no_home(host: Host, tmp_path: Path) -> None:
     callback = session_updates_hook(tmp_path / "nowhere", "discord")
     assert host.ask("discord", "is anybody there?", callback=callback) == [[]]
@@ -300,6 +303,17 @@ def test_a_callback_tells_nothing_to_a_task_notification(home: NamedHome) -> Non
     callback = session_updates_hook(home.root, "discord")
     assert call(callback, prompt(home, "<task-notification>\n<status>completed</status>")) == {}
     assert "plan the garden" in told(call(callback, prompt(home)))
+
+
+def test_a_callback_archives_the_conversation_before_a_compaction(
+    home: NamedHome, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(archive, "QUIET_SECONDS", 0.02)
+    append(home.resolve("discord"), *exchange("plan the pond", "Deep."))
+    event = {**prompt(home), "hook_event_name": "PreCompact"}
+    assert call(conversation_archive_hook(home.root, "discord"), event) == {}
+    (path,) = (home.root / "conversations").glob("*.md")
+    assert "plan the pond" in path.read_text()
 
 
 def test_a_callback_sets_a_corrupt_cursor_file_aside(home: NamedHome) -> None:

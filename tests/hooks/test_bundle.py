@@ -68,30 +68,30 @@ def program(tmp_path: Path, built: Program) -> Program:
     return Program(tmp_path / "app")
 
 
-def test_a_prompt_loads_the_bundle(program, plain):
-    assert program.words_told(plain) == OTHER_WORDS
+def test_a_prompt_loads_the_bundle(built, plain):
+    assert built.words_told(plain) == OTHER_WORDS
 
 
-def test_all_that_a_prompt_loads_of_ours_is_in_the_bundle(program, plain):
+def test_all_that_a_prompt_loads_of_ours_is_in_the_bundle(built, plain):
     plain.session(*exchange("hello", "hi"))
-    for directory in list(program.root.rglob("__pycache__")):
+    for directory in list(built.root.rglob("__pycache__")):
         shutil.rmtree(directory)
-    plain.run(program=program.root)
-    assert list((program.root / "session_memory").rglob("*.pyc")) == []
+    plain.run(program=built.root)
+    assert list((built.root / "session_memory").rglob("*.pyc")) == []
 
 
-def test_so_is_all_that_a_start_of_a_session_loads(program, plain):
+def test_so_is_all_that_a_start_of_a_session_loads(built, plain):
     (plain.root / ".session-memory").mkdir(exist_ok=True)
     (plain.root / ".session-memory" / "config.yaml").write_text("upkeep: off\n")
-    plain.run("session_start", program=program.root, hook_event_name="SessionStart", source="startup")
-    for directory in list(program.root.rglob("__pycache__")):
+    plain.run("session_start", program=built.root, hook_event_name="SessionStart", source="startup")
+    for directory in list(built.root.rglob("__pycache__")):
         shutil.rmtree(directory)
-    plain.run("session_start", program=program.root, hook_event_name="SessionStart", source="startup")
-    assert list((program.root / "session_memory").rglob("*.pyc")) == []
+    plain.run("session_start", program=built.root, hook_event_name="SessionStart", source="startup")
+    assert list((built.root / "session_memory").rglob("*.pyc")) == []
 
 
-def test_what_finds_collisions_is_in_the_bundle_too(program, plain):
-    for directory in list(program.root.rglob("__pycache__")):
+def test_what_finds_collisions_is_in_the_bundle_too(built, plain):
+    for directory in list(built.root.rglob("__pycache__")):
         shutil.rmtree(directory)
     file = plain.root / "app.py"
     edit = assistant(("Edit", {"file_path": str(file)}), at=time.time() - 600)
@@ -99,8 +99,8 @@ def test_what_finds_collisions_is_in_the_bundle_too(program, plain):
     stash = ("Bash", {"command": "git stash"})
     plain.session(user("go on"), assistant(("Edit", {"file_path": str(file)}), stash, at=time.time() - 300))
     file.touch()
-    assert "! " in told(plain.run(program=program.root))
-    assert list((program.root / "session_memory").rglob("*.pyc")) == []
+    assert "! " in told(plain.run(program=built.root))
+    assert list((built.root / "session_memory").rglob("*.pyc")) == []
 
 
 def test_what_a_module_computes_for_every_prompt_is_in_the_bundle_computed(program, plain):
@@ -111,8 +111,8 @@ def test_what_a_module_computes_for_every_prompt_is_in_the_bundle_computed(progr
     assert "aB3dE6gH9j" not in text
 
 
-def test_the_bundle_is_for_its_user_alone(program):
-    assert program.bundle.stat().st_mode & 0o777 == 0o600
+def test_the_bundle_is_for_its_user_alone(built):
+    assert built.bundle.stat().st_mode & 0o777 == 0o600
 
 
 def test_a_program_without_a_bundle_runs_from_its_sources(program, plain):
@@ -157,8 +157,8 @@ def test_a_bundle_that_is_cut_off_is_not_loaded(program, plain, length):
     assert program.words_told(plain) == WORDS
 
 
-def test_a_module_comes_behind_what_it_imports_and_what_nothing_new_needs_before_what_tells(program):
-    with open(program.bundle, "rb") as bundle:
+def test_a_module_comes_behind_what_it_imports_and_what_nothing_new_needs_before_what_tells(built):
+    with open(built.bundle, "rb") as bundle:
         groups = marshal.loads(bundle.read(16 * 1024)[len(MAGIC_NUMBER) :])[1]
     order = [module[0].removeprefix("session_memory.") for group in groups for module in group[2]]
     assert order.index("hooks") < order.index("errors") < order.index("hooks.context") < order.index("hooks.main")
@@ -170,5 +170,5 @@ def test_a_module_comes_behind_what_it_imports_and_what_nothing_new_needs_before
         assert next(index for index, group in enumerate(groups) if name in str(group)) < telling
 
 
-def test_the_prompt_of_pi_loads_the_bundle_too(program, plain):
-    assert program.words_told(plain, "pi_prompt", runtime="agent-sdk") == OTHER_WORDS
+def test_the_prompt_of_pi_loads_the_bundle_too(built, plain):
+    assert built.words_told(plain, "pi_prompt", runtime="agent-sdk") == OTHER_WORDS

@@ -151,7 +151,7 @@ def test_neither_a_compaction_nor_a_fork_keeps_back_what_was_lost_or_repeats_wha
     assert again.told == []
 
 
-@pytest.mark.sample(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", ["while the hook runs", "before the answer"])
 def test_what_a_prompt_was_told_that_is_cancelled_with_escape_is_told_with_the_next(
     disturbed: Disturbed, api: FakeAnthropic, moment: str

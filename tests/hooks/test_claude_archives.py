@@ -107,6 +107,7 @@ def test_an_agent_home_keeps_its_conversations_itself(claude: Claude) -> None:
     assert said(archive)[0] == "plan the garden"
 
 
+@pytest.mark.slow
 def test_the_callback_for_the_sdk_keeps_the_conversation_before_a_compaction(claude: Claude) -> None:
     from claude_agent_sdk import ClaudeAgentOptions, ClaudeSDKClient, HookMatcher
 

@@ -25,7 +25,7 @@ def test_a_prompt_is_told_once_what_another_session_of_the_project_did(claude: C
     assert third.told == []
 
 
-@pytest.mark.sample(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("memory_dir", [".session-memory", ".volute", ".mind"])
 def test_the_sessions_of_an_agent_home_are_told_of_each_other_by_name(claude: Claude, memory_dir: str) -> None:
     main_id = claude.name_session("main", memory_dir=memory_dir)
@@ -116,6 +116,7 @@ def test_the_entries_that_a_fork_copied_are_not_told_as_its_own(claude: Claude, 
     assert '2 messages): "I am the fork"' in told_parent
 
 
+@pytest.mark.slow
 def test_a_cleared_session_is_one_of_the_others(claude: Claude, api: FakeAnthropic) -> None:
     with claude.terminal() as terminal:
         ask(terminal, api, "before the clearing")
@@ -180,6 +181,7 @@ def test_a_task_notification_is_told_nothing(claude: Claude, api: FakeAnthropic,
     assert '"I am the other one"' in "\n".join(activity(api.prompts()[-1]))
 
 
+@pytest.mark.slow
 def test_a_turn_goes_on_without_the_interpreter_of_the_hook(claude: Claude, tmp_path: Path) -> None:
     claude.run("hello")
     claude.install_hooks(interpreter=str(tmp_path / "gone" / "python"))
@@ -222,6 +224,7 @@ def wait_for(gate: Path) -> dict[str, Any]:
     return {"tools": [{"name": "Bash", "input": {"command": f"until [ -e {gate} ]; do sleep 0.05; done"}}]}
 
 
+@pytest.mark.slow
 def test_the_status_line_shows_who_else_is_at_work(claude: Claude) -> None:
     settings = claude.config_dir / "settings.json"
     command = shlex.join([sys.executable, "-I", "-S", str(REPOSITORY / "hooks" / "status_line.py")])

@@ -36,6 +36,7 @@ def read(path: Path) -> tuple[str, dict[str, str]]:
     return "Read", {"file_path": str(path)}
 
 
+@pytest.mark.slow
 def test_a_file_that_another_session_edited_is_told_first(claude: Claude, app: Path) -> None:
     main = works(claude, "look at the port", read(app))
     other = works(claude, "change the port", read(app), edit(app, "1", "2"))

@@ -148,6 +148,7 @@ def test_a_sub_agent_is_told_at_its_start_what_another_did_to_the_files_of_its_t
     assert all("look at src/app" in one.text for one in requests)
 
 
+@pytest.mark.slow
 def test_an_agent_that_reads_a_file_at_the_wrong_place_is_told_where_it_is(claude: Claude, app: Path) -> None:
     works(claude, "look", read(claude.project / "app"))
     (request,) = [one for one in claude.api.requests if "PostToolUseFailure:Read hook additional context: " in one.news]

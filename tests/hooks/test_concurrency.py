@@ -30,8 +30,8 @@ from session_memory.system.files import make_private_dir
 HOOK = [sys.executable, "-I", "-S", str(REPOSITORY / "hooks" / "user_prompt_submit.py")]
 PRODUCERS = ("blue", "green", "red")
 HOOKS = 50
-ROUNDS = 3
-KILLS = some(120, 40)
+ROUNDS = some(3, 2)
+KILLS = some(120, 25)
 SEED = 20261121
 # `- blue (just now, 3 messages): "prompt 12"`: from its 13th prompt on, three were told of.
 NOT_NOW = re.compile(
@@ -286,7 +286,7 @@ def test_many_may_make_the_same_directory_at_once(tmp_path: Path) -> None:
 def run_seconds(crowd: Crowd, listener: str) -> tuple[float, float]:
     """After how many seconds a hook that has something to tell speaks here, and ends: medians of some that do."""
     speaks_after, ends_after = [], []
-    for _ in range(11):
+    for _ in range(7):
         for transcript in crowd.transcripts.values():
             transcript.append()
         hook = crowd.start_hook(listener)

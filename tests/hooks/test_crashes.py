@@ -8,6 +8,7 @@ import sys
 
 import apsw
 import pytest
+from share import some
 
 from bench.crashes import check, faults, ingest, kill
 from bench.histories import Histories
@@ -15,9 +16,11 @@ from bench.histories import Histories
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="kills processes that it forks")
 def test_nothing_is_lost_or_doubled_when_ingestions_are_killed():
-    assert kill(150, seed=sys.maxsize) > 20
+    number = some(150, 50)
+    assert kill(number, seed=sys.maxsize) > number // 8
 
 
+@pytest.mark.slow
 def test_nothing_is_lost_or_doubled_when_a_write_a_sync_or_an_open_fails():
     assert faults(seed=3, steps=3, kinds=(apsw.FullError,)) > 30
 

@@ -222,7 +222,8 @@ def take(number):
         os.read(os.pipe()[0], 1)
     found.append(number)
 deadline.attempt_each(range(6), take, str)
-print(found, deadline.late)
+print(found, deadline.late, flush=True)
+os._exit(0)  # as a hook ends: the timer may still ring
 """
         done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=60)
         assert done.stdout == "[4, 5] ['0', '1', '2', '3']\n"
