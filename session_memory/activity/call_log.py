@@ -205,11 +205,11 @@ class ActionIndex:
         while found and above:
             times.append(found.get(above, 0.0))
             above = above.rpartition("/")[0]
-        copies = [(at, time) for at, time in found.items() if at.endswith(name) and at != path]
+        copies = [at for at in found if at.endswith(name) and at != path]
         if copies:
-            from ..system.git import shared_worktree
+            from ..system.git import copied_to
 
-            times += [time for at, time in copies if shared_worktree(path, at)]
+            times += [found[at] for at in copied_to(path, copies)]
         return {edited_key(session, path): max(times), git_key(session, path): found.get(GIT, 0.0)}
 
     def _advance(self, key: str, cursor: Cursor) -> None:

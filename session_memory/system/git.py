@@ -81,13 +81,16 @@ def worktrees_of(common_dir: str) -> list[Worktree]:
     return found
 
 
-def shared_worktree(path: str, other: str, user_dir: str = "") -> Worktree | None:
-    """Return the worktree of the file at `other` if the one at `path` is the same file in another worktree of its
-    repository; else None. Both are absolute."""
-    places = [(find_worktree(one.rpartition("/")[0], user_dir), one) for one in (path, other)]
-    (own, inside), (copy, inside_copy) = [(tree, one[len(tree.root) :] if tree else "") for tree, one in places]
-    is_copy = own and copy and own.common_dir == copy.common_dir and own.root != copy.root and inside == inside_copy
-    return copy if is_copy else None
+def copied_to(path: str, others: list[str], user_dir: str = "") -> list[str]:
+    """Return those of `others` that are the file at `path` in another worktree of its repository. All are absolute."""
+    own = find_worktree(path.rpartition("/")[0], user_dir)
+    inside = path[len(own.root) :] if own else ""
+    found = []
+    for other in [one for one in others if inside and one.endswith(inside) and one != path]:
+        tree = find_worktree(other.rpartition("/")[0], user_dir)
+        if own and tree and tree.common_dir == own.common_dir and other == tree.root + inside and tree.root != own.root:
+            found.append(other)
+    return found
 
 
 def head_of(git_dir: str) -> str:

@@ -15,10 +15,13 @@ from git_scene import git, repository
 from records import PiSession, stamp
 
 from bench.clones import Actor, Clone
+from session_memory.activity.actions import FileAction
 from session_memory.activity.changes import Observation, OwnSession
+from session_memory.activity.collisions.working_set import KnownFiles
 from session_memory.activity.updates import open_update
 from session_memory.runtimes import runtime
 from session_memory.settings.compiled import Settings
+from session_memory.system import git as system_git
 from session_memory.transcripts.entries import Session
 
 
@@ -245,6 +248,20 @@ def test_edits_of_idle_sessions_leave_half_of_the_room_to_the_newest(clone: Clon
     first, *idle = collisions(main.prompt())
     assert first == '! src/app.py: edited just now by "session-0", before you edited it'
     assert 0 < len("\n".join(idle)) <= 250
+
+
+def test_many_files_of_one_name_take_time_that_grows_with_their_number(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[str] = []
+    look = system_git._worktree_at
+    monkeypatch.setattr(system_git, "_worktree_at", lambda directory: looks.append(directory) or look(directory))
+    app = repository(tmp_path / "app")
+    paths = [f"{app}/part{number}/index.ts" for number in range(200)]
+    known = KnownFiles(paths[:100])
+    for path in paths[100:]:
+        known.recognise(FileAction("edit", path, (0.0, 0, "")))
+    assert len(looks) < 1000
 
 
 class TestState:

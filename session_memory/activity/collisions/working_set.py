@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...system.files import real_path, status_at
-from ...system.git import shared_worktree
+from ...system.git import copied_to, find_worktree
 from ...system.json import sealed, unsealed
 from ..actions import COMMAND, EDIT, GIT, READ, READ_ONLY, REMOVE, FileAction
 
@@ -136,23 +136,27 @@ class KnownFiles:
         self._user_dir = user_dir
         self.names: dict[str, list[str]] = {}  # the paths by the last part of each
         self._paths = set(paths)
+        self._by_inode: dict[str, dict[tuple[int, int], str]] = {}  # of those with one last part
         for path in self._paths:
             self.names.setdefault(path.rpartition("/")[2], []).append(path)
 
     def recognise(self, action: FileAction) -> None:
         """Give an action the path that its file has in the working set, also if it has a copy of that in another
         worktree of the repository; only files of the same name are compared on disk."""
-        path = action.path
-        if path not in self._paths:
-            for known in self.names.get(path.rpartition("/")[2], ()):
-                one, two = status_at(known), status_at(path)
-                if one and two and (one.st_ino, one.st_dev) == (two.st_ino, two.st_dev):
-                    action.path = known
-                    return
-                worktree = shared_worktree(known, path, self._user_dir) if action.kind == EDIT else None
-                if worktree is not None:
-                    action.path, action.copy, action.worktree = known, path, worktree.name
-                    return
+        path, name = action.path, action.path.rpartition("/")[2]
+        if path in self._paths or name not in self.names:
+            return
+        if name not in self._by_inode:
+            statuses = [(status_at(known), known) for known in self.names[name]]
+            self._by_inode[name] = {(one.st_ino, one.st_dev): known for one, known in statuses if one}
+        status = status_at(path)
+        known = self._by_inode[name].get((status.st_ino, status.st_dev)) if status else None
+        if known is not None:
+            action.path = known
+        elif action.kind == EDIT:
+            for known in copied_to(path, self.names[name], self._user_dir)[:1]:
+                worktree = find_worktree(path.rpartition("/")[0], self._user_dir)
+                action.path, action.copy, action.worktree = known, path, worktree.name if worktree else ""
 
 
 def resolve_symlinks(actions: Iterable[FileAction]) -> None:
