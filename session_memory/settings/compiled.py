@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from os import stat_result
     from typing import Any
 
-    from .rules import KnownDirectories, PatternRule, Rule
+    from .rules import KnownDirectories, NameRules, PatternRule, Rule
 
 TELL, ASK, OFF = "tell", "ask", "off"  # on a collision
 PROMPT_CHARACTERS = 200  # of memories; the default of a key in the section `memories`
@@ -177,6 +177,7 @@ class Settings(Section):
         self.withhold: float = values.get("proof", {}).get("withhold", 0.0)
         self.faults = faults
         self._rules = [(pattern, rule) for pattern, rule in rules]
+        self._names: NameRules | None = None
         self._projects = [(pattern, rule) for pattern, rule in projects]
         self._directories: KnownDirectories | None = None
 
@@ -201,9 +202,10 @@ class Settings(Section):
     def rule(self, *names: str, directory: str = "") -> Rule:
         """Return the rule for a session known by any of `names` that was started in `directory` ('' if unknown); if
         several fit, the strictest of each."""
-        from .rules import stricter, strictest
+        from .rules import NameRules, stricter
 
-        rule = strictest(self._rules, names)
+        self._names = self._names or NameRules(self._rules)
+        rule = self._names.strictest(names)
         return stricter(rule, self.rule_for_directory(directory)) if self._projects else rule
 
     def rule_for_directory(self, directory: str) -> Rule:

@@ -38,16 +38,25 @@ SHARES = ("off", "mine", "team")
 HIDDEN = {"ignore": True, "quote": False}
 
 
-def strictest(rules: Iterable[PatternRule], names: Iterable[str]) -> Rule:
-    """Return the rule for a session known by any of `names`."""
-    names = [folded(name) for name in names]
-    found = []
-    for pattern, rule in rules:
-        wanted = folded(pattern)
-        begin = wanted[:-1] if wanted.endswith("*") else None
-        if any([name == wanted if begin is None else name.startswith(begin) for name in names]):
-            found.append(rule)
-    return _joined(found)
+class NameRules:
+    """The rules for names and ids: whole ones by a table, since a prompt asks for each of perhaps 1,000 sessions."""
+
+    def __init__(self, rules: Iterable[PatternRule]) -> None:
+        self._whole: dict[str, list[dict[str, Any]]] = {}
+        self._beginnings: list[PatternRule] = []
+        for pattern, rule in rules:
+            wanted = folded(pattern)
+            if wanted.endswith("*"):
+                self._beginnings.append((wanted[:-1], rule))
+            else:
+                self._whole.setdefault(wanted, []).append(rule)
+
+    def strictest(self, names: Iterable[str]) -> Rule:
+        """Return the rule for a session known by any of `names`."""
+        folded_names = [folded(name) for name in names]
+        found = [rule for name in folded_names for rule in self._whole.get(name, ())]
+        found += [rule for begin, rule in self._beginnings if any([one.startswith(begin) for one in folded_names])]
+        return _joined(found)
 
 
 def strictest_in(projects: Iterable[PatternRule], directory: str, known: KnownDirectories) -> Rule:

@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 from git_scene import git, repository
 
+from session_memory.settings import rules as module
+from session_memory.settings.compiled import Settings
 from session_memory.settings.homes import home_at
 from session_memory.settings.privacy import Privacy
 
@@ -22,6 +24,16 @@ def rules(place: Path, text: str) -> None:
 def agent(tmp_path: Path) -> Path:
     (tmp_path / "agent/.session-memory/sessions").mkdir(parents=True)
     return tmp_path / "agent"
+
+
+def test_many_rules_cost_each_of_many_sessions_no_more_than_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    settings = Settings({}, [(f"session-{number}", {"ignore": True}) for number in range(200)])
+    folds: list[str] = []
+    fold = module.folded
+    monkeypatch.setattr(module, "folded", lambda name: folds.append(name) or fold(name))
+    hidden = [settings.rule(f"session-{number}").ignore for number in range(100, 300)]
+    assert hidden == [True] * 100 + [False] * 100
+    assert len(folds) == 400
 
 
 def test_without_rules_all_may_be_told(tmp_path: Path) -> None:
