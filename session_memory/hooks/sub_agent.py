@@ -56,7 +56,7 @@ def _was_told(context: Context, agent: str) -> bool:
     """Check if the sub-agent's own transcript shows that it was told something at an earlier start."""
     own = own_session(context, environment())
     context.other_sessions()  # the sub-agents are known with them
-    paths = [path for path in (own.path, *own.sub_agents()) if agent in path.rpartition("/")[2]]
+    paths = [path for path in (own.path, *own.sub_agents()) if path.endswith(f"-{agent}.jsonl")]
     begins = INTRODUCTION.strip().encode()
     return any([begins in read_end(path, _SHOWN_BYTES) for path in paths if is_file(path)])
 

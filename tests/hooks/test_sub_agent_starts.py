@@ -15,6 +15,7 @@ from tool_call_scene import Project
 
 from session_memory.hooks.sub_agent import CHARACTERS
 from session_memory.memories.strategy import Memory
+from session_memory.transcripts.entries import INTRODUCTION
 
 LINE = '! app: edited just now by "discord"'
 
@@ -93,6 +94,15 @@ def test_each_kind_of_agent_has_its_own_task(project):
     project.delegates("Look at ./app", kind="Explore")
     assert project.started("a2", "Explore") == LINE
     assert project.started("a1") == ""
+
+
+def test_a_session_whose_id_has_that_of_the_agent_in_it_is_not_taken_for_the_agent(project):
+    project.edited()
+    project.delegates("Look at ./app")
+    agent = project.user.session_id[9:16]
+    attachment = {"type": "hook_additional_context", "content": [INTRODUCTION], "hookName": "UserPromptSubmit"}
+    append(project.own, user("go on"), {"type": "attachment", "attachment": attachment})
+    assert project.started(agent) == LINE
 
 
 def test_one_that_goes_on_is_told_nothing_again_that_its_transcript_shows(project):
