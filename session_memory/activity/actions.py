@@ -81,6 +81,11 @@ def actions_elsewhere(entries: Iterable[Entry], root: str) -> list[FileAction]:
     ]
 
 
+def is_of_agent(transcript: str, agent: str) -> bool:
+    """Check if a transcript is the one of this sub-agent, whose id ends its name, as in `agent-<id>.jsonl`."""
+    return transcript.removesuffix(".jsonl").endswith((f"-{agent}", f"/{agent}"))
+
+
 def sub_agent_actions(
     transcripts: Iterable[str], runtime: Runtime, offsets: dict[str, int], oldest: float,
     is_wanted: Callable[[str], bool] | None = None, gate: Gate | None = None,

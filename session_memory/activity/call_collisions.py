@@ -203,7 +203,7 @@ class CallSearch:
 
     def _own_state(self, paths: list[str]) -> CollisionState:
         """Return what the agent did to the files before, and what was reported to it: of a sub-agent its own."""
-        from .actions import actions_of, sub_agent_actions
+        from .actions import actions_of, is_of_agent, sub_agent_actions
         from .collisions.evidence import Evidence
         from .collisions.working_set import CollisionState, WorkingSet, resolve_symlinks
         from .new_entries import read_own
@@ -214,7 +214,7 @@ class CallSearch:
         actions = sub_agent_actions(own.sub_agents(), own.runtime, offsets, self._oldest)
         if self._agent:
             state.working_set, state.reported = WorkingSet(self._updated), {}
-            actions = [one for one in actions if one.transcript.endswith(f"{self._agent}.jsonl")]
+            actions = [one for one in actions if is_of_agent(one.transcript, self._agent)]
         elif is_file(own.path):
             cursor = self._cursors.get(own.key, {})
             known = cursor if "tail" in cursor else None

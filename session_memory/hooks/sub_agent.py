@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import time
 
+from ..activity.actions import is_of_agent
 from ..activity.call_collisions import CallDelivery, CallSearch
 from ..activity.call_log import MEMORY, CallLog
 from ..settings.compiled import OFF
@@ -56,7 +57,7 @@ def _was_told(context: Context, agent: str) -> bool:
     """Check if the sub-agent's own transcript shows that it was told something at an earlier start."""
     own = own_session(context, environment())
     context.other_sessions()  # the sub-agents are known with them
-    paths = [path for path in (own.path, *own.sub_agents()) if path.endswith(f"-{agent}.jsonl")]
+    paths = [path for path in (own.path, *own.sub_agents()) if is_of_agent(path, agent)]
     begins = INTRODUCTION.strip().encode()
     return any([begins in read_end(path, _SHOWN_BYTES) for path in paths if is_file(path)])
 
