@@ -126,9 +126,10 @@ class Reasons:
         commit = self._repository.commit(id)
         if refused := bot_reason(commit):
             return [Reason("", 0, 0, commit, None, refused=refused)]
-        found = self._by_session(self.of_added(commit), commit)
+        if found := self._by_session(self.of_added(commit), commit):
+            return found
         guess, by = self.guessed(commit.authored_at)
-        return found or [Reason("", 0, 0, commit, None, guess=guess, guessed_by=by)]
+        return [Reason("", 0, 0, commit, None, guess=guess, guessed_by=by)]
 
     def of_staged(self) -> list[Reason]:
         """Return the same of what is staged."""
