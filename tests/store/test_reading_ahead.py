@@ -98,7 +98,9 @@ def test_what_is_stored_is_the_same(scene, always, monkeypatch, batch_bytes, tas
     assert [item.error for item in several if item.tool] == ["Exit code 2: no rule"] * FILES
 
 
-@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="nothing is forked here")
+@pytest.mark.skipif(
+    not sys.platform.startswith("linux"), reason="readers are forked on Linux only, elsewhere started anew"
+)
 def test_what_forks_read_is_stored_as_well_and_a_caller_s_script_without_a_guard_is_not_run_anew(scene):
     """The database is open when they are forked, and must bear that."""
     one = take_in(scene, "one", 0)
@@ -200,7 +202,7 @@ def test_spans_hold_each_line_once_wherever_they_are_cut(scene):
 @pytest.mark.parametrize("way", ["fork", "spawn"])
 def test_the_processes_end_when_the_one_that_started_them_is_killed(scene, way):
     if way == "fork" and not sys.platform.startswith("linux"):
-        pytest.skip("nothing is forked here")
+        pytest.skip("readers are forked on Linux only, elsewhere started anew")
     program = scene.path / "holds.py"
     program.write_text(HOLDS_THE_POOL)
     with subprocess.Popen(

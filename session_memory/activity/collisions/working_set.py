@@ -153,10 +153,9 @@ class KnownFiles:
         known = self._by_inode[name].get((status.st_ino, status.st_dev)) if status else None
         if known is not None:
             action.path = known
-        elif action.kind == EDIT:
-            for known in copied_to(path, self.names[name], self._user_dir)[:1]:
-                worktree = find_worktree(path.rpartition("/")[0], self._user_dir)
-                action.path, action.copy, action.worktree = known, path, worktree.name if worktree else ""
+        elif action.kind == EDIT and (copies := copied_to(path, self.names[name], self._user_dir)):
+            worktree = find_worktree(path.rpartition("/")[0], self._user_dir)
+            action.path, action.copy, action.worktree = copies[0], path, worktree.name if worktree else ""
 
 
 def resolve_symlinks(actions: Iterable[FileAction]) -> None:

@@ -84,9 +84,8 @@ class _Conversion:
         title = ""
         previous = ""
         for number, record in enumerate(records):
-            entry_id = (
-                as_string(record.get("id")) or f"#{number}"
-            )  # before version 2 there are no ids: a plain sequence
+            # Before version 2 there are no ids: a plain sequence.
+            entry_id = as_string(record.get("id")) or f"#{number}"
             parent_id = record.get("parentId") if "id" in record else previous
             previous = entry_id
             parent = self._uuids.get(str(parent_id)) if parent_id else None

@@ -162,6 +162,7 @@ class SqliteSearchIndex:
 
 
 def match_of(expression: Expression) -> str:
+    """Return an expression as FTS5 writes it, with all precedence in parentheses."""
 
     def any_of(some: Iterable[Words]) -> str:
         every = [" AND ".join([f'"{word}"' for word in one.each]) + " *" * one.is_prefix for one in some]
