@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..system.files import Opened, is_file, os
+from ..system.files import Opened, os
 from ..text.format import shorten
 from ..text.paths import relative, resolved
 from ..text.sanitize import for_people
@@ -255,19 +255,19 @@ def label_of(texts: Sequence[str], before_place: str, characters: int = NAME_CHA
 
 def may_hide(settings: Settings, home: Home | None) -> bool:
     """Check if rules of the home, or what was forgotten there, may hide anything."""
-    return settings.has_rules or any([is_file(path) for path, _ in (home.forgotten_files() if home else ())])
+    return settings.has_rules or (home is not None and home.has_forgotten())
 
 
 def rules_for(settings: Settings, home: Home | None, starts: Iterable[str]) -> Privacy | None:
-    """Return the rules for sessions that were started in the directories `starts`; None if they can hide nothing, as
-    without a home. `settings` are those of `home`. Other homes are looked at only if there are any."""
+    """Return the rules for sessions that were started in the directories `starts`; None if they can hide nothing.
+    `settings` are those of `home`. Other homes are looked at only if there are any."""
     from ..settings.homes import environment, settings_above
 
-    if home is None or not (may_hide(settings, home) or any([settings_above(start, home) for start in {*starts}])):
+    if not may_hide(settings, home) and not (home and any([settings_above(start, home) for start in {*starts}])):
         return None
     from ..settings.privacy import Privacy
 
-    return Privacy(environment(), home)
+    return Privacy(environment(), *([home] if home else []))
 
 
 def reports_of(

@@ -86,6 +86,10 @@ class Home:
         found += [(path.rpartition("/")[0], "") for path in self.rules_files[:1]]
         return [(f"{place}/{STORE_FILE}{FORGOTTEN}", group) for place, group in found]
 
+    def has_forgotten(self) -> bool:
+        """Check if anything was forgotten there."""
+        return any([is_file(path) for path, _ in self.forgotten_files()])
+
     def settings(self) -> Settings:
         """Return the settings in config.yaml, every key optional, with the rules of `rules_files`."""
         from .compiled import load

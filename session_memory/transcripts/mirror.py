@@ -83,8 +83,7 @@ class Exclusion:
         said before is in no mirror that is made again."""
         from ..settings.homes import environment, settings_above
 
-        is_noted = any([files.is_file(path) for path, _ in self._home.forgotten_files()])
-        if not is_noted and not settings_above(directory, self._home):
+        if not self._home.has_forgotten() and not settings_above(directory, self._home):
             return 0.0
         from ..settings.privacy import Privacy
 
