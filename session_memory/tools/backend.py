@@ -96,7 +96,7 @@ class Backend(ABC):
             from ..memories.library import search_memories
             from ..store.search.query import asks_for_last_work
             from ..store.values import Filter
-            from .store_search import found_memory, found_message, worked_on
+            from .store_results import found_memory, found_message, worked_on
 
             since, until, project = limits
             wanted = Filter(homes=location.homes, project=project, since=since, until=until, limit=limit)
@@ -218,7 +218,7 @@ class Backend(ABC):
             from ..store.postgres.memories import TeamMemories
             from ..store.sqlite.memory_index import MemoryFilter
             from ..store.values import Filter
-            from .store_search import of_team
+            from .store_results import of_team
 
             since, until, project = limits
             hits = store.search(query, Filter(homes=homes, project=project, since=since, until=until, limit=limit))
@@ -230,7 +230,7 @@ class Backend(ABC):
         """Return a conversation of the team under the name `ann@laptop: its title`, and its last `count` entries in
         order."""
         with self._team() as (store, homes):
-            from .store_search import entry_of
+            from .store_results import entry_of
 
             found = store.conversation(conversation, homes)
             items = list(store.entries(conversation)) if found else []

@@ -1,4 +1,4 @@
-"""Converts what is found in a store to the form of the tools."""
+"""Results of the tools from what was found in a store, one's own or a team's."""
 
 from __future__ import annotations
 
