@@ -14,6 +14,7 @@ from records import NamedHome, PiSession, exchange, new_id, register, user, writ
 from store_scene import MONDAY, StoreUser, trip
 
 from bench.scratch import remove_tree
+from session_memory.commands import progress
 
 
 @pytest.fixture
@@ -29,6 +30,14 @@ class TestIngest:
         assert (done.returncode, done.stdout) == (0, "2 of 2 files had something new: 8 entries from 3 kB.\n")
         assert machine.run("ingest").stdout == "Nothing new in 2 files.\n"
         assert machine.result("ingest")["entries"] == 0
+
+    def test_a_log_gets_a_line_of_progress_every_ten_seconds_and_a_program_none(self, machine, monkeypatch):
+        monkeypatch.setattr(progress, "LINE_SECONDS", 0.0)
+        machine.session("one", *trip())
+        *_, last = machine.run("ingest").stderr.splitlines()
+        assert re.fullmatch(r"  1 file, 2 kB, [0-9.]+ [kM]B/s", last)
+        machine.session("two", *exchange("hello", "hi"))
+        assert machine.run("ingest", "--json").stderr == ""
 
     def test_without_any_transcripts_it_says_where_it_looked(self, machine):
         done = machine.run("ingest")
