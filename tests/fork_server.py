@@ -5,6 +5,7 @@ What is started runs in a process of its own all the same: with its own environm
 
 from __future__ import annotations
 
+import faulthandler
 import functools
 import gc
 import importlib
@@ -75,6 +76,17 @@ class Started(Forked):
             super().__init__(words, environ, cwd, module, [nothing, target, target])
         self.stdout = open(out, encoding="utf-8")  # noqa: SIM115
 
+    def wait(self, seconds: float) -> int:
+        """Return the exit code. Raises TimeoutExpired, and prints what each thread is at."""
+        try:
+            return super().wait(seconds)
+        except subprocess.TimeoutExpired:
+            os.kill(self.pid, signal.SIGUSR1)
+            os.set_blocking(self.stdout.fileno(), False)
+            if select.select([self.stdout], [], [], 2)[0]:
+                print(self.stdout.read())
+            raise
+
 
 def run_forked(
     words: Sequence[object], environ: Mapping[str, str], cwd: Path, module: str = "cli", given: bytes = b"",
@@ -144,6 +156,7 @@ def _wait_for(
     sys.stdin = open(0, encoding="utf-8", closefd=False)  # noqa: SIM115
     sys.stdout = open(1, "w", encoding="utf-8", closefd=False)  # noqa: SIM115
     sys.stderr = open(2, "w", 1, "utf-8", "backslashreplace", closefd=False)  # noqa: SIM115
+    faulthandler.register(signal.SIGUSR1)
     os.chdir(cwd)
     set_environment(environ)
     gc.unfreeze()
