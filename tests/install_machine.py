@@ -172,7 +172,7 @@ class Machine:
             ["/bin/sh", "-c", self.hook_command()], input=json.dumps(event), env=self.environ, cwd=self.home,
             capture_output=True, text=True, timeout=RUN_SECONDS, check=False,
         )  # fmt: skip
-        assert (done.returncode, done.stderr) == (0, "")
+        assert (done.returncode, done.stderr) == (0, ""), done
         return str(json.loads(done.stdout)["hookSpecificOutput"]["additionalContext"]) if done.stdout else ""
 
 
@@ -251,7 +251,7 @@ def _installed_home(*folders: str) -> tuple[Path, Path]:
     for folder in folders:
         (machine.home / folder).mkdir()
     done = machine.install()
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stderr) == (0, ""), done
     shutil.copytree(root / "home", root / "kept", symlinks=True)
     return root / "home", root / "kept"
 
@@ -270,7 +270,7 @@ def new(machine: Machine, *words: str) -> subprocess.CompletedProcess[str]:
 def new_home(machine: Machine, template: str, name: str = "anna") -> Path:
     """A new home of a template."""
     done = new(machine, name, "--template", template)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (done.returncode, done.stderr) == (0, ""), done
     return machine.home / name
 
 

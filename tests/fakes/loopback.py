@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import threading
 from collections.abc import Iterable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -62,6 +63,15 @@ class Hold:
         self.released = threading.Event()
 
 
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Print nothing of a client that has gone: a command that runs in the test's process has its stderr."""
+        if not isinstance(sys.exc_info()[1], ConnectionError):
+            super().handle_error(request, client_address)  # type: ignore[arg-type]
+
+
 class LoopbackServer:
     """A fake API, serving from `__enter__` to `__exit__`; subclasses say what it answers. `scripts` are the tool calls
     that a prompt of one line asks for, by that line."""
@@ -72,8 +82,7 @@ class LoopbackServer:
         self.scripts: dict[str, list[tuple[str, str]]] = {}
         self._hold: Hold | None = None
         handler = type("Handler", (_Handler,), {"fake": self})
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        self._server.daemon_threads = True
+        self._server = _Server(("127.0.0.1", 0), handler)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
 
     @property
