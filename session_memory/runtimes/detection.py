@@ -16,7 +16,7 @@ HEAD_BYTES = 64 * 1024
 FURTHER_BYTES = 32 * 1024 * 1024  # of a file whose head does not tell, as where it begins with copies of large files
 _BLOCK_BYTES = 1024 * 1024
 _OVERLAP_BYTES = 64  # by which blocks overlap, so that no key is cut in two unseen
-PI_CONVERTED = "pi-converted"  # what scripts/pi_to_claude.py marks its records with
+PI_CONVERTED = "pi-converted"  # marks transcripts of Claude Code that versions before 0.4.2 made of Pi's
 
 
 def runtime_of(descriptor: int) -> Runtime | None:

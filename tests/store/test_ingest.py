@@ -443,3 +443,19 @@ def test_real_transcripts_go_in_whole_piece_by_piece_and_twice_alike(scene):
     for path in scene.root.rglob("*.jsonl"):
         os.utime(path)
     assert scene.ingest().entries == 0
+
+
+def test_a_session_of_pi_counts_once_beside_the_transcript_of_claude_code_that_earlier_versions_made_of_it(scene):
+    session = PiSession()
+    session.exchange("plan a trip", "Gladly.")
+    (scene.root / "pi").mkdir()
+    session.write(scene.root / "pi")
+    asked, answered = [
+        {"sessionId": session.id, "timestamp": one["timestamp"],
+         "forkedFrom": {"sessionId": session.id, "messageUuid": one["id"]}}
+        for one in session.records[1:]
+    ]  # fmt: skip
+    scene.write(session.id, user("plan a trip", entrypoint="pi-converted", **asked), assistant("Gladly.", **answered))
+    scene.ingest()
+    assert scene.store.counts().entries == 2
+    assert sorted(state.source for state in scene.store.file_states("").values()) == ["pi", "pi-converted"]

@@ -368,7 +368,6 @@ ALLOWED = {
     "host/recovery.py": "answers of its own session",
     "memories/reduction.py": "asks the gate; sizes",
     "runtimes/opencode/mirrors.py": "a mirror of what the runtime has, which others read",
-    "runtimes/pi/conversion.py": "a person converts files of theirs",
     "session_monitor.py": "asks the gate; lines that a program brings are its own",
     "store/ingest/extract.py": "the store keeps all, and judges whoever reads it (exclusions.py)",
     "store/rules.py": "makes the gate",
