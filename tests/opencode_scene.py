@@ -205,22 +205,6 @@ class OpenCodeDatabase:
                 self.run("INSERT INTO part VALUES (?, ?, ?, ?, ?, ?)", *values)
         return str(info["id"])
 
-    def write_files(self) -> None:
-        """Writes all that is in the database as it was written before there was one."""
-        storage = self.path.parent / "storage"
-        with closing(sqlite3.connect(self.path)) as connection:
-            connection.row_factory = sqlite3.Row
-            for row in connection.execute("SELECT * FROM session"):
-                times = {"created": row["time_created"], "updated": row["time_updated"]}
-                info = {"id": row["id"], "projectID": "p", "directory": row["directory"], "title": row["title"]}
-                parent = {"parentID": row["parent_id"]} if row["parent_id"] else {}
-                revert = {"revert": json.loads(row["revert"])} if row["revert"] else {}
-                _write(storage / "session" / "p", row["id"], {**info, **parent, **revert, "time": times})
-            for row in connection.execute("SELECT * FROM message"):
-                _write(storage / "message" / row["session_id"], row["id"], {"id": row["id"], **json.loads(row["data"])})
-            for row in connection.execute("SELECT * FROM part"):
-                _write(storage / "part" / row["message_id"], row["id"], {"id": row["id"], **json.loads(row["data"])})
-
     def revert(self, session_id: str, message_id: str = "", part_id: str = "") -> None:
         """Takes back all from a message on, as `/undo` does; without one nothing is taken back any more."""
         value = {"messageID": message_id, **({"partID": part_id} if part_id else {}), "snapshot": "5eed"}
@@ -238,11 +222,6 @@ class OpenCodeDatabase:
     def _next(self) -> int:
         self._number += 1
         return self._number
-
-
-def _write(folder: Path, name: str, content: dict[str, Any]) -> None:
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{name}.json").write_text(json.dumps(content, indent=2))
 
 
 def text(said: str, *, at: float = 0.0) -> dict[str, Any]:

@@ -254,3 +254,8 @@ class TestForks:
         found = user.entries(merged)
         assert [entry.text for entry in found[::2]] == [f"user {number}" for number in range(turns)]
         assert all(entry.is_copy and entry.id.startswith("prt_old") for entry in found)
+
+
+def test_without_a_database_nothing_is_made(tmp_path):
+    OPENCODE.refresh(str(tmp_path / "nothing"), everything=True)
+    assert list(tmp_path.iterdir()) == []

@@ -15,19 +15,18 @@ if TYPE_CHECKING:
     from ..base import Event
 
 DATABASE = "opencode.db"
-FILES = "storage/session"
 
 
 class OpenCode(MirroredSessions):
-    """OpenCode keeps all sessions in one database, whose rows it changes, and before in files, which it wrote anew. So
-    each session has a mirror (see transcripts/mirror.py and mirrors.py), `<directory>/<session>.jsonl`; that of a
-    sub-agent lies in `<session>/` beside it. Our plugin file sends the events, once for each prompt."""
+    """OpenCode keeps all sessions in one database, whose rows it changes. So each session has a mirror (see
+    transcripts/mirror.py and mirrors.py), `<directory>/<session>.jsonl`; that of a sub-agent lies in `<session>/`
+    beside it. Our plugin file sends the events, once for each prompt."""
 
     name = "opencode"
     TITLE = "OpenCode"
     USUAL_DIR = ".local/share/opencode"
     CONFIG_VARIABLE = "XDG_DATA_HOME"
-    SOURCES = (f"/{DATABASE}", f"/{FILES}")
+    SOURCES = (f"/{DATABASE}",)
     NO_DIRECTORY = ""
     SESSIONS_FOLDER = "opencode-sessions"
     PROGRAM = "opencode"

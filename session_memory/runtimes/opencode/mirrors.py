@@ -9,12 +9,12 @@ from __future__ import annotations
 
 from time import time_ns
 
-from ...system.files import Opened, is_directory, is_file, names_in, os, path_stamp, status_at
+from ...system.files import Opened, is_file, names_in, os, path_stamp, status_at
 from ...text.paths import is_name
 from ...text.secrets import redact
 from ...transcripts.lines import lines_forward, settled_stamp
 from ...transcripts.mirror import Exclusion, Mirror, keep_state, read_state, update_mirrors
-from . import DATABASE, FILES, RUNTIME
+from . import DATABASE, RUNTIME
 from .database import DatabaseReader, Error
 from .records import ids_in, is_taken_back, is_unnamed
 from .rows import decoded, is_final, is_kept, session_line
@@ -35,13 +35,13 @@ _NOWHERE: Place = ("", "")
 
 def bring_up_to_date(config_dir: str, root: str, exclusion: Exclusion, everything: bool) -> None:
     """Add what is new to the mirrors below `root`: in the sessions of the database that a prompt may be told of, or in
-    all, also in files. What cannot be read, or is done by another process just now, is left for the next time."""
-    database, storage = f"{config_dir}/{DATABASE}", f"{config_dir}/storage"
+    all. What cannot be read, or is done by another process just now, is left for the next time."""
+    database = f"{config_dir}/{DATABASE}"
     watched = [[path, path_stamp(path)] for path in (database, f"{database}-wal")]
 
     def work() -> None:
         with DatabaseReader(database) as opened:
-            _Refresh(opened, root, exclusion, everything).run(watched, storage)
+            _Refresh(opened, root, exclusion, everything).run(watched)
 
     before = read_state(root)
     is_whole = before.get("is_whole") and before.get("rules") == exclusion.stamps
@@ -49,31 +49,10 @@ def bring_up_to_date(config_dir: str, root: str, exclusion: Exclusion, everythin
         keep_state(root, {**before, "watched": watched})
     elif before.get("watched") != watched or (everything and not is_whole):
         update_mirrors(root, work, Error)
-    if everything and is_directory(f"{config_dir}/{FILES}"):
-        _take_files(database, storage, root, exclusion)
-
-
-def _take_files(database: str, storage: str, root: str, exclusion: Exclusion) -> None:
-    """Add what is new in the files of `storage`: of sessions that the database never had."""
-    from .storage import FileReader, UnimportedSessions
-
-    files = UnimportedSessions(storage, root)
-
-    def work() -> None:
-        if is_file(database):
-            with DatabaseReader(database) as imported:
-                files.keep_imported({session.id for session in imported.sessions_since(0)})
-        with FileReader(storage, files.paths) as opened:
-            refresh = _Refresh(opened, root, exclusion, True)
-            refresh.add(files.changed)
-        files.keep_read(refresh.going_on)
-
-    if files.changed:
-        update_mirrors(root, work, Error)
 
 
 class _Refresh:
-    """An update of the mirrors. `going_on` are sessions that are not final, or left for later."""
+    """An update of the mirrors."""
 
     def __init__(self, database: DatabaseReader, root: str, exclusion: Exclusion, everything: bool) -> None:
         self._database = database
@@ -83,18 +62,18 @@ class _Refresh:
         self._everything = everything
         self._now = time_ns() // 1_000_000
         self._bytes = 0
-        self.going_on: list[str] = []
+        self._going_on: list[str] = []  # sessions that are not final, or left for later
         self._is_whole = True
 
-    def run(self, watched: list[list[Any]], storage: str) -> None:
+    def run(self, watched: list[list[Any]]) -> None:
         """Add to each mirror, and keep what was seen of the database, so that the next time begins there. `watched` are
         its files with the stamps that they had before."""
         before = read_state(self._root)
         self._have_rules_changed = self._everything and before.get("rules") != self._exclusion.stamps
         last = self._database.last_row()
-        self.add(self._changed(before))
+        self._add(self._changed(before))
         if self._everything:
-            self._remove_deleted(storage)
+            self._remove_deleted()
         is_settled = all(settled_stamp(path) == stamp for path, stamp in watched)
         is_whole = self._is_whole and (self._everything or bool(before.get("is_whole")))
         keep_state(
@@ -102,14 +81,14 @@ class _Refresh:
             {
                 "watched": watched if is_settled and self._is_whole else [],
                 "row": last,
-                "going_on": self.going_on,
+                "going_on": self._going_on,
                 "is_whole": is_whole,
                 "rules": self._exclusion.stamps if self._everything else before.get("rules"),
                 "unread": self._database.unread() if self._everything else before.get("unread", {}),
             },
         )
 
-    def add(self, session_ids: list[str]) -> None:
+    def _add(self, session_ids: list[str]) -> None:
         for session_id in session_ids:
             if not self._everything and self._bytes > PROMPT_BYTES:
                 self._leave(session_id)
@@ -134,14 +113,9 @@ class _Refresh:
             changed += [session.id for session in database.sessions_since(since) if not self._is_known(session)]
         return list(dict.fromkeys([*before.get("going_on", ()), *changed]))
 
-    def _remove_deleted(self, storage: str) -> None:
+    def _remove_deleted(self) -> None:
         """Remove the mirrors of sessions deleted in OpenCode; none if its database was lost."""
-        from .storage import UnimportedSessions
-
-        ids = {session.id for session in self._database.sessions_since(0)}
-        files = UnimportedSessions(storage, self._root)
-        files.keep_imported(ids)
-        known = {f"{session_id}.jsonl" for session_id in [*ids, *files.paths]} if ids else set()
+        known = {f"{session.id}.jsonl" for session in self._database.sessions_since(0)}
         folders = [f"{self._root}/{name}" for name in names_in(self._root) if known]
         for folder in folders:
             for name in names_in(folder):
@@ -165,7 +139,7 @@ class _Refresh:
         return f"{folder}/{session.id}.jsonl" if above is session else f"{folder}/{above.id}/{session.id}.jsonl"
 
     def _leave(self, session_id: str) -> None:
-        self.going_on.append(session_id)
+        self._going_on.append(session_id)
         self._is_whole = False
 
     def _add_session(self, session_id: str) -> None:
@@ -190,7 +164,7 @@ class _Refresh:
                     raise Error("the database is being written to")
                 self._bytes += mirror.append(addition.lines, addition.mark, session.updated)
             if addition.goes_on and session.updated > self._now - RECENT_MILLISECONDS:
-                self.going_on.append(session.id)
+                self._going_on.append(session.id)
 
 
 class Addition:
