@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import BinaryIO
 
 from ..errors import SessionMemoryError, WrongCallError
@@ -16,7 +17,7 @@ from ..store.values import Conversation, Filter
 from ..system.sqlite import CorruptDatabaseError
 from ..text.format import counted
 from ..text.timestamps import now_milliseconds
-from ..upkeep.export import FORMATS, WITHHELD, ExportFormat, export
+from ..upkeep.export import FORMATS, WITHHELD, Form, export
 from ..upkeep.trajectory import trajectory_of
 from .arguments import NO_LIMIT, add_home, add_private, add_project, filter_of
 from .opened_store import OpenStore, check_names, line_of, refresh, wanted_of, with_store
@@ -82,11 +83,11 @@ def _export(opened: OpenStore, arguments: argparse.Namespace) -> int:
                 yield found
 
     if arguments.format == HTML:
-        from ..web.export import HtmlExport  # jinja2, pygments and markdown-it-py take a while to import
+        from ..web.export import as_html  # jinja2, pygments and markdown-it-py take a while to import
 
-        form: ExportFormat = HtmlExport(opened.location)
+        form: Form = partial(as_html, location=opened.location)
     else:
-        form = FORMATS[arguments.format]()
+        form = FORMATS[arguments.format]
     first = opened.store.conversation(ids[0], opened.location.homes) if wanted.session and ids else None
     title = first.title if first else ""
     pieces = export(form, conversations(), opened.store.entries, now_milliseconds(), full=arguments.full, title=title)

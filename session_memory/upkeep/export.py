@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 from itertools import chain
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..archives.format import TOOL, ArchivedMessage, asked, in_batches, render_messages
 from ..store.values import TOOL_ROLE, Conversation, StoredEntry
@@ -22,47 +22,50 @@ WITHHELD = "[the rules in config.yaml hide the text]"
 _BACKTICKS = re.compile("`+")
 
 
-class ExportFormat:
-    """The text of an export. The methods are called in this order, those about a conversation once for each."""
+class ExportHead(NamedTuple):
+    """The time of an export in milliseconds since the epoch, if it is `full`, and the `title` of its one session, ''
+    for several."""
 
-    def begin(self, now: int, full: bool, title: str) -> str:
-        """Return the text before all conversations, of the common `title` ('' for none), at `now` in milliseconds."""
-        return ""
+    now: int
+    full: bool
+    title: str
 
-    def conversation(self, conversation: Conversation, is_told: bool) -> str:
-        """Return the text before the items of a conversation; without `is_told` the items must not be shown."""
-        raise NotImplementedError
 
-    def items(self, items: list[StoredEntry]) -> str:
-        """Return the text of some of its items."""
-        raise NotImplementedError
+class Exported(NamedTuple):
+    """A conversation to export; unless it `is_told`, its items must not be shown, and there are none."""
 
-    def end_of_conversation(self) -> str:
-        """Return the text after its last item."""
-        return "\n"
+    conversation: Conversation
+    is_told: bool
+    batches: Iterator[list[StoredEntry]]
 
-    def end(self) -> str:
-        """Return the text after all conversations."""
-        return ""
+
+Form = Callable[[Iterable[Exported], ExportHead], Iterator[str]]
 
 
 def export(
-    form: ExportFormat, conversations: Iterable[Conversation], entries: Callable[[int], Iterator[StoredEntry]],
+    form: Form, conversations: Iterable[Conversation], entries: Callable[[int], Iterator[StoredEntry]],
     now: int, *, full: bool, title: str = "",
 ) -> Iterator[str]:  # fmt: skip
     """Yield the export of conversations. `entries` returns a conversation's items by its id: messages and, if `full`,
     tool calls with their outcome. `title` is the session's, if all conversations are of one."""
-    yield form.begin(now, full, for_people(title))
+    return form(_exported(conversations, entries, full), ExportHead(now, full, for_people(title)))
+
+
+def _exported(
+    conversations: Iterable[Conversation], entries: Callable[[int], Iterator[StoredEntry]], full: bool
+) -> Iterator[Exported]:
     for conversation in conversations:
         items = entries(conversation.id)
         first = next(items, None)
         safe = conversation._replace(title=for_people(conversation.title), cwd=for_people(conversation.cwd))
-        yield form.conversation(safe, first is not None)
         wanted = (one for one in chain([first] if first else [], items) if full or one.role != TOOL_ROLE)
-        for batch in in_batches(_joined(wanted), lambda one: len(one.text)):  # redacted: a rule may be new since
-            yield form.items([one._replace(text=for_storage(one.text), error=for_storage(one.error)) for one in batch])
-        yield form.end_of_conversation()
-    yield form.end()
+        batches = in_batches(map(_redacted, _joined(wanted)), lambda one: len(one.text))
+        yield Exported(safe, first is not None, batches)
+
+
+def _redacted(item: StoredEntry) -> StoredEntry:
+    """Return an item by the rules of now: one may be new since it was stored."""
+    return item._replace(text=for_storage(item.text), error=for_storage(item.error))
 
 
 def _joined(items: Iterable[StoredEntry]) -> Iterator[StoredEntry]:
@@ -103,17 +106,16 @@ def facts_of(conversation: Conversation) -> dict[str, str]:
     }
 
 
-class MarkdownExport(ExportFormat):
-    """Each conversation under its own heading, with messages as in archives."""
-
-    def conversation(self, conversation: Conversation, is_told: bool) -> str:
+def as_markdown(found: Iterable[Exported], head: ExportHead) -> Iterator[str]:
+    """Yield each conversation under its own heading, with messages as in archives."""
+    for conversation, is_told, batches in found:
         facts = {name: escape(fact) if "`" in fact else f"`{fact}`" for name, fact in facts_of(conversation).items()}
         listed = "\n".join([f"- {name}: {fact}" for name, fact in facts.items()])
         withheld = "" if is_told else f"\n{escape(WITHHELD)}\n"
-        return f"# {escape(title_of(conversation))}\n\n{listed}\n\n---\n{withheld}"
-
-    def items(self, items: list[StoredEntry]) -> str:
-        return "".join(render_messages([_message(one) for one in items], ASSISTANT, 0))
+        yield f"# {escape(title_of(conversation))}\n\n{listed}\n\n---\n{withheld}"
+        for items in batches:
+            yield "".join(render_messages([_message(one) for one in items], ASSISTANT, 0))
+        yield "\n"
 
 
 def _message(item: StoredEntry) -> ArchivedMessage:
@@ -136,19 +138,12 @@ def _tool_text(item: StoredEntry) -> str:
     return f"{shown}: {outcome}" if outcome else shown
 
 
-class JsonExport(ExportFormat):
-    """One JSON object; each conversation, and each item, begins a line."""
-
-    def __init__(self) -> None:
-        self._has_conversations = False
-        self._has_items = False
-
-    def begin(self, now: int, full: bool, title: str) -> str:
-        head = {"format": "session-memory export", "version": JSON_VERSION, "exported_at": _iso(now), "full": full}
-        return f'{_encoded(head)[:-1]}, "conversations": ['
-
-    def conversation(self, conversation: Conversation, is_told: bool) -> str:
-        head = {
+def as_json(found: Iterable[Exported], head: ExportHead) -> Iterator[str]:
+    """Yield one JSON object; each conversation, and each item, begins a line."""
+    about = {"format": "session-memory export", "version": JSON_VERSION, "exported_at": _iso(head.now)}
+    yield f'{_opened({**about, "full": head.full})}, "conversations": ['
+    for number, (conversation, is_told, batches) in enumerate(found):
+        facts = {
             "id": conversation.id,
             "session_id": conversation.session_id,
             "runtime": conversation.runtime,
@@ -161,20 +156,18 @@ class JsonExport(ExportFormat):
             "status": conversation.status,
             "is_told": is_told,
         }
-        separator = "," if self._has_conversations else ""
-        self._has_conversations, self._has_items = True, False
-        return f'{separator}\n{_encoded(head)[:-1]}, "items": ['
+        yield f'{"," if number else ""}\n{_opened(facts)}, "items": ['
+        separator = ""
+        for items in batches:
+            yield separator + ",".join([f"\n{json.dumps(_item(one), ensure_ascii=False)}" for one in items])
+            separator = ","
+        yield "\n]}"
+    yield "\n]}\n"
 
-    def items(self, items: list[StoredEntry]) -> str:
-        separator = "," if self._has_items else ""
-        self._has_items = True
-        return separator + ",".join([f"\n{_encoded(_item(one))}" for one in items])
 
-    def end_of_conversation(self) -> str:
-        return "\n]}"
-
-    def end(self) -> str:
-        return "\n]}\n"
+def _opened(value: dict[str, Any]) -> str:
+    """Return an object as JSON without its last brace."""
+    return json.dumps(value, ensure_ascii=False)[:-1]
 
 
 def _item(item: StoredEntry) -> dict[str, Any]:
@@ -197,8 +190,4 @@ def _iso(milliseconds: int | None) -> str | None:
     return None if milliseconds is None else iso_time(milliseconds / 1000)
 
 
-def _encoded(value: dict[str, Any]) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
-FORMATS: dict[str, Callable[[], ExportFormat]] = {"markdown": MarkdownExport, "json": JsonExport}
+FORMATS: dict[str, Form] = {"markdown": as_markdown, "json": as_json}

@@ -15,7 +15,7 @@ from store_scene import COMMAND, MONDAY, ROOT, StoreUser, trip
 from session_memory.archives.format import messages_in
 from session_memory.store.values import Conversation, StoredEntry
 from session_memory.upkeep.export import FORMATS, export
-from session_memory.web.export import HtmlExport
+from session_memory.web.export import as_html
 
 HOUR = 3600
 TAGS = {
@@ -197,8 +197,8 @@ def test_a_token_that_was_stored_before_there_was_a_rule_for_it_is_redacted():
     token = "ghp_" + "a1B2c3D4e5F6" * 3
     talk = Conversation(1, "s", "s.jsonl", "", "claude-code", "/srv", f"use {token}", 0, 0, 1, "ready", "")
     item = StoredEntry(1 << 32, "user", f"use {token}", 0, "/srv", 0)
-    for make in (*FORMATS.values(), HtmlExport):
-        assert token not in "".join(export(make(), [talk], lambda _: iter([item]), 0, full=True))
+    for form in (*FORMATS.values(), as_html):
+        assert token not in "".join(export(form, [talk], lambda _: iter([item]), 0, full=True))
 
 
 def test_memory_does_not_grow_with_what_is_exported():
@@ -211,9 +211,9 @@ def test_memory_does_not_grow_with_what_is_exported():
             ahead += 1
             yield StoredEntry(1 << 32 | number, "user", "word " * 20, 0, "/srv", 0)
 
-    for make in (*FORMATS.values(), HtmlExport):
+    for form in (*FORMATS.values(), as_html):
         ahead = most = 0
-        for _ in export(make(), [talk], entries, 0, full=True):
+        for _ in export(form, [talk], entries, 0, full=True):
             most, ahead = max(most, ahead), 0
         assert 0 < most <= 101
 
