@@ -69,15 +69,16 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("tests")
     if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
         return  # it only starts those that run tests
+    gc.disable()
     os.environ.setdefault("XDG_CACHE_HOME", os.path.expanduser("~/.cache"))
     os.environ["HOME"] = HOME
     posix.environ[b"HOME"] = os.fsencode(HOME)
 
 
 def pytest_collection_finish() -> None:
-    """Take the thousands of collected tests from the garbage collector, which each command run in this process calls."""
-    gc.collect()
+    """Keep the thousands of collected tests from the garbage collector, which has not looked at them until now either."""
     gc.freeze()
+    gc.enable()
 
 
 def pytest_unconfigure() -> None:

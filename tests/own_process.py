@@ -38,6 +38,7 @@ def run_here(
     with ExitStack() as stack:
         out, err = (stack.enter_context(tempfile.TemporaryFile()) for _ in range(2))
         with as_a_process([name, *words], environ, cwd), _streams(out.fileno(), err.fileno()):
+            gc.freeze()  # so that the collector, at its end, looks only at what it left
             code = _exit_code_of(words, main)
         for file in (out, err):
             file.seek(0)

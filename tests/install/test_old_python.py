@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import os
 import shutil
 import subprocess
@@ -23,13 +24,15 @@ def runs(python: str) -> bool:
     return subprocess.run([python, "-c", "pass"], capture_output=True, check=False).returncode == 0
 
 
-# Real ones where there are some, and always one that takes itself for older than it is.
-REAL = [shutil.which(name) for name in ("python2.7", "python3.7", "python3.8", "python3.9", "pypy3")]
-OLD_PYTHONS = [[PYTHON, "-c", _AS_OLD], *([found] for found in REAL if found and runs(found))]
+@functools.cache
+def old_pythons() -> list[list[str]]:
+    """Real ones if there are some, and always one that takes itself for older than it is."""
+    real = [shutil.which(name) for name in ("python2.7", "python3.7", "python3.8", "python3.9", "pypy3")]
+    return [[PYTHON, "-c", _AS_OLD], *([found] for found in real if found and runs(found))]
 
 
-def ids(value: object) -> str:
-    return value.name if isinstance(value, Path) else os.path.basename(str(value[0])) if isinstance(value, list) else ""
+def name_of(path: Path) -> str:
+    return path.name
 
 
 def run(python: list[str], path: Path, home: Path) -> subprocess.CompletedProcess[str]:
@@ -39,7 +42,7 @@ def run(python: list[str], path: Path, home: Path) -> subprocess.CompletedProces
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("path", [*PROGRAMS, *HOOKS, *IMPORTED], ids=ids)
+@pytest.mark.parametrize("path", [*PROGRAMS, *HOOKS, *IMPORTED], ids=name_of)
 def test_what_a_runtime_or_a_person_starts_can_be_read_by_any_python_from_2_7_on(path: Path) -> None:
     for node in ast.walk(ast.parse(path.read_text(), feature_version=(3, 4))):
         assert not isinstance(node, SINCE_PYTHON_3), f"line {getattr(node, 'lineno', '?')}"
@@ -48,29 +51,26 @@ def test_what_a_runtime_or_a_person_starts_can_be_read_by_any_python_from_2_7_on
             assert {node.returns, *arguments.kwonlyargs, *(one.annotation for one in arguments.args)} == {None}
 
 
-@pytest.mark.parametrize("python", OLD_PYTHONS, ids=ids)
-@pytest.mark.parametrize("path", PROGRAMS, ids=ids)
-def test_a_program_that_a_python_too_old_starts_says_so_in_one_line(
-    path: Path, python: list[str], tmp_path: Path
-) -> None:
-    done = run(python, path, tmp_path)
-    assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1)
-    assert "Python 3.10 or newer" in done.stderr
-
-
-@pytest.mark.parametrize("python", OLD_PYTHONS, ids=ids)
-@pytest.mark.parametrize("path", HOOKS, ids=ids)
-def test_a_hook_that_a_python_too_old_starts_is_silent_and_logs_one_line(
-    path: Path, python: list[str], tmp_path: Path
-) -> None:
-    for _ in range(2):
+@pytest.mark.parametrize("path", PROGRAMS, ids=name_of)
+def test_a_program_that_a_python_too_old_starts_says_so_in_one_line(path: Path, tmp_path: Path) -> None:
+    for python in old_pythons():
         done = run(python, path, tmp_path)
-        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
-    (line,) = (tmp_path / ".session-memory/state/hook.log").read_text().splitlines()
-    assert "session-memory needs Python 3.10 or newer" in line
+        assert (done.returncode, done.stdout, done.stderr.count("\n")) == (1, "", 1), python
+        assert "Python 3.10 or newer" in done.stderr
+
+
+@pytest.mark.parametrize("path", HOOKS, ids=name_of)
+def test_a_hook_that_a_python_too_old_starts_is_silent_and_logs_one_line(path: Path, tmp_path: Path) -> None:
+    for number, python in enumerate(old_pythons()):
+        home = tmp_path / str(number)
+        for _ in range(2):
+            done = run(python, path, home)
+            assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), python
+        (line,) = (home / ".session-memory/state/hook.log").read_text().splitlines()
+        assert "session-memory needs Python 3.10 or newer" in line
 
 
 def test_a_hook_that_a_python_too_old_starts_is_silent_where_nothing_can_be_written(tmp_path: Path) -> None:
     (tmp_path / ".session-memory").write_text("no directory")
-    done = run(OLD_PYTHONS[0], REPOSITORY / "hooks/user_prompt_submit.py", tmp_path)
+    done = run(old_pythons()[0], REPOSITORY / "hooks/user_prompt_submit.py", tmp_path)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
