@@ -25,7 +25,7 @@ GROUPS = {
     "Look back": ("conversations", "memories", "remember", "patterns", "errors", "costs", "proof"),
     "Check and set": ("doctor", "config", "install", "uninstall", "completion"),
     "Keep and delete": ("process", "archive", "export", "forget", "restore", "ingest", "watch"),
-    "For agents and models": ("mcp", "new", "filter", "graph"),
+    "For agents and models": ("mcp", "new", "graph"),
     "Host and team": ("host", "team"),
 }
 COMMANDS = tuple([name for names in GROUPS.values() for name in names])

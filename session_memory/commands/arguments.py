@@ -10,8 +10,6 @@ from ..text.timestamps import EXAMPLES, milliseconds_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from ..store.location import StoreLocation
     from ..store.values import Filter
 
@@ -85,16 +83,6 @@ def filter_of(arguments: argparse.Namespace, location: StoreLocation) -> Filter:
         homes=location.homes, project="" if directories else arguments.project, directories=directories,
         session=arguments.session, since=arguments.since, until=arguments.until, limit=arguments.limit,
     )  # fmt: skip
-
-
-def transcripts_below(paths: Iterable[str]) -> Iterator[str]:
-    """Yield the files that are named, and the transcripts in the directories that are."""
-    for path in paths:
-        if not os.path.isdir(path):
-            yield path
-        for directory, folders, names in os.walk(path):
-            folders.sort()
-            yield from (os.path.join(directory, name) for name in sorted(names) if name.endswith(".jsonl"))
 
 
 def repository_directories(path: str) -> tuple[str, ...]:

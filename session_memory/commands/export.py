@@ -1,4 +1,4 @@
-"""`session-memory export`: conversations as Markdown, JSON, HTML or ATIF, to a file or to stdout."""
+"""`session-memory export`: conversations in one of several forms, to a file or to stdout."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ from typing import BinaryIO
 
 from ..errors import SessionMemoryError, WrongCallError
 from ..memories.folders import groups_of
+from ..memories.runner import settings_of
 from ..store.values import Conversation, Filter
 from ..system.sqlite import CorruptDatabaseError
 from ..text.format import counted
 from ..text.timestamps import now_milliseconds
-from ..upkeep.export import FORMATS, WITHHELD, Form, export
+from ..upkeep.export import FORMATS, WITHHELD, Form, as_filtered, export
 from ..upkeep.trajectory import trajectory_of
 from .arguments import NO_LIMIT, add_home, add_private, add_project, filter_of
 from .opened_store import OpenStore, check_names, line_of, refresh, wanted_of, with_store
 
-HTML, ATIF = "html", "atif"
+FILTERED, HTML, ATIF = "filtered", "html", "atif"
 _ENCODING = "utf-8", "backslashreplace"  # whatever the terminal's is
 SUMMARY = "write conversations to a file, as Markdown, JSON, HTML or ATIF"
 
@@ -32,7 +33,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("session", metavar="SESSION", nargs="?", default="", help=named)
     add_project(parser)
     parser.add_argument("--all", action="store_true", help="everything")
-    parser.add_argument("--format", choices=[*FORMATS, HTML, ATIF], default="markdown", help="default: markdown")
+    parser.add_argument(
+        "--format", choices=[*FORMATS, FILTERED, HTML, ATIF], default="markdown",
+        help="default: markdown; filtered is what a model reads to make memories",
+    )  # fmt: skip
     parser.add_argument("--json", action="store_const", dest="format", const="json", help="as --format json")
     parser.add_argument("--full", action="store_true", help="also the tool uses, and how each ended")
     parser.add_argument(
@@ -86,11 +90,14 @@ def _export(opened: OpenStore, arguments: argparse.Namespace) -> int:
         from ..web.export import as_html  # jinja2, pygments and markdown-it-py take a while to import
 
         form: Form = partial(as_html, location=opened.location)
+    elif arguments.format == FILTERED:
+        form = partial(as_filtered, filtering=settings_of(opened.location).filtering)
     else:
         form = FORMATS[arguments.format]
     first = opened.store.conversation(ids[0], opened.location.homes) if wanted.session and ids else None
     title = first.title if first else ""
-    pieces = export(form, conversations(), opened.store.entries, now_milliseconds(), full=arguments.full, title=title)
+    full = arguments.full or arguments.format == FILTERED
+    pieces = export(form, conversations(), opened.store.entries, now_milliseconds(), full=full, title=title)
     if not arguments.out:
         _print(pieces)
         return 0

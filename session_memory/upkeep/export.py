@@ -10,6 +10,8 @@ from itertools import chain
 from typing import Any, NamedTuple
 
 from ..archives.format import TOOL, ArchivedMessage, asked, in_batches, render_messages
+from ..memories.filtering import filtered_entry
+from ..settings.sections import Filtering
 from ..store.values import TOOL_ROLE, Conversation, StoredEntry
 from ..text.format import counted, one_line
 from ..text.markdown import escape
@@ -163,6 +165,16 @@ def as_json(found: Iterable[Exported], head: ExportHead) -> Iterator[str]:
             separator = ","
         yield "\n]}"
     yield "\n]}\n"
+
+
+def as_filtered(found: Iterable[Exported], head: ExportHead, filtering: Filtering) -> Iterator[str]:
+    """Yield what a model reads of each conversation, as the settings have it."""
+    for conversation, is_told, batches in found:
+        withheld = "" if is_told else f"{WITHHELD}\n"
+        yield f"# {title_of(conversation)}\n\n{withheld}"
+        for items in batches:
+            yield "".join([f"{line}\n" for one in items if (line := filtered_entry(one, filtering))])
+        yield "\n"
 
 
 def _opened(value: dict[str, Any]) -> str:

@@ -18,7 +18,7 @@ from session_memory.cli import COMMANDS
 from session_memory.commands.process import numbers_of
 from session_memory.memories.queue import PartResult
 
-WITH_HOME = ["archive", "config", "conversations", "costs", "errors", "filter", "graph", "health-check", "ingest"]
+WITH_HOME = ["archive", "config", "conversations", "costs", "errors", "graph", "health-check", "ingest"]
 WITH_HOME += ["export", "mcp", "memories", "patterns", "process", "read", "search", "sessions", "show", "watch"]
 
 
@@ -250,11 +250,6 @@ class TestCounts:
         assert done.stdout.endswith("As you like.\n")
         assert "cherry" not in done.stdout
         assert [one["text"] for one in machine.result("show", "1", "--lines", "1")["entries"]] == ["As you like."]
-
-    def test_what_grows_by_being_filtered_is_0_percent_shorter(self, machine):
-        short = machine.session("short", user("a"), assistant("b"))
-        assert "-" not in machine.run("filter", short).stdout.split("\n")[1].split("%")[0][-8:]
-        assert machine.result("filter", short)["all"]["reduction"] == 0.0
 
 
 class TestBold:

@@ -193,6 +193,16 @@ def test_it_is_utf_8_whatever_the_terminal_has(machine):
         assert "桜 👩‍🚀" in done.stdout.decode()
 
 
+def test_what_a_model_reads_goes_by_the_settings(machine):
+    said = exported(machine, "8f3a", "--format", "filtered")
+    assert said.startswith("# plan a trip to <b>Japan</b>\n\nUser: plan a trip to <b>Japan</b>\n")
+    assert "\nAction: " in said
+    machine.config("memories: {filtering: {keep_user_messages: false, keep_tool_structure: false}}\n")
+    said = exported(machine, "8f3a", "--format", "filtered")
+    assert "Assistant: " in said
+    assert not any(word in said for word in ("User: ", "Action: "))
+
+
 def test_a_token_that_was_stored_before_there_was_a_rule_for_it_is_redacted():
     token = "ghp_" + "a1B2c3D4e5F6" * 3
     talk = Conversation(1, "s", "s.jsonl", "", "claude-code", "/srv", f"use {token}", 0, 0, 1, "ready", "")

@@ -46,7 +46,7 @@ def number_of(machine: StoreUser, session: str) -> str:
 def test_every_command_that_reads_takes_every_id(read_only: StoreUser) -> None:
     ids = ["8f3a-trip", "8f3a", "trip japan", number_of(read_only, "8f3a-trip")]
     calls = [(command, id) for command in ("read", "show", "export") for id in ids]
-    for command, id in [*calls, ("deliveries", "8f3a"), ("filter", "trip japan")]:
+    for command, id in [*calls, ("deliveries", "8f3a")]:
         done = read_only.run(command, id)
         assert (done.returncode, done.stderr) == (0, ""), (command, id)
         assert command != "export" or "Japan" in done.stdout, id
@@ -78,7 +78,7 @@ def test_a_memory_leads_to_the_session_that_it_is_from(machine: StoreUser) -> No
 
 
 def test_of_two_that_fit_both_are_offered_with_date_and_project(read_only: StoreUser) -> None:
-    for command in ("read", "show", "deliveries", "filter", "export"):
+    for command in ("read", "show", "deliveries", "export"):
         done = read_only.run(command, "rise" if command == "export" else "rye")  # it takes all that have a title
         assert (done.returncode, done.stdout) == (1, ""), command
         first, *offered = done.stderr.splitlines()

@@ -26,7 +26,6 @@ WORDS: dict[str, list[str]] = {
     "export": ["--all"],
     "forget": ["5e1d-gone", "--yes"],
     "errors": ["No module named yaml"],
-    "filter": ["FILE"],
     "graph": ["search", "cherry"],
     "archive": ["--all"],
     "why": ["IN_GIT"],

@@ -19,7 +19,7 @@ from session_memory.store.sqlite.engine import SqliteStore
 LONE = "half \ud83d of a pair"
 READERS = [
     ("ingest",), ("search", "cherry"), ("conversations",), ("show", "1"), ("patterns",), ("errors", "failed"),
-    ("process",), ("memories", "list"), ("archive", "--all"), ("filter", "--all"), ("watch", "--once"), ("health-check",),
+    ("process",), ("memories", "list"), ("archive", "--all"), ("export", "--all", "--format", "filtered"), ("watch", "--once"), ("health-check",),
 ]  # fmt: skip
 
 

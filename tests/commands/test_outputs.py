@@ -28,10 +28,9 @@ OUTPUTS = {
     "patterns": "patterns\nerrors ECONNREFUSED\nerrors nothing",
     "costs": "costs",
     "deliveries": "deliveries",
-    "filter": "filter trip",
     "process": "process --dry-run\nprocess\nprocess",
     "archive": "archive --all --dry-run\narchive",
-    "export": "export nothing\nexport trip",
+    "export": "export nothing\nexport trip\nexport trip --format filtered",
     "forget": "forget 8f3a --dry-run\nforget trip\nforget",
     "config": "config\nconfig scope all\nconfig scope\nconfig scope --unset\nconfig scpoe",
     "ingest": "ingest\ningest --file nowhere.jsonl",
@@ -54,8 +53,7 @@ def text(snapshot: SnapshotAssertion) -> SnapshotAssertion:
 
 
 READERS = (
-    "alone", "sessions", "read", "conversations", "show", "search", "patterns", "costs", "deliveries", "filter",
-    "dead_ends",
+    "alone", "sessions", "read", "conversations", "show", "search", "patterns", "costs", "deliveries", "dead_ends",
 )  # fmt: skip
 
 

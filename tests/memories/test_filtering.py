@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 from records import PiSession, assistant, user, write
 
+from bench.filtering import measured, transcript_entries
 from session_memory.memories.budget import estimated_tokens
 from session_memory.memories.filtering import GOES_ON, WENT_ON, chunks, exchanges, filtered, size_text
-from session_memory.memories.reduction import measured, transcript_entries
 from session_memory.runtimes import all_runtimes
 from session_memory.settings.sections import Filtering, MemorySettings
 from session_memory.store.values import StoredEntry

@@ -148,7 +148,7 @@ READERS = {
         [machine.tool("read_session", name=path.stem) for path in sorted(machine.folder.glob("*.jsonl"))]
     ),
     "search_sessions": lambda machine: machine.tool("search_sessions", query="Please tell me all about"),
-    "filter": lambda machine: machine.said("filter", "--all", "--show"),
+    "export for a model": lambda machine: machine.said("export", "--all", "--format", "filtered"),
     "told": lambda machine: machine.said("told", OWN_ID),
     "search": lambda machine: machine.said("search", "Please tell me all about"),
     "export": lambda machine: machine.said("export", "--all", "--full"),
@@ -366,7 +366,6 @@ ALLOWED = {
     "archives/writer.py": "asks the gate, and where anything is hidden writes into the private folder",
     "hooks/delivery_state.py": "the directory that a session was started in",
     "host/recovery.py": "answers of its own session",
-    "memories/reduction.py": "asks the gate; sizes",
     "runtimes/opencode/mirrors.py": "a mirror of what the runtime has, which others read",
     "session_monitor.py": "asks the gate; lines that a program brings are its own",
     "store/ingest/extract.py": "the store keeps all, and judges whoever reads it (exclusions.py)",
