@@ -56,9 +56,12 @@ def reported_with_calls(cursor_file: str, now: float) -> dict[str, float]:
     return {key: time for _, key, time, is_reported in lines if is_reported and time <= now}
 
 
-def forget_index(cursor_file: str) -> None:
-    """Delete the index, whose cursors have titles. Raises LockedError, OSError."""
-    if _INDEX in _read(_path(cursor_file)):
+def forget_calls(cursor_file: str, *, is_whole: bool) -> None:
+    """Delete the log if `is_whole`, else only its index, whose cursors have titles. Raises LockedError, OSError."""
+    content = _read(_path(cursor_file))
+    if content and is_whole:
+        os.unlink(_path(cursor_file))
+    elif _INDEX in content:
         log = CallLog(cursor_file)
         log.acquire()
         try:

@@ -11,13 +11,12 @@ MEMORIES (the ids of those that were injected since the last compaction). The fi
 
 from __future__ import annotations
 
-from ..system.files import lock, move_away, os, read_whole, replace, write_private
+from ..system.files import is_file, lock, move_away, os, read_whole, replace, write_private
 from ..system.json import decode, encode
 from .changes import STANDSTILL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Collection
     from typing import Any
 
     from ..transcripts.lines import Cursor
@@ -100,15 +99,19 @@ class StateFile(KnownState):
         os.pwrite(self._lock, note, 0)
         return True
 
-    def forget_titles(self, keys: Collection[str]) -> None:
-        """Delete the titles of sessions with these keys. Raises OSError."""
+    def forget(self, keys: set[str]) -> None:
+        """Delete the state if it is that of a session with one of these keys, else their titles in it, in whatever
+        runtime they are. Raises OSError."""
+        if self.path.rpartition("/")[2].removesuffix(".json") in keys:
+            os.unlink(self.path)
+            return
         kept = encode(self.cursors)
         for own in self.cursors.values():
             for cursors in (own, own.get(LAST, {}).get("cursors", {})):
-                for cursor in [cursors[key] for key in keys if key in cursors]:
+                for cursor in [one for key, one in cursors.items() if keys & {key, key.rpartition(":")[2]}]:
                     cursor.pop("title", None)
                     cursor.pop("own_title", None)
-        if encode(self.cursors) != kept:
+        if encode(self.cursors) != kept or is_file(self.path + ".tmp"):  # which a killed process has left
             self.prepare()
             self.commit()
 

@@ -30,7 +30,7 @@ from ..transcripts import mirror
 from ..upkeep import forget_journal
 from ..upkeep.kept import kept_of
 from .arguments import NO_LIMIT, OnlyForPeopleError, add_common, point_in_time
-from .opened_store import OpenStore, check_names, line_of, sessions_called, with_store
+from .opened_store import OpenStore, check_names, line_of, refresh, sessions_called, with_store
 
 SUMMARY = "delete sessions from store, memories and archives, for good"
 SHOWN = 10
@@ -38,8 +38,9 @@ SHOWN = 10
 
 class Chosen(NamedTuple):
     """The selection to forget: `until` is the time up to which, by group and session; `archives` and `transcripts` are
-    paths; nothing stays of those in `whole`. `rewritten` are archives of sessions that went on, as (path, session id,
-    transcript, group). `names` are the ids and names of the sessions, by group, `kept` their kept transcripts."""
+    paths, `copies` those of our mirrors; nothing stays of the transcripts in `whole`. `rewritten` are archives of
+    sessions that went on, as (path, session id, transcript, group). `names` are the ids and names of the sessions, by
+    group, `kept` their kept transcripts."""
 
     conversations: list[Conversation]
     until: dict[tuple[str, str], int]
@@ -48,6 +49,7 @@ class Chosen(NamedTuple):
     rewritten: list[tuple[str, str, str, str]]
     transcripts: list[str]
     whole: list[str]
+    copies: list[str]
     names: dict[str, set[str]]
     kept: list[KeptSession]
 
@@ -81,6 +83,7 @@ def _forget(opened: OpenStore, arguments: argparse.Namespace) -> int:
         opened.note("an earlier forget was not finished: finishing it")
         for problem in forget_journal.finish(opened.location, opened.store, os.environ, opened.note):
             opened.note(problem)
+    refresh(opened)
     chosen = _chosen(opened, arguments.session, project, arguments.before, now)
     if not chosen.conversations and not project:
         titled = sessions_called(opened, arguments.session, opened.location.homes) if arguments.session else []
@@ -110,7 +113,7 @@ def _forget(opened: OpenStore, arguments: argparse.Namespace) -> int:
             "rewritten": chosen.rewritten,
             "conversations": [(one.id, one.home, one.session_id) for one in chosen.conversations],
             "kept": [(one.home, one.session_id) for one in chosen.kept],
-            "copies": chosen.whole,
+            "copies": chosen.copies,
             "cursors": {group: sorted(names) for group, names in chosen.names.items()},
             "graph": [(*who, until) for who, until in chosen.until.items()],
             "team": {"sessions": list(chosen.until), "memories": chosen.memories},
@@ -118,8 +121,7 @@ def _forget(opened: OpenStore, arguments: argparse.Namespace) -> int:
         },
     )
     unfinished = forget_journal.finish(opened.location, opened.store, os.environ, opened.note)
-    own = [path for path in chosen.whole if not mirror.is_mirror(path)]
-    deleted = _delete_transcripts(opened, own, is_asked=arguments.transcripts) if own else []
+    deleted = _delete_transcripts(opened, chosen.whole, is_asked=arguments.transcripts) if chosen.whole else []
     left = [path for path in chosen.transcripts if path not in deleted]
     _report(opened, chosen._replace(transcripts=left), unfinished)
     return int(bool(unfinished))
@@ -173,7 +175,7 @@ def _chosen(opened: OpenStore, session: str, project: str, before: int | None, n
     transcript_of = {}
     for one in wanted:
         who = one.home, one.session_id
-        until[who] = max(until.get(who, 0), now if before is None else one.last_message_at or 0)
+        until[who] = max(until.get(who, 0 if before else now), one.last_message_at or 0)
         transcript_of[who] = f"{files[one.home, one.source_file].root}/{one.source_file}"
     ids = {one.id for one in wanted}
     kept = {(one.home, one.source_file) for one in every if one.id not in ids}
@@ -187,16 +189,19 @@ def _chosen(opened: OpenStore, session: str, project: str, before: int | None, n
                 archives.append(path)
             elif (archived.home, id) in transcript_of:
                 rewritten.append((path, id, transcript_of[archived.home, id], archived.home))
-    transcripts = [path for path in paths if path.endswith(".jsonl") and os.path.exists(path)]
+    is_copy = {path: mirror.is_mirror(path) for path in paths if path.endswith(".jsonl") and os.path.exists(path)}
+    transcripts = [path for path in is_copy if not is_copy[path]]
     whole = [path for path in transcripts if paths[path]]
     names: dict[str, set[str]] = {home: set() for home, _ in until}
     for key in keys:
         names[key[0]].update((files[key].session_id, *rules.names(files[key].subject)))
     all_of = project if before is None and not session else ""
-    copies = kept_of(
+    packed = kept_of(
         location, lambda one: (one.home, one.session_id) in until or (all_of != "" and covers(all_of, one.cwd))
     )
-    return Chosen(wanted, until, _memories(opened, until), archives, rewritten, transcripts, whole, names, copies)
+    copies = [path for path in is_copy if is_copy[path]]
+    memories = _memories(opened, until)
+    return Chosen(wanted, until, memories, archives, rewritten, transcripts, whole, copies, names, packed)
 
 
 def _named(
@@ -237,7 +242,9 @@ def _visible(opened: OpenStore, chosen: Chosen) -> Chosen:
         return chosen
     files = tuple(f"/{one.source_file}" for one in shown)
     transcripts = [path for path in chosen.transcripts if path.endswith(files)]
-    return chosen._replace(conversations=shown, memories={}, archives=[], rewritten=[], transcripts=transcripts)
+    copies = [path for path in chosen.copies if path.endswith(files)]
+    hidden: dict[str, Any] = {"memories": {}, "archives": [], "rewritten": []}
+    return chosen._replace(conversations=shown, transcripts=transcripts, copies=copies, **hidden)
 
 
 def _memories(opened: OpenStore, until: dict[tuple[str, str], int]) -> dict[str, list[str]]:
@@ -279,7 +286,7 @@ def _preview(opened: OpenStore, chosen: Chosen) -> None:
     if more:
         terminal.line(f"  and {more} more")
     terminal.line(f"  {_amounts(chosen)}")
-    _report_transcripts(opened, seen.transcripts, "stay: only you can delete them")
+    _report_transcripts(opened, seen, "stay: only you can delete them")
 
 
 def _amounts(chosen: Chosen) -> str:
@@ -299,7 +306,7 @@ def _report(opened: OpenStore, chosen: Chosen, unfinished: list[str]) -> None:
     for problem in unfinished:
         opened.note(f"{problem}; the next upkeep, ingest or forget tries again")
     seen = _visible(opened, chosen)
-    _report_transcripts(opened, seen.transcripts, "stay, and are not read for it again")
+    _report_transcripts(opened, seen, "stay, and are not read for it again")
     terminal.result(_as_json(seen, unfinished))
 
 
@@ -315,10 +322,10 @@ def _as_json(seen: Chosen, unfinished: list[str]) -> dict[str, Any]:
     }
 
 
-def _report_transcripts(opened: OpenStore, paths: list[str], what: str) -> None:
-    shown = [path for path in paths if not mirror.is_mirror(path)]
-    if len(shown) < len(paths):
-        sessions = counted(len(paths) - len(shown), "session")
+def _report_transcripts(opened: OpenStore, seen: Chosen, what: str) -> None:
+    shown = seen.transcripts
+    if seen.copies:
+        sessions = counted(len(seen.copies), "session")
         opened.terminal.line(f"What the runtime itself keeps of {sessions} stays too: only you can delete it there.")
     if shown:
         opened.terminal.line(f"The runtime's own transcripts {what}:")

@@ -41,6 +41,7 @@ _NOT_SAID = frozenset((
     "summary",
 ))  # fmt: skip
 _MARK = b'{"type": "mirrored", "mark": '
+_COMPLETE = ("watched", "is_whole", "read")  # the keys of a state by which nothing is missing in the mirrors
 _STATE_FILE = ".state/mirrored"  # in a folder: replacing it would change the time of the one that lists the mirrors
 _LOCK_FILE = ".lock"
 _MARK_BYTES = 4096  # that most marks are shorter than
@@ -231,28 +232,27 @@ class Mirror:
             self._descriptor = files.open_private(self._path, files.os.O_WRONLY)
 
 
-def empty(path: str) -> bool:
-    """Delete what was said in the mirror at `path` and in those of its sub-agents: all but the head and the last mark,
-    so that none of it is added again. False for what is no mirror. Raises OSError, LockedError."""
+def remove(path: str) -> None:
+    """Delete the mirror at `path` and those of its sub-agents, and have them made again: without what was forgotten.
+    Does nothing for what is no mirror. Raises OSError, LockedError."""
     if not is_mirror(path):
-        return False
+        return
     root = _root_of(path)
     with files.Closing(files.lock(lock_path(root), LOCK_SECONDS)):
-        is_copy = path[len(root) + 1 :] in read_state(root).get("copied", {})
+        for place in (root, *[f"{root}/{name}" for name in files.names_in(root) if name.startswith(".")]):
+            if state := read_state(place):
+                keep_state(place, {key: value for key, value in state.items() if key not in _COMPLETE})
         folder = path.removesuffix(".jsonl")
-        for one in (path, *[f"{folder}/{name}" for name in files.names_in(folder) if name.endswith(".jsonl")]):
-            mark = mark_of(one)
-            if not mark and not is_copy:
-                return False
-            modified = files.os.stat(one).st_mtime_ns
-            head = files.read_whole(one).partition(b"\n")[0]
-            files.write_atomically(one, head + b"\n" + (_marked(mark) + b"\n" if mark else b""))
-            files.os.utime(one, ns=(modified, modified))
-    return True
+        for one in (*[f"{folder}/{name}" for name in files.names_in(folder) if name.endswith(".jsonl")], path):
+            files.os.unlink(one)
 
 
 def is_mirror(path: str) -> bool:
-    return files.is_file(path) and bool(_root_of(path))
+    """Check if a file is a mirror: one with a mark, or a copy that the state of its directory names."""
+    root = _root_of(path)
+    if not root or not files.is_file(path):
+        return False
+    return bool(mark_of(path)) or path[len(root) + 1 :] in read_state(root).get("copied", {})
 
 
 def gone(root: str) -> list[str]:

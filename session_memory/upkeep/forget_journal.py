@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import closing, nullcontext, suppress
 from typing import Any
 
-from ..activity.call_log import forget_index
+from ..activity.call_log import forget_calls
 from ..activity.state import StateFile
 from ..activity.status_line import forget_line
 from ..archives.list import given_title
@@ -156,23 +156,25 @@ class Forgetting:
         forget_kept(self._location, sessions)
 
     def copies(self, paths: list[str]) -> None:
-        """Empty our copies of sessions that a runtime keeps in another form."""
+        """Delete our copies of sessions that a runtime keeps in another form: they are made again without it."""
         for path in paths:
-            mirror.empty(path)
+            mirror.remove(path)
 
     def cursors(self, by_group: dict[str, list[str]]) -> None:
-        """Delete the ids and names of sessions, by group, from the cursors of those that were told of them."""
+        """Delete the state of sessions with these ids and names, by group, and their titles from that of others."""
         for group, names in by_group.items():
             home = self._location.home
             held = held_home(Layout(home.root).group(group)) if group else nullcontext(home)
             with suppress(FileNotFoundError), held as own:  # there is none for a group without transcripts
                 folder = os.path.dirname(own.cursor_file("x"))
-                for name in names_in(folder):
-                    if name.endswith(".json"):
-                        with closing(StateFile(f"{folder}/{name}")) as file:
-                            file.forget_titles(names)
-                        forget_index(f"{folder}/{name}")
-                        forget_line(f"{folder}/{name}")
+                for path in [f"{folder}/{name}" for name in names_in(folder)]:
+                    if path.endswith(".json"):
+                        with closing(StateFile(path)) as file:
+                            file.forget(set(names))
+                        forget_calls(path, is_whole=not os.path.exists(path))
+                        forget_line(path)
+                    elif ".json.corrupt" in path:
+                        os.unlink(path)
 
     def graph(self, until: list[list[Any]]) -> None:
         """Delete sessions, each as (group, id, until when), from the knowledge graph, if there is one."""

@@ -98,6 +98,15 @@ def test_it_does_not_come_back_with_the_next_ingest_nor_with_a_new_store(person:
     assert "cherimoya" not in person.run("memories", "--limit", 1000).stdout
 
 
+def test_what_was_said_by_a_clock_that_was_ahead_does_not_come_back_either(person: Person) -> None:
+    path = next(person.projects.rglob(f"{OLD}.jsonl"))
+    append(path, {**user("the cherimoya of next week", at=time.time() + 7 * DAY), "sessionId": OLD})
+    assert person.run("forget", OLD, "--yes").returncode == 0
+    path.touch()
+    assert person.run("ingest", "--reimport").returncode == 0
+    assert (person.hits("cherimoya"), person.holds("cherimoya")) == (0, [])
+
+
 def test_a_session_that_goes_on_is_known_from_then_on(person: Person) -> None:
     person.run("forget", OLD, "--yes")
     append(next(person.projects.rglob(f"{OLD}.jsonl")), {**user("what about quince?"), "sessionId": OLD})

@@ -99,7 +99,7 @@ def _add(source: Source, config_dir: str, root: str, exclusion: Exclusion, most_
     is_excluded, until = exclusion.hides(cwd, session_id, title), exclusion.forgotten(cwd, session_id)
     make_private_dir(above)
     head = {"type": SESSION, "id": session_id, "cwd": cwd, "agent": as_object(document.get("agent")).get("name")}
-    titles = [{"type": TITLE, "title": title}] if title else []
+    titles = [{"type": TITLE, "title": title}] if title and not until else []
     _mirror(f"{above}/{session_id}.jsonl", source, is_excluded, head, titles, _lines(document, session_id, until))
     for number, one in enumerate(objects_of(document.get("subagent_trajectories"))):
         own_id = _id_of(one, f"{source.key} {number}", "trajectory_id")

@@ -93,8 +93,8 @@ def _add(source: Source, root: str, exclusion: Exclusion, most_bytes: int) -> in
                 records: Iterable[Record] = [one for line in content.split(b"\n") for one in objects_in(line)]
             else:
                 records = objects_of(decode(content.decode("utf-8", "replace")).get("messages"))
-            until = exclusion.forgotten(source.directory, names[0]) if not at else 0.0
-            records = [one for one in records if not until or not _is_said_until(until, one)]
+            if until := exclusion.forgotten(source.directory, names[0]):
+                records = [kept for one in records for kept in _said_since(until, one)]
             addition = ChatAddition(mark, _mirrored(path) if mark else (), is_again=not at)
             lines = addition.lines(records)
             if not mirror.mark:
@@ -105,9 +105,10 @@ def _add(source: Source, root: str, exclusion: Exclusion, most_bytes: int) -> in
             return len(content)
 
 
-def _is_said_until(until: float, record: Record) -> bool:
-    """Check if a record is a message of then or before."""
-    return record.get("type") in ("user", "gemini") and (epoch_seconds(record.get("timestamp")) or 0.0) <= until
+def _said_since(until: float, record: Record) -> Iterator[Record]:
+    """Yield a record unless it is a message of then or before, without the title, which may be made of these."""
+    if record.get("type") not in ("user", "gemini") or (epoch_seconds(record.get("timestamp")) or 0.0) > until:
+        yield record if summary_in(record) is None else {**record, "$set": {**record["$set"], "summary": None}}
 
 
 def _mirrored(path: str) -> Iterator[Record]:

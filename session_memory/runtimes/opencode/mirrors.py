@@ -156,8 +156,7 @@ class _Refresh:
                 if self._database.count_behind(session.id, created) > PROMPT_MESSAGES:
                     self._leave(session.id)
                     return
-            is_again = not mirror.mark or mirror.mark.get("reverted") != list(session.reverted)
-            forgotten = self._exclusion.forgotten(above.directory, above.id, session.id) if is_again else 0.0
+            forgotten = self._exclusion.forgotten(above.directory, above.id, session.id)
             addition = Addition(self._database, session, mirror.mark, path, forgotten)
             if addition.lines or addition.mark != mirror.mark:
                 if not self._database.is_same:
@@ -169,8 +168,8 @@ class _Refresh:
 
 class Addition:
     """The `lines` to add to the mirror of a session, which has this `mark`, and the `mark` behind them. If `goes_on`,
-    more follows without another message. What was said up to when it was `forgotten` is not added again. Raises
-    sqlite3.Error, OSError."""
+    more follows without another message. What was said up to when it was `forgotten` is not added again, nor the title,
+    which may be made of that. Raises sqlite3.Error, OSError."""
 
     def __init__(
         self, database: DatabaseReader, session: SessionRow, mark: dict[str, Any], path: str, forgotten: float
@@ -182,7 +181,7 @@ class Addition:
         self._after: tuple[int, str] = tuple(mark.get("after") or (0, ""))
         self._open: dict[str, list[str]] = dict(mark.get("open") or {})
         self._originals: dict[tuple[int, str], str] | None = None  # read with the first message that is a copy
-        title = redact(session.title)
+        title = "" if forgotten else redact(session.title)
         if title != mark.get("title", ""):
             self.lines.append({"type": "title", "title": title})
         begin = self._taken_back(mark, path)
