@@ -7,11 +7,7 @@ import sys
 # What `importlib` is made of; importing that package itself takes as long as a sixth of all that the hook does.
 from _frozen_importlib import ModuleSpec
 from marshal import loads
-
-try:
-    from posix import readlink, stat
-except ImportError:
-    from nt import readlink, stat  # type: ignore[attr-defined,no-redef,unused-ignore]
+from posix import readlink, stat
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

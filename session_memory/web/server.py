@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import socket
 import sys
 import webbrowser
@@ -95,8 +94,7 @@ class _Server(uvicorn.Server):
 def _listening(port: int) -> socket.socket:
     """Return a socket on the loopback interface. Raises SessionMemoryError."""
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    if os.name == "posix":  # elsewhere it would let two programs have one port
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind(("127.0.0.1", port))
         listener.listen(128)
@@ -109,5 +107,4 @@ def _listening(port: int) -> socket.socket:
 
 def _has_screen(environ: Mapping[str, str]) -> bool:
     """Return whether a browser can open a window; a terminal browser would take over the terminal."""
-    is_other = sys.platform in ("darwin", "win32")
-    return is_other or bool(environ.get("DISPLAY") or environ.get("WAYLAND_DISPLAY"))
+    return sys.platform == "darwin" or bool(environ.get("DISPLAY") or environ.get("WAYLAND_DISPLAY"))
