@@ -1,4 +1,4 @@
-"""`session-memory patterns`: failures and their fixes, files that change together, when and where agents work."""
+"""`session-memory patterns`: failures and their fixes, tools in their order, files that change together."""
 
 from __future__ import annotations
 
@@ -7,20 +7,18 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from ..patterns.habits import FailingCommand, Habits, ToolHabit, WorkDirectory, find_habits, short_names
+from ..patterns.habits import FailingCommand, Habits, ToolHabit, find_habits, short_names
 from ..store.sqlite.tool_uses import conversation_steps
 from ..text.format import counted
 from ..text.sanitize import for_prompt
 from .arguments import NO_LIMIT, add_common
 from .opened_store import OpenStore, check_names, on_store, refresh, wanted_of
-from .output import brief, fields, moment
+from .output import brief
 
 SUMMARY = "show what fails and what helps, and other habits"
 LIMIT = 8
 TEXT_CHARACTERS = 110
-_BARS = " ▁▂▃▄▅▆▇█"
 _brief = partial(brief, limit=TEXT_CHARACTERS)
-_DAYS = ("Mo", "Tu", "We", "Th", "Fr", "Sa", "Su")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -52,11 +50,6 @@ def run(opened: OpenStore, arguments: argparse.Namespace) -> int:
         for one in found.together[: arguments.limit]
     ]
     _show_lines(opened, "Changed together (how often at all)", together)
-    _show_lines(opened, "Where", [_directory(opened, place) for place in found.places[: arguments.limit]])
-    if any(found.hours):
-        days = "  ".join(f"{name} {number}" for name, number in zip(_DAYS, found.weekdays))
-        bars = "".join(_BARS[-(-number * (len(_BARS) - 1) // max(found.hours))] for number in found.hours)
-        _show_lines(opened, "When (what the user said)", [f"0h {bars} 23h", days])
     return 0
 
 
@@ -79,11 +72,6 @@ def _show_lines(opened: OpenStore, title: str, lines: Sequence[str]) -> None:
         opened.terminal.line(f"  {line}")
 
 
-def _directory(opened: OpenStore, place: WorkDirectory) -> str:
-    amount = f"{counted(place.conversations, 'conversation')}, {counted(place.messages, 'message')}"
-    return f"{_brief(opened.terminal.short(place.directory)) or '(unknown)'}: {amount}, last {moment(place.last_at)}"
-
-
 def _as_json(found: Habits, limit: int) -> dict[str, Any]:
     return {
         "conversations": found.conversations,
@@ -101,11 +89,8 @@ def _as_json(found: Habits, limit: int) -> dict[str, Any]:
             {**one._asdict(), "first": for_prompt(one.first), "second": for_prompt(one.second)}
             for one in found.together[:limit]
         ],
-        "places": [{**fields(one), "directory": for_prompt(one.directory)} for one in found.places[:limit]],
         "tools": [_tools_as_json(one) for one in found.tools[:limit]],
         "orders": [_tools_as_json(one) for one in found.orders[:limit]],
-        "hours": found.hours,
-        "weekdays": found.weekdays,
     }
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import combinations, groupby
@@ -58,27 +57,16 @@ class FilePair(NamedTuple):
     second_times: int
 
 
-class WorkDirectory(NamedTuple):
-    """A directory, its numbers of conversations and messages, the last one's time in milliseconds."""
-
-    directory: str
-    conversations: int
-    messages: int
-    last_at: int | None
-
-
 class Habits(NamedTuple):
-    """All habits, the most frequent first. `hours` and `weekdays` (Monday first) count user messages in local time."""
+    """All habits, the most frequent first, and the directories that the conversations were started in."""
 
     conversations: int
     tool_uses: int
     commands: list[FailingCommand]
     together: list[FilePair]
-    places: list[WorkDirectory]
-    hours: list[int]
-    weekdays: list[int]
-    tools: list[ToolHabit] = []
-    orders: list[ToolHabit] = []
+    tools: list[ToolHabit]
+    orders: list[ToolHabit]
+    directories: set[str]
 
 
 class ErrorMatch(NamedTuple):
@@ -101,7 +89,7 @@ def find_habits(found: Iterable[ConversationSteps]) -> Habits:
 
 def short_names(found: Habits) -> dict[str, str]:
     """Map the paths of files changed together to short names that begin with the project's directory."""
-    directories = sorted((place.directory for place in found.places if place.directory), key=len, reverse=True)
+    directories = sorted(found.directories - {""}, key=len, reverse=True)
     names = {}
     for path in {path for pair in found.together for path in (pair.first, pair.second)}:
         above = next((directory for directory in directories if path.startswith(directory.rstrip("/") + "/")), "")
@@ -128,8 +116,6 @@ class _Counts:
     def __init__(self) -> None:
         self._conversations = 0
         self._tool_uses = 0
-        self._hours = [0] * 24
-        self._weekdays = [0] * 7
         self._runs: Counter[str] = Counter()
         self._failed: Counter[str] = Counter()
         self._recovered: Counter[str] = Counter()
@@ -138,7 +124,7 @@ class _Counts:
         self._followed: dict[str, Counter[str]] = defaultdict(Counter)
         self._changed: Counter[str] = Counter()
         self._pairs: Counter[tuple[str, str]] = Counter()
-        self._places: dict[str, WorkDirectory] = {}
+        self._directories: set[str] = set()
         self._orders: Counter[tuple[str, ...]] = Counter()
         self._failed_orders: Counter[tuple[str, ...]] = Counter()
         self._last: dict[str, tuple[bool, str, int]] = {}
@@ -146,16 +132,12 @@ class _Counts:
     def take(self, worked: ConversationSteps) -> None:
         conversation, steps = worked
         self._conversations += 1
-        self._take_place(conversation)
+        self._directories.add(conversation.cwd)
         for step in steps:
             if step.role == "tool":
                 self._tool_uses += 1
                 if step.kind == "command":
                     self._take_command(step)
-            elif step.timestamp is not None:
-                local = time.localtime(step.timestamp / 1000)
-                self._hours[local.tm_hour] += 1
-                self._weekdays[local.tm_wday] += 1
         for failure in failures(steps):
             if failure.tool.kind == "command" and (name := family(failure.tool.text)):
                 followed = what_followed(failure)
@@ -181,20 +163,10 @@ class _Counts:
             for (first, second), times in self._pairs.most_common()
             if times >= LEAST_TOGETHER
         ]
-        places = sorted(self._places.values(), key=lambda place: -place.messages)
         every = [ToolHabit(tools, times, self._failed_orders[tools]) for tools, times in self._orders.most_common()]
         tools = [one for one in every if len(one.tools) == 1]
         orders = [one for one in every if len(one.tools) > 1 and one.times >= LEAST_ORDERS]
-        return Habits(
-            self._conversations, self._tool_uses, failing, together, places, self._hours, self._weekdays, tools, orders
-        )
-
-    def _take_place(self, conversation: Conversation) -> None:
-        directory, last = conversation.cwd, conversation.last_message_at
-        before = self._places.get(directory, WorkDirectory(directory, 0, 0, None))
-        times = [time for time in (before.last_at, last) if time is not None]
-        messages = before.messages + conversation.entry_count
-        self._places[directory] = WorkDirectory(directory, before.conversations + 1, messages, max(times, default=None))
+        return Habits(self._conversations, self._tool_uses, failing, together, tools, orders, self._directories)
 
     def _take_command(self, step: StoredEntry) -> None:
         name = family(step.text)

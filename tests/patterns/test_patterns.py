@@ -234,15 +234,6 @@ class TestPatterns:
             stored.add("go", ("Edit", "edit", "/a"), ("Edit", "edit", "/b"), "and", ("Edit", "edit", "/a"))
         assert self.find(stored).together == [FilePair("/a", "/b", 3, 6, 3)]
 
-    def test_when_and_where_are_counted(self, stored):
-        stored.add("one", "> two")
-        stored.add("three", at=START + HOUR)
-        found = self.find(stored)
-        assert [(place.directory, place.conversations, place.messages) for place in found.places] == [
-            ("/srv/agent", 2, 3)
-        ]
-        assert sum(found.hours) == sum(found.weekdays) == 2
-
     def test_other_groups_and_projects_are_left_out(self, stored):
         stored.add("go", ("Bash", "command", "make", "boom"), home="mine")
         stored.add("go", ("Bash", "command", "make", "bang"), home="other")
