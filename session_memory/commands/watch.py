@@ -4,22 +4,14 @@ from __future__ import annotations
 
 import argparse
 import os
-import plistlib
-import shutil
 import signal
-import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import suppress
-from pathlib import Path
 
-from .. import NAME
 from ..errors import ConfigError, LockedError, SessionMemoryError
 from ..hooks.upkeep_start import path_of
-from ..runtimes import all_runtimes
-from ..settings.homes import ENV_HOME
-from ..settings.program import program_paths
 from ..store.ingest.ingestion import IngestReport
 from ..store.ingest.sources import told_roots
 from ..store.location import StoreLocation, find_location
@@ -34,22 +26,16 @@ from ..upkeep.watch import Watcher
 from .arguments import add_home
 
 SUMMARY = "keep the store up to date while sessions go on, until it is stopped"
-LABEL = "session-memory-watch"  # of the service
-KINDS = ("systemd", "launchd")
 REDACTION_SECONDS = 2.0  # a stop waits for no more
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--once", action="store_true", help="do the pending work once and exit: for cron")
-    parser.add_argument("--print-service", choices=KINDS, help="print a file that has the system run it, and end")
     add_home(parser)
 
 
 def run(arguments: argparse.Namespace) -> int:
     terminal = Terminal(os.environ)
-    if arguments.print_service:
-        terminal.line(service(arguments.print_service, arguments.home, os.environ).rstrip("\n"))
-        return 0
     location = find_location(arguments.home, os.environ)
     try:
         with watch_lock(location.database):
@@ -138,52 +124,3 @@ class _Log:
             self.say(f"{counted(report.gone, 'file')} gone")
         for path, why in report.problems:
             self.say_once(f"{path}: {why}")
-
-
-def service(kind: str, home: str | None, environ: Mapping[str, str]) -> str:
-    """Return the text of the file for `systemd` or `launchd`, which watches the store of `home`."""
-    words = [*_command(environ), "watch", *(["--home", os.path.abspath(home)] if home else [])]
-    passed_on = [*(one.CONFIG_VARIABLE for one in all_runtimes()), ENV_HOME]
-    variables = {name: environ[name] for name in passed_on if environ.get(name)}
-    return _systemd(words, variables) if kind == "systemd" else _launchd(words, variables)
-
-
-def _command(environ: Mapping[str, str]) -> list[str]:
-    """Return the command that starts this program: its launcher, else the current command."""
-    launcher = program_paths(environ).launcher
-    if launcher.is_file():
-        return [str(launcher)]
-    found = shutil.which(NAME, path=environ.get("PATH"))
-    if found:
-        return [os.path.abspath(found)]
-    code = "import sys; sys.path.insert(0, sys.argv.pop(1)); from session_memory.cli import main; sys.exit(main())"
-    return [sys.executable, "-c", code, os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))]
-
-
-def _systemd(words: list[str], variables: dict[str, str]) -> str:
-    environment = "".join([f"Environment={_quoted(f'{name}={value}')}\n" for name, value in variables.items()])
-    template = Path(__file__).with_name("watch.service").read_text()
-    return template.format(label=LABEL, environment=environment, command=" ".join(map(_quoted, words)))
-
-
-def _quoted(word: str) -> str:
-    """Return a word as systemd.syntax(7) and the specifiers of systemd.unit(5) want it."""
-    word = word.replace("%", "%%").replace("$", "$$").replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{word}"' if not word or any(character in word for character in " \t;'\"\\") else word
-
-
-def _launchd(words: list[str], variables: dict[str, str]) -> str:
-    facts = {
-        "Label": LABEL,
-        "ProgramArguments": words,
-        "EnvironmentVariables": variables,
-        "RunAtLoad": True,
-        "KeepAlive": {"SuccessfulExit": False},
-        "ProcessType": "Background",
-    }
-    if not variables:
-        del facts["EnvironmentVariables"]
-    text = plistlib.dumps(facts, sort_keys=False).decode()
-    where = f"<!-- ~/Library/LaunchAgents/{LABEL}.plist; then: launchctl load -w that file -->\n"
-    head, _, rest = text.partition("\n")
-    return f"{head}\n{where}{rest}"

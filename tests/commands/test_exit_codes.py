@@ -84,7 +84,7 @@ handoff
 remember
 restore --to
 uninstall --runtime emacs
-watch --print-service upstart
+watch --twice
 why
 """
 NOT_THERE = """

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import os
-import plistlib
 import signal
 import sqlite3
-import sys
 import threading
 import time
 
@@ -134,27 +132,6 @@ class TestOnce:
         assert (done.returncode, done.stderr) == (0, "")
         [page] = (machine.home / ".session-memory" / "memories" / "episodes").iterdir()
         assert "Question 0?" in page.read_text()
-
-
-class TestService:
-    def test_systemd_is_given_a_unit(self, machine):
-        done = machine.run("watch", "--print-service", "systemd", CLAUDE_CONFIG_DIR="/srv/50% off")
-        assert "ExecStart=" in done.stdout
-        assert " watch\n" in done.stdout
-        assert 'Environment="CLAUDE_CONFIG_DIR=/srv/50%% off"\n' in done.stdout
-
-    def test_launchd_is_given_a_property_list(self, machine):
-        done = machine.run("watch", "--print-service", "launchd", "--home", machine.home)
-        facts = plistlib.loads(done.stdout.encode())
-        assert facts["ProgramArguments"][-3:] == ["watch", "--home", str(machine.home)]
-
-    def test_the_command_in_it_can_be_run(self, machine):
-        if sys.platform != "linux":
-            pytest.skip("the command is taken from the systemd unit")
-        done = machine.run("watch", "--print-service", "launchd")
-        command = plistlib.loads(done.stdout.encode())["ProgramArguments"]
-        assert machine.run_command(*command, "--once").returncode == 0
-        assert machine.stored() == ["hello", "hi"]
 
 
 def test_without_events_it_looks_now_and_then(machine, monkeypatch):
