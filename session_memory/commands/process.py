@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..errors import WrongCallError
 from ..memories.queue import PartResult
-from ..memories.runner import PlannedPart, StrategyRun, known_ids, prepared, settings_of
-from ..store.location import StoreLocation
+from ..memories.runner import PlannedPart, StrategyRun, known_ids, prepared
 from ..store.refresh import NEWER
 from ..store.values import Conversation
 from ..system.terminal import called_as
@@ -24,7 +22,6 @@ from .output import brief, fields, iso, moment
 
 SUMMARY = "turn finished conversations into memories"
 TITLE_CHARACTERS = 60
-WATCH_SECONDS = 30.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -41,19 +38,6 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.strategy and arguments.strategy not in (known := known_ids()):
         raise WrongCallError(f"unknown strategy {arguments.strategy!r}", f"choose one of {', '.join(known)}")
     return with_store(arguments, lambda opened: _process(opened, arguments), writes=True)
-
-
-def work_off_for_watch(location: StoreLocation, stop: Callable[[], bool]) -> Iterator[str]:
-    """Make memories of waiting conversations if the configuration says that `watch` does so, or does all upkeep; yield
-    a line for each. None is begun after WATCH_SECONDS. Raises SessionMemoryError."""
-    if not settings_of(location).watch and location.home.settings().upkeep != "watch":
-        return
-    deadline = time.monotonic() + WATCH_SECONDS
-    with prepared(location) as (work, keep):
-        for id, error in work.missing:
-            yield f"{id}: {error}"
-        for done in work.work_off(keep, stop=lambda: stop() or time.monotonic() > deadline):
-            yield " ".join(_line(done).split())
 
 
 def _process(opened: OpenStore, arguments: argparse.Namespace) -> int:

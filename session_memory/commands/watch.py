@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
-from ..errors import ConfigError, LockedError, SessionMemoryError
+from ..errors import ConfigError, LockedError
 from ..hooks.upkeep_start import path_of
 from ..store.ingest.ingestion import IngestReport
 from ..store.ingest.sources import told_roots
@@ -71,26 +71,17 @@ def _watch(location: StoreLocation, find: Callable[[], StoreLocation], terminal:
     def place_files(_: SqliteStore, location: StoreLocation) -> None:
         follow_rules(location, os.environ, log.say_once)
 
-    def make_memories(_: SqliteStore, location: StoreLocation) -> None:
-        from .process import work_off_for_watch
-
-        try:
-            for line in work_off_for_watch(location, stop.is_set):
-                log.say(line)
-        except SessionMemoryError as error:
-            log.say_once(str(error))
-
     def keep_up(_: SqliteStore, location: StoreLocation) -> None:
         run = None
         if location.home.settings().upkeep == "watch":
             with suppress(LockedError):  # another process does it
                 run = do_upkeep(path_of(location.home), os.environ, stop.is_set)
-        if run and run.archived:
-            log.say(counted(run.archived, "archive"))
-        if run and run.problem:
-            log.say_once(run.problem)
+        if run and (run.archived or run.memories):
+            log.say(f"{counted(run.archived, 'archive')}, {counted(run.memories, 'memory', 'memories')}")
+        for problem in (run.problem, *run.stopped) if run else ():
+            log.say_once(problem)
 
-    watcher = Watcher(find, stop, log.say_once, log.tell, steps=[redact, place_files, keep_up, make_memories])
+    watcher = Watcher(find, stop, log.say_once, log.tell, steps=[redact, place_files, keep_up])
     if is_once:
         return watcher.poll()
     log.say("watching " + ", ".join(map(terminal.short, told_roots(location.watched))))

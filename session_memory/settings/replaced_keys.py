@@ -18,6 +18,7 @@ _INDEXING = "`session-memory watch` indexes as transcripts grow, `session-memory
 # By the whole name, or by the last part of it wherever it stands.
 _REPLACED = {
     "store.enabled": f"{_STORE}; `sessions` and `projects` exclude from it",
+    "memories.watch": "`upkeep: watch` lets `session-memory watch` make memories, and do all other upkeep",
     "store.config": "its keys stand in `store` itself, such as store.watch_path",
     "session_tracking": f"its chunking and filtering stand in `memories`; {_INDEXING}",
     "session_tracking_enabled": "a rule in `projects` excludes a directory: {~/private: {ignore: true}}",

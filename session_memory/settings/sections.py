@@ -110,7 +110,6 @@ class MemorySettings(Section):
     prompt_characters: int = key(
         Kind.WHOLE, PROMPT_CHARACTERS, "How much of `max_characters` memories that fit the prompt may take.", 0, 500
     )
-    watch: bool = key(Kind.FLAG, False, "Let `session-memory watch` make memories of conversations that have ended.")
     prices: Mapping[str, Mapping[str, float]] = key(
         Kind.PRICES, {}, "Dollars for a million tokens, if ours are wrong.",
         sample="{my-model: {input: 1, output: 5, cached: 0.1}}",

@@ -64,7 +64,7 @@ class TestWrongKeys:
             ("memories: {strategies: []}", "memories.strategies is []"),
             ("memories: {strategies: [a, a]}", "each id once"),
             ("memories: {attempts: 0}", "memories.attempts is 0"),
-            ("memories: {watch: often}", "memories.watch is 'often'"),
+            ("memories: {watch: true}", "memories.watch: `upkeep: watch` lets"),
             ("memories: {chunking: {strategy: lines}}", "memories.chunking.strategy is 'lines', not exchange"),
             ("memories: {chunking: {size: 1}}", "unknown key memories.chunking.size"),
             ("memories: {filtering: {omit_tool_outputs: false}}", "memories.filtering.omit_tool_outputs is False"),

@@ -195,10 +195,10 @@ def test_unset_takes_one_key(person: Person, words: list[str]) -> None:
 
 
 def test_a_key_on_a_line_with_others_is_left_to_its_person(person: Person) -> None:
-    person.config.write_text("memories: {attempts: 3, watch: true}\n")
+    person.config.write_text("memories: {attempts: 3, tokens_per_day: 9}\n")
     done = person.run("memories.attempts", "--unset")
     assert (done.returncode, "change it by hand" in done.stderr) == (1, True)
-    assert person.config.read_text() == "memories: {attempts: 3, watch: true}\n"
+    assert person.config.read_text() == "memories: {attempts: 3, tokens_per_day: 9}\n"
 
 
 def test_every_key_stands_in_its_group_with_a_sentence(person: Person) -> None:
