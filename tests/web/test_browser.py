@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from browser_scene import visit
+from browser_scene import Visitor
 from clients.claude import Claude
 from page_scene import WAIT_SECONDS, ServedPage, hostile
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import expect
 from records import append, assistant, exchange, record, user, write
 from store_scene import StoreUser
 
@@ -38,8 +38,8 @@ def page(person: StoreUser) -> Iterator[ServedPage]:
         yield page
 
 
-def test_the_palette_finds_a_session_and_its_view_is_left_by_keys(browser: Browser, page: ServedPage) -> None:
-    tab = visit(browser, page)
+def test_the_palette_finds_a_session_and_its_view_is_left_by_keys(visitor: Visitor, page: ServedPage) -> None:
+    tab = visitor.visit(page)
     tab.keyboard.press("?")
     expect(tab.locator("#keys")).to_be_visible()
     tab.keyboard.press("Escape")
@@ -61,12 +61,10 @@ def test_the_palette_finds_a_session_and_its_view_is_left_by_keys(browser: Brows
     expect(tab.locator("[data-step]:focus")).to_have_count(1)
     tab.keyboard.press("Enter")
     expect(tab.locator(".session-head")).to_be_visible()
-    assert tab.faults == []
-    tab.context.close()
 
 
-def test_ctrl_k_finds_what_was_said_as_one_types_within_the_filters(browser: Browser, page: ServedPage) -> None:
-    tab = visit(browser, page)
+def test_ctrl_k_finds_what_was_said_as_one_types_within_the_filters(visitor: Visitor, page: ServedPage) -> None:
+    tab = visitor.visit(page)
     tab.keyboard.press("Control+k")
     tab.keyboard.type("oven")
     said = tab.locator("#found .found-said")
@@ -84,12 +82,10 @@ def test_ctrl_k_finds_what_was_said_as_one_types_within_the_filters(browser: Bro
     tab.get_by_label("Find", exact=True).last.focus()
     tab.keyboard.press("Enter")
     expect(tab).to_have_url(re.compile(r"/session/s2\?at=2$"))
-    assert tab.faults == []  # type: ignore[attr-defined]
-    tab.context.close()
 
 
-def test_a_search_is_gone_through_by_keys_and_escape_deletes_nothing(browser: Browser, page: ServedPage) -> None:
-    tab = visit(browser, page, "/search")
+def test_a_search_is_gone_through_by_keys_and_escape_deletes_nothing(visitor: Visitor, page: ServedPage) -> None:
+    tab = visitor.visit(page, "/search")
     field, hits = tab.get_by_role("searchbox"), tab.locator("#results .hit")
     with tab.expect_response(re.compile("holds.*things")):  # a later answer takes the focus away
         tab.keyboard.type("holds things")
@@ -110,14 +106,12 @@ def test_a_search_is_gone_through_by_keys_and_escape_deletes_nothing(browser: Br
     tab.keyboard.press("ArrowDown")
     tab.keyboard.press("Enter")
     expect(tab).to_have_url(re.compile(r"/session/s1\?at="))
-    assert tab.faults == []  # type: ignore[attr-defined]
-    tab.context.close()
 
 
 def test_a_session_is_followed_and_its_parts_load_as_one_reads(
-    browser: Browser, page: ServedPage, person: StoreUser
+    visitor: Visitor, page: ServedPage, person: StoreUser
 ) -> None:
-    tab = visit(browser, page, "/session/s1")
+    tab = visitor.visit(page, "/session/s1")
     expect(tab.get_by_text("It holds 59 things.")).to_be_in_viewport()
     [messages] = re.findall(r"(\d+) messages", tab.locator("#facts").inner_text())
     expect(tab.locator(".outline")).to_contain_text("What of cart 59?")
@@ -131,12 +125,10 @@ def test_a_session_is_followed_and_its_parts_load_as_one_reads(
     expect(tab.locator("#e1")).to_be_in_viewport()
     tab.locator("details.tool summary").first.click()
     expect(tab.locator(".diff .add").first).to_contain_text("cache = False")
-    assert tab.faults == []
-    tab.context.close()
 
 
-def test_what_loads_above_the_end_of_a_session_does_not_stop_following(browser: Browser, page: ServedPage) -> None:
-    tab = visit(browser, page, "/session/s1")
+def test_what_loads_above_the_end_of_a_session_does_not_stop_following(visitor: Visitor, page: ServedPage) -> None:
+    tab = visitor.visit(page, "/session/s1")
     end = tab.get_by_text("It holds 59 things.")
     expect(end).to_be_in_viewport()
     tab.evaluate(
@@ -153,11 +145,10 @@ def test_what_loads_above_the_end_of_a_session_does_not_stop_following(browser: 
     expect(end).to_be_in_viewport()
     tab.mouse.wheel(0, -2000)
     expect(end).not_to_be_in_viewport()
-    tab.context.close()
 
 
-def test_a_diff_shows_each_line_with_its_number_and_wraps_a_long_one(browser: Browser, page: ServedPage) -> None:
-    tab = visit(browser, page, "/session/s1")
+def test_a_diff_shows_each_line_with_its_number_and_wraps_a_long_one(visitor: Visitor, page: ServedPage) -> None:
+    tab = visitor.visit(page, "/session/s1")
     tab.locator(".outline a", has_text="Why is the cart empty?").click()
     tab.locator("details.tool summary").first.click()
     rows = tab.locator(".diff code > span")
@@ -169,27 +160,24 @@ def test_a_diff_shows_each_line_with_its_number_and_wraps_a_long_one(browser: Br
     assert tab.locator(".diff").first.evaluate("(diff) => diff.scrollWidth - diff.clientWidth") == 0
     tab.set_viewport_size({"width": 400, "height": 800})
     assert tab.evaluate("document.documentElement.scrollWidth") <= 400
-    tab.context.close()
 
 
-def test_a_session_that_goes_on_after_a_long_silence_is_followed(browser: Browser, tmp_path: Path) -> None:
+def test_a_session_that_goes_on_after_a_long_silence_is_followed(visitor: Visitor, tmp_path: Path) -> None:
     other = StoreUser(tmp_path)
     path = other.session("s1", *exchange("Why is the cart empty?", "The cache.", at=time.time() - 86_400))
     with ServedPage(other) as page:
         page.until("cart", "/list")
-        tab = visit(browser, page, "/session/s1")
+        tab = visitor.visit(page, "/session/s1")
         append(path, *exchange("Is it full now?", "It holds 3 things.", at=time.time()))
         expect(tab.get_by_text("It holds 3 things.")).to_be_in_viewport()
         expect(tab.locator("#facts")).to_contain_text("4 messages")
-        assert tab.faults == []  # type: ignore[attr-defined]
-        tab.context.close()
 
 
 @pytest.mark.slow
-def test_what_the_real_claude_code_does_is_shown_while_one_looks(browser: Browser, claude: Claude) -> None:
+def test_what_the_real_claude_code_does_is_shown_while_one_looks(visitor: Visitor, claude: Claude) -> None:
     user_of_page = StoreUser(claude.home)
     with ServedPage(user_of_page) as page:
-        tab = visit(browser, page)
+        tab = visitor.visit(page)
         expect(tab.locator("main")).to_contain_text("No session is active")
         turn = claude.run("Plant a yellow rose")
         card = tab.locator("article", has_text="Plant a yellow rose")
@@ -199,11 +187,9 @@ def test_what_the_real_claude_code_does_is_shown_while_one_looks(browser: Browse
         again = claude.run("And a white one", "--resume", turn.session_id)
         assert again.session_id == turn.session_id
         expect(tab.locator(".said.user").last).to_contain_text("And a white one")
-        assert tab.faults == []  # type: ignore[attr-defined]
-        tab.context.close()
 
 
-def test_nothing_that_was_said_runs(browser: Browser, tmp_path: Path) -> None:
+def test_nothing_that_was_said_runs(visitor: Visitor, tmp_path: Path) -> None:
     source = random.Random(19)
     other = StoreUser(tmp_path)
     records = [record("custom-title", customTitle=hostile(source), sessionId="s1")]
@@ -213,10 +199,9 @@ def test_nothing_that_was_said_runs(browser: Browser, tmp_path: Path) -> None:
     write(other.projects / "-srv-agent" / "s1.jsonl", *records)
     with ServedPage(other) as page:
         page.until("/session/s1", "/list")
-        tab = visit(browser, page, "/session/s1")
+        tab = visitor.visit(page, "/session/s1")
         for summary in tab.locator("details.tool summary").all()[:10]:
             summary.click()
         tab.goto(f"http://{page.host}{page.root}/")
         expect(tab.locator("article")).to_have_count(1)
-        assert [fault for fault in tab.faults if not re.search("404", fault)] == []
-        tab.context.close()
+        visitor.faults = [fault for fault in visitor.faults if "404" not in fault]

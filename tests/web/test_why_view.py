@@ -8,10 +8,10 @@ from html import unescape
 from pathlib import Path
 
 import pytest
-from browser_scene import violations, visit
+from browser_scene import Visitor, violations
 from git_scene import repository
 from page_scene import ServedPage
-from playwright.sync_api import Browser, expect
+from playwright.sync_api import expect
 from records import assistant, user, write
 from store_scene import StoreUser
 
@@ -72,8 +72,8 @@ def test_each_hunk_that_adds_lines_can_be_asked_about() -> None:
     assert hunks_of(unplaced) == [(0, ("c",))]
 
 
-def test_the_request_stands_beside_its_lines_in_a_browser(browser: Browser, served: ServedPage) -> None:
-    tab = visit(browser, served, "/session/s1/why?of=1&item=2&hunk=1#asked")
+def test_the_request_stands_beside_its_lines_in_a_browser(visitor: Visitor, served: ServedPage) -> None:
+    tab = visitor.visit(served, "/session/s1/why?of=1&item=2&hunk=1#asked")
     for width in (1400, 900, 400):
         tab.set_viewport_size({"width": width, "height": 800})
         assert tab.evaluate("document.documentElement.scrollWidth") <= width
@@ -84,14 +84,11 @@ def test_the_request_stands_beside_its_lines_in_a_browser(browser: Browser, serv
         assert (words["x"] + words["width"] <= lines["x"]) == (width > 1000), width
     tab.locator(".why a").first.click()
     expect(tab.locator(".session-head")).to_be_visible()
-    assert tab.faults == []  # type: ignore[attr-defined]
-    tab.context.close()
 
 
-def test_an_edit_in_files_leads_to_why_in_a_browser(browser: Browser, served: ServedPage) -> None:
-    tab = visit(browser, served, "/files")
+def test_an_edit_in_files_leads_to_why_in_a_browser(visitor: Visitor, served: ServedPage) -> None:
+    tab = visitor.visit(served, "/files")
     tab.locator("details.tool summary").first.click()
     tab.get_by_text("Why line 1?").click()
     expect(tab.locator("#asked")).to_be_visible()
     expect(tab.locator("h1")).to_have_text("Why is cart.py so?")
-    tab.context.close()
