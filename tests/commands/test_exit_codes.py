@@ -40,7 +40,6 @@ errors ''
 export
 export --all x
 export --format pdf
-filter
 forget
 forget --before soon
 graph find x
@@ -93,7 +92,6 @@ handoff zebra
 conversations --project zebra
 errors zebra
 export zebra
-filter HOST/none.jsonl
 forget zebra --yes
 host drop task-1 --at HOST
 host pause task-1 --at HOST
@@ -169,7 +167,7 @@ def test_what_is_not_there_is_1_and_said(run: Callable[[str], int], capsys: pyte
 # A call of every command that ends by itself, and its exit code.
 CALLS = {
     "archive --all": 0, "completion bash": 0, "config": 0, "conflicts --all": 0, "conversations": 0, "costs --json": 0,
-    "deliveries": 0, "doctor status": 0, "errors ECONN": 1, "export --all": 0, "filter --all": 0, "forget zebra": 1,
+    "deliveries": 0, "doctor status": 0, "errors ECONN": 1, "export --all": 0, "forget zebra": 1,
     "graph search trip": 1, "handoff trip": 0, "host init NEW": 0, "ingest": 0, "install --dry-run": 0, "mcp": 0, "memories": 0,
     "new AGENT --template pi --dry-run": 0, "page --export trip": 0, "patterns": 0, "process": 0, "proof": 0, "read trip": 0,
     "remember hello": 0, "restore": 0, "search trip": 0, "sessions --home .": 0, "show 1": 0, "team status": 1, "uninstall --dry-run": 0,
