@@ -9,8 +9,6 @@ if sys.version_info < (3, 10):
     newer = [path for path in paths if os.access(path, os.X_OK)] + ["install a newer one, then: python3"]
     text = "session-memory needs Python 3.10 or newer, and this is %d.%d.%d; try: %s install.py"
     sys.exit(text % (tuple(sys.version_info[:3]) + (newer[0],)))
-if os.name == "nt":
-    sys.exit("session-memory runs on Linux and macOS; on Windows, install it in WSL")
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 from session_memory.system.terminal import main_of
 

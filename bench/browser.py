@@ -13,5 +13,5 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable"
 def launched(playwright: Playwright) -> Browser:
     """A browser. Raises playwright's Error where there is none."""
     found = next(filter(None, map(shutil.which, NAMES)), None)
-    is_root = os.geteuid() == 0  # whom Chromium's sandbox refuses
+    is_root = hasattr(os, "geteuid") and os.geteuid() == 0  # whom Chromium's sandbox refuses
     return playwright.chromium.launch(executable_path=found, args=["--no-sandbox"] if is_root else [])

@@ -7,7 +7,11 @@ import sys
 # What `importlib` is made of; importing that package itself takes as long as a sixth of all that the hook does.
 from _frozen_importlib import ModuleSpec
 from marshal import loads
-from posix import readlink, stat
+
+try:
+    from posix import readlink, stat
+except ImportError:
+    from nt import readlink, stat  # type: ignore[attr-defined,no-redef,unused-ignore]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

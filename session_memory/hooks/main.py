@@ -199,7 +199,7 @@ def _named_home(words: list[str]) -> str:
     path = words[2].rstrip("/") if words[1:2] == [HOME_OPTION] and len(words) > 2 else ""
     if path.endswith("/.."):
         path = path[:-3].rpartition("/")[0]
-    return path if path.startswith("/") else ""
+    return path if path.startswith("/") or path[1:2] == ":" else ""
 
 
 def _note_end(context: Context, event_name: str) -> None:

@@ -66,7 +66,7 @@ def start_judgement(home: Home, mode: str) -> None:
 
 
 def _start(home: Home, mode: str, *words: str) -> None:
-    if mode == "sessions" and not host_of(home.root) and detach():
+    if mode == "sessions" and hasattr(os, "fork") and not host_of(home.root) and detach():
         from ..settings.program import source_dir  # only now: it takes as long as the hook
 
         os.execv(sys.executable, [sys.executable, "-I", f"{source_dir()}{SCRIPT}", path_of(home), *words])
@@ -74,7 +74,9 @@ def _start(home: Home, mode: str, *words: str) -> None:
 
 def detach() -> bool:
     """Fork, for work that the runtime must not wait for or kill. Return True in the child, which has a session of its
-    own and no output."""
+    own and no output; on Windows, which cannot fork, in the same process."""
+    if not hasattr(os, "fork"):
+        return True
     if os.fork():
         return False
     os.setsid()

@@ -132,12 +132,17 @@ def remove_if_empty(directory: Path) -> None:
 
 
 def replace_directory(built: Path, at: Path) -> None:
-    """Make the link `at` lead to the directory `built`, which lies beside it, in one step: readers find either. The old
-    directory stays for processes that still run from it."""
-    link = at.with_name(at.name + ".new")
-    link.unlink(missing_ok=True)
-    link.symlink_to(built.name, target_is_directory=True)
-    link.replace(at)
+    """Has the link `at` lead to the directory `built`, which lies beside it, in one step: readers find either. The old
+    directory stays for processes that still run from it. On Windows, where links need a privilege, `at` is a directory,
+    and not replaced in one step."""
+    if os.name == "nt":
+        shutil.rmtree(at, ignore_errors=True)
+        built.rename(at)
+    else:
+        link = at.with_name(at.name + ".new")
+        link.unlink(missing_ok=True)
+        link.symlink_to(built.name, target_is_directory=True)
+        link.replace(at)
 
 
 def remove_replaced(at: Path) -> None:
@@ -155,7 +160,7 @@ def _copy_mode_and_owner(old: Path, new: Path, mode: int) -> None:
         new.chmod(mode)
         return
     new.chmod(stat.S_IMODE(status.st_mode))
-    if (status.st_uid, status.st_gid) != (os.getuid(), os.getgid()):
+    if hasattr(os, "chown") and (status.st_uid, status.st_gid) != (os.getuid(), os.getgid()):
         try:
             os.chown(new, status.st_uid, status.st_gid)
         except PermissionError:  # a file of somebody else that we may write: it becomes ours, as with any editor

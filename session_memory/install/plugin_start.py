@@ -97,6 +97,7 @@ def _start(root: str, data_dir: str, runtime: Runtime, *, is_told: bool) -> None
         [sys.executable, "-I", "-S", root + "/hooks/plugin_start.py", _CHILD, runtime.name, data_dir],
         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
         cwd=data_dir, start_new_session=True,
+        creationflags=getattr(subprocess, "DETACHED_PROCESS", 0),
     )  # fmt: skip
     if is_told and not note:
         what = "What reads a config.yaml and searches the past is being set up"

@@ -167,6 +167,9 @@ def launcher_text(python: str, app: Path) -> str:
     # Ctrl-C ends it without a traceback also while it starts and ends; commands handle it in between.
     quiet = "import sys, _signal; _signal.getsignal(2) == 1 or _signal.signal(2, 0)"
     start = "from session_memory.cli import main; code = main(); _signal.signal(2, 1); sys.exit(code)"
+    if os.name == "nt":
+        code = f"{quiet}; sys.path.insert(0, sys.argv.pop(1)); del sys.argv[0]; {start}"
+        return f'@"{python}" -I -c "{code}" "{app}" "%~f0" %*\r\n'
     prefix = os.path.dirname(os.path.dirname(python))  # without `site` Python does not know of its environment
     paths = "sys.path[:0] = [sys.argv.pop(1), realpath(sys.argv.pop(1) % sys.version_info[:2])]; del sys.argv[0]"
     return (
@@ -185,6 +188,8 @@ def launcher_text(python: str, app: Path) -> str:
 
 def link_problem(paths: ProgramPaths) -> str:
     """Return why the command's link cannot be made; '' if it can, or is there."""
+    if os.name == "nt":
+        return f"put {paths.launcher.parent} on the PATH to have the command {paths.launcher.name}"
     if is_our_link(paths) or not os.path.lexists(paths.link):
         return ""
     return f"{paths.link} is something else and was left alone; the command is {paths.launcher}"

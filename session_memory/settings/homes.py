@@ -112,7 +112,10 @@ def private_beside(directory: str) -> str:
 
 def environment() -> dict[str, str]:
     """Return the environment of this process, which its own processes share, without what a project's `.env` sets."""
-    found = {_decoded(key): _decoded(value) for key, value in os.environ.items()}
+    if isinstance(next(iter(os.environ), ""), str):  # Windows
+        found: dict[str, str] = dict(os.environ)  # type: ignore[arg-type]
+    else:
+        found = {_decoded(key): _decoded(value) for key, value in os.environ.items()}
     for name in drop_set_by_project(found):
         os.unsetenv(name)
     return found
@@ -271,7 +274,7 @@ def _person_dir(environ: Mapping[str, str]) -> str:
 
 def _absolute(path: str, base: str) -> str:
     """Return a path as it is if it is absolute, else below `base`, or, if that is '', below the current directory."""
-    if path.startswith("/"):
+    if path.startswith("/") or path[1:2] == ":":
         return path
     try:
         return f"{base or os.getcwd()}/{path}"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import fcntl
 import importlib
 import os
 import shlex
@@ -37,7 +36,7 @@ class ProgramPaths:
         self.app = program_dir / "app"  # the copy of the program that the hooks run
         self.env = program_dir / "env"  # the private virtual environment
         self.python = python_in(self.env)
-        self.launcher = program_dir / "bin" / NAME
+        self.launcher = program_dir / "bin" / (f"{NAME}.cmd" if os.name == "nt" else NAME)
         # The launcher as skills name it in their shell commands, and permission rules with them: word for word.
         self.command = shlex.quote(str(self.launcher))
         self.link = bin_dir / NAME  # to the launcher
@@ -51,6 +50,8 @@ def program_paths(environ: Mapping[str, str]) -> ProgramPaths:
     above = source_dir().parent
     if source_dir().name == "app" and (above / LEDGER_NAME).is_file():
         program_dir = above
+    elif os.name == "nt" and environ.get("LOCALAPPDATA"):
+        program_dir = Path(environ["LOCALAPPDATA"]) / NAME
     else:
         # The XDG Base Directory Specification says to ignore relative paths.
         data = environ.get("XDG_DATA_HOME", "")
@@ -72,7 +73,7 @@ def how_to_add_module(module: str) -> str:
 
 
 def python_in(env: Path) -> Path:
-    return env / "bin/python"
+    return env / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
 
 
 def source_dir() -> Path:
@@ -128,7 +129,11 @@ def is_in_use(path: str) -> bool:
 
 
 def _lock(descriptor: int, *, is_shared: bool) -> None:
-    """Lock a directory: shared, or for this process alone. Raises OSError."""
+    """Lock a directory, if this system can: shared, or for this process alone. Raises OSError."""
+    try:
+        import fcntl
+    except ImportError:  # Windows keeps files that are open
+        return
     fcntl.flock(descriptor, (fcntl.LOCK_SH if is_shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
 
 

@@ -7,7 +7,7 @@ trusted)."""
 
 from __future__ import annotations
 
-from ..system.files import is_file, read_whole, real_path, write_atomically
+from ..system.files import is_file, os, read_whole, real_path, write_atomically
 from ..system.json import as_list, decode, encode
 from .homes import ENV_HOME, Home, home_at, homes_above, host_of, person_home, user_dir
 
@@ -40,7 +40,7 @@ def unregistered_home(start: str, environ: Mapping[str, str], *, stop: str, fold
 
 def is_registered(directory: str, environ: Mapping[str, str]) -> bool:
     """Return True if the person registered `directory` (absolute) as an agent home."""
-    if not directory.startswith("/"):
+    if not directory.startswith("/") and directory[1:2] != ":":
         return False
     real, named = real_path(directory), environ.get(ENV_HOME, "")
     if named[:1] == "/" and real_path(named) == real:
@@ -85,8 +85,9 @@ def _ledger_file(environ: Mapping[str, str]) -> str:
     here = __file__.replace("\\", "/").rsplit("/", 4)[0] + "/installed.json"  # app/session_memory/settings/registry.py
     if is_file(here):
         return here
-    data = environ.get("XDG_DATA_HOME", "")
-    return (data if data[:1] == "/" else f"{user_dir(environ)}/.local/share") + _LEDGER
+    data = environ.get("XDG_DATA_HOME" if hasattr(os, "fork") else "LOCALAPPDATA", "")
+    is_absolute = data[:1] == "/" or data[1:2] == ":"
+    return (data if is_absolute else f"{user_dir(environ)}/.local/share") + _LEDGER
 
 
 def _in_ledger(path: str) -> list[str]:

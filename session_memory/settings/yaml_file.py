@@ -51,7 +51,7 @@ def read_document(path: str) -> Document:
 
 def read_text(path: str) -> str:
     """Return the text of the file `path`, in time whatever it is. Raises ConfigError, OSError."""
-    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)  # nor does a FIFO keep us waiting
+    descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))  # nor does a FIFO keep us waiting
     if not stat.S_ISREG(os.fstat(descriptor).st_mode):
         os.close(descriptor)
         raise ConfigError(f"{path}: not a regular file")
@@ -77,9 +77,9 @@ def has_parser() -> bool:
 
 def add_site_packages(data_dirs: list[str]) -> None:
     """Let this process import what was installed for its Python in `data_dirs`, if anything was."""
-    inside = f"lib/python{sys.version_info[0]}.{sys.version_info[1]}/site-packages"
+    inside = "Lib" if os.name == "nt" else f"lib/python{sys.version_info[0]}.{sys.version_info[1]}"
     for data_dir in data_dirs:
-        packages = f"{data_dir}/env/{inside}"
+        packages = f"{data_dir}/env/{inside}/site-packages"
         if os.path.isabs(data_dir) and packages not in sys.path:
             sys.path.append(packages)
 

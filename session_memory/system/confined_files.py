@@ -13,8 +13,8 @@ from contextlib import contextmanager, suppress
 from ..errors import SessionMemoryError
 from .files import READ_FLAGS, NotAFileError, is_regular, read_at
 
-_DIRECTORY_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
-_NEW_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+_DIRECTORY_FLAGS = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
+_NEW_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
 _DESCRIPTORS = "/proc/self/fd"
 
 
@@ -54,6 +54,10 @@ def pinned(root: str, path: str, *, make: bool = False) -> Iterator[str]:
     """Yield a path to the directory `path` as it is now, even if something else replaces it. For functions that take
     paths. Where the system has no such paths (it is Linux that has them) it is `path` itself, as it was checked once.
     Raises as `directory_below` does."""
+    if os.open not in os.supports_dir_fd:  # Windows
+        check_steps(root, path, make=make)
+        yield path
+        return
     with directory_below(root, path, make=make) as descriptor:
         yield pinned_descriptor(descriptor, path)
 

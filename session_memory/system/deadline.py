@@ -40,13 +40,17 @@ class Deadline:
     def start(self, seconds: float = HOOK_SECONDS) -> None:
         """Start the clock of a hook's process. Its timer raises DeadlineError in the part that is running, even while
         it waits for a file. The timer cannot interrupt the kernel or a C library: a read from an NFS that hangs (the
-        runtime kills the hook then) or one statement of SQLite."""
-        from _signal import ITIMER_REAL, SIGALRM, setitimer, signal  # type: ignore[import-not-found,unused-ignore]
-
+        runtime kills the hook then) or one statement of SQLite. Windows has no such timer: there the time is checked
+        between parts."""
         self._waited_before = _seconds_without_processor()
         self._end = monotonic() + seconds - _FINISH_SECONDS
-        signal(SIGALRM, self._interrupt)
-        self._set_timer = lambda delay: setitimer(ITIMER_REAL, delay)
+        try:
+            from _signal import ITIMER_REAL, SIGALRM, setitimer, signal  # type: ignore[import-not-found,unused-ignore]
+        except ImportError:
+            pass
+        else:
+            signal(SIGALRM, self._interrupt)
+            self._set_timer = lambda delay: setitimer(ITIMER_REAL, delay)
         self._set_limit(self._end + _FINISH_SECONDS)
 
     def end(self) -> None:

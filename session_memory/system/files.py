@@ -1,14 +1,14 @@
 """The file system: the calls of `os` without its import time, and private files that nobody else can replace.
 
-`import os` takes a tenth of an interpreter start. Its calls are those of `posix`, which is built in; the hot path
-takes them from here."""
+`import os` takes a tenth of an interpreter start. Its calls are those of `posix` (`nt` on Windows), which is built in;
+the hot path takes them from here."""
 
 from __future__ import annotations
 
 try:
     import posix as os
 except ImportError:
-    raise ImportError("session-memory runs on Linux and macOS; on Windows, install it in WSL") from None
+    import nt as os  # type: ignore[no-redef]
 
 __all__ = [
     "DATABASE_SUFFIXES", "NotAFileError", "irregular", "is_directory", "is_file", "is_locked", "is_regular", "lock",
@@ -24,8 +24,12 @@ if TYPE_CHECKING:
 
 Stamp = tuple[int, int, int]  # inode, size in bytes, time of the last change in milliseconds
 
-READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK
-WRITE_FLAGS = os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK
+_NO_FOLLOW: int = getattr(os, "O_NOFOLLOW", 0)
+_NO_BLOCK: int = getattr(os, "O_NONBLOCK", 0)
+_BINARY: int = getattr(os, "O_BINARY", 0)
+
+READ_FLAGS = os.O_RDONLY | _NO_FOLLOW | _NO_BLOCK | _BINARY
+WRITE_FLAGS = os.O_CREAT | _NO_FOLLOW | _NO_BLOCK | _BINARY
 SMALL_BYTES = 4096
 MOST_LINKS = 40  # in one path, as in Linux
 LARGEST_BYTES = 64 * 1024  # of what should be small
@@ -93,7 +97,7 @@ def irregular(database: str) -> str:
 
 def real_path(path: str) -> str:
     """Return `os.path.realpath` of an absolute path. Importing that takes longer than a prompt's reading of git."""
-    if not path.startswith("/"):
+    if not path.startswith("/"):  # on Windows
         from os.path import realpath
 
         return realpath(path)
@@ -169,7 +173,7 @@ def read_at(descriptor: int, start: int, end: int) -> bytes:
     """Return the bytes of `[start, end)`, fewer if the file ends earlier."""
     blocks = []
     while start < end:
-        block = os.pread(descriptor, end - start, start)
+        block = _pread(descriptor, end - start, start)
         if not block:
             break
         blocks.append(block)
@@ -201,13 +205,13 @@ def read_each(directory: str, names: Iterable[str]) -> Iterator[tuple[str, bytes
     skipped. Made for many small files: opening a file relative to its directory takes half the time of its whole path,
     and its size is asked for only if it is large."""
     try:
-        at = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+        at = os.open(directory, os.O_RDONLY | os.O_DIRECTORY) if hasattr(os, "O_DIRECTORY") else None
     except OSError:
         return
     try:
         for name in names:
             try:
-                descriptor = os.open(name, READ_FLAGS, dir_fd=at)
+                descriptor = os.open(name if at is not None else f"{directory}/{name}", READ_FLAGS, dir_fd=at)
             except OSError:
                 continue
             try:
@@ -344,10 +348,15 @@ def is_locked(path: str) -> bool:
 
 def try_lock(descriptor: int) -> bool:
     """Lock an open file without waiting; return False if another process holds its lock."""
-    import fcntl
-
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        try:
+            import fcntl
+        except ImportError:  # Windows
+            import msvcrt
+
+            msvcrt.locking(descriptor, msvcrt.LK_NBLCK, 1)  # type: ignore[attr-defined,unused-ignore]
+        else:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except (BlockingIOError, PermissionError):
         return False
     except OSError as error:
@@ -356,3 +365,12 @@ def try_lock(descriptor: int) -> bool:
         if error.errno not in (errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS):
             raise
     return True
+
+
+def _seek_and_read(descriptor: int, length: int, offset: int) -> bytes:
+    """Return `os.pread` for a system that has none."""
+    os.lseek(descriptor, offset, 0)
+    return os.read(descriptor, length)
+
+
+_pread = getattr(os, "pread", _seek_and_read)

@@ -166,7 +166,7 @@ def _first_line(path: str) -> str:
 
 
 def _resolved(path: str, base: str) -> str:
-    return files.real_path(path if path.startswith("/") else f"{base}/{path}")
+    return files.real_path(path if path.startswith("/") or path[1:2] == ":" else f"{base}/{path}")
 
 
 def _base(path: str) -> str:

@@ -49,7 +49,7 @@ class GitObjects:
             return (
                 self._named(f"{commit}:{path}", len(commit)) if self._named(f"{commit}^{{tree}}", len(commit)) else None
             )
-        except OSError:
+        except (OSError, AttributeError):  # Windows has no posix_spawn
             return None
 
     def _named(self, object: str, length: int) -> str:

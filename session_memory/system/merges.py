@@ -210,7 +210,7 @@ class Merges:
         """Store a file as an object and return its name, '' if it cannot be read or is large. Its line ends are those
         of the object `before`: git may have changed them as it was checked out."""
         try:
-            descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
+            descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0))
         except OSError:
             return ""
         with os.fdopen(descriptor, "rb") as file:

@@ -78,6 +78,8 @@ def password_file(environ: Mapping[str, str]) -> str:
     """Return the path of the password file, by the environment."""
     if environ.get("PGPASSFILE"):
         return environ["PGPASSFILE"]
+    if os.name == "nt":
+        return os.path.join(environ.get("APPDATA", ""), "postgresql", "pgpass.conf")
     return os.path.join(environ.get("HOME") or os.path.expanduser("~"), ".pgpass")
 
 

@@ -306,7 +306,7 @@ def _described(path: str) -> Iterator[None]:
 def _is_full(path: str) -> bool:
     try:
         device = os.statvfs(os.path.dirname(path))
-    except OSError:
+    except (AttributeError, OSError):  # Windows has none
         return False
     return device.f_bavail * device.f_frsize < FULL_BYTES
 

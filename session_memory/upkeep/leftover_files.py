@@ -49,13 +49,17 @@ def _leftovers(location: StoreLocation) -> Iterator[tuple[str, re.Pattern[str], 
         yield from ((one, names, UNFINISHED_SECONDS) for one in (folder, private_beside(folder)))
 
 
-def _files_below(directory: str, names: re.Pattern[str]) -> Iterator[tuple[Iterator[str], int]]:
-    """Yield, for each directory below this one, its files with such names and its descriptor."""
-    for _, _, files, descriptor in os.fwalk(directory):
-        yield filter(names.search, files), descriptor
+def _files_below(directory: str, names: re.Pattern[str]) -> Iterator[tuple[Iterator[str], int | None]]:
+    """Yield, for each directory below this one, its files with such names and its descriptor (None on Windows)."""
+    if hasattr(os, "fwalk"):
+        for _, _, files, descriptor in os.fwalk(directory):
+            yield filter(names.search, files), descriptor
+    else:
+        for folder, _, files in os.walk(directory):
+            yield (f"{folder}/{name}" for name in filter(names.search, files)), None
 
 
-def _remove(name: str, directory: int, until: float) -> None:
+def _remove(name: str, directory: int | None, until: float) -> None:
     with suppress(OSError):
         status = os.stat(name, dir_fd=directory, follow_symlinks=False)
         if is_regular(status) and status.st_mtime < until:
@@ -65,12 +69,12 @@ def _remove(name: str, directory: int, until: float) -> None:
                 os.unlink(name, dir_fd=directory)
 
 
-def _remove_lock(name: str, directory: int) -> None:
+def _remove_lock(name: str, directory: int | None) -> None:
     """Delete a lock file that nobody holds, if what it locks is gone; files.lock notices. Raises OSError."""
     with suppress(FileNotFoundError):
         os.stat(name.removesuffix(".lock"), dir_fd=directory, follow_symlinks=False)
         return
-    with Closing(os.open(name, os.O_RDWR | os.O_NOFOLLOW, dir_fd=directory)) as descriptor:
+    with Closing(os.open(name, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0), dir_fd=directory)) as descriptor:
         if try_lock(descriptor):
             os.unlink(name, dir_fd=directory)
 

@@ -241,7 +241,8 @@ def _push_to_team(location: StoreLocation, environ: Mapping[str, str], allowance
 
 def _lower_priority() -> None:
     """Lower the process's priority, and let the kernel kill it if it ignores its allowance."""
-    os.nice(NICENESS)
+    if hasattr(os, "nice"):
+        os.nice(NICENESS)
     with suppress(OSError):  # exists only on Linux
         subprocess.run(["ionice", "-c", "3", "-p", str(os.getpid())], check=False, capture_output=True)
     with suppress(ImportError, OSError, ValueError):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import socket
 import sys
 import webbrowser
@@ -94,7 +95,8 @@ class _Server(uvicorn.Server):
 def _listening(port: int) -> socket.socket:
     """Return a socket on the loopback interface. Raises SessionMemoryError."""
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if os.name == "posix":  # elsewhere it would let two programs have one port
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind(("127.0.0.1", port))
         listener.listen(128)
@@ -107,4 +109,5 @@ def _listening(port: int) -> socket.socket:
 
 def _has_screen(environ: Mapping[str, str]) -> bool:
     """Return whether a browser can open a window; a terminal browser would take over the terminal."""
-    return sys.platform == "darwin" or bool(environ.get("DISPLAY") or environ.get("WAYLAND_DISPLAY"))
+    is_other = sys.platform in ("darwin", "win32")
+    return is_other or bool(environ.get("DISPLAY") or environ.get("WAYLAND_DISPLAY"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import random
 import re
 import signal
@@ -166,6 +167,7 @@ def test_a_mistake_in_the_configuration_is_said_and_costs_that_key_alone(machine
     assert "config.yaml:1: unknown key memories.tokens" in done.stderr
 
 
+@pytest.mark.skipif(os.name == "nt", reason="needs SIGKILL")
 def test_killed_at_any_moment_and_started_again_it_makes_each_memory_once(machine):
     machine.run("process", "--dry-run")  # the store is there
     for moment in random.Random(3).sample(range(20, 100), 4):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import sys
 
@@ -13,6 +14,7 @@ from bench.crashes import check, faults, ingest, kill
 from bench.histories import Histories
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="kills processes that it forks")
 def test_nothing_is_lost_or_doubled_when_ingestions_are_killed():
     number = some(150, 50)
     assert kill(number, seed=sys.maxsize) > number // 8

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -143,6 +144,7 @@ class TestCrashes:
         assert machine.stored.status(one) == ("ready", "")
         assert len(machine.run(Scripted())) == 1
 
+    @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
     def test_a_kill_at_any_moment_loses_nothing_and_does_nothing_twice(self):
         command = [sys.executable, "-m", "bench.queue", "--kills", "40", "--seed", str(time.time_ns())]
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)

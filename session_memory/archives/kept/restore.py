@@ -121,7 +121,7 @@ def _put(
     temporary = f"{folder}/.{name}{_TEMPORARY}"
     with suppress(FileNotFoundError):
         os.unlink(temporary)  # of a process that was killed
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
     try:
         with os.fdopen(os.open(temporary, flags, 0o600), "wb") as written:
             for block in content():

@@ -157,7 +157,8 @@ def _begin() -> None:
     """Begin a process of the pool: it ends with the one that started it, however that ends."""
     gc.freeze()  # a fork must not touch what it inherited, above all the open database
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the one that started it
-    os.nice(NICENESS)
+    if hasattr(os, "nice"):
+        os.nice(NICENESS)
     from multiprocessing import parent_process
 
     parent = parent_process()
