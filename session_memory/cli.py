@@ -33,7 +33,12 @@ _WITHOUT_END = ("host", "page", "watch")
 _LONG_RUNNING = (*_WITHOUT_END, "mcp", "process")
 ABOUT = "Each of your sessions knows what the others did. Without a command: is all right, what happens, what next."
 # Short and former names, each with the words that it stands for.
-ALIASES = {"status": ("doctor", "status"), "health-check": ("doctor", "store"), "told": ("deliveries",)}
+ALIASES = {
+    "status": ("doctor", "status"),
+    "health-check": ("doctor", "store"),
+    "told": ("deliveries",),
+    "filter": ("export", "--format", "filtered"),
+}
 
 
 def main(words: list[str] | None = None) -> int:
