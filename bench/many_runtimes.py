@@ -6,7 +6,7 @@ from pathlib import Path
 
 from session_memory.runtimes import runtime
 
-from .corpus import FORMATS, Author, Texts, write_chat
+from .corpus import FORMATS, Author, texts_of, write_chat
 from .opencode import LONG_AGO_SECONDS, LargeDatabase
 from .scenes import MEGABYTE, SEED, Scene
 from .sources import Source, generated_for
@@ -30,7 +30,7 @@ class ManyRuntimes(Scene):
     def _add(self, source: Source, number: int, size: int) -> Path | None:
         if not number:
             self._others = {name: generated_for(SEED, name, str(self.agent_dir)) for name in FORMATS}
-            self._texts = Texts(SEED)
+            self._texts = texts_of(SEED)
             self.database = self._open_code()
         names = [*FORMATS, *MIRRORED]
         name = names[number % len(names)]

@@ -6,7 +6,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from datetime import datetime, timedelta
-from functools import cache
 from itertools import count
 from pathlib import Path
 
@@ -14,7 +13,7 @@ import orjson
 
 from session_memory.runtimes import runtime
 
-from .corpus import MEGABYTE, Author, Texts, write_session
+from .corpus import MEGABYTE, Author, texts_of, write_session
 
 Source = Callable[[Path, int, float], Path]
 """Writes into a directory a transcript of some bytes or a little more, with its last record at a time in seconds since
@@ -26,7 +25,7 @@ _TIMESTAMP = re.compile(rb'"timestamp": ?"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)')
 
 def generated(seed: int) -> Source:
     """A source of invented transcripts, the same ones for the same seed, but for their times."""
-    texts = _texts(seed)
+    texts = texts_of(seed)
     numbers = count()
 
     def write(directory: Path, size: int, end: float) -> Path:
@@ -41,7 +40,7 @@ def generated(seed: int) -> Source:
 def generated_for(seed: int, format: str, cwd: str) -> Source:
     """A source of invented transcripts of a runtime, by its format, of sessions that were started in `cwd`; each lies
     where the runtime keeps it, below its own directory."""
-    texts, own, numbers = _texts(seed), runtime(format), count()
+    texts, own, numbers = texts_of(seed), runtime(format), count()
 
     def write(config_dir: Path, size: int, end: float) -> Path:
         author = Author(texts, f"{format}-{seed}-{next(numbers)}", "alpha", size, end)
@@ -93,11 +92,6 @@ def decode(files: Iterable[Path]) -> None:
                     orjson.loads(line)
                 except orjson.JSONDecodeError:  # there are such lines in real ones; contextlib.suppress takes its time
                     continue
-
-
-@cache
-def _texts(seed: int) -> Texts:
-    return Texts(seed)
 
 
 def _endless(files: list[Path]) -> Iterator[Path]:

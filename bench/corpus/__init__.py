@@ -13,9 +13,9 @@ from pathlib import Path
 from .author import Author
 from .claude import Claude
 from .formats import Codex, Copilot, Format, Gemini, Pi, Qwen
-from .texts import Texts
+from .texts import Texts, texts_of
 
-__all__ = ["FORMATS", "Author", "Texts", "append_turns", "write_chat", "write_session"]
+__all__ = ["FORMATS", "Author", "Texts", "append_turns", "texts_of", "write_chat", "write_session"]
 
 MEGABYTE = 1 << 20
 TAIL_BYTES = 2 * MEGABYTE  # a transcript's last records surely are among these

@@ -17,7 +17,7 @@ from pathlib import Path
 from random import Random
 
 from ..command import run
-from . import MEGABYTE, Author, Texts, append_turns, write_session
+from . import MEGABYTE, Author, append_turns, texts_of, write_session
 
 SIZES = "200,120,100,80,80,70,60,50,50,40,40,30,25,20,15,10,6,3,1,0.2"
 PROJECTS = ("alpha", "beta", "gamma-service", "delta-web", "epsilon")
@@ -45,7 +45,7 @@ class Corpus:
     def __init__(self, out: Path, seed: int, end: float) -> None:
         self.bytes_by_kind: Counter[str] = Counter()
         self.files = 0
-        self._out, self._seed, self._end, self._texts = out, seed, end, Texts(seed)
+        self._out, self._seed, self._end, self._texts = out, seed, end, texts_of(seed)
 
     def write(self, sizes: list[float], small: int, subagents: int, pi: list[float]) -> None:
         random = Random(f"sizes-{self._seed}")

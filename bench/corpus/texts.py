@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from random import Random
 from string import capwords
@@ -19,8 +20,14 @@ _KNOWN = yaml.safe_load(Path(__file__).with_suffix(".yaml").read_text())
 TEMPLATES: dict[str, dict[str, Any]] = _KNOWN["templates"]
 
 
+@cache
+def texts_of(seed: int) -> Texts:
+    """The texts of a seed, built once in a process: it takes two seconds."""
+    return Texts(seed)
+
+
 class Texts:
-    """Everything that transcripts of one seed take their text from; building it takes about a second."""
+    """Everything that transcripts of one seed take their text from."""
 
     def __init__(self, seed: int) -> None:
         fields = _Fields(Random(f"texts-{seed}"))

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
 import pytest
 
-from bench.corpus import FORMATS, Author, Texts, append_turns, write_session
+from bench.corpus import FORMATS, Author, Texts, append_turns, texts_of, write_session
+from bench.corpus.__main__ import main as make_corpus
 from session_memory.runtimes import runtime as runtime_of
 from session_memory.runtimes.records import CALLS, MESSAGES
 from session_memory.system.json import decode_line
@@ -24,7 +23,7 @@ SIZE = 3_000_000
 
 @pytest.fixture(scope="module")
 def texts() -> Texts:
-    return Texts(seed=7)
+    return texts_of(7)
 
 
 @pytest.fixture(scope="module")
@@ -119,11 +118,9 @@ def test_appended_turns_go_on_where_the_session_ended(texts, tmp_path, format, l
     assert {record.get("sessionId") for record in added if link in record} == {last.get("sessionId")}
 
 
-def test_a_corpus_has_the_layout_of_claude_code_and_of_pi(tmp_path):
-    command = [sys.executable, "-m", "bench.corpus", str(tmp_path / "out")]
-    sizes = ["--sizes", "0.2,0.1", "--small", "1", "--subagents", "1", "--pi", "0.1"]
-    shown = subprocess.run([*command, *sizes], cwd=ROOT, capture_output=True, text=True, check=True).stdout
-    assert shown.startswith("5 files, ")
+def test_a_corpus_has_the_layout_of_claude_code_and_of_pi(tmp_path, capsys):
+    make_corpus(tmp_path / "out", sizes="0.2,0.1", small=1, subagents=1, pi="0.1")
+    assert capsys.readouterr().out.startswith("5 files, ")
     [transcript] = (tmp_path / "out").glob("projects/-home-dev-alpha/*.jsonl")
     [subagent] = (tmp_path / "out").glob("projects/-home-dev-alpha/*/subagents/agent-*.jsonl")
     assert len(list((tmp_path / "out").glob("projects/*/*.jsonl"))) == 3
@@ -131,7 +128,7 @@ def test_a_corpus_has_the_layout_of_claude_code_and_of_pi(tmp_path):
     assert {record["sessionId"] for record in records(subagent) if "uuid" in record} == {transcript.stem}
     assert all(record["isSidechain"] for record in records(subagent) if "uuid" in record)
     size = transcript.stat().st_size
-    subprocess.run([*command, "--append", "20000"], cwd=ROOT, capture_output=True, check=True)
+    make_corpus(tmp_path / "out", append=20_000)
     assert transcript.stat().st_size >= size + 20_000
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from records import PiSession, assistant, exchange, line, lines, tool_result, user
 
-from bench.corpus import Author, Texts, write_session
+from bench.corpus import Author, texts_of, write_session
 from session_memory.runtimes import runtime as runtime_of
 from session_memory.runtimes.records import CALLS, MESSAGES
 from session_memory.system.json import decode_line
@@ -149,15 +149,10 @@ class TestToolUses:
         assert said(path, with_tools=True) == ["", "spaced"]
 
 
-@pytest.fixture(scope="module")
-def texts():
-    return Texts(seed=7)
-
-
 @pytest.mark.slow  # on real transcripts and on each runtime's fixtures it is tested without `--all`
 @pytest.mark.parametrize(("format", "runtime"), [("agent-sdk", CLAUDE), ("pi", PI)])
-def test_nothing_is_said_in_what_is_not_decoded_without_tools(texts, tmp_path, format, runtime):
-    write_session(tmp_path / "a.jsonl", Author(texts, "7-a", "alpha", 1_000_000, 1_780_000_000.0), format)
+def test_nothing_is_said_in_what_is_not_decoded_without_tools(tmp_path, format, runtime):
+    write_session(tmp_path / "a.jsonl", Author(texts_of(7), "7-a", "alpha", 1_000_000, 1_780_000_000.0), format)
     found = (tmp_path / "a.jsonl").read_bytes().splitlines()
     left_out = [content for content in found if not runtime.records.prefilter(content, MESSAGES)]
     without_any = [content for content in found if not runtime.records.prefilter(content, MESSAGES | CALLS)]

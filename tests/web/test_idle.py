@@ -17,7 +17,7 @@ from page_scene import ServedPage
 from records import append, atif_exchange, exchange
 from store_scene import StoreUser
 
-from bench.corpus import FORMATS, Author, Texts, write_chat
+from bench.corpus import FORMATS, Author, texts_of, write_chat
 from bench.sources import generated_for
 from session_memory.runtimes import all_runtimes, runtime
 
@@ -30,7 +30,7 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="th
 
 def write_sessions(home: Path) -> None:
     """Write sessions of every runtime, an hour and more old."""
-    texts, hour_ago = Texts(7), time.time() - 3600
+    texts, hour_ago = texts_of(7), time.time() - 3600
     sources = {name: generated_for(7, name, "/srv/agent") for name in FORMATS}
     for number in range(SESSIONS):
         for name, write in sources.items():
