@@ -9,7 +9,8 @@ from .yaml_file import Document, KeyPath, joined
 
 _FORMER_SECTIONS = {"memory": "store"}
 FORMER_WORDS = {"text": "quote", "untrusted": "isolate_memories"}  # of a rule
-_FORMER_GRANTS = {"watchPath": "watch_path"}
+_FORMER_GRANT, _GRANT = "watchPath", "watch_path"  # of a home
+_OF_RULES = ("sessions", "projects")
 _FORMER_KEYS = {key.alias: key for key in KEYS if key.alias}
 
 _STORE = "transcripts are stored where `session-memory ingest` or `watch` runs, and nowhere else"
@@ -50,37 +51,34 @@ def replacement(name: str) -> str:
 
 def current(name: str) -> str:
     """Return today's name of a key or rule's word, with its sections: `store.watch_path` for `memory.watchPath`."""
+    if name in _FORMER_KEYS:
+        return _FORMER_KEYS[name].name
     section, _, rest = name.partition(".")
-    section = _FORMER_SECTIONS.get(section, section)
-    if section in ("sessions", "projects") and rest:
-        pattern, dot, word = rest.rpartition(".")
-        return f"{section}.{pattern}{dot}{FORMER_WORDS.get(word, word)}"
-    last = rest or section
-    if last in _FORMER_KEYS and section in (last, _FORMER_KEYS[last].section):
-        return _FORMER_KEYS[last].name
-    return f"{section}.{rest}" if rest else section
+    pattern, dot, word = rest.rpartition(".")
+    path = (section, pattern, word) if section in _OF_RULES and dot else (section, rest) if rest else (section,)
+    return ".".join(_path_of_today(path))
 
 
 def renamed(document: Document) -> Document:
     """Return what a file holds with the names of today; of a key under both names, the values count as a duplicate."""
-    values: dict[str, Any] = {}
-    for name, value in document.values.items():
-        section = _FORMER_SECTIONS.get(name, name)
-        if section in ("sessions", "projects") and isinstance(value, dict):
-            value = {pattern: _with_names(rule, FORMER_WORDS) for pattern, rule in value.items()}
-        elif section == "store":
-            value = _with_names(value, {alias: one.last_name for alias, one in _FORMER_KEYS.items()})
-        elif section == "homes" and isinstance(value, dict):
-            given = {home: grants for home, grants in value.items() if isinstance(grants, list)}
-            value = {
-                **value,
-                **{home: [_FORMER_GRANTS.get(one, one) for one in words] for home, words in given.items()},
-            }
-        values[section] = joined(values[section], value) if section in values else value
     lines: dict[KeyPath, int] = {}
     for path, line in document.lines.items():
         lines.setdefault(_path_of_today(path), line)
-    return Document(values, lines)
+    return Document(_renamed(document.values, ()), lines)
+
+
+def _renamed(value: Any, at: KeyPath) -> Any:
+    """Return what a file holds at a path, with the names of today."""
+    if at[:1] == ("homes",) and isinstance(value, list):
+        return [_GRANT if one == _FORMER_GRANT else one for one in value]
+    if not isinstance(value, dict):
+        return value
+    found: dict[str, Any] = {}
+    for name, inner in value.items():
+        path = _path_of_today((*at, name))
+        new = _renamed(inner, path)
+        found[path[-1]] = joined(found[path[-1]], new) if path[-1] in found else new
+    return found
 
 
 def as_written(lines: dict[KeyPath, int], path: KeyPath) -> KeyPath:
@@ -96,17 +94,6 @@ def _path_of_today(path: KeyPath) -> KeyPath:
     first = _FORMER_SECTIONS.get(path[0], path[0])
     if first == "store" and len(path) == 2:
         return first, _FORMER_KEYS[path[1]].last_name if path[1] in _FORMER_KEYS else path[1]
-    if first in ("sessions", "projects") and len(path) == 3:
+    if first in _OF_RULES and len(path) == 3:
         return (*path[:2], FORMER_WORDS.get(path[2], path[2]))
     return first, *path[1:]
-
-
-def _with_names(values: Any, names: dict[str, str]) -> Any:
-    if not isinstance(values, dict):
-        return values
-    found: dict[str, Any] = {}
-    former: str
-    for former, value in values.items():
-        name = names.get(former, former)
-        found[name] = joined(found[name], value) if name in found else value
-    return found

@@ -70,6 +70,7 @@ class TestWrongKeys:
             ("memories: {filtering: {omit_tool_outputs: false}}", "memories.filtering.omit_tool_outputs is False"),
             ("memories: {prices: {m: {input: -1}}}", "memories.prices is"),
             ("memories: {prices: {m: {in: 1}}}", "memories.prices is"),
+            ("homes: {~/anna: [[team]]}", "homes is {'~/anna': [['team']]}, not a list of paths"),
             ("memories: {summary: haiku}", "memories.summary should be keys and values"),
             ("memories: {summary: {max_input_tokens: 7}}", "memories.summary.max_input_tokens is 7"),
             ("first_sight_hours: 1\nfirst_sight_hours: 2", "first_sight_hours is set twice"),
