@@ -13,8 +13,6 @@ Archived: Feb 21, 3:39 AM
 <!-- session-memory {"session": "d58a79a7-...", "runtime": "agent-sdk", ...} -->
 """
 
-from __future__ import annotations
-
 import json
 import re
 import time

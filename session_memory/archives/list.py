@@ -4,8 +4,6 @@ Those of sessions that rules exclude, or whose text they hide, lie in a private 
 this user alone; nothing lists or searches it. Before archives are read or written, those that a rule excludes now are
 moved there, and those that none excludes any more are moved back."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Iterable, Iterator

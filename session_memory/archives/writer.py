@@ -1,8 +1,6 @@
 """Writing an archive: streamed from the transcript, whole or not at all, and never shorter than it was. The sessions of
 a host's groups are archived when they are cleared."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable

@@ -6,8 +6,6 @@ Providers count differently, and none offers its tokenizer offline. In real sess
 same text. Outside ASCII, one character can be several tokens. The estimate is deliberately too high.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from math import ceil

@@ -3,8 +3,6 @@
 When unsure, reports nothing. Starts git, so a prompt must not use it.
 """
 
-from __future__ import annotations
-
 import os
 import re
 import time

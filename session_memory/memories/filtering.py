@@ -9,8 +9,6 @@ One or more lines per entry:
     Action: Edit(src/app.ts) -> error: String to replace not found in file
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """Locations of memories: `memories/` in the home of an agent, a group or a person."""
 
-from __future__ import annotations
-
 import os
 
 from ..runtimes import all_runtimes

@@ -2,8 +2,6 @@
 lines in a file among the pages; tombstones store hashes of the words, with a key that lies elsewhere, so that no
 dictionary recovers the words."""
 
-from __future__ import annotations
-
 import json
 import os
 import time

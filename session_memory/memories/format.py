@@ -12,8 +12,6 @@
 A person may edit all of it. The id after `^` identifies a memory; one that a person wrote has none.
 """
 
-from __future__ import annotations
-
 import base64
 import re
 import time

@@ -1,7 +1,5 @@
 """Answer what the last sessions were about: a question that names nothing to look for."""
 
-from __future__ import annotations
-
 import os
 
 from ..store.sqlite.engine import SqliteStore

@@ -4,8 +4,6 @@ An edit that a person makes on a page is kept; a memory that they delete there i
 changes.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """A transaction over memory pages: reads them, applies each memory, writes the changed ones."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TypeVar
 

@@ -7,8 +7,6 @@ untrusted/               the same pages, for memories from sessions that a rule 
                          where browsing and searching the pages does not show them
 """
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Iterable, Iterator

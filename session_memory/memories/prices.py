@@ -1,7 +1,5 @@
 """Prices of models, and what tokens cost: ours in prices.yaml, those of the last update, the user's own."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

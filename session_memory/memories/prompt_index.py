@@ -1,8 +1,6 @@
 """Write the index that the hooks read: the terms of each memory and a text, for a prompt (activity/prompt_memories.py);
 the files, directories and git commands that it names and its quotation, for a tool call (activity/call_memories.py)."""
 
-from __future__ import annotations
-
 import json
 import math
 import os

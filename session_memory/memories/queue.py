@@ -5,8 +5,6 @@ moment is safe: take a part of a conversation; record the strategy's result toge
 which is idempotent; mark the part done. A strategy runs again only if its result was not recorded.
 """
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple

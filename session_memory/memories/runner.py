@@ -1,7 +1,5 @@
 """A run over the queue with built-in and third-party strategies. For `process` and `watch`."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager

@@ -1,7 +1,5 @@
 """Ids that commands and tools print and take in place of a session's: a conversation's number, a memory's id."""
 
-from __future__ import annotations
-
 from ..store.location import StoreLocation
 from ..store.refresh import Note
 from ..store.sqlite.engine import SqliteStore

@@ -1,7 +1,5 @@
 """Compare texts: do they say the same, do they contradict each other? Pure."""
 
-from __future__ import annotations
-
 import re
 import unicodedata
 from typing import NamedTuple

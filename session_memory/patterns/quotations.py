@@ -1,7 +1,5 @@
 """Finds what was agreed, decided and rejected in what was said, verbatim. Pure."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 

@@ -3,8 +3,6 @@
 The team itself knows what it has, so that a push may be interrupted and repeated.
 """
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor

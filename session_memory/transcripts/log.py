@@ -1,7 +1,5 @@
 """The last entries of a transcript, and how they read as a log."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 from ..runtimes import Runtime

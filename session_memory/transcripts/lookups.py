@@ -4,8 +4,6 @@ They and their results are not content: if they were stored, the first search fo
 second. The records of every runtime use this one rule, so that the store, patterns, archives and the counts of an
 update skip lookups. The agent's own words about the result stay."""
 
-from __future__ import annotations
-
 from ..text.words import word_lists
 
 _WORDS = word_lists()  # words.tsv says what each of them is

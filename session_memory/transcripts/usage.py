@@ -1,7 +1,5 @@
 """The usage of one answer of a model, as a transcript has it. Only code that counts costs loads this."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 MOST = 10**12  # more tokens than any answer has: a number beyond it is none

@@ -1,8 +1,6 @@
 """Conflicts between the live sessions of a repository, in different worktrees or on different branches, before the
 merge."""
 
-from __future__ import annotations
-
 import hashlib
 import os
 import tempfile

@@ -4,8 +4,6 @@ Each answer counts once, however many records and forks repeat it; a sub-agent's
 sessions that the store shows to the caller count, so rules apply here too.
 """
 
-from __future__ import annotations
-
 import marshal
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -1,7 +1,5 @@
 """Tells which runtimes delete sessions by themselves and when, how many soon, and how these are kept."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Iterable

@@ -1,7 +1,5 @@
 """Due archives: of conversations that ended without a hook to archive them, as if a runtime was killed."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping

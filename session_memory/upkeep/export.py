@@ -1,8 +1,6 @@
 """Export conversations as Markdown or JSON (web/export.py: as HTML) as a stream: only part of a conversation is in
 memory. Pure. docs/inside/store.md documents the JSON."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator

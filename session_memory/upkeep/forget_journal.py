@@ -3,8 +3,6 @@
 A journal beside the tombstones, `<database>.forgetting.json`, lists the steps that are left: if one fails or the
 process is killed, the next `forget`, `ingest` or upkeep finishes them."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Iterable, Mapping

@@ -4,8 +4,6 @@ A session is kept once the store has it, since the store knows what rules exclud
 kept of which a part is excluded or forgotten. If the pack is full, sessions that will be deleted later make room for
 those that will be deleted sooner."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing

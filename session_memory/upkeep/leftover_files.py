@@ -2,8 +2,6 @@
 prompts (cursors and the files beside them) and the index of a project after 90 days without a change. If that session
 continues after all, its next update is that of a new session; an index is made again."""
 
-from __future__ import annotations
-
 import os
 import re
 import time

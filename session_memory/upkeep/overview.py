@@ -1,7 +1,5 @@
 """Upkeep's pending work for a store, and the strategies' spending, as values."""
 
-from __future__ import annotations
-
 import time
 from contextlib import closing
 from itertools import groupby

@@ -3,8 +3,6 @@
 In its own process, at low priority, or in that of `session-memory watch`; at most one at a time per store, at most
 every ten minutes, with at most a minute of CPU time. It may be killed at any moment: the next run resumes."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import time

@@ -1,7 +1,5 @@
 """The log of upkeep's last runs for a home: `upkeep.json` beside the home's log."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager

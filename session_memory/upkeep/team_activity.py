@@ -1,8 +1,6 @@
 """Store what others of a team did lately in this machine's projects, and the sessions that they handed over, so that a
 prompt reports both without a network."""
 
-from __future__ import annotations
-
 import json
 import os
 import shutil

@@ -1,7 +1,5 @@
 """Sharing memories with a team: current ones whose sources are all shared sessions."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from typing import NamedTuple

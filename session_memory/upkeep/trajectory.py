@@ -1,8 +1,6 @@
 """A session as a trajectory in ATIF 1.7, the format of Harbor: from its transcript through the gate, or, if that is
 gone, from what the store has of it."""
 
-from __future__ import annotations
-
 import os
 import re
 from bisect import bisect

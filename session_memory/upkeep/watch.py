@@ -4,8 +4,6 @@ depends on it: every query ingests new content first.
 The kernel drops events when too many come at once, and `watchfiles` does not report that. The next look finds any
 missed change, also on a file system without events."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence

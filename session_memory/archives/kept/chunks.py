@@ -4,8 +4,6 @@ A chunk ends behind a line whose checksum says so, not at a fixed offset (as in 
 added, or taken out, changes the chunk that it is in and no other. The session's own id, which a fork has replaced in
 each line, is left out of what is packed."""
 
-from __future__ import annotations
-
 import zlib
 from collections.abc import Iterator
 from hashlib import blake2b

@@ -3,8 +3,6 @@
 The transcript comes last: until it is there, the runtime has no such session, and what a killed process left is
 completed by the next. A file appears under its name only once it is whole."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping

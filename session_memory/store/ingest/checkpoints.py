@@ -5,8 +5,6 @@ each session, `<number>/`, with its `metadata.json` and its transcript until the
 longest transcript counts. What a repository holds is not the person's: it goes into the store as history of the project
 and nowhere else. git runs without the repository's hooks, filters and programs, and fetches nothing."""
 
-from __future__ import annotations
-
 import json
 import os
 import re

@@ -1,7 +1,5 @@
 """Reads a transcript for the store: where to continue, and its content as redacted values."""
 
-from __future__ import annotations
-
 import os
 import re
 import time

@@ -1,7 +1,5 @@
 """Ingests what is new in the watched directories, and in archives of lost transcripts."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import nullcontext, suppress

@@ -1,7 +1,5 @@
 """The values that go into the store. Times are in milliseconds since the epoch."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from ..values import RuleSubject

@@ -1,8 +1,6 @@
 """A team's store, read and searched: the reading half of `SqliteStore`, in PostgreSQL. It also has the files that live
 sessions changed and nobody has merged yet: objects of git and lines."""
 
-from __future__ import annotations
-
 import json
 import re
 import threading

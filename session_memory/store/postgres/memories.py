@@ -1,7 +1,5 @@
 """The memories that a team's members share, listed and searched like one's own."""
 
-from __future__ import annotations
-
 import json
 import math
 from collections import Counter

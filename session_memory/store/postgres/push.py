@@ -3,8 +3,6 @@
 A session's row says how far it was pushed and changes in the same transaction: an interrupted push leaves no trace, and
 nothing is sent twice."""
 
-from __future__ import annotations
-
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence

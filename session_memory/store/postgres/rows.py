@@ -1,7 +1,5 @@
 """Shared parts of the engine's queries: the condition of a filter, and rows as values."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from typing import Any, NamedTuple

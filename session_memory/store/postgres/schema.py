@@ -1,7 +1,5 @@
 """The schema of a team's database, created and migrated once by the first program with the rights to."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial

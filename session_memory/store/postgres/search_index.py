@@ -3,8 +3,6 @@
 A segment has one row for each of its terms, in an index by term and segment: scanning it backwards finds the newest
 segments that have a term. docs/use/team.md says why, and what else was measured."""
 
-from __future__ import annotations
-
 import sys
 from array import array
 from collections.abc import Callable, Iterable, Iterator

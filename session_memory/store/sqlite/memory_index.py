@@ -3,8 +3,6 @@
 `home` is the group that has the memories, '' without groups. `path` is a page's path below the group's directory; the
 path of memories of excluded sessions begins with PRIVATE."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain

@@ -5,8 +5,6 @@ the part is of a process that has ended. Times are in milliseconds since the epo
 A strategy gets the part of a conversation that it has not seen (seen_items.py). The ids of items tell which that is.
 Times may be equal, missing or out of order; they decide only if a transcript was ingested again and its ids changed."""
 
-from __future__ import annotations
-
 import os
 from typing import Any, NamedTuple
 

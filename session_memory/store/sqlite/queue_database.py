@@ -2,8 +2,6 @@
 
 A commit to both reaches the store first; each is atomic for itself."""
 
-from __future__ import annotations
-
 import os
 import time
 from collections.abc import Iterable, Iterator

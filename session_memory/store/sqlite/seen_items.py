@@ -1,8 +1,6 @@
 """Finds the items of a conversation that a strategy has seen: in this conversation, in former ones with the same items,
 before the file was ingested again, or in the session that was forked."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 from ...system.sqlite import Connection, fetch

@@ -1,8 +1,6 @@
 """Whole listings of the store: the tool uses of each conversation, from which patterns are found; hours and places of
 work; and the transcripts that a team may share, without what rules exclude."""
 
-from __future__ import annotations
-
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator
 from typing import NamedTuple

@@ -5,8 +5,6 @@ That call names no file, so each line of a sub-agent is hashed a second time, wi
 `memory_unread_lines` says which of this a file waits for.
 """
 
-from __future__ import annotations
-
 import os
 import time
 from bisect import bisect_right

@@ -1,7 +1,5 @@
 """Writes a batch within the caller's transaction: items, shared items of forks, index, conversations."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

@@ -3,8 +3,6 @@
 All of it is counted from the store and the transcripts of the sessions that the store shows, so rules apply. A session
 counts as told if its transcript shows the text; without a transcript, its moments are not compared."""
 
-from __future__ import annotations
-
 import os
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping

@@ -1,7 +1,5 @@
 """The comparison as one picture, readable in light and dark."""
 
-from __future__ import annotations
-
 from html import escape
 
 from . import AS_TOLD, Proof

@@ -4,8 +4,6 @@ What one session does at several moments is alike, so sessions are shuffled, not
 their agreement demands: Wilson's for each share, with the number of moments divided by the design effect, combined by
 Newcombe's method."""
 
-from __future__ import annotations
-
 from collections.abc import Hashable, Iterable
 from math import sqrt
 from random import Random

@@ -5,8 +5,6 @@ read the file since. It ends with the session's next action on that file: it loo
 that prints the file) or edited first, also in vain. The same rule finds moments with and without a report, from the
 store's tool uses alone, so that nothing but the report differs. The hook itself also asks the disk, which forgets."""
 
-from __future__ import annotations
-
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter

@@ -1,7 +1,5 @@
 """Text that sessions were told, and the files that they read, from their transcripts."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Collection, Iterable

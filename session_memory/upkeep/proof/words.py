@@ -1,7 +1,5 @@
 """The proof in words, for the command and the page: counts and comparisons, and no claim about what did not happen."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 from ...text.format import counted, enumerated

@@ -1,7 +1,5 @@
 """Split text into sentences, tell which can be understood alone, make excerpts. Pure."""
 
-from __future__ import annotations
-
 import re
 
 from ....text.format import one_line, shorten

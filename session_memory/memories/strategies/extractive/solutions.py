@@ -1,8 +1,6 @@
 """Solutions: a command that failed, the changes between its last failing run and the passing one, and the pass.
 Pure."""
 
-from __future__ import annotations
-
 import math
 import re
 from bisect import bisect_left

@@ -1,7 +1,5 @@
 """The strategy without a model: a line of the log for each conversation, and what solved an error that came back."""
 
-from __future__ import annotations
-
 import os
 import re
 from collections import Counter

@@ -1,7 +1,5 @@
 """The strategy that fills a Graphiti knowledge graph."""
 
-from __future__ import annotations
-
 
 def missing_packages() -> list[str]:
     """Return graphiti's required packages that are not installed."""

@@ -1,7 +1,5 @@
 """Search and forget in the graphs of the groups that the caller may see."""
 
-from __future__ import annotations
-
 import asyncio
 import os
 import time

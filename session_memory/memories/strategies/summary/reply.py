@@ -3,8 +3,6 @@
 The API guarantees the schema, but not that quotations are real, and a made-up memory would be believed for years.
 """
 
-from __future__ import annotations
-
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
