@@ -11,7 +11,6 @@ from ..memories.runner import settings_of
 from ..store.sqlite.queue_file import UnreadableQueueError
 from ..system.terminal import Terminal
 from ..text.format import counted, enumerated
-from ..text.sanitize import for_prompt
 from ..upkeep.costs import BY, CostSum, SessionFiles, expenses, of_memories, sums_of
 from ..upkeep.proof.told import told_tokens
 from ..upkeep.proof.words import share_of
@@ -70,10 +69,7 @@ def _show(opened: OpenStore, arguments: argparse.Namespace) -> int:
     opened.terminal.result(
         {
             "by": arguments.by,
-            "rows": [
-                {arguments.by: for_prompt(one.name), "title": for_prompt(one.title), **_as_json(one)}
-                for one in rows[: wanted.limit]
-            ],
+            "rows": [{arguments.by: one.name, "title": one.title, **_as_json(one)} for one in rows[: wanted.limit]],
             "more": len(rows) > wanted.limit,
             "total": _as_json(total),
             "told_tokens": told,
@@ -129,5 +125,5 @@ def _as_json(one: CostSum) -> dict[str, Any]:
         "cache_written_tokens": one.written,
         "cache_hits": one.cache_hits,
         "dollars": one.dollars,
-        "unpriced": sorted(for_prompt(model) for model in one.unpriced),
+        "unpriced": sorted(one.unpriced),
     }

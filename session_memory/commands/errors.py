@@ -13,7 +13,6 @@ from ..store.sqlite.tool_uses import conversation_steps
 from ..store.values import Filter
 from ..system.terminal import called_as
 from ..text.format import counted
-from ..text.sanitize import for_prompt
 from .arguments import NO_LIMIT, add_common
 from .opened_store import OpenStore, check_names, refresh, wanted_of, with_store
 from .output import brief, iso, moment
@@ -74,17 +73,17 @@ def _show(opened: OpenStore, one: ErrorMatch) -> None:
 def _as_json(one: ErrorMatch) -> dict[str, Any]:
     tool, conversation, fixed = one.failure.tool, one.conversation, one.failure.fixed
     return {
-        "error": for_prompt(tool.error),
+        "error": tool.error,
         "tool": tool.tool,
-        "argument": for_prompt(tool.text),
+        "argument": tool.text,
         "times": one.failure.times,
         "at": iso(tool.timestamp),
         "conversation": conversation.id,
         "session": conversation.session_id,
-        "title": for_prompt(conversation.title),
-        "directory": for_prompt(conversation.cwd),
+        "title": conversation.title,
+        "directory": conversation.cwd,
         "similarity": round(one.similarity, 3),
-        "solved": for_prompt(one.solved),
-        "worked": for_prompt(fixed.text) if fixed else "",
-        "changed": [for_prompt(step.text) for step in one.failure.steps if step.kind == "edit"],
+        "solved": one.solved,
+        "worked": fixed.text if fixed else "",
+        "changed": [step.text for step in one.failure.steps if step.kind == "edit"],
     }

@@ -70,7 +70,7 @@ def _tell(opened: OpenStore, values: dict[str, Any], text: str, to: str | None, 
         [runtime] = [one for one in all_runtimes() if one.name == to]
         command = runtime.install.START.format(prompt=f'"$({called_as()} handoff {shlex.quote(session)})"')
         command = f"cd {shlex.quote(cwd)} && {command}" if cwd else command
-    opened.terminal.result({**values, "page": text, "command": command})
+    opened.terminal.result({**values, "page": text, "command": command}, verbatim=["page"])
     opened.terminal.line(command or text.rstrip("\n"))
     return 0
 
@@ -88,7 +88,7 @@ def _hand_to_team(opened: OpenStore, last: Conversation, found: Handoff, *, is_c
     is_sent = is_confirmed or (terminal.can_ask() and terminal.ask("Send it?"))
     if is_sent:
         hand_over(opened.store, opened.location, os.environ, file, found.branch, text)
-    terminal.result({"page": text, "branch": found.branch, "share": shared.share, "sent": is_sent})
+    terminal.result({"page": text, "branch": found.branch, "share": shared.share, "sent": is_sent}, verbatim=["page"])
     again = f"{called_as()} handoff {shlex.quote(last.session_id)} --team --yes"
     terminal.line("Sent." if is_sent else f"Not sent. {again} sends it.")
     return 0

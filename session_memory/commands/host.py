@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import json
 import os
 import sys
 import time
@@ -129,9 +128,8 @@ def _tail(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> 
     replies: Iterable[ChatReply] = last if arguments.no_follow else chain(last, _follow(ledger, jid, after))
     with suppress(KeyboardInterrupt):  # there is no other end
         for reply in replies:
-            if terminal.is_json:
-                print(json.dumps(shown(reply), ensure_ascii=False), flush=True)
-            else:
+            terminal.result(shown(reply), indent=None)
+            if not terminal.is_json:
                 terminal.line(terminal.paint("dim", f"[{local_time(reply.timestamp)} {reply.kind} {reply.id}]"))
                 terminal.line(plain(reply.text))
 

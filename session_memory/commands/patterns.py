@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from ..patterns.habits import FailingCommand, Habits, ToolHabit, find_habits, short_names
+from ..patterns.habits import FailingCommand, Habits, find_habits, short_names
 from ..store.sqlite.tool_uses import conversation_steps
 from ..text.format import counted
 from ..text.sanitize import for_prompt
@@ -79,20 +79,12 @@ def _as_json(found: Habits, limit: int) -> dict[str, Any]:
         "commands": [
             {
                 **one._asdict(),
-                "command": for_prompt(one.command),
-                "errors": [{"error": for_prompt(error), "times": times} for error, times in one.errors],
-                "then_worked": [{"what": for_prompt(what), "times": times} for what, times in one.then_worked],
+                "errors": [{"error": error, "times": times} for error, times in one.errors],
+                "then_worked": [{"what": what, "times": times} for what, times in one.then_worked],
             }
             for one in found.commands[:limit]
         ],
-        "together": [
-            {**one._asdict(), "first": for_prompt(one.first), "second": for_prompt(one.second)}
-            for one in found.together[:limit]
-        ],
-        "tools": [_tools_as_json(one) for one in found.tools[:limit]],
-        "orders": [_tools_as_json(one) for one in found.orders[:limit]],
+        "together": [one._asdict() for one in found.together[:limit]],
+        "tools": [one._asdict() for one in found.tools[:limit]],
+        "orders": [one._asdict() for one in found.orders[:limit]],
     }
-
-
-def _tools_as_json(one: ToolHabit) -> dict[str, Any]:
-    return {**one._asdict(), "tools": [for_prompt(name) for name in one.tools]}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from ..errors import WrongCallError
 from ..memories.queue import PartResult
@@ -87,8 +86,7 @@ def _work_off(opened: OpenStore, work: StrategyRun, pieces: Iterable[PartResult]
             "done": [
                 {
                     **done._asdict(),
-                    "reason": for_prompt(done.reason),
-                    "conversation": _conversation_json(done.conversation) if done.conversation else None,
+                    "conversation": fields(done.conversation) if done.conversation else None,
                     "memories": list(done.memories),
                 }
                 for done in finished
@@ -97,13 +95,7 @@ def _work_off(opened: OpenStore, work: StrategyRun, pieces: Iterable[PartResult]
             "memories": memories,
             "missing": {id: str(error) for id, error in work.missing},
             "retries": [
-                {
-                    **one._asdict(),
-                    "conversation": _conversation_json(one.conversation),
-                    "at": iso(one.at),
-                    "problem": for_prompt(one.problem),
-                }
-                for one in retries
+                {**one._asdict(), "conversation": fields(one.conversation), "at": iso(one.at)} for one in retries
             ],
             "tokens_today": work.spent_today(),
         }
@@ -137,10 +129,6 @@ def _name(conversation: Conversation) -> str:
     return f"{conversation.id:>5}  {moment(conversation.last_message_at)}  {title}"
 
 
-def _conversation_json(conversation: Conversation) -> dict[str, Any]:
-    return {**fields(conversation), "title": for_prompt(conversation.title)}
-
-
 def _show_plan(opened: OpenStore, work: StrategyRun, planned: Sequence[PlannedPart]) -> None:
     terminal = opened.terminal
     for one in planned:
@@ -160,8 +148,8 @@ def _show_plan(opened: OpenStore, work: StrategyRun, planned: Sequence[PlannedPa
             "planned": [
                 {
                     "strategy": one.piece.strategy,
-                    "conversation": _conversation_json(one.piece.conversation),
-                    "skipped": for_prompt(one.reason),
+                    "conversation": fields(one.piece.conversation),
+                    "skipped": one.reason,
                     **one.usage._asdict(),
                     "tokens": one.usage.tokens,
                     "dollars": one.dollars,

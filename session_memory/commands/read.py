@@ -10,7 +10,6 @@ from ..runtimes.detection import is_started_by_agent
 from ..settings.homes import drop_set_by_project
 from ..system.terminal import Terminal, exit_code
 from ..text.format import counted
-from ..text.sanitize import for_people
 from ..text.timestamps import iso_time
 from ..transcripts.log import render
 from ..transcripts.sessions import FoundSession
@@ -54,16 +53,16 @@ def _show(one: FoundSession, arguments: argparse.Namespace, terminal: Terminal) 
     as_json = [
         {
             "role": entry.role,
-            "text": entry.text if raw else for_people(entry.text),
+            "text": entry.text,
             "timestamp": None if entry.timestamp is None else iso_time(entry.timestamp),
-            "tools": [
-                {"name": tool.name, "argument": tool.argument if raw else for_people(tool.argument)}
-                for tool in entry.tools
-            ],
+            "tools": [{"name": tool.name, "argument": tool.argument} for tool in entry.tools],
         }
         for entry in (entries if terminal.is_json else ())
     ]
-    terminal.result({"name": one.name, "id": one.id, "unreadable": unreadable, "entries": as_json})
+    terminal.result(
+        {"name": one.name, "id": one.id, "unreadable": unreadable, "entries": as_json},
+        verbatim=["entries"] if raw else [],
+    )
     if not entries:
         terminal.line(f"{one.name}: nothing was said yet.")
         return

@@ -90,7 +90,8 @@ def _print(
     terminal.line(f"Conversation {conversation.id}, {counted(conversation.entry_count, 'message')}, {when}")
     whose = f" of {for_people(conversation.who)}" if conversation.who else ""
     whose += f", {for_people(conversation.origin)}" if conversation.origin else ""
-    terminal.line(f"Session {conversation.session_id}{whose} ({conversation.runtime}) in {conversation.cwd or '-'}")
+    where = for_prompt(conversation.cwd) or "-"
+    terminal.line(f"Session {conversation.session_id}{whose} ({conversation.runtime}) in {where}")
     if not shown:
         terminal.line("\n[the rules in config.yaml hide the text]")
     if before:
@@ -120,5 +121,5 @@ def _tool_line(entry: StoredEntry, argument: str, error: str) -> str:
         outcome = f"error: {one_line(error)}" if error else "error"
     elif entry.outcome and entry.result_lines:
         outcome = f"{entry.outcome}, {counted(entry.result_lines, 'line')}"
-    line = f"- {entry.tool} {shorten(one_line(argument), ARGUMENT_CHARACTERS)}".rstrip()
+    line = f"- {for_prompt(entry.tool)} {shorten(one_line(argument), ARGUMENT_CHARACTERS)}".rstrip()
     return f"{line}: {outcome}" if outcome else line

@@ -33,7 +33,7 @@ def init(arguments: argparse.Namespace, terminal: Terminal) -> int:
     if arguments.sql:
         sql = schema.setup_sql(arguments.member)
         sys.stdout.write("" if terminal.is_json else sql)
-        terminal.result({"sql": sql})
+        terminal.result({"sql": sql}, verbatim=["sql"])
         return 0
     address = address_of(arguments.url)
     with closing(connect(arguments.url)) as connection, explained(arguments.url, forbidden=_NO_OWNER):
@@ -58,7 +58,8 @@ def init(arguments: argparse.Namespace, terminal: Terminal) -> int:
     if open_to_all:
         terminal.line("Every user of the server may connect to this database, and reads no rows. To keep others out:")
         terminal.line(f"  {open_to_all}")
-    terminal.result({"migrations": done, "members": added, "all_members": known, "open_to_all": bool(open_to_all)})
+    made = {"migrations": done, "members": added, "all_members": known, "open_to_all": bool(open_to_all)}
+    terminal.result(made, verbatim=["members"])  # their addresses have new passwords
     return 0
 
 

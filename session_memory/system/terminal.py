@@ -215,17 +215,34 @@ class Terminal:
                 error.write("\r\x1b[K")
                 error.flush()
 
-    def result(self, value: dict[str, Any]) -> None:
-        """Print the result as JSON, if JSON was requested."""
+    def result(self, value: dict[str, Any], *, verbatim: Collection[str] = (), indent: int | None = 2) -> None:
+        """Print the result as JSON, if JSON was requested: texts as a model may read them, but for those under the keys
+        in `verbatim`."""
         if self.is_json:
             import json
 
-            text = json.dumps(value, indent=2, ensure_ascii=False)
+            shown = {key: one if key in verbatim else _for_models(one) for key, one in value.items()}
+            text = json.dumps(shown, indent=indent, ensure_ascii=False)
             try:
                 text.encode(self._out.encoding or "utf-8")
             except UnicodeEncodeError:  # then all but ASCII is escaped, and nothing lost
-                text = json.dumps(value, indent=2)
+                text = json.dumps(shown, indent=indent)
             print(text, file=self._out, flush=True)
+
+
+def _for_models(value: Any) -> Any:
+    """Return a value of JSON with each text and key in it as `for_prompt` has it: whatever it holds is data. What is
+    not UTF-8 in a name stays, so that the name can be given back."""
+    import re
+
+    from ..text.sanitize import for_prompt
+
+    if isinstance(value, str):
+        parts = re.split("([\ud800-\udfff]+)", value)
+        return "".join([part if number % 2 else for_prompt(part) for number, part in enumerate(parts)])
+    if isinstance(value, dict):
+        return {_for_models(key): _for_models(one) for key, one in value.items()}
+    return [_for_models(one) for one in value] if isinstance(value, (list, tuple)) else value
 
 
 def byte_size(count: float) -> str:

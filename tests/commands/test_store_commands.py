@@ -55,9 +55,9 @@ class TestReading:
             return [talk["title"] for talk in machine.result("conversations", *words)["conversations"]]
 
         assert titles("--since", "2h") == ["hello"]
-        assert titles("--until", "2026-10-30") == ["plan a trip to <b>Japan</b>"]
+        assert titles("--until", "2026-10-30") == ["plan a trip to ‹b›Japan‹/b›"]
         assert titles("--status", "active") == ["hello"]
-        assert titles("--session", "on") == ["plan a trip to <b>Japan</b>"]
+        assert titles("--session", "on") == ["plan a trip to ‹b›Japan‹/b›"]
         assert titles("--project", "other") == ["hello"]
         assert titles("--limit", "1") == ["hello"]
 
