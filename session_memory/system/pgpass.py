@@ -36,7 +36,8 @@ class DatabaseAddress(NamedTuple):
 
 
 def address_of(url: str) -> DatabaseAddress:
-    """Parse a URL; its query counts, as it does for libpq. Raises ValueError if it is not a PostgreSQL URL."""
+    """Parse a URL; its query counts, as it does for libpq. Raises ValueError if it is not a PostgreSQL URL, or holds a
+    line break, which the password file cannot."""
     parts = urlsplit(url)
     if parts.scheme not in ("postgresql", "postgres"):
         raise ValueError("it does not begin with postgresql://")
@@ -46,11 +47,14 @@ def address_of(url: str) -> DatabaseAddress:
     given = {_name_of(option): unquote(option.partition("=")[2]) for option in options}
     query = "&".join([option for option in options if _name_of(option) != "password"])
     bare = urlunsplit(parts._replace(netloc=f"{user}@{where}" if user else where, query=query))
-    return DatabaseAddress(
+    found = DatabaseAddress(
         bare, given.get("password", unquote(parts.password or "")), given.get("host", parts.hostname or ""),
         int(given.get("port", parts.port or _PORT)), given.get("dbname", unquote(parts.path.strip("/"))),
         given.get("user", unquote(user)),
     )  # fmt: skip
+    if any(character in str(part) for part in found for character in "\n\r\0"):
+        raise ValueError("a line break stands in it")
+    return found
 
 
 def _name_of(option: str) -> str:
@@ -60,11 +64,11 @@ def _name_of(option: str) -> str:
 
 def keep_password(address: DatabaseAddress, environ: Mapping[str, str]) -> str:
     """Put an address's password into the file, in place of an earlier one; return its path. Raises OSError."""
-    path = password_file(environ)
+    path = os.path.realpath(password_file(environ))  # what a link leads to is replaced, not the link
     known = (address.host or "localhost", str(address.port), address.database or "*", address.user or "*")
     start = ":".join([_escaped(part) for part in known]) + ":"
     try:
-        lines = read_whole(path).decode("utf-8", "surrogateescape").splitlines()
+        lines = read_whole(path).decode("utf-8", "surrogateescape").removesuffix("\n").split("\n")
     except FileNotFoundError:
         lines = []
     lines = [start + _escaped(address.password), *[line for line in lines if not line.startswith(start)]]
