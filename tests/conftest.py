@@ -29,6 +29,7 @@ from host_scene import Clock, Echo, HostMachine
 from hypothesis import HealthCheck, settings
 from install_machine import NOBODY_LISTENS, Machine, copy_repository, make_bare_environment
 from memories_scene import MemoryDirectory
+from no_sync import stop_syncing
 
 from session_memory.archives.writer import open_sessions
 from session_memory.host.ledger import Ledger
@@ -70,6 +71,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
         return  # it only starts those that run tests
     gc.disable()
+    stop_syncing()
     os.environ.setdefault("XDG_CACHE_HOME", os.path.expanduser("~/.cache"))
     os.environ["HOME"] = HOME
     posix.environ[b"HOME"] = os.fsencode(HOME)

@@ -25,6 +25,7 @@ from typing import IO, Any
 
 from jinja2 import BytecodeCache, Environment
 from jinja2.bccache import Bucket
+from no_sync import stop_syncing
 from own_process import set_environment
 
 from session_memory.settings.program import load_all_modules
@@ -200,6 +201,7 @@ def _wait_for(
 
 if __name__ == "__main__":
     load_all_modules()
+    stop_syncing()
     gc.freeze()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)
     _serve(socket.socket(fileno=int(sys.argv[1])))
