@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import importlib
 import signal
 import sys
@@ -31,6 +32,7 @@ GROUPS = {
 COMMANDS = tuple([name for names in GROUPS.values() for name in names])
 _WITHOUT_END = ("host", "page", "watch")
 _LONG_RUNNING = (*_WITHOUT_END, "mcp", "process")
+_OBJECTS_WITHOUT_COLLECTION = 50_000  # more than a search makes, which holds no garbage: 0.6 x a bare start
 ABOUT = "Each of your sessions knows what the others did. Without a command: is all right, what happens, what next."
 # Short and former names, each with the words that it stands for.
 ALIASES = {
@@ -43,6 +45,7 @@ ALIASES = {
 
 def main(words: list[str] | None = None) -> int:
     """Run the subcommand that the arguments name, without any `status`; return the exit code."""
+    gc.set_threshold(_OBJECTS_WITHOUT_COLLECTION)
     words = sys.argv[1:] if words is None else words
     return exit_code(lambda: _run(words), _how_to_add)
 
