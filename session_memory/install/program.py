@@ -164,8 +164,8 @@ def launcher_text(python: str, app: Path) -> str:
     """The script that is the command `session-memory`. It sets `sys.path` itself: importing `site` takes longer. The
     packages are those that the link `env` leads to as it starts. Where its interpreter is gone it runs with another, so
     that `doctor` can say so."""
-    # Ctrl-C ends it without a traceback also while it starts; commands handle it then. `main` has flushed what it printed,
-    # and freeing all objects of an interpreter that is about to end would take half of a bare start.
+    # Ctrl-C ends it without a traceback also while it starts; commands handle it then. `main` has flushed what it
+    # printed, and freeing all objects of an interpreter that ends would take half of a bare start.
     quiet = "import sys, _signal; _signal.getsignal(2) == 1 or _signal.signal(2, 0)"
     start = "from session_memory.cli import main; import os; os._exit(main())"
     if os.name == "nt":

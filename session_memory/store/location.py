@@ -1,7 +1,5 @@
 """Finds the store of the caller: an agent's, a group's of a host, the whole host's, or a person's."""
 
-from __future__ import annotations
-
 import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence

@@ -12,7 +12,6 @@ from ..settings.host_layout import Layout
 from ..settings.privacy import Privacy
 from ..settings.rules import Rule
 from ..transcripts.gate import Family, Gate, Unruled, describe
-from ..transcripts.pointers import earlier_names
 from .values import RuleSubject
 
 
@@ -62,6 +61,8 @@ class ReadRules:
                 found += self._known(home.conversations_dir, file, partial(self._archived_in, home))
         found += self._known(own.conversations_dir, file, partial(self._archived_in, own))
         if file.home:
+            from ..transcripts.pointers import earlier_names  # only for groups of a host
+
             database = Layout(self._home_for("").root).database
             found += self._known(f"{database} {file.home}", file, partial(earlier_names, database, file.home))
         return found

@@ -1,9 +1,9 @@
-"""The values that go into the store and come out of it. Times are in milliseconds since the epoch."""
+"""The values that go into the store and come out of it. Times are in milliseconds since the epoch.
 
-from __future__ import annotations
+Modules of values do without `annotations` of `__future__`: NamedTuple compiles each annotation that is a string, which
+would make a search slower by a third of a bare start."""
 
 from collections.abc import Callable, Iterable, Sequence
-from hashlib import blake2b
 from itertools import pairwise
 from typing import Any, NamedTuple
 from unicodedata import normalize
@@ -207,5 +207,7 @@ def items_of_file(file_id: int) -> tuple[int, int]:
 
 def key_of(text: str) -> int:
     """Return a 64-bit hash of an id, signed as SQLite's integers are."""
+    from hashlib import blake2b  # imported late: loads OpenSSL, and a search hashes nothing
+
     digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "little", signed=True)

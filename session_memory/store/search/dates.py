@@ -4,8 +4,6 @@ English and German: `on 7 May`, `May 7th, 2023`, `in June 2023`, `2026-03-04`, `
 ago`, `am 7. Mai`, `letzte Woche`, `vor drei Tagen`. A date without a year matches each of the last years. Days are
 those of local time."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from datetime import date, timedelta

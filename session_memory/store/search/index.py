@@ -1,8 +1,6 @@
 """The interface between search and an engine: the items that have a term, and texts. All else is the same for every
 engine. Items are named by id."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
@@ -75,7 +73,7 @@ class SearchIndex(Protocol):
     """The index of an engine. Methods raise the errors of the engine's driver."""
 
     @property
-    def terms(self) -> Terms:
+    def terms(self) -> "Terms":
         """Make terms of texts as the index does."""
 
     def snapshot(self) -> AbstractContextManager[object]:

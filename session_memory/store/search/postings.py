@@ -1,7 +1,5 @@
 """The postings of a query: the items that have each of its parts, and the weight of each part."""
 
-from __future__ import annotations
-
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from functools import cache

@@ -1,7 +1,5 @@
 """Parses a typed query: words, "quoted phrases", and -excluded words. Pure; any text is a query."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable
 from typing import NamedTuple

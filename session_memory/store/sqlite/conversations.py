@@ -2,8 +2,6 @@
 
 Only the last conversation of a file can grow, so new items are added to that one alone."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
@@ -57,7 +55,7 @@ class ConversationSpan(NamedTuple):
     last_message: int = 0
     text_bytes: int = 0
 
-    def with_next(self, item: TimedItem) -> ConversationSpan:
+    def with_next(self, item: TimedItem) -> "ConversationSpan":
         """Return it with the next item. The records of one API message count once."""
         first_at, last_at, at = self.first_at, self.last_at, item.timestamp
         if at is not None:

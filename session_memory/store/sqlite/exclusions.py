@@ -3,8 +3,6 @@
 A writer updates the tables in the database. If these are behind the rules, or a user may see more than others, the
 reader creates temporary tables of the same names, which SQLite then prefers."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from functools import reduce
 from typing import NamedTuple

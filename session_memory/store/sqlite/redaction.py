@@ -2,10 +2,7 @@
 
 The database records how far that is, with a checksum of the rules. If the rules change, it starts again."""
 
-from __future__ import annotations
-
 import os
-from hashlib import blake2b
 from typing import Any, NamedTuple
 
 from ...system.files import read_whole
@@ -30,6 +27,8 @@ class Redaction(NamedTuple):
 
 def rule_set() -> str:
     """Return a checksum of the rules by which secrets are found."""
+    from hashlib import blake2b  # imported late: loads OpenSSL, and a search hashes nothing
+
     directory = os.path.dirname(secrets.__file__)
     found = blake2b(digest_size=8)
     for name in sorted(os.listdir(directory)):
