@@ -24,7 +24,7 @@ COMMANDS_PAGE = ROOT / "docs" / "use" / "commands.md"
 TABLE_HEAD = "| Command | What it does |\n|---|---|\n"
 
 # The lowest first. A room imports from the layers below its own; rooms of LOWER also from each other.
-LOWER = (("errors", "text", "system"), ("settings", "runtimes", "transcripts"))
+LOWER = (("errors", "named_tuple", "text", "system"), ("settings", "runtimes", "transcripts"))
 UPPER = (
     ("activity", "archives"),
     ("store", "patterns"),

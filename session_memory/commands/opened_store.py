@@ -9,9 +9,9 @@ import os
 import shlex
 import sys
 from functools import partial
-from typing import NamedTuple
 
 from ..errors import SessionMemoryError
+from ..named_tuple import NamedTuple
 from ..runtimes.detection import is_started_by_agent
 from ..store import refresh as store_refresh
 from ..store.location import find_location

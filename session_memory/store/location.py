@@ -1,12 +1,14 @@
 """Finds the store of the caller: an agent's, a group's of a host, the whole host's, or a person's."""
 
+from __future__ import annotations
+
 import os
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
-from typing import NamedTuple
 
 from ..errors import SessionMemoryError
+from ..named_tuple import NamedTuple
 from ..runtimes import Runtime, all_runtimes
 from ..settings import homes
 from ..settings.homes import ENV_DIR, Home

@@ -6,7 +6,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from typing import TypeVar
 
 from ..errors import SessionMemoryError, described
 from ..system.sqlite import UPDATE, CorruptDatabaseError, DatabaseError, NewerDatabaseError, Patience, explained
@@ -22,9 +21,14 @@ from .sqlite.schema import complete
 from .sqlite.unchanged import count_unchanged
 from .values import Progress
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import TypeVar
+
+    Result = TypeVar("Result")
+
 ProgressShown = Callable[[SqliteStore], AbstractContextManager[Progress]]
 
-Result = TypeVar("Result")
 Note = Callable[[str], None]
 
 REFRESH_SECONDS = 3.0

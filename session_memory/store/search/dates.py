@@ -4,11 +4,14 @@ English and German: `on 7 May`, `May 7th, 2023`, `in June 2023`, `2026-03-04`, `
 ago`, `am 7. Mai`, `letzte Woche`, `vor drei Tagen`. A date without a year matches each of the last years. Days are
 those of local time."""
 
+from __future__ import annotations
+
 import time
 from collections.abc import Sequence
 from datetime import date, timedelta
 from math import pow
-from typing import NamedTuple
+
+from ...named_tuple import NamedTuple
 
 YEARS_BACK = 10  # tried for a date without a year
 HALF_LIFE_DAYS = 2.0  # of what is near a named time; for a longer time, a quarter of its length

@@ -1,13 +1,21 @@
 """The interface between search and an engine: the items that have a term, and texts. All else is the same for every
 engine. Items are named by id."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from functools import cache
-from typing import NamedTuple, Protocol
 
+from ...named_tuple import NamedTuple
 from ..values import NUMBERS, Conversation, Filter, StoredEntry
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Protocol
+else:
+    Protocol = object
 
 
 class Words(NamedTuple):
@@ -73,7 +81,7 @@ class SearchIndex(Protocol):
     """The index of an engine. Methods raise the errors of the engine's driver."""
 
     @property
-    def terms(self) -> "Terms":
+    def terms(self) -> Terms:
         """Make terms of texts as the index does."""
 
     def snapshot(self) -> AbstractContextManager[object]:

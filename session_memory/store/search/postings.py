@@ -1,10 +1,12 @@
 """The postings of a query: the items that have each of its parts, and the weight of each part."""
 
+from __future__ import annotations
+
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from functools import cache
-from typing import NamedTuple
 
+from ...named_tuple import NamedTuple
 from ..values import Filter, items_of_file
 from .index import Expression, Scope, SearchIndex, Words
 from .query import Part, Query, alternatives, contains

@@ -1,9 +1,11 @@
 """Parses a typed query: words, "quoted phrases", and -excluded words. Pure; any text is a query."""
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterable
-from typing import NamedTuple
 
+from ...named_tuple import NamedTuple
 from ...text.words import word_lists
 from .index import Expression, Terms, Words, split_unspaced
 

@@ -2,13 +2,19 @@
 
 Only the last conversation of a file can grow, so new items are added to that one alone."""
 
-from collections.abc import Iterable
-from typing import Any, NamedTuple
+from __future__ import annotations
 
+from collections.abc import Iterable
+
+from ...named_tuple import NamedTuple
 from ...system.sqlite import Connection, explained, fetch, writing
 from ..values import items_of_file
 from .corruption import StoreDatabase
 from .unchanged import gap_minutes as stored_gap_minutes
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 _ITEMS = """
     SELECT id, message, timestamp, octet_length(content) FROM memory_transcript_entries WHERE id BETWEEN ?1 AND ?2
@@ -55,7 +61,7 @@ class ConversationSpan(NamedTuple):
     last_message: int = 0
     text_bytes: int = 0
 
-    def with_next(self, item: TimedItem) -> "ConversationSpan":
+    def with_next(self, item: TimedItem) -> ConversationSpan:
         """Return it with the next item. The records of one API message count once."""
         first_at, last_at, at = self.first_at, self.last_at, item.timestamp
         if at is not None:

@@ -8,13 +8,16 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
-from typing import Any
 
 from ...errors import SessionMemoryError
 from ...system import sqlite
 from ...system.files import Closing, lock
 from .schema import MIGRATIONS, fault_of_file
 from .search_index import index_size
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 REBUILT = "rebuilt from transcripts and, if these are gone, archives"
 _REASONS = {

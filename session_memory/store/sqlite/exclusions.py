@@ -3,10 +3,12 @@
 A writer updates the tables in the database. If these are behind the rules, or a user may see more than others, the
 reader creates temporary tables of the same names, which SQLite then prefers."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 from functools import reduce
-from typing import NamedTuple
 
+from ...named_tuple import NamedTuple
 from ...settings.compiled import stamp
 from ...settings.rules import stricter
 from ...system.json import decode, encode

@@ -2,13 +2,19 @@
 
 The database records how far that is, with a checksum of the rules. If the rules change, it starts again."""
 
-import os
-from typing import Any, NamedTuple
+from __future__ import annotations
 
+import os
+
+from ...named_tuple import NamedTuple
 from ...system.files import read_whole
 from ...system.sqlite import Connection, fetch
 from ...text import secrets
 from ..values import ITEM_BITS
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 BATCH_ITEMS = 2000
 HIGHEST_ITEM = (1 << 63) - 1

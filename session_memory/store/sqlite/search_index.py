@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from functools import partial
 from itertools import islice
-from typing import Any
 
 from ...system.sqlite import Connection, fetch
 from ..search.index import ConversationRange, ConversationTable, Expression, Scope, Terms, TextStart, Words
@@ -14,6 +13,10 @@ from ..values import ITEM_BITS, TOOL_ROLE, Conversation, Filter, StoredEntry, jo
 from .exclusions import item_shown
 from .rows import CONVERSATIONS, conversation_columns, conversation_of, ids_of, items_of, where
 from .schema import TOKENIZER
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
 MOST_RANGES = 40  # more are not asked for one by one
 LITERAL_ITEMS = 20_000  # whose texts are scanned for text that is no term

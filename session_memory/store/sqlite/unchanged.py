@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from typing import Any
 
 from ...settings.sections import StoreSettings
 from ...system.confined_files import OutsideGroupError
@@ -15,9 +14,9 @@ from .exclusions import is_behind
 from .redaction import state
 
 TYPE_CHECKING = False
-
-
 if TYPE_CHECKING:
+    from typing import Any
+
     from apsw import Connection
 
 
