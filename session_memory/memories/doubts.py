@@ -12,7 +12,7 @@ from typing import NamedTuple
 from ..store.sqlite.memory_index import IndexedMemory, Origin
 from ..system.branches import Branches, GitUnavailableError, ask_git
 from ..system.git import USUAL_BRANCHES, Worktree, find_worktree
-from ..system.git_objects import staged_as_they_are
+from ..system.git_objects import GitIndex
 from ..text.format import counted
 from .format import EPISODE
 
@@ -118,7 +118,7 @@ def _named(memory: IndexedMemory, user_dir: str) -> _NamedFiles:
             gone.update(paths[-1:] if worktree else [])
     if worktree is None or not worktree.root or not later | gone:
         return _NamedFiles(settled, later, set(), None)
-    as_committed = set(staged_as_they_are(worktree, later))
+    as_committed = set(GitIndex(worktree).as_they_are(later))
     asked = {path for path in as_committed | gone if path.startswith(worktree.root + "/")}
     return _NamedFiles(settled, later - as_committed, asked, worktree)
 

@@ -93,27 +93,41 @@ _HEADER_BYTES = 12
 _STATUS_BYTES = 40  # of an entry, before the name of the object
 _NAME_BITS, _STAGE_BITS, _EXTENDED_BIT, _VALID_BIT = 0x0FFF, 0x3000, 0x4000, 0x8000  # of an entry's flags
 _SHARED = "sharedindex."
+_LONGEST_PATH = 4096  # bytes; in a damaged index of version 4 each could be longer than the one before
+_MOST_ENTRIES = INDEX_BYTES // _STATUS_BYTES
 
 
-def staged_as_they_are(worktree: Worktree, paths: Iterable[str]) -> dict[str, str]:
-    """Return the object name of each file at `paths` (absolute) whose size and time in the index match the disk: its
-    content was added or committed."""
-    index = _read(worktree.git_dir + "/index")
-    id_bytes = _id_bytes(worktree)
-    names = {path: path.removeprefix(worktree.root + "/").encode("utf-8", "surrogateescape") for path in paths}
-    is_split = any([name.startswith(_SHARED) for name in names_in(worktree.git_dir)])
-    if int.from_bytes(index[4:8], "big") < 4 and not is_split:
-        entries = {name: _find(index, name, id_bytes) for name in names.values()}
-    else:
-        wanted = set(names.values())
-        every = _entries(worktree.git_dir, index, id_bytes)
-        entries = {name: one for name, one in every if name in wanted and not _flags(one, 0, id_bytes) & _STAGE_BITS}
-    found = {}
-    for path, name in names.items():
-        entry, status = entries.get(name, b""), status_at(path, follow_symlinks=False)
-        if entry and status is not None and _is_same(entry, status):
-            found[path] = entry[_STATUS_BYTES : _STATUS_BYTES + id_bytes].hex()
-    return found
+class GitIndex:
+    """The index of a worktree as it was when the first question was asked."""
+
+    def __init__(self, worktree: Worktree) -> None:
+        self._worktree = worktree
+        self._id_bytes = 0
+        self._whole_paths = b""  # the index, if an entry can be found in it without the others
+        self._entries: dict[bytes, bytes] = {}
+
+    def as_they_are(self, paths: Iterable[str]) -> dict[str, str]:
+        """Return the object name of each file at `paths` (absolute) whose size and time in the index match the disk:
+        its content was added or committed."""
+        if not self._id_bytes:
+            self._read()
+        found = {}
+        for path in paths:
+            name = path.removeprefix(self._worktree.root + "/").encode("utf-8", "surrogateescape")
+            entry = _find(self._whole_paths, name, self._id_bytes) or self._entries.get(name, b"")
+            status = status_at(path, follow_symlinks=False)
+            if entry and status is not None and _is_same(entry, status):
+                found[path] = entry[_STATUS_BYTES : _STATUS_BYTES + self._id_bytes].hex()
+        return found
+
+    def _read(self) -> None:
+        git_dir, self._id_bytes = self._worktree.git_dir, _id_bytes(self._worktree)
+        index = _read(git_dir + "/index")
+        if int.from_bytes(index[4:8], "big") < 4 and not any([name.startswith(_SHARED) for name in names_in(git_dir)]):
+            self._whole_paths = index
+        else:
+            every = _entries(git_dir, index, self._id_bytes)
+            self._entries = {name: one for name, one in every if not _flags(one, 0, self._id_bytes) & _STAGE_BITS}
 
 
 def tracked(worktree: Worktree) -> list[str]:
@@ -167,7 +181,7 @@ def _parsed(index: bytes, id_bytes: int) -> tuple[list[IndexEntry], int]:
             removed, start = _number(index, begin)
             name = name[: len(name) - removed]
         end = index.find(b"\0", start)
-        if end < 0:
+        if end < 0 or len(name) > _LONGEST_PATH:
             break
         name = name + index[start:end] if is_compressed else index[start:end]
         found.append((name, index[at:begin]))
@@ -198,7 +212,7 @@ def _bits(content: bytes, at: int) -> tuple[str, int]:
     while number < len(words):
         mark = int.from_bytes(words[number], "big")  # a bit, how many words of it follow, and how many other words
         literals = mark >> 33
-        found.append(str(mark & 1) * 64 * ((mark >> 1) & 0xFFFFFFFF))
+        found.append(str(mark & 1) * min(64 * ((mark >> 1) & 0xFFFFFFFF), _MOST_ENTRIES))
         found += [f"{int.from_bytes(word, 'big'):064b}"[::-1] for word in words[number + 1 : number + 1 + literals]]
         number += 1 + literals
     return "".join(found), end + 4

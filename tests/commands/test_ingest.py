@@ -14,7 +14,9 @@ from records import NamedHome, PiSession, exchange, new_id, register, user, writ
 from store_scene import MONDAY, StoreUser, trip
 
 from bench.scratch import remove_tree
+from session_memory.archives.format import render_trailer
 from session_memory.commands import progress
+from session_memory.store.sqlite.engine import SqliteStore
 
 
 @pytest.fixture
@@ -249,3 +251,26 @@ class TestWhoseStore:
         main = next(talk["id"] for talk in whole if talk["home"] == "main")
         assert machine.run("show", main, cwd=host / "groups" / "family").returncode == 1
         assert (host / "store" / "memory.db").exists()
+
+
+def test_of_several_named_archives_of_a_session_the_one_that_goes_on_longest_names_it(machine, monkeypatch):
+    folder = machine.home / ".session-memory" / "conversations"
+    folder.mkdir(parents=True)
+    machine.session("8f3a-trip", *trip())
+    for title, last in (("Asia", "2026-11-03"), ("Korea", "2026-11-02"), ("Zebra", "2026-11-01")):
+        facts = {"session": "8f3a-trip", "title": title, "is_named": True, "last": f"{last}T00:00:00.000Z"}
+        (folder / f"{title}.md").write_text(f"# {title}\n{render_trailer(facts)}")
+    for name in ("one", "two", "three"):
+        machine.session(name, *exchange("hello", "hi"))
+        machine.run("ingest")
+        assert [one for one in titles(machine) if one in ("Asia", "Korea", "Zebra")] == ["Asia"]
+    machine.session("four", *exchange("hello", "hi"))
+    batches: list[object] = []
+    write = SqliteStore.write
+    monkeypatch.setattr(SqliteStore, "write", lambda self, new: batches.extend(new) or write(self, new))
+    machine.run("ingest")
+    assert len(batches) == 1
+
+
+def titles(machine):
+    return [one["title"] for one in machine.result("conversations")["conversations"]]

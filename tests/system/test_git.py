@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
+import struct
 import time
+import tracemalloc
 from pathlib import Path
 
 import pytest
 from git_scene import git, repository
 
 from session_memory.activity.changes import head_stamp
-from session_memory.system import files
+from session_memory.system import files, git_objects
 from session_memory.system.commits import _places_before
 from session_memory.system.git import (
     find_worktree,
@@ -19,7 +21,7 @@ from session_memory.system.git import (
     is_commit,
     worktrees_of,
 )
-from session_memory.system.git_objects import staged_as_they_are
+from session_memory.system.git_objects import GitIndex
 
 
 def said_by_git(directory: Path) -> tuple[str, str, str]:
@@ -215,18 +217,42 @@ class TestIndex:
         worktree = find_worktree(str(root))
         path = root / "src/app"
         path.write_text("22\n")
-        assert not staged_as_they_are(worktree, [str(path)])
+        assert not GitIndex(worktree).as_they_are([str(path)])
         git(root, "add", "-A")
-        assert staged_as_they_are(worktree, [str(path)])
+        assert GitIndex(worktree).as_they_are([str(path)])
         git(root, "commit", "-q", "-m", "two")
-        assert staged_as_they_are(worktree, [str(path)])
+        assert GitIndex(worktree).as_they_are([str(path)])
         path.write_text("3\n")
-        assert not staged_as_they_are(worktree, [str(path)])
+        assert not GitIndex(worktree).as_they_are([str(path)])
 
     def test_what_git_does_not_know_is_not_staged(self, root):
         (root / "pp").write_text("1\n")  # the end of a path that it knows
-        assert not staged_as_they_are(find_worktree(str(root)), [str(root / "pp")])
-        assert not staged_as_they_are(find_worktree(str(root)), [str(root / "gone")])
+        assert not GitIndex(find_worktree(str(root))).as_they_are([str(root / "pp")])
+        assert not GitIndex(find_worktree(str(root))).as_they_are([str(root / "gone")])
+
+    def test_it_is_read_once_for_all_questions(self, root, monkeypatch):
+        git(root, "config", "index.version", "4")
+        (root / "src/app").write_text("22\n")
+        git(root, "add", "-A")
+        index = GitIndex(find_worktree(str(root)))
+        assert index.as_they_are([str(root / "src/app")])
+        monkeypatch.setattr(git_objects, "read_whole", None)
+        assert index.as_they_are([str(root / "src/app")])
+        assert not index.as_they_are([str(root / "gone")])
+
+    def test_a_damaged_one_takes_no_memory(self, root):
+        entry = bytes(40 + 20) + b"\0\1"
+        longer = b"DIRC" + struct.pack(">II", 4, 20_000) + (entry + b"\0" + b"a" * 50 + b"\0") * 20_000
+        run = struct.pack(">Q", 1 | 0xFFFFFFFF << 1)
+        link = bytes(20) + struct.pack(">II", 64, 1) + run + bytes(4) + struct.pack(">II", 64, 1) + run + bytes(4)
+        split = b"DIRC" + struct.pack(">II", 2, 0) + b"link" + struct.pack(">I", len(link)) + link + bytes(20)
+        for number, content in enumerate((longer, split)):
+            (root / ".git/index").write_bytes(content)
+            (root / ".git" / f"sharedindex.{'00' * 20}").write_bytes(b"DIRC" if number else b"")
+            tracemalloc.start()
+            assert GitIndex(find_worktree(str(root))).as_they_are([str(root / "src/app")]) == {}
+            assert tracemalloc.get_traced_memory()[1] < 100_000_000
+            tracemalloc.stop()
 
 
 def check_staged(root: Path, paths: list[Path]) -> None:
@@ -236,7 +262,7 @@ def check_staged(root: Path, paths: list[Path]) -> None:
     expected = {str(root / name): object for _, object, _, name in staged if root / name not in changed}
     worktree = find_worktree(str(root))
     assert worktree
-    assert staged_as_they_are(worktree, [str(path) for path in paths]) == expected
+    assert GitIndex(worktree).as_they_are([str(path) for path in paths]) == expected
 
 
 def counted_calls(monkeypatch: pytest.MonkeyPatch) -> list[str]:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from ...runtimes import Runtime
-    from ...system.git_objects import GitObjects
+    from ...system.git_objects import GitIndex, GitObjects
     from ..actions import FileAction
 
 RESULT_BYTES = 64 * 1024 * 1024  # searched behind a call for its result
@@ -40,6 +40,7 @@ class Evidence:
         self._is_own_worktree: dict[str, bool] = {}
         self._moves: list[HeadMove] | None = None
         self._windows: dict[str, tuple[int, bytes]] = {}
+        self._index: GitIndex | None = None
         self._objects: GitObjects | None = None
         self._found: dict[tuple[str, str], str | None] = {}
 
@@ -126,9 +127,11 @@ class Evidence:
 
     def staged(self, paths: list[str]) -> dict[str, str]:
         """Return the files that the index has as they are on disk, with the names of their objects."""
-        from ...system.git_objects import staged_as_they_are
+        if self._index is None and self._worktree:
+            from ...system.git_objects import GitIndex
 
-        return staged_as_they_are(self._worktree, paths) if self._worktree else {}
+            self._index = GitIndex(self._worktree)
+        return self._index.as_they_are(paths) if self._index else {}
 
     def moves(self) -> list[HeadMove]:
         """Return the moves of HEAD of this worktree at the end of its log."""

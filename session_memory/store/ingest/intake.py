@@ -97,6 +97,7 @@ def take_archives(store: SqliteStore, archives: Archives) -> IngestReport:
     store.forget(archives.home, *[state.file_path for state in foreign if state.session_id in own])
     keys = set(states)
     taken: dict[str, FileState] = {}
+    titles: dict[str, tuple[float, str]] = {}  # of several archives of a session the one that goes on longest counts
     for key, state in states.items():
         if state.source == SOURCE and state.root == archives.directory:
             if state.session_id in known:
@@ -111,7 +112,8 @@ def take_archives(store: SqliteStore, archives: Archives) -> IngestReport:
                 if facts.get("group", "") not in ("", archives.home):
                     continue
                 if facts.get("is_named"):
-                    _name(store, [state for state in transcripts if state.session_id == session], facts["title"])
+                    last = epoch_seconds(facts.get("last")) or 0.0
+                    titles[session] = max(titles.get(session, (0.0, "")), (last, facts["title"]))
                 if session in known:
                     continue
                 known.add(session)  # while an archive is moved, it may be in both folders
@@ -131,15 +133,18 @@ def take_archives(store: SqliteStore, archives: Archives) -> IngestReport:
         pass
     except OutsideGroupError as error:
         report.problems.append((archives.directory, str(error)))
+    _name(store, transcripts, {session: title for session, (_, title) in titles.items()})
     return report
 
 
-def _name(store: SqliteStore, states: list[FileState], title: str) -> None:
-    """Give a session, whose transcripts have these states, the title that a person chose."""
-    title = one_line(for_people(title))
-    named = [state._replace(title=title, title_rank=USER_RANK) for state in states]
-    if named != states:
-        store.write([Batch(before, after, [], []) for before, after in zip(states, named)])
+def _name(store: SqliteStore, states: list[FileState], titles: dict[str, str]) -> None:
+    """Give sessions, whose transcripts have these states, the titles that a person chose."""
+    for before in states:
+        if before.session_id in titles:
+            title = one_line(for_people(titles[before.session_id]))
+            after = before._replace(title=title, title_rank=USER_RANK)
+            if after != before:
+                store.write([Batch(before, after, [], [])])
 
 
 def _every_archive(directory: str) -> Iterator[tuple[str, dict[str, Any]]]:

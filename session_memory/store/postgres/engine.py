@@ -19,7 +19,6 @@ from .push import TeamPush
 from .rows import (
     CONVERSATIONS,
     IS_SOUND,
-    ITEMS,
     LIVE_HOURS,
     OthersFile,
     OthersHandoff,
@@ -27,6 +26,7 @@ from .rows import (
     conversation_of,
     entry_of,
     labels,
+    select_items,
     time_in,
     where,
 )
@@ -88,7 +88,7 @@ class TeamStore(TeamDatabase):
         for (last,) in self._rows(sql, [session, first]):
             for begin in range(first, last + 1, _READ_ITEMS):
                 end = min(begin + _READ_ITEMS - 1, last)
-                some = f"{ITEMS} WHERE i.session = %s AND i.number BETWEEN %s AND %s ORDER BY i.number"
+                some = f"{select_items()} WHERE i.session = %s AND i.number BETWEEN %s AND %s ORDER BY i.number"
                 yield from [entry_of(row) for row in self._rows(some, [session, begin, end])]
 
     def search(self, query: str, wanted: Filter) -> Hits:
@@ -201,16 +201,15 @@ def recent_sessions(team: TeamPush, projects: Iterable[str]) -> list[RecentSessi
         f"{_PROJECTS} ORDER BY s.pushed_at DESC LIMIT {MOST_SESSIONS}"
     )
     of_sessions = f"i.session = ANY(%s) AND i.number >= s.next_number::bigint - {LAST_ITEMS}"
-    last = f"{ITEMS} WHERE {of_sessions} ORDER BY i.session, i.number"
+    last = f"{select_items(TEXT_CHARACTERS)} WHERE {of_sessions} ORDER BY i.session, i.number"
     with team.asking():
         cursor = team.connection.cursor(binary=True)
         sessions = cursor.execute(sql, (list(projects), team.machine)).fetchall()
-        items: dict[int, list[StoredEntry]] = {}
+        last_items: dict[int, list[StoredEntry]] = {}
         for row in cursor.execute(last, ([id for id, *_ in sessions],)):
             one = entry_of(row)
-            text = one.text[:TEXT_CHARACTERS]
-            items.setdefault(one.id >> ITEM_BITS, []).append(one._replace(text=text))
-    return [RecentSession._make((*labels(session), tuple(items.get(session[0], ())))) for session in sessions]
+            last_items.setdefault(one.id >> ITEM_BITS, []).append(one)
+    return [RecentSession._make((*labels(session), tuple(last_items.get(session[0], ())))) for session in sessions]
 
 
 class TeamMachine(NamedTuple):

@@ -80,13 +80,16 @@ CONVERSATIONS = f"""
         ) END
     FROM conversation AS c JOIN session AS s ON s.id = c.session AND {IS_SOUND}
 """
-# The fields of values.StoredEntry.
-ITEMS = f"""
-    SELECT i.session << {ITEM_BITS} | i.number, i.role, left(i.text, {TEXT_CHARACTERS}), {time_in("i.at")},
-        coalesce(i.cwd, s.cwd), i.byte_offset, i.message, coalesce(i.tool, ''), coalesce(i.kind, ''),
-        coalesce(i.outcome, ''), coalesce(i.error, ''), {size_in("i.result_size")}, {size_in("i.result_lines")}
-    FROM item AS i JOIN session AS s ON s.id = i.session
-"""
+
+
+def select_items(text_characters: int = TEXT_CHARACTERS) -> str:
+    """Return SQL for the fields of values.StoredEntry, of each text the beginning."""
+    return f"""
+        SELECT i.session << {ITEM_BITS} | i.number, i.role, left(i.text, {text_characters}), {time_in("i.at")},
+            coalesce(i.cwd, s.cwd), i.byte_offset, i.message, coalesce(i.tool, ''), coalesce(i.kind, ''),
+            coalesce(i.outcome, ''), coalesce(i.error, ''), {size_in("i.result_size")}, {size_in("i.result_lines")}
+        FROM item AS i JOIN session AS s ON s.id = i.session
+    """
 
 
 def conversation_of(row: Sequence[Any]) -> Conversation:

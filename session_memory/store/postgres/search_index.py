@@ -17,7 +17,17 @@ from ..search.ranking import length_norms
 from ..sqlite.search_index import local_terms
 from ..values import ITEM_BITS, NUMBERS, TOOL_ROLE, Conversation, Filter, StoredEntry, joined
 from .connection import TeamConnection
-from .rows import CONVERSATIONS, IS_SOUND, ITEMS, MOST_NUMBERS, conversation_of, entry_of, size_in, time_in, where
+from .rows import (
+    CONVERSATIONS,
+    IS_SOUND,
+    MOST_NUMBERS,
+    conversation_of,
+    entry_of,
+    select_items,
+    size_in,
+    time_in,
+    where,
+)
 from .session_push import ID_BYTES, clipped, unpacked
 
 _NO_TEXT = TextStart("", 0, False)
@@ -216,7 +226,7 @@ class PostgresSearchIndex:
         return {item: found.get(item, _NO_TEXT) for item in named}  # a posting may name an item that does not exist
 
     def items(self, ids: Iterable[int]) -> dict[int, StoredEntry]:
-        return {row[0]: entry_of(row) for row in self._rows(f"{ITEMS} JOIN {_NAMED}", _named(ids))}
+        return {row[0]: entry_of(row) for row in self._rows(f"{select_items()} JOIN {_NAMED}", _named(ids))}
 
     def conversations(self, ids: Iterable[int]) -> dict[int, Conversation]:
         rows = self._rows(f"{CONVERSATIONS} JOIN {_NAMED_CONVERSATIONS}", _named(ids))
