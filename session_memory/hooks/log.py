@@ -158,8 +158,6 @@ def looks_like_home(start: str, environ: Mapping[str, str], folder: str) -> str:
         return ""
     from shlex import quote
 
-    from ..text.sanitize import for_prompt
-
     shown = quote(" ".join(for_prompt(root).split()))
     return f"{shown} looks like an agent's home, and does not count as one: session-memory install --home {shown}"
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from ..system.json import as_object
 
 if TYPE_CHECKING:
     from .base import Runtime
@@ -169,7 +172,9 @@ def hooks_declared(declared: str, python: str, app: str, argument: str) -> list[
 
 
 def text_of(path: str) -> str:
-    """Return the text of a settings file; '' if there is none."""
+    """Return the text of a settings file; '' if there is none. A pipe, which a repository could name so, is none."""
+    if not os.path.isfile(path):
+        return ""
     try:
         with open(path, encoding="utf-8", errors="replace") as file:
             return file.read()
@@ -177,11 +182,15 @@ def text_of(path: str) -> str:
         return ""
 
 
+def values_in(path: str) -> dict[str, Any]:
+    """Return the values of a settings file in JSON; {} if there is none, or if it cannot be read."""
+    try:
+        return as_object(json.loads(text_of(path).removeprefix("\ufeff")))
+    except (ValueError, RecursionError):
+        return {}
+
+
 def enabled_plugins(settings_file: str, plugin: str) -> list[str]:
     """Return the plugins of this name, as `plugin@marketplace`, that a settings file in Claude Code's form enables."""
-    try:
-        with open(settings_file, "rb") as file:
-            enabled = json.loads(file.read())["enabledPlugins"]
-        return [name for name, is_on in enabled.items() if is_on and name.partition("@")[0] == plugin]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return []
+    enabled = as_object(values_in(settings_file).get("enabledPlugins"))
+    return [name for name, is_on in enabled.items() if is_on and name.partition("@")[0] == plugin]

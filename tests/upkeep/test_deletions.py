@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 from contextlib import closing
 from pathlib import Path
@@ -11,6 +12,8 @@ from typing import Any
 import pytest
 from kept_scene import KeptUser, delete
 from records import exchange
+
+from session_memory.runtimes import runtime
 
 
 @pytest.fixture
@@ -66,6 +69,22 @@ def test_a_value_for_which_claude_code_ignores_the_file_is_a_trap(person: KeptUs
     (found,) = person.result("doctor", "status")["deletions"]
     assert "ignores the whole file, its hooks too" in found["traps"][0]
     assert found["days"] == 30
+
+
+def test_a_pipe_in_place_of_a_projects_settings_is_not_waited_for(person: KeptUser) -> None:
+    folder = person.home / "app" / ".claude"
+    folder.mkdir(parents=True)
+    os.mkfifo(folder / "settings.json")
+    person.talk("a", *exchange("one?", "Two.", cwd=str(folder.parent)))
+    person.keep()
+    assert person.result("doctor", "status")["deletions"][0]["traps"] == []
+
+
+def test_settings_of_gemini_that_are_a_link_or_begin_with_a_mark_count(tmp_path: Path) -> None:
+    kept = tmp_path / "dotfiles.json"
+    kept.write_text(json.dumps({"general": {"sessionRetention": {"maxAge": "2w"}}}), encoding="utf-8-sig")
+    (tmp_path / "settings.json").symlink_to(kept)
+    assert runtime("gemini").backup.deletion(str(tmp_path), []).days == 14
 
 
 def test_a_damaged_copy_and_a_damaged_pack_are_reported_until_they_are_gone(person: KeptUser) -> None:

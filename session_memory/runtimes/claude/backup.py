@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Any
 
 from ..backup import Backup, Deletion
+from ..install import values_in
 
 DAYS = 30
 _KEY = "cleanupPeriodDays"
@@ -24,7 +24,7 @@ class ClaudeCodeBackup(Backup):
         user = f"{config_dir}/{_FILES[0]}"
         projects = [f"{one}/.claude/{name}" for one in directories if one.startswith("/") for name in _FILES]
         for path in dict.fromkeys([user, *projects]):
-            value = _value_in(path)
+            value = values_in(path).get(_KEY)
             if value is None:
                 continue
             if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
@@ -41,12 +41,3 @@ class ClaudeCodeBackup(Backup):
                     f"Claude Code is started there: raise it, or take it out"
                 )
         return Deletion(days, source, tuple(traps), min([days, *shorter]))
-
-
-def _value_in(path: str) -> Any:
-    """Return the period that a file of settings names; None if it names none."""
-    try:
-        with open(path, "rb") as file:
-            return json.loads(file.read()).get(_KEY)
-    except (OSError, ValueError, AttributeError, RecursionError):
-        return None

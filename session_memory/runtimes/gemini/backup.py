@@ -9,10 +9,11 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 
-from ...system.files import names_in, read_end, read_whole
+from ...system.files import names_in, read_end
 from ...system.json import as_object
 from ...text.timestamps import epoch_seconds, iso_time
 from ..backup import Backup, Deletion, FilesOfSession, SessionFile, files_below
+from ..install import values_in
 from . import CHATS
 
 DAYS = 30.0
@@ -46,11 +47,7 @@ class GeminiBackup(Backup):
 
     def deletion(self, config_dir: str, directories: Iterable[str]) -> Deletion:
         path = f"{config_dir}/settings.json"
-        try:
-            general = as_object(as_object(json.loads(read_whole(path))).get("general"))
-        except (OSError, ValueError, RecursionError):
-            return Deletion(DAYS)
-        retention = as_object(general.get("sessionRetention"))
+        retention = as_object(as_object(values_in(path).get("general")).get("sessionRetention"))
         if retention.get("enabled") is False:
             return Deletion(None, path)
         found = _AGE.fullmatch(str(retention.get("maxAge", "")))

@@ -7,7 +7,8 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
-from ..install import Install
+from ...system.json import as_list, as_string
+from ..install import Install, values_in
 
 
 class PiInstall(Install):
@@ -24,13 +25,9 @@ class PiInstall(Install):
 
     def plugins_named(self, settings_dir: str, plugin: str) -> list[str]:
         """Return the packages of this name in settings.json: by their package.json, or from npm or git."""
-        try:
-            with open(f"{settings_dir}/settings.json", "rb") as file:
-                packages = json.loads(file.read())["packages"]
-            sources = [source["source"] if isinstance(source, dict) else source for source in packages]
-        except (OSError, ValueError, KeyError, TypeError, RecursionError):
-            return []
-        return [source for source in sources if _package_name(str(source), settings_dir) == plugin]
+        packages = as_list(values_in(f"{settings_dir}/settings.json").get("packages"))
+        sources = [as_string(one.get("source") if isinstance(one, dict) else one) for one in packages]
+        return [source for source in sources if _package_name(source, settings_dir) == plugin]
 
     def wanted_files(self, declared: str, python: str, app: str) -> dict[str, str]:
         """Return an extension that loads the program's own, and names it the interpreter to run its entries with."""
@@ -49,8 +46,4 @@ def _package_name(source: str, settings_dir: str) -> str:
     if source.startswith(("npm:", "git:", "https:", "http:", "ssh:")):
         return source.rpartition("/")[2].rpartition(":")[2].partition("@")[0].removesuffix(".git")
     directory = os.path.join(settings_dir, os.path.expanduser(source))
-    try:
-        with open(f"{directory}/package.json", "rb") as file:
-            return str(json.loads(file.read())["name"])
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
-        return ""
+    return as_string(values_in(f"{directory}/package.json").get("name"))
