@@ -64,8 +64,9 @@ def pytest_configure(config: pytest.Config) -> None:
     share.is_all = config.getoption("--all")
     config.option.warn_unused_snapshots |= config.option.collectonly  # which uses none, and would fail for that
     slow = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+    count, is_fuzz = share.some(100), config.getoption("--fuzz")
     settings.register_profile(
-        "tests", deadline=None, derandomize=not config.getoption("--fuzz"), suppress_health_check=slow
+        "tests", max_examples=count, deadline=None, derandomize=not is_fuzz, suppress_health_check=slow
     )
     settings.load_profile("tests")
     if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):

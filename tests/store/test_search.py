@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from records import assistant, exchange, lines, record, user
+from share import some
 from store_scene import EVERYTHING, Scene
 
 from session_memory.activity.update_text import HEADER
@@ -218,7 +219,7 @@ def test_any_text_is_a_query(each_scene):
         assert {hit.conversation.session_id for hit in search(each_scene, query)} <= {"a", "b"}
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=some(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text(alphabet=st.one_of(st.sampled_from('"-* ()ab京都:^+\x00'), st.characters()), max_size=60))
 def test_any_text_at_all_is_a_query(scene, query):
     if not scene.store.file_states(""):

@@ -123,7 +123,7 @@ def test_dollars_over_time_are_split_by(machine: StoreUser, split: str, names: l
     assert re.findall(r'<span class="runtime hue-\d">(.*?)</span>', text) == names
 
 
-@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin"])
+@pytest.mark.parametrize("zone", [pytest.param("UTC", marks=pytest.mark.slow), "Europe/Berlin"])
 def test_every_sum_on_the_page_is_that_of_the_command(machine: StoreUser, zone: str) -> None:
     now = time.time()
     recent = [answer(f"r{hours}", now - hours * 3600, cost=hours + 1) for hours in range(0, 240, 5)]

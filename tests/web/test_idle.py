@@ -50,7 +50,6 @@ def write_sessions(home: Path) -> None:
     os.utime(path, (hour_ago, hour_ago))
     database = OpenCodeDatabase(Path(runtime("opencode").config_dir({"HOME": str(home)})))
     database.exchange("/srv/agent", "an old question", "an old answer")
-    database.write_files()
     database.exchange("/srv/agent", "a question", "an answer")
 
 

@@ -5,6 +5,7 @@ their agreement demands: Wilson's for each share, with the number of moments div
 Newcombe's method."""
 
 from collections.abc import Hashable, Iterable
+from functools import lru_cache
 from math import sqrt
 from random import Random
 from typing import NamedTuple
@@ -56,8 +57,10 @@ def tally_of(cases: Iterable[tuple[Hashable, bool]]) -> Tally:
     return Tally(tuple(found.values()))
 
 
+@lru_cache(maxsize=64)
 def difference(one: Tally, other: Tally) -> Difference | None:
-    """Return by how much the share of `one` is larger; None if a side has fewer than FEW cases."""
+    """Return by how much the share of `one` is larger; None if a side has fewer than FEW cases. Cached: a view shows it in
+    several places, and the shuffles take 0.2 s."""
     if min(one.cases, other.cases) < FEW:
         return None
     return Difference(one.share - other.share, *interval(one, other), permuted(one, other))
