@@ -102,11 +102,12 @@ def is_ours(module: str) -> bool:
 
 
 def statements(tree: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a tree without the blocks that only a type checker reads."""
-    for node in ast.iter_child_nodes(tree):
-        if not (isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"):
-            yield node
-            yield from statements(node)
+    """Yield the statements of a tree, at any depth, without the blocks that only a type checker reads."""
+    for field in ("body", "handlers", "orelse", "finalbody", "cases"):
+        for node in getattr(tree, field, ()):
+            if not (isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING"):
+                yield node
+                yield from statements(node)
 
 
 @cache
@@ -179,7 +180,8 @@ def test_a_docstring_that_begins_with_a_clause_would_be_found() -> None:
 
 def clauses_in(source: str) -> Iterator[int]:
     """Yield the lines of the definitions whose docstring begins with a subordinate clause."""
-    for node in ast.walk(tree_of(source)):
+    tree = tree_of(source)
+    for node in (tree, *statements(tree)):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             words = (ast.get_docstring(node) or "").split()
             if words and words[0].strip(",.:").lower() in CLAUSES:
