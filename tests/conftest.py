@@ -69,8 +69,10 @@ def pytest_configure(config: pytest.Config) -> None:
         "tests", max_examples=count, deadline=None, derandomize=not is_fuzz, suppress_health_check=slow
     )
     settings.load_profile("tests")
-    if config.getoption("numprocesses", None) and not hasattr(config, "workerinput"):
-        return  # it only starts those that run tests
+    if not hasattr(config, "workerinput"):
+        os.environ[share.DIRECTORY] = tempfile.mkdtemp(prefix="session-memory-tests-")
+        if config.getoption("numprocesses", None):
+            return  # it only starts those that run tests
     gc.disable()
     stop_syncing()
     os.environ.setdefault("XDG_CACHE_HOME", os.path.expanduser("~/.cache"))
@@ -84,8 +86,10 @@ def pytest_collection_finish() -> None:
     gc.enable()
 
 
-def pytest_unconfigure() -> None:
+def pytest_unconfigure(config: pytest.Config) -> None:
     shutil.rmtree(HOME, ignore_errors=True)
+    if not hasattr(config, "workerinput"):
+        shutil.rmtree(os.environ[share.DIRECTORY], ignore_errors=True)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -21,6 +21,7 @@ from typing import Any
 
 import pytest
 import records
+import share
 from own_process import run_here
 
 from bench.scratch import remove_tree
@@ -28,6 +29,7 @@ from session_memory.install import command, installation, program
 from session_memory.install.environment import GROUPS, Environment
 from session_memory.install.program import ensure_app
 from session_memory.settings.program import ProgramPaths
+from session_memory.system.files import lock
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 PYTHON = os.path.realpath(getattr(sys, "_base_executable", sys.executable))
@@ -135,14 +137,13 @@ class Machine:
 
     def has_program(self, *, is_own: bool = False) -> Machine:
         """Puts the compiled program there, as an install leaves it: compiling it takes longer than all else. Unless it
-        `is_own`, it is a link to one that all tests of a process share."""
+        `is_own`, it is a link to one that all tests share."""
         self.program_dir.mkdir(parents=True, exist_ok=True)
-        (self.program_dir / "app").unlink(missing_ok=True)
+        shared, link = (compiled_program() / "app").resolve(), self.program_dir / "app"
+        link.unlink(missing_ok=True)
         if is_own:
-            shutil.copytree(compiled_program(), self.program_dir, symlinks=True, dirs_exist_ok=True)
-        else:
-            shared = (compiled_program() / "app").resolve()
-            (self.program_dir / "app").symlink_to(os.path.relpath(shared, self.program_dir))
+            shutil.copytree(shared, self.program_dir / shared.name)
+        link.symlink_to(shared.name if is_own else os.path.relpath(shared, self.program_dir))
         return self
 
     def has_claude_code(self, project: str = "/srv/shop") -> Path:
@@ -191,11 +192,14 @@ def _bare_environment() -> Path:
 
 @functools.cache
 def compiled_program() -> Path:
-    """A directory with `app/`, made of this repository once for all tests of a process."""
-    directory = Path(tempfile.mkdtemp(prefix="session-memory-tests-"))
-    atexit.register(shutil.rmtree, directory, ignore_errors=True)
+    """A directory with `app/`, made of this repository once for all processes that run tests."""
+    directory = Path(os.environ[share.DIRECTORY])
     version = ".".join(map(str, sys.version_info[:3]))
-    ensure_app(ProgramPaths(directory, directory / "bin"), REPOSITORY, Environment(PYTHON, version, "ready"))
+    descriptor = lock(str(directory / "lock"), RUN_SECONDS)
+    try:
+        ensure_app(ProgramPaths(directory, directory / "bin"), REPOSITORY, Environment(PYTHON, version, "ready"))
+    finally:
+        os.close(descriptor)
     return directory
 
 

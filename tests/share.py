@@ -1,7 +1,8 @@
-"""How much of a long test runs: all of it with `--all`, else a share."""
+"""What all processes of a run share: how much of a long test runs (all of it with `--all`), and a directory."""
 
 from __future__ import annotations
 
+DIRECTORY = "SESSION_MEMORY_TESTS_DIRECTORY"  # the variable that names it
 is_all = False  # conftest.py sets it before it imports a test
 
 
