@@ -4,7 +4,9 @@ they are needed (findings A7 and C7)."""
 from __future__ import annotations
 
 import json
+import sqlite3
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +26,7 @@ from session_memory.transcripts.mirror import copies_of
 
 SECRET = "ghp_" + "x7Kq2mVt9RbW4nLs8PdF3hJc6ZyA1eGu5oTi"
 SITE = "/srv/site"
+EXCLUDING = "projects: {/srv/site: {ignore: true}}"
 
 
 class Person(StoreUser):
@@ -131,7 +134,7 @@ def test_a_secret_is_found_wherever_it_stands_in_a_record() -> None:
     assert kept == []
 
 
-@pytest.mark.parametrize("rule", ["projects: {/srv/site: {ignore: true}}", "sessions: {ID: {ignore: true}}"])
+@pytest.mark.parametrize("rule", [EXCLUDING, "sessions: {ID: {ignore: true}}"])
 def test_of_an_excluded_session_no_copy_holds_what_was_said(person: Person, rule: str) -> None:
     person.all("Deploy the landlord's site.")
 
@@ -219,3 +222,35 @@ def test_sessions_in_tables_of_a_newer_opencode_are_reported(person: Person, sta
     assert (done.returncode, "1 session is in tables of a newer OpenCode" in " ".join(done.stdout.split())) == (1, True)
     health: dict[str, Any] = json.loads(person.run("doctor", "store", "--json").stdout)
     assert any(path.endswith("opencode.db") for path in health["unread"])
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_what_is_no_longer_excluded_is_found(person: Person, is_known: bool) -> None:
+    """Its texts take the place of those that an excluded copy has, also in the search index."""
+    person.all("Deploy the landlord's site.")
+    failing = tool("bash", {"command": "make landlord"}, "landlord: no such target", exit_code=2)
+    person.database.turn(person.ids["opencode"], "Make it.", "It fails.", failing)
+    for text in ("{}", EXCLUDING, "{}") if is_known else (EXCLUDING, "{}"):
+        person.config(text)
+        assert person.run("ingest").returncode == 0
+    found = person.run("search", "landlord", "--json").stdout
+    assert [name for name, id in person.ids.items() if id not in found] == []
+    assert '"hits": []' in person.run("search", "excluded", "--json").stdout
+    with closing(sqlite3.connect(person.home / ".session-memory" / "store" / "memory.db")) as connection:
+        calls = connection.execute("SELECT argument, outcome, error FROM memory_tool_uses ORDER BY id").fetchall()
+    assert calls[-1] == ("make landlord", "error", "landlord: no such target")
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_of_a_fork_the_store_tells_nothing_that_its_excluded_original_said(person: Person, is_known: bool) -> None:
+    original = person.opencode("Deploy the landlord's site.")
+    if is_known:
+        assert person.run("ingest").returncode == 0
+    person.config(f"sessions: {{{original}: {{ignore: true}}}}")
+    fork = person.database.fork(original, "fork")
+    person.database.turn(fork, "Again, tenant.", "Deployed.")
+    assert person.run("ingest").returncode == 0
+    assert "Again" in person.run("search", "tenant", "--json").stdout
+    found = person.run("search", "landlord", "--json").stdout + person.run("search", f"{SITE}/app", "--json").stdout
+    assert [text for text in ("Deploy the", f'"{SITE}/app') if text in found] == []
+    assert "landlord" not in person.run("read", fork).stdout

@@ -103,11 +103,11 @@ def _redact(connection: Connection, table: str, rows: list[tuple[Any, ...]]) -> 
             has_changed = True
             connection.execute(f"UPDATE {table} SET {settings} WHERE id = ?", (*after, item))
             if before[0] != after[0]:
-                _reindex(connection, item, before[0], after[0])
+                reindex(connection, item, before[0], after[0])
     return has_changed
 
 
-def _reindex(connection: Connection, item: int, before: str, after: str) -> None:
+def reindex(connection: Connection, item: int, before: str, after: str) -> None:
     """Update the search index, and the sizes of the conversations that have the item."""
     from ..search.index import indexable
 

@@ -1,15 +1,17 @@
 """Writes a batch within the caller's transaction: items, shared items of forks, index, conversations."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ...settings.forgotten import Tombstone, forgotten_until
 from ...system.sqlite import Connection, fetch
 from ...text.secrets.assignments import MARK
+from ...transcripts.mirror import EXCLUDED
 from ..ingest.values import Batch, FileState, NewEntry
 from ..search.index import indexable
 from ..values import ITEM_BITS, NUMBERS, items_of_file, key_of
 from .conversations import TimedItem, add_items
+from .redaction import reindex
 from .rows import ids_of
 from .written_lines import insert as insert_lines
 from .written_lines import is_without_lines
@@ -135,6 +137,7 @@ class _Rows:
         self.indexed: list[tuple[int, str]] = []
         self.lines: list[tuple[int, int]] = []
         self.items: list[TimedItem] = []
+        self.told: dict[int, tuple[Any, ...]] = {}  # items that were excluded: their texts before and now, the outcome
         self._outcomes = batch.outcomes
         self._is_shared: set[int] = set()
         self._own_keys: dict[int, int] = {}  # of items whose key another file has for another text
@@ -142,23 +145,31 @@ class _Rows:
         self._next = first
         self._message = 0  # of the last item, and the ordinal of the first item of that message
         self._number = 0
+        known = self._recognise(connection, batch)
+        for entry in batch.entries:
+            self._take(entry, batch.after, known)
+
+    def _recognise(self, connection: Connection, batch: Batch) -> dict[int, int]:
+        """Return the ids of the known items by their keys, and note which of them get a text."""
         texts = [(entry.key, entry.text) for entry in batch.entries if entry.text]
         texts += [(tool.key, tool.argument) for entry in batch.entries for tool in entry.tools]
         known = _known(connection, [key for key, _ in texts])
-        originals = [item for item in known.values() if item >> ITEM_BITS != file_id]
+        stored = _texts(connection, known.values()) if known else {}
+        ended = {tool.key: tool.ended or _UNKNOWN for entry in batch.entries for tool in entry.tools} if known else {}
+        originals = [item for item in stored if item >> ITEM_BITS != self._file_id]
+        for key, text in texts:
+            item = known.get(key, 0)
+            if item >> ITEM_BITS == self._file_id and not _is_blank(text) and _is_blank(stored.get(item, text)):
+                self.told[item] = (stored[item], text, *ended.get(key, _UNKNOWN))
+            elif item and item >> ITEM_BITS != self._file_id and _differs(stored.get(item, text), text):
+                self._own_keys[key] = key_of(f"{key} {text}")
         if originals:
-            sql = (
-                "SELECT id, content FROM memory_transcript_entries WHERE id IN carray(?1) UNION ALL "
-                "SELECT id, argument FROM memory_tool_uses WHERE id IN carray(?1)"
-            )
-            stored = dict(connection.execute(sql, (ids_of(originals),)))
-            differing = [(key, text) for key, text in texts if _differs(stored.get(known.get(key, 0)), text)]
-            self._own_keys = {key: key_of(f"{key} {text}") for key, text in differing}
             known.update(_known(connection, list(self._own_keys.values())))
             sql = "SELECT original FROM memory_shared_items WHERE original IN carray(?) AND id >> ? = ?"
-            self._is_shared = {item for (item,) in connection.execute(sql, (ids_of(originals), ITEM_BITS, file_id))}
-        for entry in batch.entries:
-            self._take(entry, batch.after, known)
+            self._is_shared = {
+                item for (item,) in connection.execute(sql, (ids_of(originals), ITEM_BITS, self._file_id))
+            }
+        return known
 
     def _take(self, entry: NewEntry, state: FileState, known: dict[int, int]) -> None:
         key, message, offset, role, text, when, cwd, tools, origin = entry
@@ -212,6 +223,14 @@ class _Rows:
         connection.executemany("INSERT INTO memory_shared_items VALUES (?, ?)", self.shared)
         connection.executemany("INSERT OR REPLACE INTO memory_foreign_items VALUES (?, ?)", self.foreign)
         connection.executemany("INSERT INTO memory_search (rowid, text) VALUES (?, ?)", self.indexed)
+        for item, (before, text, *how) in self.told.items():
+            connection.execute("UPDATE memory_transcript_entries SET content = ? WHERE id = ?", (text, item))
+            connection.execute(
+                "UPDATE memory_tool_uses SET argument = ?, outcome = coalesce(?, outcome), error = coalesce(?, error), "
+                "result_size = coalesce(?, result_size), result_lines = coalesce(?, result_lines) WHERE id = ?",
+                (text, *how, item),
+            )
+            reindex(connection, item, before, text)
         connection.executemany(
             "UPDATE memory_tool_uses SET outcome = ?, error = ?, result_size = ?, result_lines = ? "
             "WHERE id = (SELECT max(id) FROM memory_tool_uses WHERE call = ? AND outcome IS NULL AND id >> ? = ?)",
@@ -225,9 +244,23 @@ def _known(connection: Connection, keys: list[int]) -> dict[int, int]:
     return dict(connection.execute(sql, (ids_of(keys),))) if keys else {}
 
 
-def _differs(stored: str | None, text: str) -> bool:
+def _texts(connection: Connection, items: Iterable[int]) -> dict[int, str]:
+    """Return the texts of items by id."""
+    sql = (
+        "SELECT id, content FROM memory_transcript_entries WHERE id IN carray(?1) UNION ALL "
+        "SELECT id, argument FROM memory_tool_uses WHERE id IN carray(?1)"
+    )
+    return dict(connection.execute(sql, (ids_of(items),)))
+
+
+def _is_blank(text: str) -> bool:
+    """Check if a text is that of an item of a mirror whose session is excluded."""
+    return not text or EXCLUDED in text
+
+
+def _differs(stored: str, text: str) -> bool:
     """Check if two texts differ before the first secret: redaction may have changed since the other was stored."""
-    if stored is None or stored == text:
+    if stored == text or _is_blank(stored) or _is_blank(text):
         return False
     cut = min([at for at in (stored.find(MARK), text.find(MARK)) if at >= 0], default=None)
     return stored[:cut] != text[:cut]
