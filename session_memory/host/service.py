@@ -58,7 +58,7 @@ class Host:
         homes = [layout.group(group.folder).memory_home for group in self._ledger.groups()]
         for fault in dict.fromkeys([*settings.faults, *[notice for home in homes for notice in notices(home)]]):
             self._log.fault(fault)
-        chats = Chats(self._ledger, self._wake, self._log)
+        self._chats = chats = Chats(self._ledger, self._wake, self._log)
         self._channels: list[Channel] = [
             UnixSocket(layout.socket, chats), *channels_in(layout.root + "/channels", chats),
         ]  # fmt: skip
@@ -117,6 +117,7 @@ class Host:
     def _wake(self) -> None:
         self._is_new.set()
         self._is_answered.set()
+        self._chats.tell()
 
     async def _start_tasks(self) -> None:
         """Start the due tasks; wake the host for prompts and replies whose delay is over."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
 import time
 from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 from host_scene import NOON, Clock, Told
@@ -18,7 +20,7 @@ from session_memory.host.channels import ChannelError, Chats, channels_in
 from session_memory.host.channels.unix_socket import SocketError, UnixSocket
 from session_memory.host.ledger import Ledger, UnknownGroupError, WrongGroupError, messages_text
 from session_memory.host.schedule import ScheduleError, UnknownTaskError, next_time
-from session_memory.host.values import Message, Prompt, Task, TaskRun
+from session_memory.host.values import ChatReply, Message, Prompt, Task, TaskRun
 from session_memory.text.timestamps import iso_time
 
 
@@ -286,9 +288,36 @@ class TestChannels:
     def test_there_need_not_be_any(self, tmp_path: Path, ledger: Ledger) -> None:
         assert channels_in(str(tmp_path / "nothing"), Chats(ledger, lambda: None, Told(tmp_path))) == []
 
-    def test_a_path_that_is_too_long_for_a_socket_is_said(self, tmp_path: Path, ledger: Ledger) -> None:
-        import asyncio
+    def test_who_follows_a_chat_asks_for_replies_only_when_there_may_be_some(
+        self, tmp_path: Path, ledger: Ledger
+    ) -> None:
+        asked: list[int] = []
 
+        class Counted(Chats):
+            def replies(self, jid: str, after: int) -> list[ChatReply]:
+                asked.append(after)
+                return super().replies(jid, after)
+
+        async def followed() -> tuple[int, dict[str, Any]]:
+            chats, path = Counted(ledger, lambda: None, Told(tmp_path)), tmp_path / "host.sock"
+            serving = asyncio.create_task(UnixSocket(str(path), chats).serve())
+            while not path.exists():
+                await asyncio.sleep(0.01)
+            reader, writer = await asyncio.open_unix_connection(path)
+            writer.write(b'{"follow": {"group": "main", "after": 0}}\n')
+            await asyncio.sleep(0.5)
+            times = len(asked)
+            ledger.add_reply("1", "local:main", "It is open.", "reply", "2026-02-21T03:00:00.000Z")
+            chats.tell()
+            line = await asyncio.wait_for(reader.readline(), 30)
+            writer.close()
+            serving.cancel()
+            return times, json.loads(line)["reply"]
+
+        times, reply = asyncio.run(followed())
+        assert (times, reply["text"]) == (1, "It is open.")
+
+    def test_a_path_that_is_too_long_for_a_socket_is_said(self, tmp_path: Path, ledger: Ledger) -> None:
         channel = UnixSocket(str(tmp_path / ("x" * 100) / "host.sock"), Chats(ledger, lambda: None, Told(tmp_path)))
         with pytest.raises(SocketError, match="too long for a socket"):
             asyncio.run(channel.serve())

@@ -7,6 +7,7 @@ messages of a chat belong to one group; a chat's id begins with the channel's `P
 
 from __future__ import annotations
 
+import asyncio
 import importlib.util
 from collections.abc import Callable
 from pathlib import Path
@@ -31,6 +32,7 @@ class Chats:
         self._wake = wake
         self._log = log
         self._strangers: set[str] = set()  # chats without a group, already logged
+        self.news = asyncio.Event()  # set, and replaced, when there may be new replies
 
     def receive(self, jid: str, text: str, *, sender: str, sender_name: str, message_id: str = "", at: str = "") -> str:
         """Put a message into the inbox of the chat's group; return the message's id. When this returns, the message is
@@ -51,6 +53,11 @@ class Chats:
     def describe(self, jid: str, name: str, at: str = "") -> None:
         """Record a chat's name and the time of its last activity (default: now), with or without a group."""
         self._ledger.note_chat(jid, name, at)
+
+    def tell(self) -> None:
+        """Wake those who wait for replies: they take `news` before they ask, and so miss none."""
+        told, self.news = self.news, asyncio.Event()
+        told.set()
 
     def chat_of(self, group: str) -> str:
         """Return the id of a group's chat. Raises UnknownGroupError."""

@@ -18,7 +18,6 @@ from ...errors import SessionMemoryError
 from ..values import ChatReply
 from . import Chats
 
-POLL_SECONDS = 0.05
 LINE_BYTES = 1024 * 1024
 PATH_BYTES = 100
 UNDERSTOOD = '{"say": {"group": ..., "text": ...}} or {"follow": {"group": ...}}'
@@ -88,10 +87,11 @@ class UnixSocket:
 
     async def _follow(self, jid: str, after: int, writer: asyncio.StreamWriter) -> None:
         while True:
+            news = self._chats.news
             for reply in self._chats.replies(jid, after):
                 await _send(writer, {"reply": shown(reply)})
                 after = reply.id
-            await asyncio.sleep(POLL_SECONDS)
+            await news.wait()
 
 
 def shown(reply: ChatReply) -> dict[str, Any]:
