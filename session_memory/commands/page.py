@@ -25,8 +25,9 @@ SUMMARY = "open a page in the browser: what all agents did, were told and rememb
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--port", metavar="N", type=_port, default=0, help="the server's port (default: any free one)")
     parser.add_argument("--no-browser", action="store_true", help="only print the link")
-    parser.add_argument("--export", metavar="SESSION", help="write this session to a file of HTML instead, and end")
-    parser.add_argument("--out", metavar="FILE", default="", help="the output file of --export (default: stdout)")
+    # as `export SESSION --full --format html` does
+    parser.add_argument("--export", help=argparse.SUPPRESS)
+    parser.add_argument("--out", default="", help=argparse.SUPPRESS)
     add_home(parser)
 
 
