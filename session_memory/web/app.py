@@ -79,10 +79,13 @@ class PageApp:
             is_part = PART in request.headers
             gone = threading.Event()
             answer = asyncio.ensure_future(run_in_threadpool(self._answer, view, request, is_part, gone.is_set))
-            while not (await asyncio.wait({answer}, timeout=LEFT_SECONDS))[0]:
-                if await request.is_disconnected():
-                    gone.set()
-            return answer.result()
+            try:
+                while not (await asyncio.wait({answer}, timeout=LEFT_SECONDS))[0]:
+                    if await request.is_disconnected():
+                        gone.set()
+                return answer.result()
+            finally:  # the end of the page waits for this thread
+                gone.set()
 
         return endpoint
 

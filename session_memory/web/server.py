@@ -50,11 +50,11 @@ def serve(
         sys.setswitchinterval(SWITCH_SECONDS)
         live.start()
         checks.start()
-        say(f"the page: {access.link}")
-        if with_browser and _has_screen(environ):
-            webbrowser.open(access.single_use_link())
-        say("Ctrl-C ends it")
         try:
+            say(f"the page: {access.link}")
+            if with_browser and _has_screen(environ):
+                webbrowser.open(access.single_use_link())
+            say("Ctrl-C ends it")
             server.run(sockets=[listener])
         except KeyboardInterrupt:  # uvicorn raises the signal again at its end
             pass

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import http.client
+import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from page_scene import WAIT_SECONDS, ServedPage
 from records import exchange
+from starlette.requests import Request
 from store_scene import StoreUser
+
+from session_memory.web.access import Access
+from session_memory.web.app import PageApp
+from session_memory.web.page_request import PageRequest
+from session_memory.web.pages import View
 
 
 @pytest.fixture
@@ -47,6 +58,52 @@ def test_ctrl_c_ends_it_while_a_browser_listens(user: StoreUser) -> None:
             assert page.process.wait(10) == 0
             listener.connection.close()
     assert min(took) < 5
+
+
+def test_ctrl_c_ends_it_while_it_still_starts(user: StoreUser) -> None:
+    for _ in range(10):
+        page = ServedPage(user)  # its link was just printed
+        page.end()
+        assert page.process.wait(0) == 0
+
+
+def test_a_view_that_counts_for_long_stops_when_the_page_ends() -> None:
+    has_begun, has_ended = threading.Event(), threading.Event()
+
+    def count(request: PageRequest) -> dict[str, Any]:
+        has_begun.set()
+        try:
+            for _ in request.while_wanted(range(3000)):
+                time.sleep(0.01)
+        finally:
+            has_ended.set()
+        return {}
+
+    class Everything:
+        """The parts of a page that this view needs."""
+
+        intake, version, location, sessions, found = "", 0, None, (), ()
+
+        def catch_up(self) -> None: ...
+
+        @contextmanager
+        def store(self) -> Iterator[None]:
+            yield None
+
+    async def never() -> dict[str, Any]:
+        await asyncio.sleep(3600)
+        return {}
+
+    async def shown() -> None:
+        parts: Any = Everything()
+        page = PageApp(parts, parts, Access(0), {}, parts, parts, print)
+        request = Request({"type": "http", "path": "/", "query_string": b"", "headers": [], "path_params": {}}, never)
+        asking = asyncio.ensure_future(page._shown(View("costs", "/costs", count))(request))
+        assert await asyncio.to_thread(has_begun.wait, WAIT_SECONDS)
+        asking.cancel()  # as the server does with what is open at its end
+        assert await asyncio.to_thread(has_ended.wait, 10)
+
+    asyncio.run(shown())
 
 
 def test_what_is_said_meanwhile_is_there_within_a_second(user: StoreUser) -> None:
