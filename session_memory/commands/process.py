@@ -47,7 +47,7 @@ def _process(opened: OpenStore, arguments: argparse.Namespace) -> int:
         note(fault)
     refresh(opened)
     opened.store.mark_ready(now_milliseconds())
-    with prepared(opened.location, (arguments.strategy,) if arguments.strategy else ()) as (work, keep):
+    with prepared(opened.location, (arguments.strategy,) if arguments.strategy else ()) as work:
         for id, error in work.missing:
             note(f"{id}: {error}" + (f" ({error.hint})" if error.hint else ""))
         statuses = ("archived",) if arguments.archived else ()
@@ -57,7 +57,7 @@ def _process(opened: OpenStore, arguments: argparse.Namespace) -> int:
             return 1 if work.missing else 0
         if arguments.skipped:
             work.reopen()
-        return _work_off(opened, work, work.work_off(keep, limit=arguments.limit, statuses=statuses))
+        return _work_off(opened, work, work.work_off(limit=arguments.limit, statuses=statuses))
 
 
 def _work_off(opened: OpenStore, work: StrategyRun, pieces: Iterable[PartResult]) -> int:

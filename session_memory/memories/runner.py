@@ -9,14 +9,13 @@ from typing import NamedTuple, cast
 from ..settings.homes import ENV_GUARD
 from ..settings.sections import MemorySettings, memory_settings
 from ..store.location import StoreLocation
-from ..store.rules import StoreRules
 from ..store.sqlite.queue import ConversationPart, Retry, StoredQueue
 from ..text.paths import is_name
 from ..text.timestamps import now_milliseconds
 from .budget import ConversationBudgetError, TokenBudget
 from .folders import strategies_directory
 from .prices import Prices, all_prices, cost
-from .queue import PartResult, Queue, Sink, estimate_of, unfit
+from .queue import PartResult, Queue, estimate_of, unfit
 from .strategy import ModelBudget, Strategy, StrategyError, Usage
 from .writer import MemoryWriter, memory_writer
 
@@ -43,43 +42,34 @@ class PlannedPart(NamedTuple):
 
 
 class StrategyRun:
-    """The strategies `ids`, with queue and budget. `missing` maps strategies that failed to load to the reason.
-    Conversations that `rules` exclude wait."""
+    """The strategies `ids` of a store, with queue and budget; `writer` keeps the memories. `missing` has the strategies
+    that failed to load, with the reason."""
 
-    def __init__(
-        self, database: str, settings: MemorySettings, homes: tuple[str, ...] | None, ids: Sequence[str],
-        rules: StoreRules | None = None,
-    ) -> None:  # fmt: skip
-        self.settings = settings
-        self.homes = homes
-        self.work = StoredQueue(database, rules)
+    def __init__(self, location: StoreLocation, ids: Sequence[str], writer: MemoryWriter) -> None:
+        self.settings = settings_of(location)
+        self.homes = location.homes
+        self.work = StoredQueue(location.database, location.rules)
         self.budget = TokenBudget(
-            self.work.accounts, settings.tokens_per_day, settings.tokens_per_conversation, now_milliseconds
+            self.work.accounts, self.settings.tokens_per_day, self.settings.tokens_per_conversation, now_milliseconds
+        )
+        self._queue = Queue(
+            writer, self.budget, self.work, now_milliseconds, attempts=self.settings.attempts, homes=self.homes
         )
         self.strategies: list[Strategy] = []
         self.missing: list[tuple[str, StrategyError]] = []
-        for id in ids:
+        for id in ids or self.settings.strategies:
             try:
-                self.strategies.append(load_strategy(id, settings, self.budget))
+                self.strategies.append(load_strategy(id, self.settings, self.budget))
             except StrategyError as error:
                 self.missing.append((id, error))
+        writer.attach(self.strategies, strategies_directory(location))
 
     def work_off(
-        self,
-        keep: Sink,
-        *,
-        limit: int | None = None,
-        statuses: tuple[str, ...] = (),
-        stop: Callable[[], bool] = lambda: False,
+        self, *, limit: int | None = None, statuses: tuple[str, ...] = (), stop: Callable[[], bool] = lambda: False
     ) -> Iterator[PartResult]:
-        """Process the queue and write memories with `keep`; yield each outcome. See `Queue.work_off`."""
-        queue = Queue(
-            keep, self.budget, self.work, now_milliseconds,
-            attempts=self.settings.attempts, homes=self.homes,
-        )  # fmt: skip
-        return queue.work_off(
-            self.strategies, tuple(self.settings.strategies), limit=limit, statuses=statuses, stop=stop
-        )
+        """Process the queue; yield each outcome. See `Queue.work_off`."""
+        ids = tuple(self.settings.strategies)
+        return self._queue.work_off(self.strategies, ids, limit=limit, statuses=statuses, stop=stop)
 
     def reopen(self) -> None:
         """Put the parts that these strategies skipped back into the queue."""
@@ -132,18 +122,15 @@ def settings_of(location: StoreLocation) -> MemorySettings:
 
 
 @contextmanager
-def prepared(location: StoreLocation, ids: Sequence[str] = ()) -> Iterator[tuple[StrategyRun, MemoryWriter]]:
-    """Yield a run with the strategies `ids` (default: the configured ones), and the writer of their memories.
+def prepared(location: StoreLocation, ids: Sequence[str] = ()) -> Iterator[StrategyRun]:
+    """Yield a run with the strategies `ids` (default: the configured ones).
 
     From here on this process sets the guard that silences our hooks in a runtime that a strategy starts. Raises
     ConfigError, DatabaseError.
     """
     os.environ[ENV_GUARD] = "1"
-    settings = settings_of(location)
-    run = StrategyRun(location.database, settings, location.homes, ids or settings.strategies, location.rules)
-    with closing(run) as work, memory_writer(location) as keep:
-        keep.attach(work.strategies, strategies_directory(location))
-        yield work, keep
+    with memory_writer(location) as writer, closing(StrategyRun(location, ids, writer)) as run:
+        yield run
 
 
 def known_ids() -> list[str]:

@@ -207,9 +207,9 @@ def _keep(
 def _make_memories(location: StoreLocation, run: UpkeepRun, allowance: TimeBudget) -> None:
     from ..memories.runner import prepared
 
-    with prepared(location) as (work, keep):
+    with prepared(location) as work:
         run.stopped = [f"{id}: {error}" for id, error in work.missing]
-        for done in work.work_off(keep, stop=allowance.is_spent):
+        for done in work.work_off(stop=allowance.is_spent):
             run.memories += len(done.memories)
             if done.status == "stopped":
                 run.stopped.append(f"{done.strategy}: {one_line(for_people(done.reason))}")
