@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found,unused-ignore]  # `signal`, which makes enums of it, takes longer
 import argparse
 import gc
 import importlib
-import signal
 import sys
 
 from . import NAME, __version__
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from typing import NoReturn
 
     from .install.command import Subcommand
+
+argparse._ = str  # type: ignore[attr-defined]  # looks for no translations, which takes .1 x of a bare start
 
 # Each is a module of `commands`, or in `install.command`. It offers SUMMARY (its purpose in a few words),
 # add_arguments(parser), and run(arguments), which returns the exit code.
@@ -95,8 +97,8 @@ def _run(words: list[str]) -> int:
         stay_with_version()
         if name in _WITHOUT_END:
             load_all_modules()
-    if signal.getsignal(signal.SIGINT) == signal.SIG_DFL:  # as the launcher starts it
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+    if _signal.getsignal(_signal.SIGINT) == _signal.SIG_DFL:  # as the launcher starts it
+        _signal.signal(_signal.SIGINT, _signal.default_int_handler)
     return int(_module(name).run(arguments))
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
-from unicodedata import normalize
 
 from ..named_tuple import NamedTuple
 from ..text.format import counted
@@ -129,6 +128,8 @@ def joined(*conditions: tuple[object, str, Iterable[Any]]) -> tuple[str, list[An
 def project_patterns(project: str, escape: Callable[[str], str]) -> list[str]:
     """Return patterns of part of a directory and of a file key, for each Unicode form: the directory's first. A letter
     matches in either case, as `[uU]`; `escape` quotes another character for the engine."""
+    from unicodedata import normalize  # imported late: few searches are limited to a project
+
     directory = project.rstrip("/")
     texts = [normalize(form, text) for text in (directory, directory.replace("/", "-")) for form in ("NFC", "NFD")]
 

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from ...system.files import read_whole
 from ...system.sqlite import Connection, CorruptDatabaseError, Migration, explained, fetch, writing
@@ -13,7 +12,6 @@ from .queue_file import highest_conversation, move_queue
 
 TOKENIZER = "porter unicode61 remove_diacritics 2"  # as in schema.sql
 VIEWS = ("sessions", "conversations", "entries", "tool_uses")
-_CREATED = re.compile(r"^CREATE (?:VIRTUAL )?(TABLE|INDEX|VIEW|TRIGGER) (\w+).*?;\n(?=\n|CREATE|--|$)", re.M | re.S)
 
 
 def create_store(connection: Connection) -> None:
@@ -86,18 +84,18 @@ MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
 
 
 def complete(connection: Connection, path: str) -> list[str]:
-    """Rebuild missing views, indexes and triggers; return their names. Raises CorruptDatabaseError, DatabaseError."""
+    """Rebuild missing views and indexes; return their names. Raises CorruptDatabaseError, DatabaseError."""
     with explained(path):
         there = {name for (name,) in fetch(connection, "SELECT name FROM sqlite_schema")}
-        missing = [found for found in _CREATED.finditer(_schema()) if found[2] not in there]
-        for found in missing:
-            if found[1] == "TABLE":
-                raise CorruptDatabaseError(f"{path}: its table {found[2]} is missing")
+        missing = {name: statement for name, statement in _statements() if name not in there}
+        for name, statement in missing.items():
+            if f"TABLE {name}" in statement:
+                raise CorruptDatabaseError(f"{path}: its table {name} is missing")
         if missing:
             with writing(connection):
-                for found in missing:
-                    connection.execute(found[0].replace(found[2], f"IF NOT EXISTS {found[2]}", 1))
-    return [found[2] for found in missing]
+                for name, statement in missing.items():
+                    connection.execute(statement.replace(name, f"IF NOT EXISTS {name}", 1))
+    return [*missing]
 
 
 def fault_of_file(connection: Connection, path: str, migrations: Sequence[Migration]) -> str:
@@ -133,6 +131,13 @@ def _add_table(connection: Connection, name: str) -> None:
 
 def _table(name: str) -> str:
     return "".join(_schema().partition(f"CREATE TABLE {name} ")[1:]).partition(";")[0]
+
+
+def _statements() -> Iterator[tuple[str, str]]:
+    """Yield the name of each table, index and view, and the statement that creates it."""
+    for text in _schema().split("\nCREATE ")[1:]:
+        _, name, _ = text.removeprefix("VIRTUAL ").split(maxsplit=2)
+        yield name, "CREATE " + text.partition(";\n")[0]
 
 
 def _schema() -> str:

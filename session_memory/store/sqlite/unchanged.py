@@ -11,7 +11,6 @@ from ...system.sqlite import open_file
 from ..ingest.sources import FOREIGN, SourceDirectory, Unreadable
 from ..location import StoreLocation
 from .exclusions import is_behind
-from .redaction import state
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,6 +23,8 @@ def unchanged_files(location: StoreLocation, now: int) -> int | None:
     """Return the number of files if all are in the store and unchanged, none is gone, and no conversation has ended
     since; None if anything must be done or reported, or in doubt. `now` is in milliseconds since the epoch."""
     import apsw
+
+    from .redaction import state  # a search goes on with what it has
 
     if not os.path.exists(location.database):
         return None
