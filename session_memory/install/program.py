@@ -172,7 +172,7 @@ def launcher_text(python: str, app: Path) -> str:
         code = f"{quiet}; sys.path.insert(0, sys.argv.pop(1)); del sys.argv[0]; {start}"
         return f'@"{python}" -I -c "{code}" "{app}" "%~f0" %*\r\n'
     prefix = os.path.dirname(os.path.dirname(python))  # without `site` Python does not know of its environment
-    paths = "sys.path[:0] = [sys.argv.pop(1), realpath(sys.argv.pop(1) % sys.version_info[:2])]; del sys.argv[0]"
+    paths = "sys.path += [sys.argv.pop(1), realpath(sys.argv.pop(1) % sys.version_info[:2])]; del sys.argv[0]"
     return (
         Path(__file__)
         .with_name("launcher.sh")

@@ -94,7 +94,9 @@ def test_a_search_loads_nothing_that_takes_longer_than_it(machine):
     command = "from session_memory.cli import main; main(['search', 'hello']); print(*sys.modules)"
     done = machine.run_command(sys.executable, "-S", "-c", f"import sys; sys.path += {sys.path!r}; {command}")
     assert "hello" in done.stdout
-    assert not {"rich", "yaml", "typing", "hashlib", "threading"} & set(done.stdout.splitlines()[-1].split())
+    assert not {"rich", "yaml", "typing", "hashlib", "threading", "datetime", "locale"} & set(
+        done.stdout.splitlines()[-1].split()
+    )
 
 
 class TestTimes:

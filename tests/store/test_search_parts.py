@@ -10,10 +10,10 @@ import pytest
 
 from bench.recall.__main__ import OWN_SETS, ask
 from bench.recall.sets import SetError, read_set
-from session_memory.store.search.dates import closeness, times_in
+from session_memory.store.search.dates import times_in
 from session_memory.store.search.index import ConversationTable, Expression, Terms, indexable
 from session_memory.store.search.query import MOST_PARTS, STOP_WORDS, Query, contains, parse, relaxed
-from session_memory.store.search.ranking import conversation_scores, entry_score, idf, length_norms
+from session_memory.store.search.ranking import closeness, conversation_scores, entry_score, idf, length_norms
 from session_memory.store.search.search import SNIPPET_CHARACTERS, merged, snippet
 from session_memory.store.sqlite.search_index import match_of, terms_of
 

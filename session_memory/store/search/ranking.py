@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from heapq import nlargest
 
+from ...named_tuple import NamedTuple
 from .index import ConversationTable
 
 TYPE_CHECKING = False
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 
     T = TypeVar("T")
 
-
 ENTRY_K, ENTRY_B = 0.9, 0.4
 CONVERSATION_K, CONVERSATION_B = 4.0, 0.75
 RECENCY = 0.02  # the weight of the latest against the best: it only decides between equals
@@ -27,6 +27,15 @@ RECENCY_HALF_LIFE = 30 * 24 * 3600 * 1000  # milliseconds
 AT_THE_TIME = 1.0  # the weight of the time that the query names
 _BEHIND = 1 << 63  # all ids
 VERBATIM = 3.0  # the weight of the whole query verbatim: it comes first
+
+
+class NamedTime(NamedTuple):
+    """A named time in milliseconds since the epoch, from the start of the day before to the end of the day after:
+    events are announced or reported a little earlier or later."""
+
+    begin: int
+    end: int
+    half_life: int
 
 
 def idf(total: int, having: int) -> float:
@@ -121,3 +130,8 @@ def shares(scores: Mapping[T, float]) -> dict[T, float]:
 def recency(age: int) -> float:
     """Return the bonus for a conversation that ended so many milliseconds before the latest."""
     return RECENCY * math.exp(-math.log(2) * age / RECENCY_HALF_LIFE)
+
+
+def closeness(moment: int, times: Sequence[NamedTime]) -> float:
+    """Return how close a moment (milliseconds since the epoch) is to the nearest time: 1.0 within it."""
+    return max([math.pow(2.0, -max(begin - moment, moment - end, 0) / half_life) for begin, end, half_life in times])

@@ -17,7 +17,6 @@ from ...text.format import one_line, shorten
 from ...text.sanitize import beginning, for_prompt, plain
 from ..values import Filter, Hit, Hits
 from . import ranking
-from .dates import NamedTime, closeness, times_in
 from .index import ConversationRange, SearchIndex
 from .postings import (
     CHECKED_CHARACTERS,
@@ -32,6 +31,7 @@ from .postings import (
     scope_of,
 )
 from .query import LONGEST, Query, contains, literal_spans, occurrences, parse, relaxed
+from .time_words import words_of_times
 
 MOST_CONVERSATIONS = 50  # whose items are ranked: reading those of more changes nothing
 EACH = 3  # items of each that are read to rank them
@@ -54,7 +54,7 @@ def search(index: SearchIndex, query: str, wanted: Filter, *, now: float | None 
     to `whole` items. Raises the errors of the engine's driver."""
     text = plain(query[:LONGEST]).strip()
     asked = parse(text, index.terms)
-    times = times_in(text, time.time() if now is None else now)
+    times = _times_in(text, time.time() if now is None else now)
     with index.snapshot():
         scope = scope_of(index, wanted)
         if asked.parts or asked.verbatim:
@@ -69,11 +69,19 @@ def search(index: SearchIndex, query: str, wanted: Filter, *, now: float | None 
     return hits
 
 
+def _times_in(text: str, now: float) -> list[ranking.NamedTime]:
+    if not words_of_times(text):
+        return []
+    from .dates import times_in  # imported late: few questions name a time
+
+    return times_in(text, now)
+
+
 class Candidates:
     """The items found for a query; `hits` returns those to show. `times` are the times that the query names."""
 
     def __init__(
-        self, index: SearchIndex, asked: Query, found: QueryPostings, wanted: Filter, times: Sequence[NamedTime]
+        self, index: SearchIndex, asked: Query, found: QueryPostings, wanted: Filter, times: Sequence[ranking.NamedTime]
     ) -> None:
         self._index = index
         self._terms = index.terms
@@ -141,9 +149,10 @@ class Candidates:
         for number in verbatim:
             scores[number] += ranking.VERBATIM * best
         if self._times:
-            at_the_time = ranking.AT_THE_TIME * best
+            at_the_time, times = ranking.AT_THE_TIME * best, self._times
             scores = [
-                score + at_the_time * closeness(end, self._times) if score else 0.0 for score, end in zip(scores, ends)
+                score + at_the_time * ranking.closeness(end, times) if score else 0.0
+                for score, end in zip(scores, ends)
             ]
         if self._allowed is not None:
             every, scores = scores, [0.0] * len(scores)
