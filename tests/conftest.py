@@ -195,9 +195,7 @@ def plugin(tmp_path: Path, bare_claude: Claude) -> ClaudePlugin:
     make_bare_environment(tmp_path / "bare")
     bare_claude.environment["PATH"] = f"{tmp_path}/bare/bin:{bare_claude.environment['PATH']}"
     bare_claude.environment.update(PIP_INDEX_URL=NOBODY_LISTENS, PIP_RETRIES="0", PIP_CONFIG_FILE="/dev/null")
-    plugin = ClaudePlugin(bare_claude, copy_repository(tmp_path / "copy"))
-    plugin.plugin("marketplace", "add", str(plugin.source))
-    return plugin
+    return ClaudePlugin(bare_claude, copy_repository(tmp_path / "copy"))
 
 
 @pytest.fixture(scope="session")

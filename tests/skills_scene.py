@@ -113,20 +113,26 @@ def link_packages(env: Path) -> None:
         (site_packages / name).symlink_to(Path(sysconfig.get_path("purelib"), name))
 
 
-def shown_by_skills(claude: Claude, skills: Iterable[str], *options: str) -> list[str]:
-    """Each skill as the model gets it."""
-    claude.api.reset()
-    claude.api.replies = [{"tools": [{"name": "Skill", "input": {"skill": one}} for one in skills]}, "done"]
-    claude.run("look into the past", *options)
-    return claude.api.prompts()[-1].text.split("Base directory for this skill")[1:]
+def shown_by_skills(
+    claude: Claude, skills: Iterable[str], *options: str, commands: Iterable[str] = ()
+) -> tuple[list[str], list[str]]:
+    """Each skill as the model gets it, and what the tool Bash returns for each command in the same turn."""
+    bash = [{"name": "Bash", "input": {"command": one}} for one in commands]
+    _call(claude, [*bash, *[{"name": "Skill", "input": {"skill": one}} for one in skills]], options)
+    request = claude.api.prompts()[-1]
+    return request.text.split("Base directory for this skill")[1:], results_in(request)[: len(bash)]
 
 
 def run_in_claude(claude: Claude, commands: list[str], *options: str) -> list[str]:
     """What the tool Bash of the real Claude Code returns for each command, in one turn of the model."""
-    claude.api.reset()
-    claude.api.replies = [{"tools": [{"name": "Bash", "input": {"command": one}} for one in commands]}, "done"]
-    claude.run("look into the past", *options)
+    _call(claude, [{"name": "Bash", "input": {"command": one}} for one in commands], options)
     return results_in(claude.api.prompts()[-1])
+
+
+def _call(claude: Claude, calls: list[dict[str, Any]], options: Iterable[str]) -> None:
+    claude.api.reset()
+    claude.api.replies = [{"tools": calls}, "done"]
+    claude.run("look into the past", *options)
 
 
 def results_in(request: Request) -> list[str]:

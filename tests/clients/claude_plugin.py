@@ -23,7 +23,7 @@ def wait_until(is_so: Callable[[], bool], what: str) -> None:
 
 
 class ClaudePlugin:
-    """A user's Claude Code that knows our marketplace, a copy of the repository, and nothing else of us."""
+    """A user's Claude Code without us, and our marketplace, which is a copy of the repository."""
 
     def __init__(self, claude: Claude, source: Path) -> None:
         self.claude = claude
@@ -37,6 +37,11 @@ class ClaudePlugin:
         )  # fmt: skip
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
+
+    def install(self) -> None:
+        """Install the plugin from the marketplace."""
+        self.plugin("marketplace", "add", str(self.source))
+        self.plugin("install", PLUGIN)
 
     @property
     def data_dir(self) -> Path:

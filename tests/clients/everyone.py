@@ -80,9 +80,7 @@ class _Claude(Claude):
         self.run(prompt, "--permission-mode", "acceptEdits", "--allowedTools=Bash", *session)
 
     def add_plugin(self, source: Path) -> None:
-        plugin = ClaudePlugin(self, source)
-        plugin.plugin("marketplace", "add", str(source))
-        plugin.plugin("install", PLUGIN)
+        ClaudePlugin(self, source).install()
 
     def remove_plugin(self, source: Path) -> None:
         plugin = ClaudePlugin(self, source)

@@ -80,13 +80,19 @@ def test_of_many_calls_at_once_one_is_told(project):
     assert [line for line in said if "it took too long" not in line] == []
 
 
-def test_many_calls_at_once_for_other_files_and_agents_are_each_told(project):
+def test_many_calls_at_once_for_other_files_and_agents_are_each_told_once(project):
     for name in ("app", "db"):
         project.edited(name)
     calls = [(name, agent) for name in ("app", "db") for agent in ("", "a1", "a2", "a3")]
+
+    def told(call):
+        name, agent = call
+        return project.told(name, **({"agent_id": agent} if agent else {}))
+
     with ThreadPoolExecutor(AT_ONCE) as pool:
-        told = list(pool.map(lambda call: project.told(call[0], **({"agent_id": call[1]} if call[1] else {})), calls))
-    assert told == [TOLD.replace("app", name) for name, _ in calls]
+        at_once = list(pool.map(told, calls))
+    later = map(told, calls)  # a busy machine may have let one wait too long for the lock
+    assert [first + second for first, second in zip(at_once, later)] == [TOLD.replace("app", name) for name, _ in calls]
 
 
 def test_switched_off_neither_calls_nor_prompts_tell_of_collisions(project):

@@ -68,7 +68,7 @@ def test_a_plugin_beside_an_install_tells_a_prompt_once_and_in_one_block(plugin:
         said = records.exchange(f"question {number} about it " * 4, "An answer. " * 9, cwd=str(claude.project))
         records.write(folder / f"{records.new_id()}.jsonl", *said)
     prepared_machine(claude.home).installed("--home", str(claude.config_dir))
-    plugin.plugin("install", PLUGIN)
+    plugin.install()
     first = claude.run("what is new?")
     second = resume(claude, first, "and what else?")
     assert 300 < len("\n".join([INTRODUCTION, *first.told])) <= 500
@@ -79,8 +79,7 @@ def test_a_plugin_beside_an_install_tells_a_prompt_once_and_in_one_block(plugin:
 
 def test_the_plugin_comes_works_is_updated_and_goes_in_claude_code(plugin: ClaudePlugin, shown: Shown) -> None:
     noted = partial(shown, "Claude Code, plugin")
-    plugin.plugin("install", PLUGIN)
-    assert f'"version": "{__version__}"' in plugin.plugin("list", "--json")
+    plugin.install()
     noted("install")
     check_at_work(plugin.claude, "session-memory:sessions", noted)
     make_next_version(plugin.source)
@@ -100,7 +99,7 @@ def test_an_install_into_the_settings_of_claude_code_works_and_goes(
     tmp_path: Path, bare_claude: Claude, shown: Shown
 ) -> None:
     noted, claude = partial(shown, "Claude Code, install.py"), bare_claude
-    machine = Machine(claude.home, copy_repository(tmp_path / "copy")).has_environment()
+    machine = Machine(claude.home, copy_repository(tmp_path / "copy")).has_environment().has_program()
     machine.installed("--home", str(claude.config_dir))
     noted("install")
     check_at_work(claude, "- sessions", noted)

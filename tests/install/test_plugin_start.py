@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from clients.claude_plugin import PLUGIN, WAIT_SECONDS, ClaudePlugin, wait_until
+from clients.claude_plugin import WAIT_SECONDS, ClaudePlugin, wait_until
 from fakes.fake_anthropic import FakeAnthropic
 from install_machine import NOBODY_LISTENS, PYTHON, copy_repository, make_index
 from records import new_id
@@ -19,7 +19,7 @@ from session_memory.runtimes import all_runtimes
 def test_what_reads_the_configuration_sets_itself_up_in_the_background(plugin: ClaudePlugin, tmp_path: Path) -> None:
     index = make_index(tmp_path / "index", plugin.source / "requirements.lock")
     plugin.claude.environment.update(PIP_NO_INDEX="1", PIP_FIND_LINKS=str(index))
-    plugin.plugin("install", PLUGIN)
+    plugin.install()
     config = plugin.claude.state_dir().parent / "config.yaml"
     config.parent.mkdir(parents=True, exist_ok=True)
     config.write_text("sessions:\n  'mail*': {text: false}\n")
@@ -34,7 +34,7 @@ def test_what_reads_the_configuration_sets_itself_up_in_the_background(plugin: C
 
 @pytest.mark.slow
 def test_a_set_up_that_fails_is_not_repeated_with_every_session(plugin: ClaudePlugin) -> None:
-    plugin.plugin("install", PLUGIN)
+    plugin.install()
     assert len(plugin.messages("plan the garden")) == 1
     wait_until(lambda: bool(plugin.note().get("problem")), "end of the set-up in the background")
     note = plugin.note()
@@ -61,7 +61,7 @@ def test_what_any_session_said_is_found_a_moment_later_by_the_tool_and_the_comma
 ) -> None:
     index = make_index(tmp_path / "index", plugin.source / "requirements.lock")
     plugin.claude.environment.update(PIP_NO_INDEX="1", PIP_FIND_LINKS=str(index), ENABLE_TOOL_SEARCH="false")
-    plugin.plugin("install", PLUGIN)
+    plugin.install()
     plugin.claude.run("the zinnias go beside the shed")
     state = plugin.claude.state_dir() / "upkeep.json"
     wait_until(lambda: state.exists() and json.loads(state.read_text())["runs"][-1]["files"] > 0, "run of upkeep")
@@ -79,7 +79,7 @@ def test_what_any_session_said_is_found_a_moment_later_by_the_tool_and_the_comma
 
 def test_until_the_store_can_be_made_a_search_says_so(plugin: ClaudePlugin, api: FakeAnthropic) -> None:
     plugin.claude.environment["ENABLE_TOOL_SEARCH"] = "false"
-    plugin.plugin("install", PLUGIN)
+    plugin.install()
     tool = "mcp__plugin_session-memory_sessions__search_sessions"
     api.replies = [{"tools": [{"name": tool, "input": {"query": "zinnias"}}]}]
     plugin.claude.run("where do they go?", "--allowedTools", tool)

@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sysconfig
 from pathlib import Path
@@ -14,7 +15,7 @@ from typing import Any
 import pytest
 import records
 from clients.claude import Claude
-from clients.claude_plugin import PLUGIN, ClaudePlugin, wait_until
+from clients.claude_plugin import ClaudePlugin, wait_until
 from clients.pi import Pi
 from fakes.fake_llm import FakeLLM
 from install_machine import REPOSITORY, Machine, new_home, prepared_machine
@@ -59,8 +60,6 @@ def test_an_install_lets_a_person_s_agent_run_what_the_skills_teach_without_aski
     machine_of(user).installed("--home", str(user.config_dir), "--allow")
     texts = skill_texts(user.config_dir / "skills")
     check_all([one for text in texts for one in commands_in(text)], lambda commands: run_in_claude(user, commands))
-    for text, shown in zip(texts, shown_by_skills(user, SKILLS), strict=True):
-        assert text.partition("\n# ")[2] in shown
     program = user.home / ".local/share/session-memory"
     command = str(program / "bin/session-memory")
     refused = [
@@ -69,7 +68,10 @@ def test_an_install_lets_a_person_s_agent_run_what_the_skills_teach_without_aski
         f"{command} search $(touch made)", f"{command} search x > made", f"PATH=/x {command} search x",
         f"{program}/env/bin/python -I -S -c pass", f"cat {user.home}/.claude.json",
     ]  # fmt: skip
-    for said, one in zip(run_in_claude(user, refused), refused):
+    all_shown, all_said = shown_by_skills(user, SKILLS, commands=refused)
+    for text, shown in zip(texts, all_shown, strict=True):
+        assert text.partition("\n# ")[2] in shown
+    for said, one in zip(all_said, refused, strict=True):
         assert re.search("approval|blocked|can't be checked", said), f"{one}\n{said}"
     assert not (user.project / "made").exists()
 
@@ -133,8 +135,8 @@ def test_an_agent_of_the_sdk_s_template_runs_what_its_skills_teach_without_askin
 def installed_plugin(plugin: ClaudePlugin) -> list[str]:
     """The commands as the plugin's skills give them to the model."""
     make_past(plugin.claude)
-    plugin.plugin("install", PLUGIN)
-    texts = shown_by_skills(plugin.claude, [f"session-memory:{name}" for name in SKILLS], *ALLOWED)
+    plugin.install()
+    texts, _ = shown_by_skills(plugin.claude, [f"session-memory:{name}" for name in SKILLS], *ALLOWED)
     return [one for text in texts for one in commands_in(text.partition("\n# ")[2].partition("<system-reminder>")[0])]
 
 
@@ -143,7 +145,13 @@ def test_a_plugin_alone_reads_archives_and_runs_all_that_its_skills_teach_when_i
 ) -> None:
     """Its commands are offered by their path, and find archives where their person keeps them."""
     claude, commands = plugin.claude, installed_plugin(plugin)
+    usual, chosen = claude.home / ".session-memory/conversations", claude.home / "else where/conversations"
+    chosen.parent.mkdir()
+    usual.rename(chosen)
+    claude.environment["SESSION_MEMORY_DIR"] = str(chosen.parent)
     check_all(commands, lambda them: run_in_claude(claude, them, *ALLOWED), has_store=False)
+    del claude.environment["SESSION_MEMORY_DIR"]
+    shutil.copytree(chosen, usual, dirs_exist_ok=True)  # sessions that ended meanwhile were archived there
     wait_until(lambda: bool(plugin.note().get("problem")), "end of the set-up in the background")
     link_packages(plugin.data_dir / "env")
     check_all(commands, lambda them: run_in_claude(claude, them, *ALLOWED))
@@ -152,12 +160,6 @@ def test_a_plugin_alone_reads_archives_and_runs_all_that_its_skills_teach_when_i
     offer = offered(claude, scripts[0])
     assert "scripts/memory.py" in offer, offer
     assert "python" not in offer
-    searches = [one for one in commands if one.startswith("grep")]
-    assert searches
-    (claude.home / ".session-memory").rename(claude.home / "else where")
-    claude.environment["SESSION_MEMORY_DIR"] = str(claude.home / "else where")
-    for command, said in zip(searches, run_in_claude(claude, searches, *ALLOWED)):
-        assert expected(command) in said, f"{command}\n{said}"
 
 
 @pytest.mark.slow
