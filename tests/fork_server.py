@@ -28,7 +28,7 @@ from jinja2.bccache import Bucket
 from no_sync import stop_syncing
 from own_process import set_environment
 
-from session_memory.settings.program import load_all_modules
+from session_memory.settings import program
 
 _DIGITS = 8  # of a number that is reported
 
@@ -200,7 +200,7 @@ def _wait_for(
 
 
 if __name__ == "__main__":
-    load_all_modules()
+    program.load_all_modules()
     stop_syncing()
     gc.freeze()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)

@@ -5,6 +5,7 @@ between processes and of files that nobody closed need a process all the same.""
 
 from __future__ import annotations
 
+import functools
 import gc
 import io
 import os
@@ -19,7 +20,10 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from session_memory.cli import main
+from session_memory.settings import program
 
+# To look for modules that are all loaded takes as long as a command.
+program.load_all_modules = functools.cache(program.load_all_modules)
 ROOT = Path(__file__).resolve().parents[1]
 
 
