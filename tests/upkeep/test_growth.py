@@ -119,7 +119,7 @@ def test_two_years_of_use_leave_what_a_quarter_leaves(tmp_path: Path) -> None:
     environ, place = plain_environment(tmp_path), tmp_path / ".session-memory"
     person.config("upkeep: false\n")
     found: list[dict[str, int]] = []
-    for number in range(fortnights := some(52, 14)):
+    for number in range(fortnights := some(52, 11)):
         person.session_id = new_id()
         path = person.project_dir / f"{person.session_id}.jsonl"
         write(path, *exchange(f"Roses {number}?", "Yes."))
