@@ -9,6 +9,13 @@ def run(name):  # type: (str) -> None
     """Run a function of session_memory.hooks.main. A broken installation stands in the way of nothing: nothing is
     printed then, and `session-memory doctor` says what is wrong."""
     root = sys.path.pop(0)[: -len("/hooks")]
+    try:  # all modules are of the version that the link `app` leads to now, whenever an upgrade turns it
+        from posix import readlink
+
+        target = readlink(root)
+        root = target if target.startswith("/") else root[: root.rfind("/") + 1] + target
+    except (ImportError, OSError):
+        pass
     sys.path.append(root)
     if sys.version_info < (3, 10):
         sys.path.insert(0, root + "/hooks")

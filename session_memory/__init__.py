@@ -19,9 +19,10 @@ def _of_one_version(package: str) -> str:
     try:
         from posix import readlink
 
-        return f"{root.rpartition('/')[0]}/{readlink(root)}/{name}"
+        target = readlink(root)
     except (ImportError, OSError):
         return package
+    return f"{'' if target.startswith('/') else root[: root.rfind('/') + 1]}{target}/{name}"
 
 
 __path__ = [_of_one_version(path) for path in __path__]

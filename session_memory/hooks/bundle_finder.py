@@ -9,9 +9,9 @@ from _frozen_importlib import ModuleSpec
 from marshal import loads
 
 try:
-    from posix import readlink, stat
+    from posix import stat
 except ImportError:
-    from nt import readlink, stat  # type: ignore[attr-defined,no-redef,unused-ignore]
+    from nt import stat  # type: ignore[attr-defined,no-redef,unused-ignore]
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -93,10 +93,6 @@ class BundleFinder:
 def use(bundle: FileIO, root: str, groups: tuple[BundledGroup, ...]) -> None:
     """Load modules from `bundle` from now on, if it is whole."""
     if is_whole(bundle, groups):
-        try:  # modules that are imported later are of this version too: see session_memory/__init__.py
-            root = f"{root.rpartition('/')[0]}/{readlink(root)}"
-        except OSError:
-            pass
         sys.meta_path.insert(0, BundleFinder(bundle, root, groups))
 
 

@@ -7,11 +7,14 @@ import hashlib
 import os
 import shutil
 import stat
+import time
 from dataclasses import dataclass
 from pathlib import Path
 
 from ..errors import SessionMemoryError
 from ..settings.program import is_in_use
+
+HOOK_SECONDS = 60.0  # no hook runs longer; upkeep and commands lock their version
 
 
 class ChangedMeanwhileError(SessionMemoryError):
@@ -146,7 +149,10 @@ def replace_directory(built: Path, at: Path) -> None:
 
 
 def remove_replaced(at: Path) -> None:
-    """Remove directories that `at` led to and no process runs from, and those never put in place."""
+    """Remove directories that `at` led to and no process runs from, and those never put in place; none while a hook may
+    still run that began before `at` was turned the last time."""
+    if at.is_symlink() and 0 <= time.time() - at.lstat().st_mtime < HOOK_SECONDS:
+        return
     current = os.readlink(at) if at.is_symlink() else ""
     for path in at.parent.glob(f"{at.name}-*"):
         if path.name != current and not is_in_use(str(path)):

@@ -162,8 +162,8 @@ def _run_bundle(app: Path, python: str, call: str) -> bool:
 
 def launcher_text(python: str, app: Path) -> str:
     """The script that is the command `session-memory`. It sets `sys.path` itself: importing `site` takes longer. The
-    packages are those that the link `env` leads to as it starts. Where its interpreter is gone it runs with another, so
-    that `doctor` can say so."""
+    program and its packages are those that the links `app` and `env` lead to as it starts. Where its interpreter is
+    gone it runs with another, so that `doctor` can say so."""
     # Ctrl-C ends it without a traceback also while it starts; commands handle it then. `main` has flushed what it
     # printed, and freeing all objects of an interpreter that ends would take half of a bare start.
     quiet = "import sys, _signal; _signal.getsignal(2) == 1 or _signal.signal(2, 0)"
@@ -172,7 +172,7 @@ def launcher_text(python: str, app: Path) -> str:
         code = f"{quiet}; sys.path.insert(0, sys.argv.pop(1)); del sys.argv[0]; {start}"
         return f'@"{python}" -I -c "{code}" "{app}" "%~f0" %*\r\n'
     prefix = os.path.dirname(os.path.dirname(python))  # without `site` Python does not know of its environment
-    paths = "sys.path += [sys.argv.pop(1), realpath(sys.argv.pop(1) % sys.version_info[:2])]; del sys.argv[0]"
+    paths = "sys.path += map(realpath, (sys.argv[1], sys.argv[2] % sys.version_info[:2])); del sys.argv[:3]"
     return (
         Path(__file__)
         .with_name("launcher.sh")

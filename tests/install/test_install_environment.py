@@ -19,7 +19,7 @@ import pytest
 import yaml
 from install_machine import PYTHON, REPOSITORY, Machine, agent_home, copy_repository, told, tree, used_machine
 
-from session_memory.install import environment
+from session_memory.install import environment, file_changes
 from session_memory.install.file_changes import remove_replaced, replace_directory
 from session_memory.settings.program import ProgramPaths
 from session_memory.system.terminal import Terminal
@@ -231,7 +231,8 @@ def test_a_bin_directory_that_is_not_on_the_path_is_told_of(machine: Machine) ->
     assert "~/.local/bin/session-memory page" in done.stdout
 
 
-def test_an_update_has_no_moment_without_the_program(tmp_path: Path) -> None:
+def test_an_update_has_no_moment_without_the_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(file_changes, "HOOK_SECONDS", 0.0)
     at = tmp_path / "app"
     missed: list[str] = []
     is_over = threading.Event()

@@ -9,6 +9,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import sysconfig
 import threading
 import time
@@ -118,6 +119,47 @@ def test_no_prompt_is_lost_while_upgrades_go_on(machine: Machine) -> None:
     assert not list(machine.home.rglob("hook.log"))
 
 
+def test_a_hook_answers_however_often_the_program_is_replaced_while_it_starts(machine: Machine) -> None:
+    other, own = session_with_news(machine)
+    app = machine.program_dir / "app"
+    versions = []
+    for number in (1, 2):
+        upgrade(machine, number)
+        versions.append(app.resolve())
+    done = threading.Event()
+
+    def turn() -> None:
+        while not done.is_set():
+            for version in versions:
+                replace_directory(version, app)
+                time.sleep(0.0005)
+
+    turning = threading.Thread(target=turn)
+    turning.start()
+    try:
+        for number in range(5):
+            append(other, *exchange("and now?", f"Answer {number}.", at=time.time()))
+            assert f"Answer {number}." in answer(machine, start_hook(machine), other, own)
+            assert machine.run(str(machine.program_dir / "bin/session-memory"), "--version").returncode == 0
+    finally:
+        done.set()
+        turning.join()
+    assert not list(machine.home.rglob("hook.log"))
+
+
+@pytest.mark.parametrize("is_absolute", [True, False])
+def test_a_program_behind_a_link_answers(tmp_path: Path, machine: Machine, is_absolute: bool) -> None:
+    other, own = session_with_news(machine)
+    source = copy_repository(tmp_path / "source")
+    (tmp_path / "link").symlink_to(source if is_absolute else "source")
+    append(other, *exchange("and now?", "It is open.", at=time.time()))
+    hook = subprocess.Popen(
+        [sys.executable, "-I", "-S", tmp_path / "link/hooks/user_prompt_submit.py"], env=machine.environ, cwd=machine.home, text=True,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+    )  # fmt: skip
+    assert "It is open." in answer(machine, hook, other, own)
+
+
 @contextmanager
 def running(machine: Machine, *command: str) -> Iterator[subprocess.Popen[str]]:
     program = subprocess.Popen(
@@ -161,6 +203,10 @@ def test_the_page_goes_on_with_its_version(machine: Machine) -> None:
         assert "Error" not in stop(page)
     assert first.exists(), "a directory that is in use stays"
     upgrade(machine, 4)
+    assert first.exists(), "nor is one removed that a hook may have begun with"
+    then = time.time() - 3600
+    os.utime(machine.program_dir / "app", (then, then), follow_symlinks=False)
+    upgrade(machine, 5)
     assert not first.exists()
     assert len(list(machine.program_dir.glob("app-*"))) == 2
 
