@@ -130,27 +130,6 @@ def test_a_conversation_that_failed_is_named_with_the_time_of_its_retry(machine)
     assert machine.result("status")["problems"] == [done.stdout.strip()]
 
 
-def test_watch_does_the_same_if_it_is_told_to(machine, monkeypatch):
-    from session_memory.commands.process import work_off_for_watch
-    from session_memory.store.location import find_location
-    from session_memory.store.sqlite.engine import SqliteStore
-
-    for name in ("SESSION_MEMORY_HOME", "CLAUDE_CONFIG_DIR", "PI_CODING_AGENT_DIR"):
-        monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("SESSION_MEMORY_GUARD", "")  # so that what it sets there is taken back
-    machine.run("process", "--dry-run")
-    location = find_location(str(machine.home), {"HOME": str(machine.home)})
-    assert list(work_off_for_watch(location, lambda: False)) == []
-    machine.config("memories: {watch: true}\n")
-    assert len(list(work_off_for_watch(location, lambda: True))) == 1
-    lines = list(work_off_for_watch(location, lambda: False))
-    assert len(lines) == CONVERSATIONS - 1
-    assert all(line.startswith("archived ") for line in lines)
-    store = SqliteStore(location.database)
-    assert store.counts().conversations == {"archived": CONVERSATIONS, "skipped": 1}
-    store.close()
-
-
 def test_an_unknown_strategy_is_told_and_the_others_go_on(machine):
     machine.config("memories: {strategies: [imagined, extractive]}\n")
     done = machine.run("process", "--limit", "1")
