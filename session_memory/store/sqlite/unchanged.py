@@ -55,9 +55,12 @@ def count_unchanged(
         return None
     if not with_faults and any(_any(connection, _FAULTS, home, FOREIGN) for home in groups):
         return None
+    all_known = {home: _known(connection, home) for home in groups}
+    all_unread = {home: _unread(connection, home) for home in groups}
     total = 0
     for directory in location.watched:
-        known, unread = _recorded(connection, directory)
+        known = dict(all_known[directory.home].get(directory.root, {}))
+        unread = dict(all_unread[directory.home].get(directory.root, {}))
         unreadable: Unreadable = []
         try:
             files = _unchanged_in(directory, known, unread, unreadable, now)
@@ -96,12 +99,11 @@ def _unchanged_in(
 BUSY_MILLISECONDS = 1000
 RETRY_MILLISECONDS = 24 * 3_600_000  # before a failed file is retried, unless it changes
 _IDLE = """
-    SELECT file_path, inode, file_size, last_modified FROM memory_file_states
-    WHERE home = ? AND root = ? AND status = 'idle' AND source != 'archive'
+    SELECT root, file_path, inode, file_size, last_modified FROM memory_file_states
+    WHERE home = ? AND status = 'idle' AND source != 'archive'
 """
 _UNREAD = """
-    SELECT file_path, inode, file_size, last_modified, noted_at FROM memory_unread_files
-    WHERE home = ? AND root = ?
+    SELECT root, file_path, inode, file_size, last_modified, noted_at FROM memory_unread_files WHERE home = ?
 """
 _FAULTS = "SELECT 1 FROM memory_unread_files WHERE home = ? AND problem != ? LIMIT 1"
 _UNFINISHED = "SELECT 1 FROM memory_file_states WHERE home = ? AND status = 'ingesting' LIMIT 1"
@@ -118,15 +120,20 @@ def _any(connection: Connection, sql: str, *values: object) -> bool:
     return bool(connection.execute(sql, values).fetchall())
 
 
-def _recorded(
-    connection: Connection, directory: SourceDirectory
-) -> tuple[dict[str, Stamp], dict[str, tuple[Stamp, int]]]:
-    """Return the stamps of the files of a directory that are in the store, by key; and those of its failed files, with
-    when each failure was noted."""
-    place = directory.home, directory.root
-    known: Any = connection.execute(_IDLE, place)
-    unread: Any = connection.execute(_UNREAD, place)
-    return (
-        {key: (inode, size, modified) for key, inode, size, modified in known},
-        {key: ((inode, size, modified), noted_at) for key, inode, size, modified, noted_at in unread},
-    )
+def _known(connection: Connection, home: str) -> dict[str, dict[str, Stamp]]:
+    """Return the stamps of the files of a group that are in the store, by root and key. Of all roots at once: for each
+    of them, SQLite would read the rows of all."""
+    known: dict[str, dict[str, Stamp]] = {}
+    rows: Any = connection.execute(_IDLE, (home,))
+    for root, key, inode, size, modified in rows:
+        known.setdefault(root, {})[key] = (inode, size, modified)
+    return known
+
+
+def _unread(connection: Connection, home: str) -> dict[str, dict[str, tuple[Stamp, int]]]:
+    """Return the same of its failed files, with when each failure was noted."""
+    unread: dict[str, dict[str, tuple[Stamp, int]]] = {}
+    rows: Any = connection.execute(_UNREAD, (home,))
+    for root, key, inode, size, modified, noted_at in rows:
+        unread.setdefault(root, {})[key] = ((inode, size, modified), noted_at)
+    return unread
