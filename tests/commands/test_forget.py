@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 from host_scene import ingested, three_groups
@@ -249,6 +250,24 @@ def test_an_agent_is_shown_no_excluded_session(person: Person) -> None:
     assert [name in done.stderr for name in (OLD, "old-town")] == [False, True]
     done = person.run("forget", "--project", str(person.home), "--yes", "--json", **agent)
     assert (OLD in done.stdout.replace(f"{OLD}.jsonl", ""), person.hits("cherimoya")) == (False, 0)
+
+
+@pytest.mark.parametrize("words", [(OLD,), ("--before", "2026-09-22")])
+def test_a_title_that_a_model_made_of_it_is_gone_from_a_session_that_goes_on(
+    person: Person, words: tuple[str, ...]
+) -> None:
+    path = next(person.projects.rglob(f"{OLD}.jsonl"))
+    title = {"type": "ai-title", "aiTitle": "About a cherimoya", "sessionId": OLD}
+    append(path, title, *([] if words == (OLD,) else goes_on()))
+    assert "About a cherimoya" in person.run("conversations").stdout
+    assert person.run("forget", *words, "--yes").returncode == 0
+    append(path, *(goes_on() if words == (OLD,) else []), title)
+    shown = person.run("conversations").stdout + person.run("search", "quince").stdout
+    assert ("what about quince?" in shown, person.holds("cherimoya")) == (True, [])
+
+
+def goes_on() -> list[dict[str, Any]]:
+    return [{**one, "sessionId": OLD} for one in exchange("what about quince?", "Good.")]
 
 
 @pytest.fixture

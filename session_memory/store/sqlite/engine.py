@@ -170,7 +170,7 @@ class SqliteStore(StoreDatabase):
             self._forget_conversations(conversations)
 
     def _forget_conversations(self, conversations: list[Conversation]) -> None:
-        from .writer import remove, remove_items
+        from .writer import drop_made_title, remove, remove_items
 
         with self._deleting(len(conversations)) as connection:
             for one in conversations:
@@ -179,6 +179,8 @@ class SqliteStore(StoreDatabase):
                     remove_items(connection, first, last)
                     if not fetch(connection, "SELECT 1 FROM memory_conversations WHERE file_id = ?", (file_id,)):
                         remove(connection, file_id)
+                    else:
+                        drop_made_title(connection, file_id)
             _drop_old_terms(connection)
 
     def redact_again(self, seconds: float) -> None:

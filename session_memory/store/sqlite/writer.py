@@ -11,6 +11,7 @@ from ..ingest.values import Batch, FileState, NewEntry
 from ..search.index import indexable
 from ..values import ITEM_BITS, NUMBERS, items_of_file, key_of
 from .conversations import TimedItem, add_items
+from .exclusions import GIVEN_TITLE
 from .redaction import reindex
 from .rows import ids_of
 from .written_lines import insert as insert_lines
@@ -50,17 +51,25 @@ def write(connection: Connection, batch: Batch, gap: int) -> FileState | None:
 
 
 def without_forgotten(batch: Batch, tombstones: Sequence[Tombstone]) -> Batch:
-    """Return the batch without what was forgotten. If nothing is left, the state of the file reveals nothing either."""
+    """Return the batch without what was forgotten, nor a title that may have been made of that. If nothing is left, the
+    state of the file reveals nothing either."""
     state = batch.after
     before = forgotten_until(tombstones, state.home, state.session_id, state.cwd)
     if before is None:
         return batch
     kept = [entry for entry in batch.entries if entry.timestamp is not None and entry.timestamp > before]
-    if not kept and not state.next_ordinal:
-        state = state._replace(
-            title="", title_rank=-1, cwd="", first_entry_timestamp=None, last_entry_timestamp=None
-        )  # fmt: skip
+    is_empty = not kept and not state.next_ordinal
+    if is_empty:
+        state = state._replace(cwd="", first_entry_timestamp=None, last_entry_timestamp=None)
+    if is_empty or state.title_rank < GIVEN_TITLE:
+        state = state._replace(title="", title_rank=-1)
     return batch._replace(entries=kept, after=state)
+
+
+def drop_made_title(connection: Connection, file_id: int) -> None:
+    """Remove the title of a file, unless a person gave it."""
+    sql = "UPDATE memory_file_states SET title = '', title_rank = -1 WHERE id = ? AND title_rank < ?"
+    connection.execute(sql, (file_id, GIVEN_TITLE))
 
 
 def remove(connection: Connection, file_id: int) -> None:
