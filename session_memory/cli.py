@@ -97,9 +97,13 @@ def _run(words: list[str]) -> int:
         stay_with_version()
         if name in _WITHOUT_END:
             load_all_modules()
-    if _signal.getsignal(_signal.SIGINT) == _signal.SIG_DFL:  # as the launcher starts it
+    before = _signal.getsignal(_signal.SIGINT)
+    if before == _signal.SIG_DFL:  # as the launcher starts it
         _signal.signal(_signal.SIGINT, _signal.default_int_handler)
-    return int(_module(name).run(arguments))
+    try:
+        return int(_module(name).run(arguments))
+    finally:
+        _signal.signal(_signal.SIGINT, before)  # what interrupts it from here on ends it without a traceback
 
 
 class _Parser(argparse.ArgumentParser):
