@@ -34,7 +34,7 @@ GROUPS = {
 COMMANDS = tuple([name for names in GROUPS.values() for name in names])
 _WITHOUT_END = ("host", "page", "watch")
 _LONG_RUNNING = (*_WITHOUT_END, "mcp", "process")
-_OBJECTS_WITHOUT_COLLECTION = 50_000  # more than a search makes, which holds no garbage: 0.6 x a bare start
+_OBJECTS_WITHOUT_COLLECTION = 50_000  # more than a search makes, which leaves no garbage: .15 x of a bare start
 ABOUT = "Each of your sessions knows what the others did. Without a command: is all right, what happens, what next."
 # Short and former names, each with the words that it stands for.
 ALIASES = {
