@@ -18,6 +18,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -86,8 +87,8 @@ class Started(Forked):
         except subprocess.TimeoutExpired:
             os.kill(self.pid, signal.SIGUSR1)
             os.set_blocking(self.stdout.fileno(), False)
-            if select.select([self.stdout], [], [], 2)[0]:
-                print(self.stdout.read())
+            time.sleep(1)  # what it printed before is there already
+            print(self.stdout.read())
             raise
 
 

@@ -13,6 +13,7 @@ from types import FrameType
 
 import uvicorn
 from anyio import to_thread
+from uvicorn.server import HANDLED_SIGNALS
 
 from ..errors import SessionMemoryError
 from ..store.location import StoreLocation
@@ -73,7 +74,6 @@ class _Server(uvicorn.Server):
     def __init__(self, config: uvicorn.Config, live: Live) -> None:
         super().__init__(config)
         self._live = live
-        self._loop: asyncio.AbstractEventLoop | None = None
         self._is_to_end = asyncio.Event()
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -81,15 +81,18 @@ class _Server(uvicorn.Server):
         await super().startup(sockets)
 
     async def main_loop(self) -> None:
-        self._loop = asyncio.get_running_loop()
-        if not self.should_exit:
+        try:
+            for number in HANDLED_SIGNALS:  # the loop's own: others do not wake it if they come as it falls asleep
+                asyncio.get_running_loop().add_signal_handler(number, self.handle_exit, number, None)
+        except NotImplementedError:  # Windows
+            await super().main_loop()
+        else:
             await self._is_to_end.wait()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
         self._live.stop()
         super().handle_exit(sig, frame)
-        if self._loop:
-            self._loop.call_soon_threadsafe(self._is_to_end.set)
+        self._is_to_end.set()
 
 
 def _listening(port: int) -> socket.socket:

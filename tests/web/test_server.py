@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import http.client
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -65,6 +66,26 @@ def test_ctrl_c_ends_it_while_it_still_starts(user: StoreUser) -> None:
         page = ServedPage(user)  # its link was just printed
         page.end()
         assert page.process.wait(0) == 0
+
+
+INTERRUPTED = """
+import signal, sys, threading, time
+from session_memory.cli import main
+
+def interrupt():
+    while sys._current_frames()[threading.main_thread().ident].f_code.co_name != "select":
+        time.sleep(0.2)
+    signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+
+threading.Thread(target=interrupt, daemon=True).start()
+sys.exit(main(["page", "--no-browser"]))
+"""
+
+
+def test_ctrl_c_ends_it_also_if_it_does_not_interrupt_its_sleep(user: StoreUser) -> None:
+    """As one that comes just before it falls asleep, or to another thread."""
+    done = user.run_command(sys.executable, "-c", INTERRUPTED)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_a_view_that_counts_for_long_stops_when_the_page_ends() -> None:
