@@ -9,13 +9,12 @@ from pathlib import Path
 
 import pytest
 import share
-from records import PiSession, append, assistant, exchange, line, lines, new_id, record, tool_result, user
+from records import PiSession, append, assistant, exchange, line, lines, record, tool_result, user
 from store_scene import EVERYTHING, PROJECT, Scene
 
 from session_memory.runtimes import runtime
 from session_memory.store.ingest.ingestion import Ingestion
 from session_memory.store.ingest.sources import SourceDirectory, SourceFile
-from session_memory.store.values import Filter
 from session_memory.transcripts.lines import first_line
 from session_memory.transcripts.reader import TranscriptReader
 
@@ -85,25 +84,6 @@ def test_a_last_record_without_a_line_feed_counts_and_counts_once(scene):
     assert scene.texts() == ["one", "two", "three"]
 
 
-def test_two_sessions_that_have_one_id_and_time_for_different_texts_keep_both(scene):
-    (first, answer), fork = exchange("one", "two"), user("three")
-    other = {**answer, "message": assistant("another two")["message"]}
-    use = {**answer, "uuid": new_id(), "message": assistant(("Bash", {"command": "ls"}))["message"]}
-    other_use = {**use, "message": assistant(("Bash", {"command": "pwd"}))["message"]}
-    scene.write("a", first, answer, use)
-    scene.write("b", first, other, other_use)
-    scene.write("c", first, other, other_use, fork)
-    for _ in range(2):
-        scene.ingest()
-        assert sorted(scene.texts()) == sorted(
-            ["one", "two", "Bash ls"] + 2 * ["one", "another two", "Bash pwd"] + ["three"]
-        )
-        scene.write("b", first, other, other_use, user("x" * 9))  # is read again from its beginning
-        scene.write("b", first, other, other_use)
-    rows = scene.store.connection.execute("SELECT content FROM memory_transcript_entries ORDER BY content").fetchall()
-    assert [text for (text,) in rows] == ["another two", "one", "three", "two"]  # what a fork copied is there once
-
-
 def test_what_was_truncated_away_stays_and_what_comes_then_is_added(scene):
     first, second = exchange("one", "two"), exchange("three", "four")
     scene.write("a", *first, *second)
@@ -147,62 +127,12 @@ def test_a_root_that_cannot_be_read_makes_nothing_gone(scene):
     assert scene.store.counts().gone == 0
 
 
-def test_a_backup_and_the_live_file_are_one_file_in_whatever_order_they_come(scene):
-    scene.write("a", *exchange("one", "two"))
-    backup = scene.path / "backup"
-    shutil.copytree(scene.root, backup)
-    scene.append("a", *exchange("three", "four"))
-    scene.ingest(backup, is_backup=True)
-    scene.ingest()
-    scene.ingest(backup, is_backup=True)
-    assert scene.texts() == ["one", "two", "three", "four"]
-    assert scene.store.counts().files == 1
-    state = scene.store.file_states("")[f"{PROJECT}/a.jsonl"]
-    assert (state.generation, state.root) == (1, str(scene.root))
-
-
-def test_the_live_file_takes_the_place_of_its_backup(scene):
-    scene.write("a", *exchange("one", "two"))
-    backup = scene.path / "backup"
-    shutil.copytree(scene.root, backup)
-    scene.ingest(backup, is_backup=True)
-    for _ in range(2):
-        ingestion = Ingestion(scene.store)
-        ingestion.scan(SourceDirectory(str(scene.root)))
-        assert scene.store.file_states("")[f"{PROJECT}/a.jsonl"].root == str(scene.root)
-    assert scene.texts() == ["one", "two"]
-
-
 def test_the_text_and_the_tool_uses_of_one_record_are_one_message(scene):
     said = assistant("I look", ("Bash", {"command": "ls"}), ("Bash", {"command": "pwd"}))
     del said["message"]["id"]
     scene.write("a", user("look around"), said)
     scene.ingest()
     assert [one.entry_count for one in scene.conversations()] == [2]
-
-
-def test_a_fork_is_stored_once_and_linked_to_both_sessions(scene):
-    records = exchange("one", "two")
-    scene.write("a", *records)
-    scene.write("b", *records, another := user("another way"))
-    scene.ingest()
-    assert scene.store.counts().entries == 3
-    assert scene.texts(session="b") == ["one", "two", "another way"]
-    scene.write("b", *records, another, user("on"))
-    scene.ingest()
-    assert scene.texts(session="b") == ["one", "two", "another way", "on"]
-
-
-def test_a_fork_with_new_ids_is_known_by_the_ids_of_its_origin(scene):
-    records = exchange("one", "two")
-    scene.write("a", *records)
-    copies = [
-        {**one, "uuid": new_id(), "forkedFrom": {"sessionId": "a", "messageUuid": one["uuid"]}} for one in records
-    ]
-    scene.write("b", *copies, user("another way"))
-    scene.ingest()
-    assert scene.store.counts().entries == 3
-    assert scene.texts(session="b") == ["one", "two", "another way"]
 
 
 def test_a_tool_use_has_its_outcome_and_the_size_of_its_result(scene):
@@ -254,17 +184,6 @@ def test_call_ids_that_repeat_in_a_session_each_get_their_own_result(scene, batc
     assert tools == [
         ("ls", "ok", 1), ("sleep", "", None), ("cat", "error", 4), ("pwd", "ok", 10), ("date", "ok", 4),
     ]  # fmt: skip
-
-
-def test_a_search_in_a_fork_says_where_what_it_copied_is_found(scene):
-    records = exchange("plum jam", "two")
-    scene.write("a", *records)
-    scene.write("b", *records, user("another way"))
-    scene.ingest()
-    assert scene.store.search("plum", Filter(session="a")).notice == ""
-    hits = scene.store.search("plum", Filter(session="b"))
-    assert (list(hits), hits.notice) == ([], "What the session copied from a is found there.")
-    assert scene.store.search("plum", Filter()).notice == ""
 
 
 def test_of_a_tree_the_store_has_what_the_archive_has_whatever_was_stored_before(scene):
@@ -443,19 +362,3 @@ def test_real_transcripts_go_in_whole_piece_by_piece_and_twice_alike(scene):
     for path in scene.root.rglob("*.jsonl"):
         os.utime(path)
     assert scene.ingest().entries == 0
-
-
-def test_a_session_of_pi_counts_once_beside_the_transcript_of_claude_code_that_earlier_versions_made_of_it(scene):
-    session = PiSession()
-    session.exchange("plan a trip", "Gladly.")
-    (scene.root / "pi").mkdir()
-    session.write(scene.root / "pi")
-    asked, answered = [
-        {"sessionId": session.id, "timestamp": one["timestamp"],
-         "forkedFrom": {"sessionId": session.id, "messageUuid": one["id"]}}
-        for one in session.records[1:]
-    ]  # fmt: skip
-    scene.write(session.id, user("plan a trip", entrypoint="pi-converted", **asked), assistant("Gladly.", **answered))
-    scene.ingest()
-    assert scene.store.counts().entries == 2
-    assert sorted(state.source for state in scene.store.file_states("").values()) == ["pi", "pi-converted"]
