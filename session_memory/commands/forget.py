@@ -175,7 +175,7 @@ def _chosen(opened: OpenStore, session: str, project: str, before: int | None, n
     transcript_of = {}
     for one in wanted:
         who = one.home, one.session_id
-        until[who] = max(until.get(who, 0 if before else now), one.last_message_at or 0)
+        until[who] = max(until.get(who, now if before is None else 0), one.last_message_at or 0)
         transcript_of[who] = f"{files[one.home, one.source_file].root}/{one.source_file}"
     ids = {one.id for one in wanted}
     kept = {(one.home, one.source_file) for one in every if one.id not in ids}

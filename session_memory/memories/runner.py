@@ -1,4 +1,4 @@
-"""A run over the queue with built-in and third-party strategies. For `process` and `watch`."""
+"""A run over the queue with built-in and third-party strategies. For `process` and upkeep."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
