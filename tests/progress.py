@@ -14,7 +14,7 @@ import pytest
 from session_memory.text.format import counted
 
 EVERY_SECONDS = 30
-GUESSED_SECONDS = 1.0  # a test
+GUESSED_SECONDS = 0.3  # a test
 _CACHE_KEY = "session-memory/seconds"
 
 
