@@ -9,7 +9,7 @@ Three things to know first:
 """
 
 NAME = "session-memory"  # of the command
-__version__ = "0.4.2"
+__version__ = "0.5.0"
 
 
 def _of_one_version(package: str) -> str:
