@@ -120,10 +120,11 @@ class Actor:
         self._last: str | None = None  # the record that the next one goes on from
         self._append({"type": "custom-title", "customTitle": name, "sessionId": self.id})
 
-    def sub_agent(self) -> Actor:
-        """A sub-agent that this session starts, and which so has a transcript of its own."""
+    def sub_agent(self, folder: str = ".") -> Actor:
+        """A sub-agent that this session starts, and which so has a transcript of its own, in `folder` if a workflow
+        starts it."""
         agent = copy(self)
-        agent.path = self.path.with_suffix("") / "subagents" / f"agent-{uuid.uuid4().hex[:17]}.jsonl"
+        agent.path = self.path.with_suffix("") / "subagents" / folder / f"agent-{uuid.uuid4().hex[:17]}.jsonl"
         agent.path.parent.mkdir(parents=True, exist_ok=True)
         self._call("Agent", {"description": "As asked", "prompt": "Go on."}, lambda: 0)
         agent.say("Go on.")

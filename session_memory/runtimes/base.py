@@ -338,8 +338,7 @@ class ProjectFolders(Runtime):
         ]
 
     def sub_agents_beside(self, path: str) -> list[str]:
-        folder = self.folder_beside(path) + self.SUB_AGENTS
-        return [f"{folder}/{name}" for name in sorted(names_in(folder)) if name.endswith(".jsonl")]
+        return transcripts_in(self.folder_beside(path) + self.SUB_AGENTS)
 
     def other_sessions(
         self, sessions_dir: str, config_dir: str, own_path: str, scope: str, folders: Folders = ()
@@ -373,3 +372,8 @@ class CopiedSessions(Runtime):
         from ..settings.homes import environment, runtime_home
 
         return runtime_home(config_dir, self.USUAL_DIR, environment())
+
+
+def transcripts_in(folder: str) -> list[str]:
+    """Return the paths of the transcripts in a folder, sorted; none if there is no such folder."""
+    return [f"{folder}/{name}" for name in sorted(names_in(folder)) if name.endswith(".jsonl")]

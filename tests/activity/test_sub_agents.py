@@ -24,6 +24,13 @@ def test_what_a_sub_agent_edits_its_session_has_edited(pair: Pair) -> None:
     assert collisions(pair.main.prompt()) == []
 
 
+def test_an_edit_by_a_workflows_agent_is_its_sessions(pair: Pair) -> None:
+    pair.main.read("src/app.py")
+    pair.discord.sub_agent("workflows/wf_1a2b").edit("src/app.py", "x\n")
+    pair.later()
+    assert collisions(pair.main.prompt()) == ['! src/app.py: edited 5m ago by "discord", after you read it']
+
+
 def test_what_it_does_later_is_told_later(pair: Pair) -> None:
     agent = pair.discord.sub_agent()
     agent.edit("src/db.py", "x\n")

@@ -163,10 +163,12 @@ def test_what_is_put_into_a_cache_costs_more_than_what_is_read(machine):
 def test_a_fork_costs_what_it_added_and_a_sub_agent_is_its_session_s(machine):
     copy = {**answer("m2", input_tokens=7), "forkedFrom": {"sessionId": "a", "messageUuid": "x"}}
     machine.session("0-fork", user("Again", at=MONDAY), copy, answer("m5", input_tokens=5))
-    write(machine.projects / "-srv-agent" / "b0" / "subagents" / "agent-1.jsonl", answer("s1", input_tokens=11))
+    of_agents = machine.projects / "-srv-agent" / "b0" / "subagents"
+    write(of_agents / "agent-1.jsonl", answer("s1", input_tokens=11))
+    write(of_agents / "workflows" / "wf_2" / "agent-1.jsonl", answer("s2", input_tokens=100))
     machine.session("b0", user("Ask an agent", at=MONDAY), answer("m6", input_tokens=1))
     found = rows(machine, "session")
-    assert (found["0-fork"][0], found["b0"][0], found["a"][0]) == (5, 12, 1_000_007)
+    assert (found["0-fork"][0], found["b0"][0], found["a"][0]) == (5, 112, 1_000_007)
 
 
 def test_what_pi_says_of_the_price_holds_and_a_count_that_codex_tells_again_counts_once(machine):

@@ -6,7 +6,7 @@ from ...system.files import is_directory, is_file, names_in, path_text, read_eac
 from ...system.json import as_string, decode
 from ...text.paths import is_name
 from ...transcripts.entries import FROM_AGENTS, Session
-from ..base import ProjectFolders
+from ..base import ProjectFolders, transcripts_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -85,6 +85,12 @@ class ClaudeCode(ProjectFolders):
         """Return the names of the files, without `new-*`, which hosts are just making."""
         files = names_in(sessions_dir)
         return [file[:-5] for file in files if file.endswith(".json") and not file.startswith((".", "new-"))]
+
+    def sub_agents_beside(self, path: str) -> list[str]:
+        """Return the transcripts of sub-agents, also those that a workflow started: they are one folder deeper."""
+        workflows = f"{self.folder_beside(path)}{self.SUB_AGENTS}/workflows"
+        folders = [f"{workflows}/{name}" for name in sorted(names_in(workflows))]
+        return super().sub_agents_beside(path) + [agent for folder in folders for agent in transcripts_in(folder)]
 
     def live_session_id(self, config_dir: str, pid: int) -> str:
         return named_session_id(f"{config_dir}/sessions", str(pid))
