@@ -1,11 +1,13 @@
 """`python -m bench.pictures`: the pictures in docs/images, of invented sessions: the page, light and dark, and two
-terminals with a collision.
+terminals with a collision. `sources.json` there has a checksum of the sources that each picture of the page shows.
 
 Needs Chromium: the one that is there, else the one that `playwright install chromium` brings.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import os
 import re
 import signal
@@ -16,7 +18,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from jinja2 import Environment, FileSystemLoader, meta
 from playwright.sync_api import Browser, sync_playwright
+
+from session_memory.web.jinja import TEMPLATES
+from session_memory.web.pages import VIEWS
 
 from .browser import launched
 from .command import run
@@ -30,6 +36,8 @@ PICTURES = {"page-light.png": ("", "light"), "page-dark.png": ("/timeline?span=w
 WIDTH, HEIGHT = 1200, 760
 HOUR = 16
 COLLISION = "collision.svg"
+SOURCES = "sources.json"
+SHELL = ("base.html", "list.html")  # what surrounds each view
 
 
 def main(out: Path = REPOSITORY / "docs" / "images") -> None:
@@ -47,6 +55,39 @@ def main(out: Path = REPOSITORY / "docs" / "images") -> None:
                 take(browser, link, path, theme, out / file)
                 print(out / file)
         browser.close()
+    (out / SOURCES).write_text(
+        json.dumps({file: checksum(path) for file, (path, _) in PICTURES.items()}, indent=2) + "\n"
+    )
+    print(out / SOURCES)
+
+
+def checksum(path: str) -> str:
+    """Return a SHA-256, in hex, of the sources of the view at `path`."""
+    digest = hashlib.sha256()
+    for file in sources(path):
+        digest.update(file.name.encode() + b"\0" + file.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+def sources(path: str) -> list[Path]:
+    """Return the files that decide how the view at `path` looks: templates, its module, styles, scripts, sessions."""
+    view = next(view for view in VIEWS if view.path == (path.partition("?")[0] or "/"))
+    module = Path(sys.modules[view.values.__module__].__file__ or "")
+    static = [file for file in (TEMPLATES.parent / "static").iterdir() if file.suffix in {".css", ".js"}]
+    invented = [REPOSITORY / "bench" / name for name in ("invented.py", "invented.yaml")]
+    return sorted({*used_templates({f"{view.name}.html", *SHELL}), module, *static, *invented})
+
+
+def used_templates(names: set[str]) -> set[Path]:
+    """Return the paths of templates and of all that they extend, include or import."""
+    environment = Environment(loader=FileSystemLoader(TEMPLATES), autoescape=True)
+    waiting, used = [*names], set(names)
+    while waiting:
+        text = (TEMPLATES / waiting.pop()).read_text()
+        new = {name for name in meta.find_referenced_templates(environment.parse(text)) if name} - used
+        waiting += new
+        used |= new
+    return {TEMPLATES / name for name in used}
 
 
 @contextmanager

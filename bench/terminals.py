@@ -1,6 +1,6 @@
-"""An animated picture of two terminals: what two agents do in one project, and what the hook adds to a prompt.
+"""A picture of two terminals: two agents in one project, the hook's addition to a prompt, and the agent's next step.
 
-What they say is that of the sample's transcripts; what is added comes from a run of the hook on them.
+The words and calls are those of invented transcripts; the addition comes from a run of the hook on them.
 """
 
 from __future__ import annotations
@@ -20,10 +20,9 @@ from session_memory.transcripts.log import last_entries
 from .scenes import REPOSITORY
 
 PROMPT = "Now add a second slot."
-CAPTION = "added to the prompt by session-memory, for the agent alone:"
-SECONDS = 18.0
-SHOWN_UNTIL = 0.97  # of the time; then it begins again
-PANE, HEIGHT, GAP = 590, 330, 12
+CAPTION = "session-memory adds to the prompt:"
+THEN = "Another session changed src/cart.ts. I read it again first."
+PANE, HEIGHT, GAP = 590, 372, 12
 LINE, LEFT, TOP, COLUMNS = 19, 16, 62, 66
 COLOURS = {"user": "#f0f2f6", "agent": "#b9bfcb", "tool": "#7d8696", "told": "#a9c6fb", "alarm": "#ff9b90"}
 HEAD = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}"
@@ -31,32 +30,63 @@ HEAD = """<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}"
 <style>
 text {{font: 13px/1 "DejaVu Sans Mono", Menlo, Consolas, monospace; white-space: pre}}
 .title {{font-size: 12px; fill: #9aa3b2}}
-@media (prefers-reduced-motion: reduce) {{.line {{animation: none !important; opacity: 1 !important}}}}
-{styles}</style>
+.alarm {{font-weight: bold}}
+</style>
 """
 
 
 class Line(NamedTuple):
-    """A line of a terminal (0 is the left one), its kind (a key of COLOURS), and the second in which it appears."""
+    """A line of a terminal (0 is the left one), its kind (a key of COLOURS), and its row."""
 
     pane: int
     kind: str
     text: str
-    second: float
+    row: int
 
 
 def scene(home: Path) -> list[Line]:
-    """Return the lines of both terminals: first the left agent reads, then the right one edits, then the left one is
-    asked again, and the hook tells it."""
+    """Return the lines of both terminals. The left agent reads a file and the right one edits it; the left one gets its
+    next prompt with what the hook adds, and goes on from there."""
     left, right = write_sample(REPOSITORY, home)
-    lines = [*_said(0, runtime("agent-sdk"), left, 0.5, 1.4), *_said(1, runtime("codex"), right, 4.5, 1.2)]
-    second = max(line.second for line in lines) + 1.2
-    lines += [Line(0, "user", "", second), Line(0, "user", f"> {PROMPT}", second)]
-    lines.append(Line(0, "tool", CAPTION, second + 1))
-    for text in told(home, left).splitlines():
-        kind = "alarm" if text.startswith("!") else "told"
-        lines += [Line(0, kind, part, second + 1.6) for part in _wrapped(text, "  ")]
-    return lines
+    before = _said(runtime("agent-sdk"), left)
+    edited = _said(runtime("codex"), right)
+    added = [
+        ("alarm" if text.startswith("!") else "told", part)
+        for text in told(home, left).splitlines()
+        for part in _wrapped(text, "  ")
+    ]
+    go_on(left, f"{home}/shop")
+    after = _said(runtime("agent-sdk"), left)[len(before) :]
+    lines = [*before, ("user", ""), after[0], ("tool", CAPTION), *added, *after[1:]]
+    right_row = len(before)  # Codex edits between the two prompts on the left
+    return [
+        *(Line(0, kind, text, row) for row, (kind, text) in enumerate(lines)),
+        *(Line(1, kind, text, row) for row, (kind, text) in enumerate(edited, right_row)),
+    ]
+
+
+def go_on(transcript: str, project: str) -> None:
+    """Append the next turn to the transcript: the prompt, and the agent reading the file again before it edits it."""
+    path = f"{project}/src/cart.ts"
+    with open(transcript) as file:
+        records = [json.loads(line) for line in file]
+    user, call = records[0], records[1]
+    use = {"type": "tool_use", "id": "toolu_sample_2", "name": "Read", "input": {"file_path": path}}
+    edit = {
+        **use,
+        "id": "toolu_sample_3",
+        "name": "Edit",
+        "input": {"file_path": path, "old_string": "4", "new_string": "5"},
+    }
+    said = [{"type": "text", "text": THEN}, use]
+    turns = [(user, PROMPT)] + [(call, content) for content in (said, [edit])]
+    with open(transcript, "a") as file:
+        for number, (like, content) in enumerate(turns):
+            message = {**like["message"], "content": content, "id": f"msg_sample_{3 + number}"}
+            uuid = f"00000000-0000-4000-8000-{5 + number:012}"
+            record = {**like, "parentUuid": records[-1]["uuid"], "uuid": uuid, "message": message}
+            records.append(record | {"timestamp": records[-1]["timestamp"]})
+            file.write(json.dumps(records[-1]) + "\n")
 
 
 def told(home: Path, transcript: str) -> str:
@@ -74,24 +104,14 @@ def told(home: Path, transcript: str) -> str:
 
 def drawn(lines: list[Line]) -> str:
     """Return the picture as SVG."""
-    rows = [0, 0]
-    styles, texts = [], []
-    for number, line in enumerate(lines):
-        x = LEFT + line.pane * (PANE + GAP)
-        y = TOP + rows[line.pane] * LINE
-        rows[line.pane] += 1
-        if not line.text:
-            continue
-        begin = 100 * line.second / SECONDS
-        styles.append(
-            f"@keyframes k{number} {{0%, {begin:.1f}% {{opacity: 0}} {begin + 1:.1f}%, {100 * SHOWN_UNTIL:.0f}% "
-            f"{{opacity: 1}} 100% {{opacity: 0}}}} .l{number} {{animation: k{number} {SECONDS:.0f}s infinite}}\n"
-        )
-        colour = COLOURS[line.kind]
-        texts.append(f'<text class="line l{number}" x="{x}" y="{y}" fill="{colour}">{escape(line.text)}</text>\n')
-    label = "Codex edits a file that Claude Code has read; the next prompt in Claude Code brings the collision"
-    width = 2 * PANE + GAP
-    parts = [HEAD.format(width=width, height=HEIGHT, label=escape(label), styles="".join(styles))]
+    texts = []
+    for line in lines:
+        x, y = LEFT + line.pane * (PANE + GAP), TOP + line.row * LINE
+        if line.text:
+            style = f'class="{line.kind}" fill="{COLOURS[line.kind]}"'
+            texts.append(f'<text x="{x}" y="{y}" {style}>{escape(line.text)}</text>\n')
+    label = "Codex edits a file that Claude Code has read; with its next prompt Claude Code learns it and reads again"
+    parts = [HEAD.format(width=2 * PANE + GAP, height=HEIGHT, label=escape(label))]
     for pane, title in enumerate(("~/shop $ claude", "~/shop $ codex")):
         x = pane * (PANE + GAP)
         parts.append(f'<rect x="{x}" y="0" width="{PANE}" height="{HEIGHT}" rx="8" fill="#16181d"/>\n')
@@ -99,18 +119,14 @@ def drawn(lines: list[Line]) -> str:
     return "".join([*parts, *texts, "</svg>\n"])
 
 
-def _said(pane: int, one: Runtime, transcript: str, begin: float, pause: float) -> list[Line]:
-    """Return what a transcript shows, a part every `pause` seconds."""
-    entries, _ = last_entries(one, transcript, 50, None)
+def _said(runtime: Runtime, transcript: str) -> list[tuple[str, str]]:
+    """Return the kind and text of each line that a terminal shows of a transcript."""
+    entries, _ = last_entries(runtime, transcript, 50, None)
     lines = []
-    second = begin
     for entry in entries:
         shown = [("user", "> ", entry.text)] if entry.role == "user" else [("agent", "● ", entry.text)]
         shown += [("tool", "● ", f"{_verb(tool.kind)} {tool.argument.rpartition('/shop/')[2]}") for tool in entry.tools]
-        for kind, mark, text in shown:
-            if text:
-                lines += [Line(pane, kind, part, second) for part in _wrapped(mark + text, "  ")]
-                second += pause
+        lines += [(kind, part) for kind, mark, text in shown if text for part in _wrapped(mark + text, "  ")]
     return lines
 
 
