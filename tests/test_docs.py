@@ -52,9 +52,19 @@ def test_every_link_to_a_file_leads_to_one(page: Path) -> None:
     assert [link for link in links if not (page.parent / link).exists()] == []
 
 
+def links_of(page: Path) -> list[Path]:
+    """Return the files that a page links to, pictures left out."""
+    return [(page.parent / link).resolve() for link in re.findall(r"(?<!!)\[[^\]]*\]\(([^)#:\s]+)", page.read_text())]
+
+
 def test_every_page_of_the_documentation_is_reached_from_readme() -> None:
-    readme = (ROOT / "README.md").read_text()
-    assert [page.name for page in PAGES[4:] if f"({page.relative_to(ROOT).as_posix()})" not in readme] == []
+    index = ROOT / "docs" / "README.md"
+    assert index in links_of(ROOT / "README.md")
+    assert [page.name for page in PAGES[4:] if page != index and page not in links_of(index)] == []
+
+
+def test_readme_has_at_most_15_links() -> None:
+    assert len(links_of(ROOT / "README.md")) <= 15
 
 
 def figures() -> list[str]:

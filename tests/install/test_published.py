@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import re
@@ -12,9 +13,11 @@ import sysconfig
 import tarfile
 import zipfile
 from pathlib import Path
+from types import ModuleType
 
 import jsonschema
 import pytest
+import yaml
 from install_machine import MANIFESTS, REPOSITORY, Machine, copy_repository
 
 from session_memory import NAME, __version__
@@ -23,6 +26,7 @@ SECONDS = 240
 SCRIPTS = Path(sysconfig.get_path("scripts"))
 OFFLINE = ("No solution found", "error sending request", "Failed to fetch", "Could not connect", "dns error")
 MEGABYTES = 60
+SITE = "https://github.com"
 
 
 def text(longest: int, **more: object) -> dict[str, object]:
@@ -48,6 +52,7 @@ REGISTRY_ENTRY = fields(
     title=text(100),
     description=text(100),
     version=text(255),
+    repository=fields(url=text(255, pattern=rf"^{SITE}/"), source={"const": "github"}),
     packages=items(
         fields(
             registryType={"const": "pypi"},
@@ -108,9 +113,44 @@ class TestArchives:
         assert needed == ["apsw", "orjson", "pyyaml", "rich", "shtab", "watchfiles"]
 
 
+@pytest.fixture(scope="module")
+def manifests() -> ModuleType:
+    """The program that writes the address and the version into the manifests."""
+    spec = importlib.util.spec_from_file_location("manifests", REPOSITORY / ".ci" / "manifests.py")
+    assert spec
+    assert spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
 class TestManifests:
-    def test_the_package_of_pi_says_the_version_too(self) -> None:
-        assert json.loads((REPOSITORY / "package.json").read_text())["version"] == __version__
+    def test_all_state_the_address_and_the_version_of_this_repository(self, manifests: ModuleType) -> None:
+        texts = manifests.written(REPOSITORY)
+        assert {"README.md", "package.json", "server.json", "pyproject.toml"} <= texts.keys()
+        old = [path for path, text in texts.items() if (REPOSITORY / path).read_text() != text]
+        assert old == [], "python3 .ci/manifests.py writes them anew"
+
+    def test_one_line_changes_the_address_everywhere(self, manifests: ModuleType, tmp_path: Path) -> None:
+        for path in (*manifests.written(REPOSITORY), "session_memory/__init__.py"):
+            (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(REPOSITORY / path, tmp_path / path)
+        project = tmp_path / "pyproject.toml"
+        before = manifests.repository(REPOSITORY)
+        project.write_text(
+            project.read_text().replace(f'Repository = "{before}"', f'Repository = "{SITE}/ann/session-memory"')
+        )
+        texts = manifests.written(tmp_path)
+        account = before.split("/")[-2]
+        assert [
+            path for path, text in texts.items() if f"/{account}/session" in text or f".{account}/session" in text
+        ] == []
+        assert [path for path, text in texts.items() if "ann/session-memory" not in text] == []
+
+    def test_no_other_file_states_the_address(self, manifests: ModuleType) -> None:
+        listed = run("git", "ls-files", "*.md", "*.json", "*.toml", "*.yaml", "*.yml", "*.py").splitlines()
+        stating = {path for path in listed if manifests.ADDRESS.search((REPOSITORY / path).read_text())}
+        assert stating - {*manifests.written(REPOSITORY)} == set()
 
     def test_validate_pyproject_finds_nothing(self) -> None:
         run(SCRIPTS / "validate-pyproject", REPOSITORY / "pyproject.toml")
@@ -142,6 +182,34 @@ class TestManifests:
         named.append(json.loads((REPOSITORY / ".claude-plugin/marketplace.json").read_text())["owner"]["name"])
         assert {*named} == {owner[1]}
         assert f'authors = [{{name = "{owner[1]}"}}]' in (REPOSITORY / "pyproject.toml").read_text()
+
+
+class TestWorkflows:
+    """What can be checked of the GitHub workflows without an account there."""
+
+    def test_they_are_what_the_schema_of_github_s_workflows_asks_for(self) -> None:
+        files = sorted((REPOSITORY / ".github/workflows").iterdir())
+        assert [path.name for path in files] == ["release.yml", "test.yml"]
+        run(SCRIPTS / "check-jsonschema", "--builtin-schema", "vendor.github-workflows", *files)
+
+    def test_an_auditor_of_workflows_finds_no_way_in(self) -> None:
+        run(
+            SCRIPTS / "zizmor", "--offline", "--no-config", "--min-severity", "medium", REPOSITORY / ".github/workflows"
+        )
+
+    def test_every_supported_python_is_tested_on_linux_and_macos(self) -> None:
+        jobs = yaml.safe_load((REPOSITORY / ".github/workflows/test.yml").read_text())["jobs"]
+        matrix = jobs["test"]["strategy"]["matrix"]
+        claimed = re.findall(r"Python :: (3\.\d+)", (REPOSITORY / "pyproject.toml").read_text())
+        assert {*claimed} <= {*matrix["python"]}
+        assert matrix["os"] == ["ubuntu-latest", "macos-latest"]
+
+    def test_what_they_publish_is_built_by_the_commands_that_this_file_tests(self, tmp_path: Path) -> None:
+        run("npm", "pack", "--pack-destination", tmp_path)
+        with tarfile.open(*tmp_path.iterdir()) as file:
+            names = {name.removeprefix("package/").partition("/")[0] for name in file.getnames()}
+        assert {"hooks", "session_memory", "skills", "package.json", "README.md"} <= names
+        assert not {"tests", "bench", "docs", "findings"} & names
 
 
 def uv(*words: object, home: Path) -> str:
