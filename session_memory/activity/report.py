@@ -6,6 +6,7 @@ from ..system.files import Opened, os
 from ..text.format import shorten
 from ..text.paths import relative, resolved
 from ..text.sanitize import for_people
+from ..transcripts.edits import edited_files
 from ..transcripts.entries import FROM_AGENTS, NOTHING, Entry, Session, ToolUse
 from ..transcripts.lines import first_line
 from ..transcripts.reader import (
@@ -57,8 +58,8 @@ class SessionSummary:
     ('' for none), `edited_files` are the distinct paths in their order, relative to the first working directory if
     below it, as is `last_read`, `ran` are the calls of commands, `other_tools` the names of further tools,
     `from_agents` counts the messages of other agents, and the times are in seconds since the epoch (None if no entry
-    has one). `calls` are those of edits, reads and commands, with their entries and paths, below `directory`; `last` is
-    the last entry."""
+    has one). `calls` are edits, reads and commands, with their entries and paths, `touched` the files that
+    they edited or read, as path, kind and time. `last` is the last entry."""
 
     def __init__(self) -> None:
         self.first_request = ""
@@ -68,6 +69,7 @@ class SessionSummary:
         self.last_read = ""
         self.ran: list[ToolUse] = []
         self.calls: list[tuple[Entry, ToolUse, str]] = []
+        self.touched: list[tuple[str, str, float | None]] = []
         self.directory = ""
         self.last: Entry | None = None
         self.other_tools: tuple[str, ...] = ()
@@ -78,13 +80,22 @@ class SessionSummary:
 
     def count_calls(self) -> None:
         """Count the calls, without those of which it is known that they did nothing."""
-        done = [(tool, path) for _, tool, path in self.calls if tool.outcome != NOTHING]
-        read = dict.fromkeys([path for tool, path in done if tool.kind == "read"])
-        edited = dict.fromkeys([path for tool, path in done if tool.kind == "edit"])
+        self.touched, self.ran = [], []
+        for entry, tool, path in self.calls:
+            if tool.outcome == NOTHING:
+                continue
+            written = edited_files(tool.kind, tool.argument, entry.cwd, tool.outcome)
+            if tool.kind == "command":
+                if not (written and _only_writes(tool.argument)):
+                    self.ran.append(tool)
+            elif tool.kind == "read":
+                self.touched.append((path, "read", entry.timestamp))
+            self.touched += [(path, "edit", entry.timestamp) for path in written]
+        read = dict.fromkeys([path for path, kind, _ in self.touched if kind == "read"])
+        edited = dict.fromkeys([path for path, kind, _ in self.touched if kind == "edit"])
         self.edited_files = tuple([relative(path, self.directory) for path in edited])
         self.files_read = len(read)
         self.last_read = relative(next(reversed(read)), self.directory) if read else ""
-        self.ran = [tool for tool, _ in done if tool.kind == "command"]
 
     @property
     def first_user_text(self) -> str:
@@ -142,6 +153,12 @@ def summarize(entries: Iterable[Entry]) -> SessionSummary | None:
     summary.other_tools = tuple(others)
     summary.first_request = title_of(telling_request(requests))
     return summary if summary.messages else None
+
+
+def _only_writes(command: str) -> bool:
+    from ..text.shell_commands import only_writes
+
+    return only_writes(command)
 
 
 class Report:

@@ -9,7 +9,6 @@ from itertools import combinations, groupby
 from typing import TYPE_CHECKING, NamedTuple
 
 from ..text.shell_commands import LOOKING, family
-from ..text.shell_effects import EDIT, effects_of
 from .failures import ErrorQuery, Failure, failures, is_failure, normalised, what_followed
 
 if TYPE_CHECKING:
@@ -205,11 +204,7 @@ class _Counts:
     def _take_changes(self, exchange: Sequence[StoredEntry], cwd: str) -> None:
         changed: set[str] = set()
         for step in exchange:
-            if step.kind == "edit" and step.text and not is_failure(step):
-                changed.add(step.text)
-            elif step.kind == "command" and step.outcome == "ok":
-                effects = [one for one in effects_of(step.text, cwd) if one.kind == EDIT and not one.is_doubtful]
-                changed.update([one.path for one in effects])
+            changed.update(step.edited_files(cwd))
         self._changed.update(changed)
         if len(changed) <= MOST_FILES_TOGETHER:
             self._pairs.update(combinations(sorted(changed), 2))

@@ -104,7 +104,9 @@ def handed_over(
     between = [one.text for one in requests[1:] if one is not last and not is_go_ahead(one.text)]
     tools = [one for one in items if one.role == "tool" and one.text]
     worktree = find_worktree(conversation.cwd, user_dir) if conversation.cwd else None
-    edited = _paths(tools, "edit", conversation)
+    edited = _paths([path for tool in tools for path in tool.edited_files(conversation.cwd)], conversation)
+    reads = [tool for tool in tools if tool.kind == "read" and tool.outcome != "error" and "\n" not in tool.text]
+    paths_read = _paths([os.path.join(tool.cwd or conversation.cwd, tool.text) for tool in reads], conversation)
     open_failures = [one.tool for one in failures(items) if one.fixed is None and one.tool.kind == "command"]
     failed = max((one for one in open_failures if not _is_over(one, tools)), key=lambda one: one.id, default=None)
     branch = head_of(worktree.git_dir) if worktree else ""
@@ -116,7 +118,7 @@ def handed_over(
         first.text if first else "", tuple(between[-MOST_BETWEEN:]), last.text if last else "", agreed,
         (*by_person, *by_agent),
         tuple(_states(edited, worktree, conflicts, conversation, since)),
-        tuple(one for one in _paths(tools, "read", conversation) if one not in edited)[:MOST_READ],
+        tuple(path for path in paths_read if path not in edited)[:MOST_READ],
         tuple(_commands(tools)), (failed.text, failed.error) if failed else ("", ""),
         sum(one.id > failed.id for one in tools) if failed else 0,
         question, "" if question else _next_step(answered), ended_with, conversation.id,
@@ -194,15 +196,11 @@ def _inline(command: str) -> str:
     return shorten(one_line(for_prompt(command)).replace("`", "'"), COMMAND_CHARACTERS)
 
 
-def _paths(tools: Iterable[StoredEntry], kind: str, conversation: Conversation) -> list[str]:
-    """Return the files of the calls that did not fail, the last first; relative to the directory if they are below it,
-    or were in the clone of the same name on another machine."""
+def _paths(files: Iterable[str], conversation: Conversation) -> list[str]:
+    """Return the files, the last first, each once; relative to the directory if they are below it, or were in the clone
+    of the same name on another machine."""
     cwd = conversation.cwd
-    found = [
-        os.path.normpath(os.path.join(one.cwd or cwd, one.text))
-        for one in tools
-        if one.kind == kind and one.outcome != "error" and "\n" not in one.text
-    ]
+    found = [os.path.normpath(path) for path in files]
     if conversation.origin:
         inside = [path.partition(f"/{os.path.basename(cwd)}/")[2] for path in found]
         found = [

@@ -100,6 +100,12 @@ class StoredEntry(NamedTuple):
         """Return the number that people use, as in `show --around`: counted from 1, in its file."""
         return (self.id & NUMBERS) + 1
 
+    def edited_files(self, directory: str) -> list[str]:
+        """Return the absolute paths of the files that a tool use edited, in a session started in `directory`."""
+        from ..transcripts.edits import edited_files  # imported late: a search asks for none
+
+        return edited_files(self.kind, self.text, self.cwd or directory, self.outcome) if self.kind else []
+
 
 class Filter(NamedTuple):
     """The limits of a listing or a search. `homes` None is all groups. `project` is part of a directory or of a file

@@ -19,6 +19,7 @@ _SILENT = _WORDS["silent"]
 _LOOKERS = _WORDS["lookers"]
 _GIT_LOOKERS = _WORDS["git lookers"]
 _PRINTERS = frozenset(("awk", "bat", "cat", "head", "less", "more", "nl", "sed", "tail"))
+_WRITERS = ("cp", "mv", "patch", "perl", "sed", "tee", "touch")
 _KEYWORDS = frozenset(("do", "done", "elif", "else", "fi", "function", "if", "in", "then", "until", "while"))
 _FINDS_NOTHING = _WORDS["find nothing"]
 
@@ -34,6 +35,11 @@ def family(command: str) -> str:
 def is_looking(command: str) -> bool:
     """Check if a command line only reads or does nothing."""
     return family(command) in (LOOKING, "")
+
+
+def only_writes(command: str) -> bool:
+    """Check if a command line that wrote files did nothing else worth a name, as with `echo` and `sed -i`."""
+    return {LOOKING, "", *_WRITERS}.issuperset(family(command).split(" && "))
 
 
 def prints(command: str, path: str) -> bool:

@@ -34,7 +34,7 @@ class ShellEffect:
     """One effect. `kind` is EDIT or REMOVE of the file or directory at `path`, or GIT: a git command with its `words`
     from the subcommand on, run in the directory `path`, as it was `typed`. Paths are absolute. The words of an EDIT are
     MOVED if a file was moved there (which keeps its modification time), else none. `is_doubtful`: the command runs only
-    if another one succeeds or fails."""
+    if another one succeeds or fails. `is_followed`: another command runs after it, which may be the one that failed."""
 
     def __init__(self, kind: str, path: str, words: tuple[str, ...] = ()) -> None:
         self.kind = kind
@@ -42,6 +42,7 @@ class ShellEffect:
         self.words = words
         self.typed = ""
         self.is_doubtful = False
+        self.is_followed = False
 
     def __repr__(self) -> str:
         return f"ShellEffect({self.kind!r}, {self.path!r}, {self.words!r})"
@@ -66,6 +67,9 @@ def _effects(command: str, cwd: str, depth: int) -> list[ShellEffect]:
             cwd = outer.pop()
         elif one.before not in ("|", "&&"):
             is_doubtful = one.before == "||"
+        if one.words and one.before != "|":
+            for effect in found:
+                effect.is_followed = True
         program, words = _program(one.words)
         effects: list[ShellEffect] = []
         if program == "cd":

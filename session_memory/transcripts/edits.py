@@ -1,9 +1,11 @@
-"""Finds the removed and added texts of edits, in pairs, from a call's arguments, a patch, or a unified diff. Pure."""
+"""Finds the files that a call edits, and the removed and added texts, in pairs, from its arguments, a patch, or a
+unified diff. Pure."""
 
 from __future__ import annotations
 
 from ..system.json import as_object, objects_of
-from .entries import ToolUse
+from ..text.paths import resolved
+from .entries import FAILED, NOTHING, ToolUse
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,7 +14,27 @@ if TYPE_CHECKING:
 Edit = tuple[str, str]  # the old text ('' if unknown) and the new one
 Hunk = tuple[str, str, int, int]  # the same with the lines around, and the numbers of the first line of each
 
+_DID_NOTHING = (NOTHING, FAILED, "error")  # outcomes of a call, as entries and as the store have them
+_TEMPORARY = ("/tmp/", "/var/tmp/", "/var/folders/", "/dev/", "/proc/")
 _FILE_MARKS = ("*** Update File: ", "*** Add File: ", "*** Delete File: ", "*** Move to: ")
+
+
+def edited_files(kind: str, argument: str, cwd: str, outcome: str = "") -> list[str]:
+    """Return the absolute paths of the files that a tool call in the directory `cwd` edited, each once: the
+    file of an editing tool, and the files that a command line shows. `argument` is the path or the command line. A
+    failed call edited nothing, but in a failed command line the commands before the last one count. Files that only may
+    have been edited are left out, and so are temporary ones outside `cwd`. A file that a script writes is unknown."""
+    if kind == "edit":
+        path = resolved(argument, cwd) or argument
+        return [path] if path and outcome not in _DID_NOTHING else []
+    if kind != "command" or outcome == NOTHING:
+        return []
+    from ..text.shell_effects import EDIT, effects_of
+
+    sure = [effect for effect in effects_of(argument, cwd) if effect.kind == EDIT and not effect.is_doubtful]
+    done = [effect for effect in sure if effect.is_followed or outcome not in _DID_NOTHING]
+    paths = dict.fromkeys([effect.path for effect in done])
+    return [path for path in paths if not path.startswith(_TEMPORARY) or path.startswith(f"{cwd}/")]
 
 
 def block_edits(record: dict[str, Any], call_id: str, arguments_key: str, before: str, after: str) -> list[Edit]:

@@ -153,7 +153,7 @@ def _card(
         id, for_people(name), runtime, project_of(cwd), for_people(cwd), last_at, _branch(cwd),
         quoted(request, REQUEST_CHARACTERS), quoted(words, WORDS_CHARACTERS),
         tuple(for_people(path) for path in summary.edited_files[: -FILES - 1 : -1]),
-        _in_hand((path, tool.kind, entry.timestamp) for entry, tool, path in summary.calls),
+        _in_hand(summary.touched),
         work=work_of(entries[-1].role, "".join(called[-1:]), silent_seconds) if entries else "",
     )  # fmt: skip
 

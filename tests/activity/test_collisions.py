@@ -140,3 +140,10 @@ def test_sessions_whose_collisions_could_not_be_searched_in_time_wait_for_one_pr
     play(pair, ["main read", "discord edit"])
     assert pair.main.prompt() == ""
     assert '"discord"' in pair.main.prompt()
+
+
+@pytest.mark.parametrize("command", ["echo more >> README.md", "sed -i s/a/b/ README.md; ls"])
+def test_a_file_that_a_command_wrote_is_named_as_edited(tmp_path: Path, command: str) -> None:
+    pair = Pair(Clone(tmp_path, ("README.md",)))
+    pair.discord.bash(command)
+    assert '- "discord" (just now, 1 message): edited README.md' in pair.main.prompt().split("\n")

@@ -188,3 +188,9 @@ def test_the_command_starts_the_runtime_in_the_directory_with_the_page_as_one_ar
 def test_only_known_runtimes_are_offered():
     with pytest.raises(SystemExit):
         parser_of("handoff").parse_args(["a", "--to", "nobody"])
+
+
+def test_the_files_that_commands_wrote_are_handed_over(work):
+    work.session("a", work.said(REQUEST, "a"), *ran(work, "echo 'rate = 2' >> rates.py", "ok"))
+    work.write("rate = 2\n", "rates.py")
+    assert "- rates.py: not committed" in page(work)

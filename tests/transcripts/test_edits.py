@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from session_memory.runtimes import runtime
-from session_memory.transcripts.edits import diff_edits, patch_edits
+from session_memory.transcripts.edits import diff_edits, edited_files, patch_edits
+from session_memory.transcripts.entries import NOTHING
 
 PATCH = """*** Begin Patch
 *** Update File: /srv/a.py
@@ -100,3 +103,29 @@ def test_a_record_says_where_in_the_file_an_edit_was_if_that_can_be_read() -> No
         assert hunks(record, "c1") == [("k\na", "k\nb", 7, 9)]
         assert hunks(record, "c2") == []
         assert [odd for odd in NO_HUNKS if hunks(odd, "c1") != []] == []
+
+
+@pytest.mark.parametrize(
+    ("command", "files", "files_if_it_failed"),
+    [
+        ("sed -i 's/a/b/' a.py && git commit -qam Change", ["/srv/a.py"], ["/srv/a.py"]),
+        ("sed -i 's/a/b/' a.py", ["/srv/a.py"], []),
+        ("echo more >> README.md; npm test", ["/srv/README.md"], ["/srv/README.md"]),
+        ("cd lib && cat > b.py <<'END'\nit's\nEND", ["/srv/lib/b.py"], []),
+        ("npm test > /tmp/log 2>&1", [], []),
+        ("test -f a.py && sed -i 's/a/b/' a.py", [], []),
+        ("python3 rewrite.py a.py", [], []),
+    ],
+)
+def test_a_command_edits_the_files_that_it_shows_and_a_failed_one_what_others_follow(
+    command: str, files: list[str], files_if_it_failed: list[str]
+) -> None:
+    assert edited_files("command", command, "/srv", "ok") == files
+    assert edited_files("command", command, "/srv", "error") == files_if_it_failed
+    assert edited_files("command", command, "/srv", NOTHING) == []
+
+
+def test_an_editing_tool_edits_its_file_unless_it_failed() -> None:
+    assert edited_files("edit", "lib/../a.py", "/srv") == ["/srv/a.py"]
+    assert [edited_files("edit", "a.py", "/srv", outcome) for outcome in ("error", NOTHING)] == [[], []]
+    assert edited_files("read", "a.py", "/srv") == []

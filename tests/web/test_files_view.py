@@ -9,6 +9,7 @@ from html import unescape
 from pathlib import Path
 
 import pytest
+from git_scene import git, repository
 from page_scene import ServedPage
 from records import assistant, exchange, user
 from store_scene import StoreUser
@@ -95,3 +96,23 @@ def test_files_of_another_project_and_of_excluded_sessions_are_not_shown(tmp_pat
         owner.config("projects: {/srv/secret: {ignore: true}}\n")
         assert "key.py" not in page.view("/files").text
         assert "cart.py" in page.view("/files").text
+
+
+def test_a_file_that_a_command_wrote_is_there_and_two_worktrees_are_told_apart(tmp_path: Path) -> None:
+    person = StoreUser(tmp_path / "home")
+    root = repository(tmp_path / "shop", **{"cart.ts": "1\n"})
+    git(root, "worktree", "add", "-q", "-b", "fix", str(tmp_path / "shop-fix"))
+    for name, directory in (("main", root), ("linked", tmp_path / "shop-fix")):
+        command = {"command": "sed -i s/1/2/ cart.ts && git commit -qam Two"}
+        call = assistant({"type": "tool_use", "id": name, "name": "Bash", "input": command}, cwd=str(directory))
+        refused = assistant({"type": "tool_use", "id": "r", "name": "Bash", "input": {"command": "touch x"}})
+        person.session(
+            name, user("Make it two", cwd=str(directory)), call, result(name), refused, result("r", is_error=True)
+        )
+    with ServedPage(person) as page:
+        text = page.until("2 files edited", "/files").text
+        found = re.findall(r"<article.*?</article>", text, re.DOTALL)
+        assert ["1 edit, " in one and ">cart.ts</span>" in one for one in found] == [True, True]
+        assert sorted('title="worktree">shop-fix</span>' in one for one in found) == [False, True]
+        outline = page.view("/session/main/outline").text
+        assert "cart.ts" in outline

@@ -14,7 +14,6 @@ from ...hooks.failed_call import plausible
 from ...store.values import StoredEntry
 from ...text.paths import resolved
 from ...text.shell_commands import prints
-from ...text.shell_effects import effects_of
 from .told import FILE, ToldText, is_named
 
 Session = tuple[str, str]  # the group and the key of its transcript
@@ -130,8 +129,7 @@ def steps_of(items: Iterable[StoredEntry], directory: str) -> list[Step]:
             found.append(Step(item.kind, at, offset, resolved(item.text, cwd), is_done))
         elif item.kind == COMMAND:
             found.append(Step(COMMAND, at, offset, item.text, is_done))
-            effects = [one for one in effects_of(item.text, cwd) if one.kind == EDIT and not one.is_doubtful]
-            found += [Step(EDIT, at, offset, one.path, is_done) for one in effects]
+            found += [Step(EDIT, at, offset, path) for path in item.edited_files(directory)]
     return found
 
 

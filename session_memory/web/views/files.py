@@ -7,7 +7,8 @@ from collections import Counter
 from typing import Any, NamedTuple
 
 from ...store.sqlite.tool_uses import conversation_steps
-from ...store.values import Conversation, Filter
+from ...store.values import Conversation, Filter, StoredEntry
+from ...system.git import Worktree, find_worktree
 from ...text.paths import relative
 from ...text.sanitize import for_people
 from ..active_sessions import ActiveSession
@@ -35,7 +36,7 @@ class EditedBy(NamedTuple):
 
 class EditedFile(NamedTuple):
     """A file with those who edited it, the latest first, and the active sessions that only read it, each with the
-    time. It `is_shared` if it is in several working sets."""
+    time. It `is_shared` if it is in several working sets. `worktree` names the linked worktree that the file is in."""
 
     path: str
     shown: str
@@ -44,6 +45,7 @@ class EditedFile(NamedTuple):
     by: list[EditedBy]
     readers: list[tuple[ActiveSession, float]]
     is_shared: bool
+    worktree: str = ""
 
 
 def values(request: PageRequest) -> dict[str, Any]:
@@ -54,27 +56,44 @@ def values(request: PageRequest) -> dict[str, Any]:
     edits: dict[str, dict[tuple[str, str], EditedBy]] = {}
     for conversation, steps in request.while_wanted(conversation_steps(request.store, wanted)):
         for step in steps:
-            if step.kind != "edit" or step.outcome == "error" or (step.timestamp or 0) < (since or 0):
+            if (step.timestamp or 0) < (since or 0):
                 continue
-            by = edits.setdefault(os.path.normpath(os.path.join(conversation.cwd, step.text)), {})
-            key = conversation.home, conversation.session_id
-            at = (step.timestamp or 0) / 1000
-            if key not in by:
-                by[key] = EditedBy(conversation, "", shown_runtime(conversation.runtime), [step.number], at)
-            elif by[key].conversation.id == conversation.id:
-                by[key] = by[key]._replace(numbers=[step.number, *by[key].numbers], at=at)
-            else:  # of an earlier conversation of the session
-                by[key].numbers.append(step.number)
+            for path in step.edited_files(conversation.cwd):
+                _add(edits.setdefault(path, {}), conversation, step)
     latest = sorted(edits, key=lambda path: -max(one.at for one in edits[path].values()))
+    worktrees: dict[str, Worktree | None] = {}
     held = Counter(path for one in request.active for path in {path for path, _, _ in one.hands})
     return {
-        "files": [_shown(path, list(edits[path].values()), request.active) for path in latest[:SHOWN]],
+        "files": [
+            _shown(path, list(edits[path].values()), request.active)._replace(
+                worktree=_linked_worktree(path, worktrees)
+            )
+            for path in latest[:SHOWN]
+        ],
         "count": len(edits),
         "shared": sum(held[path] > 1 for path in edits),
         "times": times,
         "projects": chosen.projects,
         "edits": EDITS,
     }
+
+
+def _add(by: dict[tuple[str, str], EditedBy], conversation: Conversation, step: StoredEntry) -> None:
+    """Add an edit of a file to the others of its session. The latest conversation of a session comes first."""
+    key = conversation.home, conversation.session_id
+    at = (step.timestamp or 0) / 1000
+    if key not in by:
+        by[key] = EditedBy(conversation, "", shown_runtime(conversation.runtime), [step.number], at)
+    elif by[key].conversation.id == conversation.id:
+        by[key] = by[key]._replace(numbers=[step.number, *by[key].numbers], at=at)
+    else:
+        by[key].numbers.append(step.number)
+
+
+def _linked_worktree(path: str, known: dict[str, Worktree | None]) -> str:
+    """Return the name of the linked worktree that a file is in; '' for a main worktree or none."""
+    worktree = find_worktree(path.rpartition("/")[0], os.path.expanduser("~"), known)
+    return for_people(worktree.name) if worktree and worktree.git_dir != worktree.common_dir else ""
 
 
 def _shown(path: str, by: list[EditedBy], active: list[ActiveSession]) -> EditedFile:

@@ -136,8 +136,8 @@ def outline(request: PageRequest) -> dict[str, Any]:
     for one in conversations:
         for item in request.store.entries(one.id):
             if item.role == TOOL_ROLE:
-                if item.kind == "edit" and item.outcome != "error":
-                    files[item.text] = [*files.pop(item.text, ()), item.number]
+                for path in item.edited_files(start):
+                    files[path] = [*files.pop(path, ()), item.number]
             elif item.role == "user" and is_request(item.text):
                 requests.append(item)
     part = request.one("part")
