@@ -113,3 +113,26 @@ def test_every_benchmark_is_told_of() -> None:
     names -= {"bench.corpus", "bench.launcher", "bench.public.tools"}  # they make or start what others measure
     assert len(names) > 20
     assert sorted(name for name in names if f"python -m {name}" not in told) == []
+
+
+MECHANISMS = {
+    "`flock`": r"\bflock\(",
+    "`watchfiles`": r"from watchfiles",
+    "`/proc/self/schedstat`": r'"/proc/self/schedstat',
+    "`/proc/self/task`": r'"/proc/self/task',
+    "`/proc/self/fd`": r'"/proc/self/fd',
+    "`/proc/PID/stat`": r'"/proc/\{pid\}/stat',
+    "`st_mtime_ns`": r"\bst_mtime_ns\b",
+}
+
+
+def test_the_page_on_systems_lists_every_module_that_depends_on_one() -> None:
+    rows = re.findall(r"^\| (`[^|]+`) \| ([^|]+) \|", (ROOT / "docs/inside/systems.md").read_text(), re.MULTILINE)
+    listed = {mechanism: set(re.findall(r"`([\w/]+\.py)`", modules)) for mechanism, modules in rows}
+    package = ROOT / "session_memory"
+    texts = {path.relative_to(package).as_posix(): path.read_text() for path in package.rglob("*.py")}
+    assert listed == {
+        name: {path for path, text in texts.items() if re.search(pattern, text)} for name, pattern in MECHANISMS.items()
+    }
+    named = set(re.findall(r"/proc/self/\w+", "".join(texts.values())))
+    assert {f"`{path}`" for path in named} <= {*MECHANISMS, "`/proc/self`"}
