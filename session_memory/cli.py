@@ -9,7 +9,7 @@ import importlib
 import sys
 
 from . import NAME, __version__
-from .system.terminal import columns, exit_code, print_error
+from .system.terminal import Terminal, columns, exit_code, print_error
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def _run(words: list[str]) -> int:
 
         return show_overview()
     if words[0] in ("-h", "--help"):
-        print(help_text())
+        Terminal(os.environ).line(help_text())
         return 0
     name, *rest = *ALIASES.get(words[0], (words[0],)), *words[1:]
     if name not in COMMANDS:

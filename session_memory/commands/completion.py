@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Iterator
+
+from ..system.terminal import Terminal
 
 SUMMARY = "print a completion script for bash, zsh or fish"
 EPILOG = """
@@ -28,7 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
         for action in parser._actions:
             if action.metavar in paths:
                 action.complete = paths[action.metavar]  # type: ignore[attr-defined]
-    print(shtab.complete(arguments.parser, arguments.shell))
+    Terminal(os.environ).verbatim(shtab.complete(arguments.parser, arguments.shell) + "\n")
     return 0
 
 

@@ -24,7 +24,7 @@ from ..settings.sections import SECTIONS as SECTION_CLASSES
 from ..store.location import find_location
 from ..system.terminal import Terminal, called_as
 from ..text.format import enumerated, one_line
-from ..text.sanitize import for_people
+from ..text.sanitize import for_people, name_for_people
 from .arguments import add_common
 
 SUMMARY = "show the settings in force and where each comes from, or set one"
@@ -133,7 +133,7 @@ def _show_all(home: Home, values: dict[str, tuple[Any, str]], rules: list[dict[s
     if rules:
         terminal.heading("Rules: what others are not told, or not at all")
     for one in rules:
-        rule = for_people(f"{one['section']}.{one['pattern']}: {written(one['rule'])}")
+        rule = name_for_people(f"{one['section']}.{one['pattern']}: {written(one['rule'])}")
         terminal.line(f"  {rule}  ({terminal.short(one['source'])})")
     terminal.line()
     terminal.line(f"{called_as()} config KEY VALUE sets one, config KEY --unset takes it out again.")
@@ -157,12 +157,13 @@ def _show_one(name: str, values: dict[str, tuple[Any, str]], rules: list[dict[st
     if name in SECTIONS:
         found = [one for one in rules if one["section"] == name]
         for one in found:
-            terminal.line(for_people(f"{one['pattern']}: {written(one['rule'])}  ({terminal.short(one['source'])})"))
+            rule = f"{one['pattern']}: {written(one['rule'])}  ({terminal.short(one['source'])})"
+            terminal.line(name_for_people(rule))
         terminal.result({"key": name, "rules": found})
         return 0
     key = _key(name)
     value, source = values[key.name]
-    terminal.line(f"{for_people(written(value))}  ({terminal.short(source) or 'default'})")
+    terminal.line(f"{name_for_people(written(value))}  ({terminal.short(source) or 'default'})")
     terminal.result({"key": key.name, "value": value, "source": source or None})
     return 0
 

@@ -13,6 +13,7 @@ from ..store.sqlite.tool_uses import conversation_steps
 from ..store.values import Filter
 from ..system.terminal import called_as
 from ..text.format import counted
+from ..text.sanitize import name_for_people
 from .arguments import NO_LIMIT, add_common
 from .opened_store import OpenStore, check_names, refresh, wanted_of, with_store
 from .output import brief, iso, moment
@@ -63,9 +64,8 @@ def _show(opened: OpenStore, one: ErrorMatch) -> None:
     terminal.line(terminal.paint("bold", brief(tool.error, ERROR_CHARACTERS) or "(no output)") + times)
     terminal.line(f"  of      {brief(f'{tool.tool}: {tool.text}', COMMAND_CHARACTERS)}")
     title = brief(conversation.title, TITLE_CHARACTERS) or "-"
-    terminal.line(
-        f"  seen    {moment(tool.timestamp)}, conversation {conversation.id} (session {conversation.session_id})"
-    )
+    session = name_for_people(conversation.session_id)
+    terminal.line(f"  seen    {moment(tool.timestamp)}, conversation {conversation.id} (session {session})")
     terminal.line(f"          {title}, in {brief(terminal.short(conversation.cwd), COMMAND_CHARACTERS) or '-'}")
     terminal.line(f"  solved  {'it worked ' + brief(one.solved, ERROR_CHARACTERS) if one.solved else 'none recorded'}")
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
@@ -16,6 +15,7 @@ from ..memories.folders import groups_of
 from ..memories.runner import settings_of
 from ..store.values import Conversation, Filter
 from ..system.sqlite import CorruptDatabaseError
+from ..system.terminal import Terminal
 from ..text.format import counted
 from ..text.timestamps import now_milliseconds
 from ..upkeep.export import FORMATS, WITHHELD, Form, as_filtered, export
@@ -99,7 +99,7 @@ def _export(opened: OpenStore, arguments: argparse.Namespace) -> int:
     full = arguments.full or arguments.format == FILTERED
     pieces = export(form, conversations(), opened.store.entries, now_milliseconds(), full=full, title=title)
     if not arguments.out:
-        _print(pieces)
+        _print(pieces, opened.terminal)
         return 0
     with _replaced(arguments.out) as file:
         for piece in pieces:
@@ -126,7 +126,7 @@ def _export_trajectories(opened: OpenStore, arguments: argparse.Namespace, ids: 
         text = json.dumps(document, ensure_ascii=False, indent=1) + "\n"
         written += 1
         if not out:
-            _print(iter([text]))
+            _print(iter([text]), opened.terminal)
             continue
         path = f"{out}/{conversations[-1].session_id}.json" if os.path.isdir(out) else out
         with _replaced(path) as file:
@@ -150,21 +150,20 @@ def _sessions_called(opened: OpenStore, name: str) -> list[str]:
     return found or (list(begun) if len(begun) == 1 else [])
 
 
-def _print(pieces: Iterator[str]) -> None:
+def _print(pieces: Iterator[str], terminal: Terminal) -> None:
     """Raise SessionMemoryError if the store turns out to be damaged: it is rebuilt, but the printed part cannot be
     undone."""
-    sys.stdout.flush()
     has_begun = False
     try:
         for piece in pieces:
-            has_begun = sys.stdout.buffer.write(piece.encode(*_ENCODING)) > 0 or has_begun
+            terminal.verbatim(piece)
+            has_begun = has_begun or bool(piece)
     except CorruptDatabaseError as error:
         if not has_begun:
             raise
         raise SessionMemoryError(
             f"this is not all: {error}", "session-memory ingest mends the store; then run it again"
         ) from error
-    sys.stdout.buffer.flush()
 
 
 @contextmanager

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
-import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
@@ -82,7 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _run(layout: Layout, arguments: argparse.Namespace, terminal: Terminal) -> None:
     from ..host.service import Host
 
-    clock = "%H:%M:%S" if sys.stdout.isatty() else "%Y-%m-%d %H:%M:%S"  # in a file also with the date
+    clock = "%H:%M:%S" if terminal.is_interactive else "%Y-%m-%d %H:%M:%S"  # in a file also with the date
 
     def show(line: str, is_fault: bool) -> None:
         at = terminal.paint("dim", time.strftime(clock))

@@ -15,7 +15,7 @@ from ..store.ingest.sources import COMPRESSED, DEEPEST, FOREIGN, SUFFIX, SourceD
 from ..store.location import StoreLocation, find_location
 from ..store.sqlite.unchanged import unchanged_files
 from ..system.files import Opened
-from ..system.terminal import Terminal, byte_size
+from ..system.terminal import Terminal, byte_size, print_note
 from ..text.format import counted
 from ..text.timestamps import now_milliseconds
 from .arguments import OnlyForPeopleError, add_common
@@ -88,16 +88,15 @@ def _ingest(opened: OpenStore, arguments: argparse.Namespace) -> int:
     from ..store.sqlite.unread_lines import add_missing
     from ..upkeep import forget_journal
     from ..upkeep.leftover_files import follow_rules
-    from .opened_store import note
 
     if opened.store.is_newer:
         raise SessionMemoryError(f"{opened.terminal.short(opened.location.database)}: {NEWER}")
     if opened.store.obstacle:
         raise opened.store.obstacle
     for fault in opened.location.home.settings().faults:
-        note(fault)
+        print_note(fault)
     for problem in forget_journal.finish(opened.location, opened.store, os.environ, opened.note):
-        note(problem)
+        print_note(problem)
     file = file_at(arguments.file, opened.location) if arguments.file else None
     states = opened.store.file_states(_group(os.getcwd(), opened.location)) if arguments.checkpoints else {}
     directories = _directories(arguments, opened.location, states)

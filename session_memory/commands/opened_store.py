@@ -7,7 +7,6 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
-import sys
 from functools import partial
 
 from ..errors import SessionMemoryError
@@ -18,9 +17,9 @@ from ..store.location import find_location
 from ..store.sqlite.exclusions import VisibilityOverrides
 from ..store.values import Filter
 from ..system.sqlite import Patience
-from ..system.terminal import Terminal
+from ..system.terminal import Terminal, print_note
 from ..text.format import has_words, one_line, shorten
-from ..text.sanitize import for_people
+from ..text.sanitize import name_for_people
 from .arguments import NO_LIMIT, OnlyForPeopleError, filter_of
 from .output import brief, moment
 
@@ -77,7 +76,7 @@ def with_store(arguments: argparse.Namespace, work: Callable[[OpenStore], Done],
         about = text.partition(":")[0]  # report only once that something failed to ingest, whatever the reason
         if about not in said:
             said.add(about)
-            note(terminal.short(text))
+            print_note(terminal.short(text))
 
     return store_refresh.use_store(
         location, lambda store, is_rebuilt: work(OpenStore(store, location, terminal, is_rebuilt, note_once, patience)),
@@ -96,7 +95,7 @@ def _with_team(location: StoreLocation, terminal: Terminal, work: Callable[[Open
     from ..upkeep.team import joined_team
 
     with closing(TeamStore(joined_team(location.home).url, seconds=PATIENCE_SECONDS)) as store:
-        return work(OpenStore(cast("SqliteStore", store), location, terminal, False, note, None, team=store))
+        return work(OpenStore(cast("SqliteStore", store), location, terminal, False, print_note, None, team=store))
 
 
 def refresh(opened: OpenStore) -> None:
@@ -116,11 +115,6 @@ def options_of(arguments: argparse.Namespace) -> str:
 def on_store(work: Callable[[OpenStore, argparse.Namespace], int]) -> Callable[[argparse.Namespace], int]:
     """Make the `run` of a command of what it does with the open store."""
     return lambda arguments: with_store(arguments, lambda opened: work(opened, arguments))
-
-
-def note(text: str) -> None:
-    """Print a notice on stderr, since the result may be piped elsewhere."""
-    print(f"session-memory: {text}", file=sys.stderr, flush=True)
 
 
 def _shown(terminal: Terminal, location: StoreLocation, store: SqliteStore) -> AbstractContextManager[Progress]:
@@ -163,7 +157,7 @@ def _hint(name: str, by_name: dict[str, str], otherwise: str) -> str:
 
 
 def _different(names: Iterable[str]) -> list[str]:
-    return [for_people(name) for name in dict.fromkeys(names)][:NAMES]
+    return [name_for_people(name) for name in dict.fromkeys(names)][:NAMES]
 
 
 def session_behind(word: str, arguments: argparse.Namespace) -> str:
@@ -232,5 +226,5 @@ def sessions_called(opened: OpenStore, word: str, homes: tuple[str, ...] | None)
 
 def line_of(one: Conversation) -> str:
     """Return a line that tells a session from others, by one of its conversations."""
-    project = os.path.basename(one.cwd) or "-"
-    return f"{one.session_id}  {moment(one.last_message_at)}  {project}  {brief(one.title, TITLE_CHARACTERS)}"
+    id, project = map(name_for_people, (one.session_id, os.path.basename(one.cwd) or "-"))
+    return f"{id}  {moment(one.last_message_at)}  {project}  {brief(one.title, TITLE_CHARACTERS)}"

@@ -10,13 +10,13 @@ from ..memories.queue import PartResult
 from ..memories.runner import PlannedPart, StrategyRun, known_ids, prepared
 from ..store.refresh import NEWER
 from ..store.values import Conversation
-from ..system.terminal import called_as
+from ..system.terminal import called_as, print_note
 from ..text.format import counted
 from ..text.sanitize import for_prompt
 from ..text.timestamps import now_milliseconds
 from ..upkeep.overview import retry_lines
 from .arguments import add_common, positive
-from .opened_store import OpenStore, note, refresh, with_store
+from .opened_store import OpenStore, refresh, with_store
 from .output import brief, fields, iso, moment
 
 SUMMARY = "turn finished conversations into memories"
@@ -41,15 +41,15 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _process(opened: OpenStore, arguments: argparse.Namespace) -> int:
     if opened.store.is_newer:
-        note(NEWER)
+        print_note(NEWER)
         return 1
     for fault in opened.location.home.settings().faults:
-        note(fault)
+        print_note(fault)
     refresh(opened)
     opened.store.mark_ready(now_milliseconds())
     with prepared(opened.location, (arguments.strategy,) if arguments.strategy else ()) as work:
         for id, error in work.missing:
-            note(f"{id}: {error}" + (f" ({error.hint})" if error.hint else ""))
+            print_note(f"{id}: {error}" + (f" ({error.hint})" if error.hint else ""))
         statuses = ("archived",) if arguments.archived else ()
         if arguments.dry_run:
             plan = work.plan(limit=arguments.limit, statuses=statuses, with_skipped=arguments.skipped)

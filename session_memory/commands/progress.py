@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,44 +13,48 @@ from ..text.format import counted
 LINE_SECONDS = 10.0
 BAR_FROM_BYTES = 4_000_000  # less is done before a bar could be read
 REFRESH_SECONDS = 0.1
+BAR_CHARACTERS = 30
 
 
 @contextmanager
 def shown(terminal: Terminal, amount: Callable[[], tuple[int, int]]) -> Iterator[Advance]:
     """Yield a function to call with each file and the bytes read of it; show the progress on stderr until the block
     ends. Nothing is shown for programs, no bar for small amounts. `amount` returns the number of files and bytes."""
-    if not terminal.is_json and not sys.stderr.isatty():
-        yield _in_lines()
+    if not terminal.is_json and not terminal.shows_status():
+        yield _in_lines(terminal)
         return
     files, size = (0, 0) if terminal.is_json else amount()
     if size < BAR_FROM_BYTES:
         yield lambda path, read: None
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+    try:
+        yield _in_a_bar(terminal, files, size)
+    finally:
+        terminal.status("")
 
-    columns = (
-        TextColumn("  {task.fields[done]}/{task.fields[files]} files"), BarColumn(), DownloadColumn(),
-        TransferSpeedColumn(),
-    )  # fmt: skip
+
+def _in_a_bar(terminal: Terminal, files: int, size: int) -> Advance:
+    """Return a function that draws a bar. Without a thread of its own: from a process with several threads no others
+    can be forked to read ahead."""
+    began, shown_at, done = time.monotonic(), 0.0, 0
     paths: set[str] = set()
-    shown_at = 0.0
-    # Without a thread of its own: from a process with several threads no others can be forked to read ahead.
-    with Progress(*columns, console=Console(stderr=True), transient=True, auto_refresh=False) as bar:
-        task = bar.add_task("", total=size, files=files, done=0)
 
-        def advance(path: str, read: int) -> None:
-            nonlocal shown_at
-            paths.add(path)
-            bar.update(task, advance=read, done=len(paths))
-            if time.monotonic() - shown_at > REFRESH_SECONDS:
-                shown_at = time.monotonic()
-                bar.refresh()
+    def advance(path: str, read: int) -> None:
+        nonlocal shown_at, done
+        paths.add(path)
+        done += read
+        now = time.monotonic()
+        if now - shown_at > REFRESH_SECONDS:
+            shown_at = now
+            bar = "━" * min(BAR_CHARACTERS, BAR_CHARACTERS * done // size)
+            rate = byte_size(done / max(now - began, REFRESH_SECONDS))
+            amounts = f"{byte_size(done)} of {byte_size(size)}, {rate}/s"
+            terminal.status(f"  {len(paths)}/{files} files {bar:<{BAR_CHARACTERS}} {amounts}")
 
-        yield advance
+    return advance
 
 
-def _in_lines() -> Advance:
+def _in_lines(terminal: Terminal) -> Advance:
     """Return a function that prints a line every LINE_SECONDS, for a log."""
     began = printed_at = time.monotonic()
     paths: set[str] = set()
@@ -65,6 +68,6 @@ def _in_lines() -> Advance:
         if now - printed_at >= LINE_SECONDS:
             printed_at = now
             rate = byte_size(size / (now - began))
-            print(f"  {counted(len(paths), 'file')}, {byte_size(size)}, {rate}/s", file=sys.stderr)
+            terminal.log(f"  {counted(len(paths), 'file')}, {byte_size(size)}, {rate}/s")
 
     return advance

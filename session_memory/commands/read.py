@@ -70,7 +70,8 @@ def _show(one: FoundSession, arguments: argparse.Namespace, terminal: Terminal) 
     shown = counted(said, "message") if folds else counted(len(entries), "entry", "entries")
     terminal.line(f"Session {one.name} ({one.id}, {one.runtime.TITLE}, {one.project}), the last {shown}:\n")
     if not terminal.is_json:
-        terminal.line(render(entries, unreadable, raw=raw, folds=folds))
+        show = terminal.verbatim if raw else terminal.line
+        show(render(entries, unreadable, raw=raw, folds=folds) + ("\n" if raw else ""))
 
 
 def main(words: list[str] | None = None) -> int:

@@ -10,6 +10,7 @@ from ..memories.writer import note_by_person
 from ..runtimes.detection import is_started_by_agent
 from ..settings.homes import user_dir
 from ..system.git import find_worktree
+from ..text.sanitize import name_for_people
 from ..tools import HomeBackend
 from .arguments import add_common
 from .memories import as_json, line_of
@@ -43,7 +44,7 @@ def _remember(opened: OpenStore, arguments: argparse.Namespace, text: str) -> in
     here = os.getcwd()
     worktree = find_worktree(here, user_dir(os.environ))
     root = worktree.root if worktree and worktree.root else here
-    file = os.path.relpath(os.path.abspath(arguments.file), root) if arguments.file else ""
+    file = name_for_people(os.path.relpath(os.path.abspath(arguments.file), root)) if arguments.file else ""
     if arguments.quote:
         about = f" In `{file}`." if file else ""
         backend = HomeBackend(arguments.home, os.environ)

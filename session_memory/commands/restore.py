@@ -14,6 +14,7 @@ from ..runtimes.detection import is_started_by_agent
 from ..store.location import find_location
 from ..system.terminal import Terminal
 from ..text.format import counted
+from ..text.sanitize import name_for_people
 from .arguments import OnlyForPeopleError, add_common
 from .output import brief, iso, moment
 
@@ -86,7 +87,8 @@ def _list(sessions: list[KeptSession], terminal: Terminal) -> int:
 
 
 def _line(one: KeptSession) -> str:
-    return f"{one.session_id}  {moment(one.modified)}  {one.runtime}  {brief(one.title, TITLE_CHARACTERS)}"
+    id, title = name_for_people(one.session_id), brief(one.title, TITLE_CHARACTERS)
+    return f"{id}  {moment(one.modified)}  {one.runtime}  {title}"
 
 
 def _chosen(sessions: list[KeptSession], wanted: str, *, is_earlier: bool) -> KeptSession:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from ..errors import WrongCallError
 from ..store.search.query import asks_for_last_work
 from ..store.values import ENTRY_ROLES, KINDS, TOOL_ROLE
-from ..system.terminal import called_as
+from ..system.terminal import called_as, print_note
 from ..text.format import one_line
-from ..text.sanitize import for_prompt
+from ..text.sanitize import for_prompt, name_for_people
 from .arguments import add_common
-from .opened_store import check_names, note, options_of, refresh, wanted_of, with_store
+from .opened_store import check_names, options_of, refresh, wanted_of, with_store
 from .output import brief, fields, moment
 
 TYPE_CHECKING = False
@@ -79,7 +79,7 @@ def _search(opened: OpenStore, arguments: argparse.Namespace) -> int:
     if not hits and not remembered:
         opened.terminal.line(f"Nothing found for {brief(query, TITLE_CHARACTERS)}. {_HINT}")
         for fault in opened.location.home.settings().faults:  # which may exclude existing text
-            note(fault)
+            print_note(fault)
     by_conversation: dict[int, list[tuple[Hit, str]]] = {}
     for hit, command in zip(hits, commands):
         by_conversation.setdefault(hit.conversation.id, []).append((hit, command))
@@ -195,17 +195,17 @@ def _show_memories(opened: OpenStore, query: str, options: str) -> list[dict[str
 
 
 def _print_title(opened: OpenStore, conversation: Conversation) -> None:
-    terminal, where = opened.terminal, for_prompt(conversation.cwd or "-")
+    terminal, where = opened.terminal, conversation.cwd or "-"
     title = brief(conversation.title, TITLE_CHARACTERS) or f"Conversation {conversation.id}"
     terminal.line(terminal.paint("bold", title))
     origin = f", {one_line(conversation.origin)}" if conversation.origin else ""
     about = f"  {conversation.runtime}, in {terminal.short(where)}, session {conversation.session_id}{origin}"
-    terminal.line(terminal.paint("dim", about))
+    terminal.line(terminal.paint("dim", name_for_people(about)))
 
 
 def _print(opened: OpenStore, hit: Hit, command: str) -> None:
     who = hit.entry.tool if hit.entry.role == TOOL_ROLE else hit.entry.role
-    who = for_prompt(f"{who} of {hit.conversation.who}" if hit.conversation.who else who)
+    who = name_for_people(f"{who} of {hit.conversation.who}" if hit.conversation.who else who)
     opened.terminal.line(f"  {_highlighted(opened, [for_prompt(piece) for piece in hit.pieces])}")
     when = moment(hit.entry.timestamp or hit.conversation.last_message_at)
     opened.terminal.line(opened.terminal.paint("dim", f"    {when}, {who}"))

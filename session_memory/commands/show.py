@@ -5,7 +5,7 @@ from __future__ import annotations
 from ..errors import SessionMemoryError
 from ..store.values import TOOL_ROLE
 from ..text.format import counted, one_line, shorten
-from ..text.sanitize import for_people, for_prompt
+from ..text.sanitize import for_people, for_prompt, name_for_people
 from .arguments import NO_LIMIT, add_common, positive
 from .opened_store import last_conversation, memory_called, on_store, options_of
 from .output import fields, moment
@@ -90,8 +90,8 @@ def _print(
     terminal.line(f"Conversation {conversation.id}, {counted(conversation.entry_count, 'message')}, {when}")
     whose = f" of {for_people(conversation.who)}" if conversation.who else ""
     whose += f", {for_people(conversation.origin)}" if conversation.origin else ""
-    where = for_prompt(conversation.cwd) or "-"
-    terminal.line(f"Session {conversation.session_id}{whose} ({conversation.runtime}) in {where}")
+    session, where = map(name_for_people, (conversation.session_id, conversation.cwd or "-"))
+    terminal.line(f"Session {session}{whose} ({conversation.runtime}) in {where}")
     if not shown:
         terminal.line("\n[the rules in config.yaml hide the text]")
     if before:
@@ -121,5 +121,5 @@ def _tool_line(entry: StoredEntry, argument: str, error: str) -> str:
         outcome = f"error: {one_line(error)}" if error else "error"
     elif entry.outcome and entry.result_lines:
         outcome = f"{entry.outcome}, {counted(entry.result_lines, 'line')}"
-    line = f"- {for_prompt(entry.tool)} {shorten(one_line(argument), ARGUMENT_CHARACTERS)}".rstrip()
+    line = f"- {one_line(for_prompt(entry.tool))} {shorten(one_line(argument), ARGUMENT_CHARACTERS)}".rstrip()
     return f"{line}: {outcome}" if outcome else line

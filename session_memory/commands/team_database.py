@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import secrets
-import sys
 from contextlib import closing
 from shlex import quote
 
@@ -32,7 +31,7 @@ def init(arguments: argparse.Namespace, terminal: Terminal) -> int:
     """Make a team's store and its members, or prints the SQL that would. Raises TeamError."""
     if arguments.sql:
         sql = schema.setup_sql(arguments.member)
-        sys.stdout.write("" if terminal.is_json else sql)
+        terminal.verbatim(sql)
         terminal.result({"sql": sql}, verbatim=["sql"])
         return 0
     address = address_of(arguments.url)

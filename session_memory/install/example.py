@@ -16,6 +16,7 @@ from ..errors import SessionMemoryError
 from ..hooks.delivery_state import text_at
 from ..runtimes import runtime
 from ..settings.homes import ENV_DIR, ENV_HOME, environment, person_home
+from ..system.terminal import Terminal
 from ..transcripts.entries import INTRODUCTION
 from ..transcripts.sessions import FoundSession, find_sessions
 from .file_changes import write_in_place
@@ -88,7 +89,7 @@ def last_meeting(environ: Mapping[str, str]) -> PastUpdate | None:
                 [sys.executable, "-I", "-S", "-c", _CODE, *sys.path], env=kept, cwd=directory,
                 stdin=subprocess.DEVNULL, capture_output=True, timeout=_TIMEOUT_SECONDS, check=False,
             )  # fmt: skip
-            return PastUpdate(*json.loads(done.stdout)) if done.stdout else None
+            return PastUpdate(*json.loads(done.stdout)["update"]) if done.stdout else None
         except (OSError, ValueError, subprocess.TimeoutExpired):  # it is only an example
             return None
 
@@ -109,7 +110,7 @@ def print_last_meeting() -> None:
         if number == _TRIED or (best and best.has_collision):
             break
     if best:
-        print(json.dumps(best))
+        Terminal(environ, is_json=True).result({"update": best}, verbatim=["update"])
 
 
 def _meetings(found: list[FoundSession]) -> Iterator[tuple[FoundSession, float]]:

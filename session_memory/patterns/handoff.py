@@ -137,7 +137,8 @@ def _blocks(handoff: Handoff) -> Iterator[str]:
     yield f"# Handoff: {shorten(title, 100)}"
     branch = f", branch {for_prompt(handoff.branch)}" if handoff.branch else ""
     when = " to ".join(local_time(at / 1000) for at in (handoff.first_at, handoff.last_at) if at)
-    yield f"{handoff.runtime} session {handoff.session_id}, {when}, in {for_prompt(handoff.directory) or '-'}{branch}."
+    session, directory = map(_name, (handoff.session_id, handoff.directory or "-"))
+    yield f"{handoff.runtime} session {session}, {when}, in {directory}{branch}."
     between = "\n\n".join(shorten(one_line(one), BETWEEN_CHARACTERS) for one in handoff.between)
     yield "## Task\n\n" + "\n\n".join(
         f"{label}:\n{_quoted(text, most)}"
@@ -171,11 +172,11 @@ def _listed(handoff: Handoff) -> str:
     lines: list[str] = []
     for state in (CONFLICTING, CHANGED, COMMITTED, GONE, UNKNOWN):
         lines += [
-            f"- {for_prompt(one.path)}: {one.state}{f' ({for_prompt(one.told)})' if one.told else ''}"
+            f"- {_name(one.path)}: {one.state}{f' ({for_prompt(one.told)})' if one.told else ''}"
             for one in handoff.files
             if one.state == state
         ]
-    lines += [f"- {for_prompt(path)}: read" for path in handoff.read]
+    lines += [f"- {_name(path)}: read" for path in handoff.read]
     shown: list[str] = []
     length = 0
     for line in lines:
@@ -184,6 +185,10 @@ def _listed(handoff: Handoff) -> str:
             return "\n".join([*shown, f"- and {len(lines) - len(shown)} more"])
         shown.append(line)
     return "\n".join(shown)
+
+
+def _name(text: str) -> str:
+    return for_prompt(text).replace("\n", " ")
 
 
 def _quoted(text: str, most: int) -> str:

@@ -11,8 +11,8 @@ from ..errors import SessionMemoryError
 from ..system.commits import Repository
 from ..system.git import find_worktree
 from ..system.terminal import called_as
-from ..text.format import counted, shorten
-from ..text.sanitize import for_prompt
+from ..text.format import counted, one_line, shorten
+from ..text.sanitize import for_prompt, name_for_people
 from ..text.timestamps import local_time
 from .why import Reason, Reasons
 
@@ -23,7 +23,7 @@ HINT = "name FILE, FILE:LINE, FILE:LINE-LINE or a commit: session-memory why src
 MOST_LINES = 2000
 AGENT_CHARACTERS = 1200
 _AGENT_QUOTE = 300
-_TARGET = re.compile(r"^(.+?)(?::(\d+)(?:-(\d+))?)?$")
+_TARGET = re.compile(r"(.+?)(?::(\d+)(?:-(\d+))?)?\Z", re.DOTALL)
 
 
 def find_reasons(
@@ -62,26 +62,27 @@ def find_reasons(
 def told(reason: Reason) -> list[str]:
     """Return the lines that tell a reason: the quotations first."""
     lines = []
-    where = f"{reason.path}:{reason.first}" + (f"-{reason.last}" if reason.last != reason.first else "")
+    lines_named = f"{reason.first}-{reason.last}" if reason.last != reason.first else f"{reason.first}"
+    where = f"{name_for_people(reason.path)}:{lines_named}"
     commit = reason.commit
-    written = f"commit {commit.id[:8]}, {commit.subject}" if commit else "not committed"
+    written = f"commit {commit.id[:8]}, {name_for_people(commit.subject)}" if commit else "not committed"
     if reason.ranges:  # of a commit
         where = f"{counted(reason.lines, 'line')}, the first of them {where}"
     lines.append(f"{where if reason.path else 'the commit'} ({written})")
     if reason.asked:
         lines += _told_of(reason.asked)
         if reason.mover:
-            mover = f"{reason.mover.runtime} session {reason.mover.session_id[:8]}, {_moment(reason.mover.at)}"
+            mover = f"{reason.mover.runtime} session {_short_id(reason.mover.session_id)}, {_moment(reason.mover.at)}"
             lines.append(f"  moved or written again by {mover}")
     elif reason.refused:
         lines.append(f"  No session: {reason.refused}.")
     else:
         lines.append("  Unknown: no session that the store has wrote this.")
         if commit:
-            lines.append(f"  git blame: {commit.author}, {_moment(commit.authored_at)}")
+            lines.append(f"  git blame: {name_for_people(commit.author)}, {_moment(commit.authored_at)}")
         if guess := reason.guess:
-            title = for_prompt(guess.title)
-            lines.append(f"  A guess, by {reason.guessed_by}: {guess.runtime} session {guess.session_id[:8]} “{title}”")
+            session = f"{guess.runtime} session {_short_id(guess.session_id)} “{one_line(for_prompt(guess.title))}”"
+            lines.append(f"  A guess, by {reason.guessed_by}: {session}")
             lines.append(f"  {called_as()} show {guess.id}")
     return lines
 
@@ -91,8 +92,8 @@ def _told_of(asked: Asked) -> list[str]:
     if asked.proposal:
         lines.append(f"  agreed to: “{for_prompt(asked.proposal)}”")
     lines += [f"  on the way: “{for_prompt(one)}”" for one in asked.decided]
-    title = f" “{for_prompt(asked.title)}”" if asked.title else ""
-    lines.append(f"  {asked.runtime} session {asked.session_id[:8]}{title}, {_moment(asked.at)}")
+    title = f" “{one_line(for_prompt(asked.title))}”" if asked.title else ""
+    lines.append(f"  {asked.runtime} session {_short_id(asked.session_id)}{title}, {_moment(asked.at)}")
     lines.append(f"  {called_as()} show {asked.conversation} --around {asked.number}")
     return lines
 
@@ -117,16 +118,22 @@ def _block(reason: Reason) -> str:
         lines += [f"“{_quoted(asked.words)}”"] if asked.words else []
         lines += [f"agreed to: “{_quoted(asked.proposal)}”"] if asked.proposal else []
         lines += [f"on the way: “{_quoted(one)}”" for one in asked.decided]
-        lines.append(f"{asked.runtime} session {asked.session_id}, {_moment(asked.at)}: read_session reads it")
+        session = f"{asked.runtime} session {name_for_people(asked.session_id)}"
+        lines.append(f"{session}, {_moment(asked.at)}: read_session reads it")
     elif reason.refused:
         lines.append(f"No session: {reason.refused}.")
     else:
         lines.append("Unknown: no session that the store has wrote this.")
         if guess := reason.guess:
-            lines.append(f"A guess, by {reason.guessed_by}: {guess.runtime} session {guess.session_id}")
-    place = f"{reason.path}:{reason.first}-{reason.last}" if reason.path else "all of it"
+            session = f"{guess.runtime} session {name_for_people(guess.session_id)}"
+            lines.append(f"A guess, by {reason.guessed_by}: {session}")
+    place = f"{_quoted(reason.path)}:{reason.first}-{reason.last}" if reason.path else "all of it"
     lines.append(place + (f", commit {commit.id[:8]} “{_quoted(commit.subject)}”" if commit else ", not committed"))
     return "\n".join(lines)
+
+
+def _short_id(session_id: str) -> str:
+    return name_for_people(session_id)[:8]
 
 
 def _quoted(text: str) -> str:

@@ -1,6 +1,6 @@
 """The output of a command: lines for people, in colour on a terminal, or one JSON object for programs; and its errors.
 
-Without rich: install runs on a bare Python, and a search takes 25 ms, loading rich 40 ms."""
+Without packages: install runs on a bare Python."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 from .. import NAME
 from ..errors import SessionMemoryError, WrongCallError, described
+from .plain_output import PlainOutput, painted, plain_output, plain_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 _MISSING_HINT = "run install.py again where a package index can be reached"
 _INCOMPLETE_HINT = "the program is not complete: run install.py again, from a whole copy of the repository"
 _PACKAGE_SCRIPT = "/scripts/memory.py"  # the command, as plugins and packages bring it
-_STYLES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33"}
 _WIDEST = 100
 
 
@@ -27,15 +27,31 @@ def exit_code(command: Callable[[], int], how_to_add: Callable[[str], str] = lam
     """Run a command and return its exit code. For a SessionMemoryError, an OSError or a missing package, print one line
     and a hint to stderr and return 1 (2 for a WrongCallError). Print `?` for characters that stdout's encoding lacks.
     `how_to_add` returns the hint for a missing module."""
-    # A file that is opened later would take the number of a standard stream that the caller has closed (`>&-`), and get
-    # what is printed.
+    _open_closed_streams()
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="replace")
+    before = sys.stdout, sys.stderr
+    sys.stdout, sys.stderr = map(plain_output, before)
+    if sys.unraisablehook is sys.__unraisablehook__:
+        sys.unraisablehook = _interrupt_again
+    try:
+        code = _interruptible(command, how_to_add)
+    except SystemExit:  # from argparse; any other exception is a bug, whose traceback must pass the same place
+        sys.stdout, sys.stderr = before
+        raise
+    sys.stdout, sys.stderr = before
+    return code
+
+
+def _open_closed_streams() -> None:
+    """Open the standard streams that the caller has closed (`>&-`): a file that is opened later would take its number
+    and get the output."""
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115  open to the end
-    if hasattr(sys.stdout, "reconfigure"):
-        sys.stdout.reconfigure(errors="replace")
-    if sys.unraisablehook is sys.__unraisablehook__:
-        sys.unraisablehook = _interrupt_again
+
+
+def _interruptible(command: Callable[[], int], how_to_add: Callable[[str], str]) -> int:
     try:
         return _finished(command, how_to_add)
     except (KeyboardInterrupt, RuntimeError) as error:
@@ -94,7 +110,19 @@ def _interrupt_again(dropped: sys.UnraisableHookArgs) -> None:
 def print_error(text: str, hint: str = "") -> None:
     """Print to stderr what went wrong and what to do, with the command as the user can call it."""
     lines = hint.replace(f"{NAME} ", f"{called_as()} ").splitlines()
-    print("\n  ".join([f"{NAME}: {text}", *lines]), file=sys.stderr)
+    print("\n  ".join([f"{NAME}: {text}", *lines]), file=plain_output(sys.stderr))
+
+
+def print_note(text: str) -> None:
+    """Print a line to stderr: the result may be piped elsewhere."""
+    print(f"{NAME}: {text}", file=plain_output(sys.stderr), flush=True)
+
+
+def print_traceback(error: Exception) -> None:
+    """Print the traceback of a bug to stderr."""
+    import traceback
+
+    traceback.print_exception(type(error), error, error.__traceback__, file=plain_output(sys.stderr))
 
 
 def called_as() -> str:
@@ -120,17 +148,18 @@ class Terminal:
     def __init__(self, environ: Mapping[str, str], *, is_json: bool = False, out: TextIO | None = None) -> None:
         self.is_json = is_json
         self.environ = environ
-        self._out = sys.stdout if out is None else out
-        is_terminal = self._out.isatty()
-        self._is_coloured = is_terminal and not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
-        self.width = min(columns() if is_terminal else 80, _WIDEST)
+        self._out: PlainOutput = plain_output(sys.stdout if out is None else out)
+        self.is_interactive = self._out.isatty()
+        self._is_coloured = self.is_interactive and not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
+        self.width = min(columns() if self.is_interactive else 80, _WIDEST)
 
     def paint(self, style: str, text: str) -> str:
         """Return `text` in bold, dim, red, green or yellow if the terminal shows colours."""
-        return f"\x1b[{_STYLES[style]}m{text}\x1b[0m" if self._is_coloured else text
+        return painted(style, text) if self._is_coloured else text
 
     def short(self, text: str) -> str:
-        """Return `text` with each path below the home directory shortened to `~`."""
+        """Return `text` on one line, with each path below the home directory shortened to `~`."""
+        text = text.replace("\n", " ")
         home = self.environ.get("HOME", "").rstrip("/")
         shown, *parts = text.split(home + os.sep) if home else [text]
         for part in parts:
@@ -140,14 +169,13 @@ class Terminal:
 
     def can_ask(self) -> bool:
         """Check if a person can see the output and answer."""
-        return not self.is_json and self._out.isatty() and sys.stdin is not None and sys.stdin.isatty()
+        return not self.is_json and self.is_interactive and sys.stdin is not None and sys.stdin.isatty()
 
     def ask(self, question: str) -> bool:
         """Ask a yes/no question. Anything but yes, and the end of the input, means no."""
-        try:
-            return input(f"{question} [y/N] ").strip().lower() in ("y", "yes")
-        except EOFError:
-            return False
+        self._out.write(f"{question} [y/N] ")
+        self._out.flush()
+        return sys.stdin.readline().strip().lower() in ("y", "yes")
 
     def line(self, text: str = "") -> None:
         if not self.is_json:
@@ -155,6 +183,7 @@ class Terminal:
 
     def table(self, rows: Sequence[Sequence[str]], numbers: Collection[int]) -> None:
         """Print rows in columns, the first as headings; those of `numbers` are aligned on the right."""
+        rows = [[plain_text(cell).replace("\n", " ") for cell in row] for row in rows]
         widths = [max(map(len, column)) for column in zip(*rows)]
         for index, row in enumerate(rows):
             cells = [cell.rjust(widths[at]) if at in numbers else cell.ljust(widths[at]) for at, cell in enumerate(row)]
@@ -201,19 +230,28 @@ class Terminal:
     @contextmanager
     def working(self, text: str) -> Iterator[None]:
         """Print to stderr what is being done; on a terminal, remove the line when it is done."""
-        error = sys.stderr
-        is_shown = not self.is_json and os.environ.get("TERM") != "dumb" and error.isatty()
-        if is_shown:
-            error.write(f"  {text} ...")
-            error.flush()
-        elif not self.is_json:
-            print(f"  {text} ...", file=error, flush=True)
+        if self.shows_status():
+            self.status(f"  {text} ...")
+        else:
+            self.log(f"  {text} ...")
         try:
             yield
         finally:
-            if is_shown:
-                error.write("\r\x1b[K")
-                error.flush()
+            if self.shows_status():
+                self.status("")
+
+    def shows_status(self) -> bool:
+        """Check if a person sees a line on stderr that changes."""
+        return not self.is_json and self.environ.get("TERM") != "dumb" and sys.stderr.isatty()
+
+    def status(self, text: str) -> None:
+        """Replace the line that the cursor is in, on stderr; '' removes it."""
+        plain_output(sys.stderr).status(text)
+
+    def log(self, text: str) -> None:
+        """Print a line to stderr, unless the output is for programs."""
+        if not self.is_json:
+            print(text, file=plain_output(sys.stderr), flush=True)
 
     def result(self, value: dict[str, Any], *, verbatim: Collection[str] = (), indent: int | None = 2) -> None:
         """Print the result as JSON, if JSON was requested: texts as a model may read them, but for those under the keys
@@ -223,11 +261,20 @@ class Terminal:
 
             shown = {key: one if key in verbatim else _for_models(one) for key, one in value.items()}
             text = json.dumps(shown, indent=indent, ensure_ascii=False)
+            for character in set(text) - {"\n"}:
+                if plain_text(character) != character:  # escaped, nothing is lost
+                    text = text.replace(character, json.dumps(character)[1:-1])
             try:
-                text.encode(self._out.encoding or "utf-8")
-            except UnicodeEncodeError:  # then all but ASCII is escaped, and nothing lost
+                text.encode(self._out.encoding)
+            except UnicodeEncodeError:  # then all but ASCII is escaped
                 text = json.dumps(shown, indent=indent)
             print(text, file=self._out, flush=True)
+
+    def verbatim(self, text: str) -> None:
+        """Print text as it is, without a line feed: a script, a page or a transcript. A terminal gets it as plain
+        characters. Nothing is lost in a pipe, whatever its encoding."""
+        if not self.is_json:
+            self._out.verbatim(text.encode("utf-8", "backslashreplace"))
 
 
 def _for_models(value: Any) -> Any:

@@ -36,6 +36,11 @@ def for_people(text: str) -> str:
     return redact(plain(text))
 
 
+def name_for_people(text: str) -> str:
+    """Return `for_people(text)` for a place within a line: a file, a session or a directory may be named anything."""
+    return for_people(text).replace("\n", " ")
+
+
 def shortened(text: str, limit: int) -> str:
     """Return `for_people(text)` on one line, in at most `limit` characters."""
     return shorten(one_line(for_people(text)), limit)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from abc import ABC, abstractmethod
 from contextlib import contextmanager
 from functools import cached_property
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import SessionMemoryError
 from ..settings.sections import team_settings
+from ..system.terminal import print_note
 from .values import EVERYWHERE, ListedSession, RefusedError, SearchResults, team_id
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class Backend(ABC):
             with self._question() as (location, store, patience, _):
                 from ..memories.session_ids import session_behind
 
-                return session_behind(store, location, note, patience, word)
+                return session_behind(store, location, print_note, patience, word)
         except SessionMemoryError:  # there is no database, or it is locked or corrupt
             return ""
 
@@ -105,7 +105,7 @@ class Backend(ABC):
                 return SearchResults([worked_on(*one) for one in last], missing)
             hits = store.search(query, wanted)
         fits = None if limits == EVERYWHERE else limits.fits
-        memories = search_memories(location, query, min(limit, MOST_MEMORIES), note, patience, fits)
+        memories = search_memories(location, query, min(limit, MOST_MEMORIES), print_note, patience, fits)
         found = [*map(found_memory, memories), *map(found_message, hits)][:limit]
         return SearchResults(found, f"{missing} {hits.notice}".strip())
 
@@ -150,9 +150,9 @@ class Backend(ABC):
         from ..system.sqlite import Patience
 
         own, patience = self._own_session(), Patience(PATIENCE_SECONDS)
-        store = open_store(location, note, patience, VisibilityOverrides((own,) if own else ()))
+        store = open_store(location, print_note, patience, VisibilityOverrides((own,) if own else ()))
         try:
-            missing = refresh(store, location, note)
+            missing = refresh(store, location, print_note)
             yield location, store, patience, missing and f"{missing}."
         finally:
             store.close()
@@ -248,14 +248,14 @@ class Backend(ABC):
             raise RefusedError("nothing was remembered: it is not known which session this is", "tell the user")
         from ..memories.writer import remember  # needs apsw
 
-        return remember(self._own_location(), session, kind, text, quote, note)
+        return remember(self._own_location(), session, kind, text, quote, print_note)
 
     def forget(self, id: str) -> tuple[IndexedMemory, str]:
         """Forget a memory of the agent's own; return it, and the command with which a person undoes that."""
         location = self._own_location()
         from ..memories.writer import forget
 
-        gone = forget(location, id, note)
+        gone = forget(location, id, print_note)
         home = f" --home {quote_argument(self._own_path)}" if self._own_path else ""
         return gone, f"session-memory memories forget {gone.id} --undo{home}"
 
@@ -299,8 +299,3 @@ def team_url(location: StoreLocation) -> str:
     """Return the address of the team's store that the home has joined; '' for none. Raises ConfigError."""
     home = location.home
     return team_settings(home.settings().team, home.user_dir or os.path.expanduser("~")).url
-
-
-def note(text: str) -> None:
-    """Log to stderr, a tool server's log, what the result does not say."""
-    print(f"session-memory: {text}", file=sys.stderr, flush=True)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..errors import LockedError, SessionMemoryError
 from ..system.json import as_string
+from ..system.terminal import print_traceback
 from . import results
 from .definitions import tools_for
 
@@ -54,9 +54,7 @@ def call(backend: Backend, name: str, arguments: object) -> ToolResult:
         # Without the path: the model may not be allowed to know the directory.
         problem, hint = f"{name}: {error.strerror or 'the files cannot be read'}", "tell the user if it happens again"
     except Exception as error:
-        import traceback
-
-        traceback.print_exception(type(error), error, error.__traceback__, file=sys.stderr)
+        print_traceback(error)
         problem, hint = f"{name} failed ({type(error).__name__})", "go on without it, and tell the user"
     return ToolResult(results.bounded(results.problem(problem, hint)), True)
 

@@ -16,6 +16,7 @@ from queue import Queue
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from .. import __version__
+from ..system.plain_output import plain_output
 from .definitions import INSTRUCTIONS, SERVER
 
 if TYPE_CHECKING:
@@ -203,6 +204,6 @@ def _failed(request_id: object, refused: _RequestError) -> Message:
 
 def serve_this_process(served: Served) -> None:
     """Serve on stdin and stdout. All other output of the process goes to stderr."""
-    sink = sys.stdout.buffer
+    sink = plain_output(sys.stdout).of_protocol()
     sys.stdout = sys.stderr
     serve(served, sys.stdin.buffer, sink)

@@ -13,7 +13,7 @@ from ..settings.privacy import Privacy
 from ..settings.registry import agent_home
 from ..system.files import is_regular, status_at
 from ..text.format import has_words
-from ..text.sanitize import for_people, shortened
+from ..text.sanitize import name_for_people, shortened
 from ..text.timestamps import local_time
 from .entries import Entry, Session
 from .gate import TITLE_CHARACTERS, Described, Family, Gate, Unruled, describe
@@ -83,7 +83,8 @@ class FoundSession:
     def described(self) -> str:
         """Return a line that tells it from others: when and where it was at work, its id and name."""
         when = local_time(self.modified)
-        return f"{self.id}  {when}  {self.project}  {self.runtime.TITLE}  {for_people(self.name)}"
+        id, project, name = map(name_for_people, (self.id, self.project, self.name))
+        return f"{id}  {when}  {project}  {self.runtime.TITLE}  {name}"
 
 
 def find_sessions(

@@ -194,7 +194,7 @@ class TestProgress:
         os.close(master)
         assert child.returncode == 0
         assert b"/1 files" in shown
-        assert f"/{path.stat().st_size / 1e6:.1f} MB".encode() in shown
+        assert f"of {path.stat().st_size / 1e6:.1f} MB".encode() in shown
         assert shown.rstrip().endswith(b"B/s.")
 
 

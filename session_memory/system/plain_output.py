@@ -1,0 +1,110 @@
+"""The streams of a command: all text arrives as plain characters on lines, with no style but ours.
+
+`exit_code` replaces stdout and stderr by a `PlainOutput`, so argparse, tracebacks and warnings pass it too."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import BinaryIO, TextIO
+
+_CODES = {"bold": "1", "dim": "2", "red": "31", "green": "32", "yellow": "33"}
+# A style is a private character until it is printed, drawn by chance: no text from elsewhere can contain it.
+_FIRST_MARK = 0x100000 + int.from_bytes(os.urandom(2), "big") % 0xFF00
+_END = chr(_FIRST_MARK)
+_MARKS = {style: chr(_FIRST_MARK + number) for number, style in enumerate(_CODES, 1)}
+_SEQUENCES = {_END: "\x1b[0m", **{mark: f"\x1b[{_CODES[style]}m" for style, mark in _MARKS.items()}}
+_BREAKS = "\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"  # begin a line in some programs
+
+
+def painted(style: str, text: str) -> str:
+    """Return `text` so that a `PlainOutput` prints it bold, dim, red, green or yellow."""
+    return f"{_MARKS[style]}{text}{_END}"
+
+
+def plain_text(text: str) -> str:
+    """Return `text` as a terminal may get it: plain characters, line feeds, and our styles."""
+    if text.isascii() and text.replace("\n", "").isprintable():
+        return text  # nearly every text
+    if any(mark in text for mark in _SEQUENCES):
+        import re
+
+        parts = re.split(f"([{''.join(_SEQUENCES)}])", text)
+        return "".join([_SEQUENCES.get(part) or _plain(part) for part in parts])
+    return _plain(text)
+
+
+def _plain(text: str) -> str:
+    text = text.replace("\r\n", "\n")
+    for character in _BREAKS:
+        text = text.replace(character, " ")
+    try:
+        from ..text.sanitize import plain
+    except (ImportError, OSError):  # the program is not complete, and its error is being reported
+        return "".join([c for c in text if c == "\n" or c.isprintable()])
+    return plain(text)
+
+
+class PlainOutput:
+    """A text stream to a terminal, a pipe or a file. All that is written to it passes `plain_text`."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        self._stream.write(plain_text(text))
+        return len(text)
+
+    def writelines(self, texts: list[str]) -> None:
+        self.write("".join(texts))
+
+    def verbatim(self, content: bytes) -> None:
+        """Write UTF-8 as it is, unless a terminal would get it."""
+        if self.isatty() or not hasattr(self._stream, "buffer"):
+            self.write(content.decode("utf-8", "replace"))
+            return
+        self._stream.flush()
+        self._stream.buffer.write(content)
+
+    def status(self, text: str) -> None:
+        """Replace the line that the cursor is in; '' removes it."""
+        self._stream.write("\r" + _plain(text).replace("\n", " ") + "\x1b[K")
+        self._stream.flush()
+
+    def of_protocol(self) -> BinaryIO:
+        """Return the stream of bytes below, for a program at the other end of a pipe."""
+        return self._stream.buffer
+
+    def isatty(self) -> bool:
+        return self._stream.isatty()
+
+    def fileno(self) -> int:
+        return self._stream.fileno()
+
+    def flush(self) -> None:
+        self._stream.flush()
+
+    @property
+    def encoding(self) -> str:
+        return self._stream.encoding or "utf-8"
+
+    @property
+    def errors(self) -> str | None:
+        return self._stream.errors
+
+    @property
+    def closed(self) -> bool:
+        return self._stream.closed
+
+
+def plain_output(stream: TextIO | PlainOutput) -> PlainOutput:
+    """Return the stream as a PlainOutput."""
+    return stream if isinstance(stream, PlainOutput) else PlainOutput(stream)
+
+
+def standard_output() -> PlainOutput:
+    """Return stdout as a PlainOutput."""
+    return plain_output(sys.stdout)
