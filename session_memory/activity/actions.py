@@ -95,7 +95,7 @@ def sub_agent_actions(
     found: list[FileAction] = []
     for path in transcripts:
         try:
-            entries = _sub_agent_entries(path, runtime, offsets, oldest)
+            entries = sub_agent_entries(path, runtime, offsets, oldest)
         except OSError:
             continue
         if gate is not None:
@@ -106,7 +106,7 @@ def sub_agent_actions(
     return found
 
 
-def _sub_agent_entries(path: str, runtime: Runtime, offsets: dict[str, int], oldest: float) -> list[Entry]:
+def sub_agent_entries(path: str, runtime: Runtime, offsets: dict[str, int], oldest: float) -> list[Entry]:
     """Return the entries of a transcript behind its offset, which advances. Raises OSError."""
     from itertools import takewhile
 

@@ -132,8 +132,11 @@ def line_of(one: dict[str, Any], now: float) -> str:
     if one["commits"]:
         are = "1 commit that touches" if one["commits"] == 1 else f"{one['commits']} commits that touch"
         return f"! {path}: {one['branch']} got {are} what you changed; your branch begins before"
-    branch = f", branch {shorten(one['branch'], PATH_CHARACTERS)}" if one["branch"] else ""
-    by = f"by {one['name']} ({one['runtime']}{branch})"
+    branch = f"branch {shorten(one['branch'], PATH_CHARACTERS)}" if one["branch"] else ""
+    if one["name"]:
+        by = f"by {one['name']} ({', '.join(filter(None, (one['runtime'], branch)))})"
+    else:  # nothing proves which session did it
+        by = f"on {branch}" if branch else "in another worktree"
     if one["deleted_by"] is not None:
         done = "which you deleted, changed" if one["deleted_by"] == 0 else "deleted"
         return f"! {path}: {done} {when} {by}, conflicts with your {'deletion' if one['deleted_by'] == 0 else 'edit'}"

@@ -28,12 +28,11 @@ def run(arguments: argparse.Namespace) -> int:
     """Return 1 if there are conflicts, else 0."""
     terminal, now, home = Terminal(os.environ, is_json=arguments.json), time.time(), user_dir(os.environ)
     here = find_worktree(os.getcwd(), home)
-    found = [
-        clash
+    kept = [  # each while its repository is at hand
+        clash.as_kept(now)
         for clash in find_conflicts(sides_of(live_sessions(arguments.home, os.environ, now), home), SECONDS)
         if arguments.all or (here and clash.own.common_dir == here.common_dir)
     ]
-    kept = [clash.as_kept(now) for clash in found]
     shown = [{name: value for name, value in one.items() if name not in ("file", "pair")} for one in kept]
     terminal.result({"conflicts": [{**one, "at": iso_time(int(one["at"]))} for one in shown]})
     for root in dict.fromkeys(one["root"] for one in kept):

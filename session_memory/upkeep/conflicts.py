@@ -4,13 +4,15 @@ merge."""
 import hashlib
 import os
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..activity.conflicts import keep
+from ..activity.session_edits import SessionEdit, edits_of
 from ..runtimes import all_runtimes
 from ..settings.homes import Home
 from ..settings.privacy import Privacy
@@ -19,7 +21,6 @@ from ..system.branches import Branches, GitUnavailableError, default_branch
 from ..system.git import Worktree, find_worktree, head_of, is_commit
 from ..system.merges import Conflict, Merges
 from ..text.format import shorten
-from ..text.paths import resolved
 from ..text.sanitize import quotable
 from ..transcripts.sessions import FoundSession, UnknownSessionError, find_sessions
 from .team_conflicts import base_of, conflict_with, others_in
@@ -29,7 +30,8 @@ MOST_SESSIONS = 40
 MOST_SIDES = 8  # of a repository, the latest
 SECONDS = 2.0  # for a repository
 NAME_CHARACTERS = 60  # of a session on another machine
-_ENTRIES = 60  # of a session, for its directory and its edits
+SLACK_SECONDS = 2.0  # between the times of a file and of the call that wrote it: some file systems count in them
+_ENTRIES = 200  # of a session, for its directory and its edits
 
 
 class Side:
@@ -41,17 +43,32 @@ class Side:
         self.worktree = worktree
         self.branch = branch
         self.sessions: list[FoundSession] = []
-        self.edited: dict[str, set[str]] = {}  # by the id of a session
+        self.edits: dict[str, list[SessionEdit]] = {}  # by the id of a session
 
     @property
     def root(self) -> str:
         """The root of its worktree, '' without one."""
         return self.worktree.root if self.worktree else ""
 
-    def author_of(self, path: str) -> FoundSession:
-        """Return the session that edited a file (relative to the root), else the latest."""
+    def author_of(self, path: str, lines: Sequence[str]) -> FoundSession | None:
+        """Return the session that provably wrote most of these lines of a file (relative to the root): by edits that
+        have them, else as the only one with edits of the file whose lines are unknown. None if nothing proves it."""
         whole = f"{self.root}/{path}"
-        return next((one for one in self.sessions if whole in self.edited[one.id]), self.sessions[0])
+        edits = [(session, edit) for session in self.sessions for edit in self.edits[session.id] if edit.path == whole]
+        written, by_path = Counter[str](), dict[str, FoundSession]()
+        is_by_time = not any(map(str.strip, lines))
+        for session, edit in edits:
+            count = edit.count_written(lines)
+            written[session.id] += count or 0
+            if count is None:
+                by_path[session.id] = session
+                is_by_time = is_by_time or edit.is_command
+        for session in self.sessions:
+            if 2 * written[session.id] > sum(bool(line.strip()) for line in lines):
+                return session
+        if len(by_path) != 1 or (is_by_time and not _is_last_written_by(whole, [edit for _, edit in edits])):
+            return None
+        return next(iter(by_path.values()))
 
 
 class Clash(NamedTuple):
@@ -72,12 +89,12 @@ class Clash(NamedTuple):
     def as_kept(self, now: float) -> dict[str, Any]:
         """Return it as `activity.conflicts` keeps it, judged since the time `now`; texts are sanitized."""
         own, other, conflict = self.own, self.other, self.conflict
-        author = other.author_of(conflict.path) if other else None
+        author = other.author_of(conflict.path, self._lines_of_other()) if other else None
         given = [author.name if author else "", author.runtime.TITLE if author else "", self.other_branch]
         sessions = [one.id for one in other.sessions] if other else []
         root = other.root if other else ""
         path, name, runtime, branch = quotable([conflict.path, *given])
-        at = min(now, _changed_at(other, conflict.path, author.modified)) if other and author else int(now)
+        at = min(now, _changed_at(other, conflict.path, other.sessions[0].modified)) if other else int(now)
         if team := self.team:
             title = next((one.TITLE for one in all_runtimes() if one.name == team.runtime), team.runtime)
             path, name, runtime, branch = quotable(
@@ -92,6 +109,14 @@ class Clash(NamedTuple):
             "is_certain": self.is_certain, "sessions": sessions,
             "key": _hashed(*pair, conflict.objects[0]), "pair": _hashed(*pair),
         }  # fmt: skip
+
+    def _lines_of_other(self) -> list[str]:
+        """Return the lines of the first hunk as the other side has them; [] if it has none, or git cannot tell."""
+        first, last = self.conflict.lines[1]
+        try:
+            return self.texts()[1][first - 1 : last] if first else []
+        except GitUnavailableError:
+            return []
 
 
 def keep_conflicts(home: Home, path: str, environ: Mapping[str, str], now: float) -> int:
@@ -175,7 +200,7 @@ def _with_others(side: Side, commit: str, merges: Merges) -> Iterator[Clash]:
 
 def _behind(side: Side, commit: str, name: str, targets: Mapping[str, str], merges: Merges) -> Iterator[Clash]:
     """Yield the first file with commits of the default branch that touch what the sessions of a side edited."""
-    edited = set().union(*side.edited.values())
+    edited = {edit.path for edits in side.edits.values() for edit in edits}
     for target in targets.values():
         try:
             paths = [path for path in merges.changed(commit, target) if f"{side.root}/{path}" in edited]
@@ -207,12 +232,7 @@ def sides_of(listed: list[FoundSession], user_dir: str) -> list[Side]:
         new = Side(worktree.common_dir, None if is_left else worktree, then if is_left else branch)
         side = sides.setdefault(key, new)
         side.sessions.append(one)
-        side.edited[one.id] = {
-            path
-            for entry in entries
-            for tool in entry.tools
-            if tool.kind == "edit" and (path := resolved(tool.argument, entry.cwd) or tool.argument)
-        }
+        side.edits[one.id] = edits_of(one.session, one.runtime, entries, one.gate, one.modified - LIVE_SECONDS)
     return list(sides.values())
 
 
@@ -224,6 +244,15 @@ def _turned(conflict: Conflict) -> Conflict:
 
 def _hashed(*parts: str) -> str:
     return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:16]
+
+
+def _is_last_written_by(path: str, edits: Iterable[SessionEdit]) -> bool:
+    """Check by the file's time if one of these edits was the last to write it, and nothing unknown did later."""
+    try:
+        at = os.lstat(path).st_mtime
+    except OSError:
+        return False
+    return any(edit.began - SLACK_SECONDS <= at <= edit.ended + SLACK_SECONDS for edit in edits)
 
 
 def _changed_at(side: Side, path: str, otherwise: float) -> float:

@@ -1,0 +1,118 @@
+"""Sessions that really run commands and edit files in a repository, with transcripts that show it, to ask who wrote a line."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+from git_scene import GIT_ENVIRONMENT, git, repository
+from own_process import plain_environment, run_here
+from records import append, assistant, codex_exchange, codex_item, codex_line, new_id, user, write
+
+from session_memory.runtimes.claude import encode_cwd
+
+CODEX, CLAUDE = "codex", "claude-code"
+
+
+class Authors:
+    """A person with a repository on the branch `work` and a worktree on the branch `other`."""
+
+    def __init__(self, path: Path, **files: str) -> None:
+        self.home = path / "home"
+        (self.home / ".claude" / "projects").mkdir(parents=True)
+        self.root, self.linked = repository(path / "mini", **files), path / "mini-wt"
+        git(self.root, "worktree", "add", "-q", "-b", "other", str(self.linked))
+        git(self.root, "switch", "-q", "-c", "work")
+
+    def session(self, runtime: str, request: str, directory: Path | None = None, *, ago: float = 0) -> Author:
+        return Author(self, runtime, request, directory or self.root, ago)
+
+    def run(self, *words: str, cwd: Path | None = None) -> str:
+        return run_here([*words], plain_environment(self.home), cwd or self.root).stdout
+
+    def conflicts(self) -> list[str]:
+        """The lines for sessions in the linked worktree."""
+        said = self.run("conflicts", cwd=self.linked)
+        _, _, here = said.partition(f"{self.linked}\n")
+        return [line for line in here.splitlines() if line.startswith("a.txt")]
+
+    def why(self, target: str, cwd: Path | None = None) -> str:
+        return self.run("why", target, cwd=cwd)
+
+    def guess(self, target: str) -> tuple[str, str]:
+        """The title of the session that is named, and how: asked, guess, or '' for none."""
+        [reason, *_] = json.loads(self.run("why", target, "--json"))["reasons"]
+        named = reason["asked"] or reason["guess_by_time"] or {}
+        return named.get("title") or "", "asked" if reason["asked"] else "guess" if named else ""
+
+
+class Author:
+    """A session in a directory, which began with a request so many seconds `ago`."""
+
+    def __init__(self, authors: Authors, runtime: str, request: str, directory: Path, ago: float) -> None:
+        self.runtime, self.directory, self.id = runtime, directory, new_id()
+        self.fields: dict[str, Any] = {"cwd": str(directory), "sessionId": self.id}
+        at = time.time() - ago
+        if runtime == CODEX:
+            folder = authors.home / ".codex" / "sessions" / "2026" / "11" / "28"
+            self.path = folder / f"rollout-2026-11-28T10-00-00-{self.id}.jsonl"
+            header = {"id": self.id, "session_id": self.id, "cwd": str(directory), "thread_source": "user"}
+            begun = [
+                codex_line("session_meta", header, at=at),
+                *codex_exchange(request, "Yes.", cwd=str(directory), at=at),
+            ]
+            write(self.path, *begun)
+        else:
+            self.path = authors.home / ".claude" / "projects" / encode_cwd(str(directory)) / f"{self.id}.jsonl"
+            write(self.path, user(request, at=at, **self.fields))
+
+    def says(self, text: str) -> None:
+        append(self.path, assistant(text, **self.fields) if self.runtime == CLAUDE else self._message(text))
+
+    def shell(self, command: str) -> str:
+        """Runs a command line; what it printed."""
+        began = time.time()
+        done = subprocess.run(
+            ["bash", "-c", command],
+            cwd=self.directory,
+            env=GIT_ENVIRONMENT,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        output = done.stdout + done.stderr
+        if self.runtime == CODEX:
+            call = {
+                "type": "custom_tool_call",
+                "call_id": new_id(),
+                "name": "exec",
+                "input": "await tools.exec_command()",
+            }
+            item = {
+                "type": "CommandExecution", "id": f"exec-{new_id()}", "command": ["/bin/bash", "-lc", command],
+                "cwd": f"file://{self.directory}", "status": "completed" if done.returncode == 0 else "failed",
+                "exit_code": done.returncode, "aggregated_output": output,
+            }  # fmt: skip
+            append(self.path, codex_line("response_item", call, at=began), codex_item(item))
+        else:
+            self._call("Bash", {"command": command}, began, output, failed=done.returncode != 0)
+        return output
+
+    def edit(self, name: str, old: str, new: str, *, fails: bool = False) -> None:
+        """Replaces a text in a file by an editing tool, or is refused."""
+        began, path = time.time(), self.directory / name
+        if not fails:
+            path.write_text(path.read_text().replace(old, new))
+        given = {"file_path": str(path), "old_string": old, "new_string": new}
+        self._call("Edit", given, began, "String to replace not found." if fails else "Done.", failed=fails)
+
+    def _call(self, tool: str, given: dict[str, Any], began: float, output: str, *, failed: bool) -> None:
+        call = assistant((tool, given), at=began, **self.fields)
+        result = {"type": "tool_result", "tool_use_id": call["message"]["content"][0]["id"], "content": output}
+        append(self.path, call, user([{**result, "is_error": failed}], **self.fields))
+
+    def _message(self, text: str) -> dict[str, Any]:
+        return codex_item({"type": "AgentMessage", "id": new_id(), "content": [{"type": "Text", "text": text}]})
