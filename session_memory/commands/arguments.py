@@ -6,7 +6,8 @@ import argparse
 import os
 
 from ..errors import SessionMemoryError
-from ..text.timestamps import EXAMPLES, milliseconds_at
+from ..text.format import whole_number
+from ..text.timestamps import EXAMPLES, last_millisecond, milliseconds_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ def add_filter(parser: argparse.ArgumentParser, limit: int) -> None:
     add_project(parser)
     parser.add_argument("--session", metavar="S", default="", help="only this session: its id, or how that begins")
     parser.add_argument("--since", metavar="WHEN", type=point_in_time, help="2026-02-01, 3d, 2h, today, yesterday")
-    parser.add_argument("--until", metavar="WHEN", type=point_in_time, help="the same, for the other end")
+    parser.add_argument("--until", metavar="WHEN", type=end_of_time, help="the same; a day counts to its end")
     add_limit(parser, limit)
 
 
@@ -100,22 +101,32 @@ def repository_directories(path: str) -> tuple[str, ...]:
 
 def not_negative(text: str) -> int:
     """Return a whole number, LARGEST for a larger one. Raises ArgumentTypeError."""
-    if not text.isdecimal():
+    number = whole_number(text)
+    if number is None or number < 0:
         raise argparse.ArgumentTypeError(f"{text!r} is no number, 0 or above")
-    return LARGEST if len(text) > len(str(LARGEST)) else min(int(text), LARGEST)
+    return min(number, LARGEST)
 
 
 def positive(text: str) -> int:
     """Return a whole number above 0, LARGEST for a larger one. Raises ArgumentTypeError."""
-    if not text.isdecimal() or not not_negative(text):
+    number = whole_number(text)
+    if number is None or number < 1:
         raise argparse.ArgumentTypeError(f"{text!r} is no number above 0")
-    return not_negative(text)
+    return min(number, LARGEST)
 
 
 def point_in_time(text: str, now: float | None = None) -> int:
     """Milliseconds since 1970, of a date, a time ago, today or yesterday, in local time. `now` is in seconds. Raises
     ArgumentTypeError."""
-    found = milliseconds_at(text, now)
-    if found is None:
+    return _read_time(text, milliseconds_at(text, now))
+
+
+def end_of_time(text: str, now: float | None = None) -> int:
+    """Return the same for the end of a range: the last millisecond of a day. Raises ArgumentTypeError."""
+    return _read_time(text, last_millisecond(text, now))
+
+
+def _read_time(text: str, at: int | None) -> int:
+    if at is None:
         raise argparse.ArgumentTypeError(f"{text!r} is no point in time; it is {EXAMPLES}")
-    return found
+    return at

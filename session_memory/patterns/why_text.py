@@ -37,6 +37,8 @@ def find_reasons(
     """Return the repository, the reasons for `target` (what is staged, if it is ''), and its commit ('' for a file).
     A file in another repository than that of `directory` is refused if `is_confined`. Raises SessionMemoryError,
     GitUnavailableError."""
+    if "\0" in target:
+        raise SessionMemoryError("no file and no commit has a NUL character in its name", HINT)
     matched = _TARGET.match(target)
     path = os.path.abspath(os.path.join(directory, matched[1])) if matched else ""
     is_file = bool(path) and os.path.isfile(path)

@@ -7,6 +7,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 ELLIPSIS = "…"
+_MOST_DIGITS = 400  # of a number: more than any that is stored
 _WORD_SEARCH = 16  # how far back a cut looks for a space
 
 
@@ -33,6 +34,21 @@ def shorten(text: str, limit: int) -> str:
 def counted(number: int, noun: str, plural: str = "") -> str:
     """Return `1 command`, `1,300 commands`; `plural` is for nouns that take no -s."""
     return f"{number} {noun}" if number == 1 else f"{number:,} {plural or f'{noun}s'}"
+
+
+def whole_number(value: object) -> int | None:
+    """Return the whole number in `5`, `5.0`, `"5"` or `" 5.0 "`; None for other values."""
+    if isinstance(value, str):
+        text = value.strip()
+        whole, _, zeros = text.partition(".")
+        return int(whole[:_MOST_DIGITS]) if _is_whole(whole.removeprefix("+").removeprefix("-"), zeros) else None
+    if isinstance(value, float):
+        return int(value) if value.is_integer() else None
+    return value if isinstance(value, int) else None
+
+
+def _is_whole(digits: str, zeros: str) -> bool:
+    return digits.isascii() and digits.isdecimal() and not zeros.strip("0")
 
 
 def enumerated(words: Iterable[str], link: str = "and") -> str:

@@ -5,9 +5,17 @@ from __future__ import annotations
 
 import time
 
-EXAMPLES = "a date (2026-02-01), a time ago (30m, 2h, 3d, 2w), today or yesterday"
-_UNIT_SECONDS = {"m": 60, "h": 3600, "d": 86400, "w": 7 * 86400}
-_FORMATS = ("%Y-%m-%d", "%Y-%m-%d %H:%M", "%Y-%m-%dT%H:%M", "%Y-%m-%dT%H:%M:%S")
+EXAMPLES = "a date (2026-02-01), a time (2026-02-01 13:30), a time ago (30m, 2h, 3d, 2w), today or yesterday"
+_UNITS = {
+    name: seconds
+    for seconds, names in (
+        (60, "m min mins minute minutes"),
+        (3600, "h hour hours"),
+        (86400, "d day days"),
+        (7 * 86400, "w week weeks"),
+    )
+    for name in names.split()
+}
 _MIDNIGHTS: dict[str, int] = {}  # of the days that were met last
 _MOST_MIDNIGHTS = 1000
 _MINUTES: dict[tuple[int, object], tuple[str, str]] = {}  # those in the local zone that were met last
@@ -114,18 +122,67 @@ def age(seconds: float) -> str:
 
 
 def milliseconds_at(text: str, now: float | None = None) -> int | None:
-    """Milliseconds since 1970 of the point in time that `text` names; None if it names none. `now` is in seconds."""
-    now = time.time() if now is None else now
-    word = text.strip().lower()
-    if word in ("today", "yesterday"):
-        year, month, day, *_ = time.localtime(now)
-        begin = time.mktime((year, month, day - (word == "yesterday"), 0, 0, 0, 0, 0, -1))
-        return round(begin * 1000)
-    if word[:-1].isdecimal() and word[-1:] in _UNIT_SECONDS:
-        return round(max(0.0, now - int(word[:-1]) * _UNIT_SECONDS[word[-1]]) * 1000)
-    for form in _FORMATS:
-        try:
-            return round(time.mktime(time.strptime(text.strip(), form)) * 1000)
-        except (ValueError, OverflowError):
-            continue
+    """Milliseconds since 1970 of the point in time in `text`, in local time unless it names its zone; None if there is
+    none. A day is its first instant. `now` is in seconds."""
+    span = _span_of(text, time.time() if now is None else now)
+    return None if span is None else round(span[0] * 1000)
+
+
+def last_millisecond(text: str, now: float | None = None) -> int | None:
+    """Return the same for the end of a range: a day counts to its end, in 23 or 25 hours if its clocks change."""
+    span = _span_of(text, time.time() if now is None else now)
+    return None if span is None else round(span[1] * 1000) - (span[0] < span[1])
+
+
+def _span_of(text: str, now: float) -> tuple[float, float] | None:
+    """Return the first second of what `text` names and the one after its last: the same for an instant."""
+    word = " ".join(text.lower().split())
+    if word in ("now", "today", "yesterday"):
+        return (now, now) if word == "now" else _day(time.localtime(now), -int(word == "yesterday"))
+    if (ago := _seconds_ago(word)) is not None:
+        return (max(0.0, now - ago),) * 2
+    day = word[:10].replace("/", "-")
+    digits = day if day.isdecimal() and len(word) == 8 else ""  # 20261101
+    try:
+        parsed = time.strptime(digits or day, "%Y%m%d" if digits else "%Y-%m-%d")
+        if digits or len(word) <= 10:
+            return _day(parsed)
+        if word[10] in " t":
+            return (_instant(parsed, word[11:]),) * 2
+    except (ValueError, OverflowError):
+        pass
     return None
+
+
+def _seconds_ago(word: str) -> float | None:
+    """Return the seconds in `3d`, `3 days` or `3 days ago`; None for other words."""
+    number = word.removesuffix(" ago")
+    unit = number.lstrip("0123456789").strip()
+    count = number[: len(number) - len(unit)].strip()
+    if not (count.isascii() and count.isdecimal()) or unit not in _UNITS:
+        return None
+    return float(count) * _UNITS[unit]
+
+
+def _day(date: time.struct_time, days: int = 0) -> tuple[float, float]:
+    """Return the first second of a local day, and of the day after it."""
+    first, after = [time.mktime((*date[:2], date[2] + days + more, 0, 0, 0, 0, 0, -1)) for more in (0, 1)]
+    return first, after
+
+
+def _instant(date: time.struct_time, clock: str) -> float:
+    """Return the second of `13:30`, `13:30:07`, `13:30:07.123`, `13:30z` or `13:30+02:00` on a day. Raises
+    ValueError."""
+    zone_at = next((at for at, character in enumerate(clock) if character in "z+-"), len(clock))
+    zone, (minute, point, fraction) = clock[zone_at:], clock[:zone_at].strip().partition(".")
+    at = time.strptime(minute, "%H:%M:%S" if minute.count(":") == 2 else "%H:%M")
+    rest = float(f"0.{fraction}") if point and fraction.isdecimal() else 0.0
+    if point and not fraction.isdecimal():
+        raise ValueError(clock)
+    if not zone:
+        return time.mktime((*date[:3], *at[3:6], 0, 0, -1)) + rest
+    digits = zone[1:].replace(":", "")
+    if zone != "z" and not (digits.isdecimal() and len(digits) in (2, 4)):
+        raise ValueError(zone)
+    midnight = _days_from_civil(*date[:3]) * 86400
+    return midnight + at[3] * 3600 + at[4] * 60 + at[5] + rest - _zone_seconds(zone)

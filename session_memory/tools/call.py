@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..errors import LockedError, SessionMemoryError
 from ..system.json import as_string
 from ..system.terminal import print_traceback
+from ..text.format import whole_number
 from . import results
-from .definitions import tools_for
+from .definitions import ARGUMENTS, tools_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,8 +18,6 @@ if TYPE_CHECKING:
     from .definitions import Schema, Tool
 
     Call = Callable[[str, object], "ToolResult"]
-
-_TYPES = {"string": (str, "a text"), "integer": (int, "a whole number")}
 
 
 class Served(NamedTuple):
@@ -37,12 +36,14 @@ class ToolResult(NamedTuple):
 
 
 def call(backend: Backend, name: str, arguments: object) -> ToolResult:
-    """Call the tool `name` and return its result. Raises KeyError for an unknown tool, and nothing else."""
+    """Call the tool `name` and return its result. Clients add arguments of their own, send null for absent ones and
+    numbers as texts: an unknown argument is ignored, and any usual spelling of a value is read. Raises KeyError for an
+    unknown tool, and nothing else."""
     tool = {tool.name: tool for tool in tools_for(backend)}[name]
-    given = {} if arguments is None else arguments
-    if wrong := _what_is_wrong(given, tool.schema):
-        return ToolResult(results.problem(f"{name}: {wrong}", "call it again"), True)
-    words = {key: as_string(value) if isinstance(value, str) else value for key, value in given.items()}  # type: ignore[attr-defined]
+    try:
+        words = _read(tool, {} if arguments is None else arguments)
+    except _WrongArgumentError as error:
+        return ToolResult(results.problem(f"{name}: {error}", "call it again"), True)
     try:
         told = tool.run(backend, words)
         return ToolResult(results.bounded(told), data=told.data if isinstance(told, results.Told) else None)
@@ -59,35 +60,61 @@ def call(backend: Backend, name: str, arguments: object) -> ToolResult:
     return ToolResult(results.bounded(results.problem(problem, hint)), True)
 
 
-def _what_is_wrong(given: object, schema: Schema) -> str:
-    """Return the first mismatch between arguments and a schema, in the subset of JSON Schema that our tools use; '' if
-    they match."""
+class _WrongArgumentError(ValueError):
+    """An argument is missing, or its value cannot be read; says which."""
+
+
+def _read(tool: Tool, given: object) -> dict[str, Any]:
+    """Return the arguments of a call as the tool takes them. Raises _WrongArgumentError."""
+    schema = tool.schema
     properties = schema["properties"]
     takes = f"it takes {', '.join(properties)}" if properties else "it takes no arguments"
     if not isinstance(given, dict):
-        return f"arguments are an object; {takes}"
-    for key in schema["required"]:
-        if key not in given:
-            return f"`{key}` is missing; {takes}"
-    if len(given) < schema.get("minProperties", 0):
-        return f"it changes nothing; {takes}"
-    for key, value in given.items():
-        if key not in properties:
-            return f"it has no argument `{str(key)[:40]}`; {takes}"
-        problem = _what_is_wrong_with(value, properties[key])
-        if problem:
-            return f"`{key}` {problem}"
-    return ""
+        raise _WrongArgumentError(f"arguments are an object; {takes}")
+    for key in given:
+        if key not in properties and key in ARGUMENTS[tool.name]:
+            raise _WrongArgumentError(f"only main has the argument `{key}`; {takes}")
+    words = {}
+    for key, wanted in properties.items():
+        value = _value(key, given.get(key), wanted)
+        is_blank = isinstance(value, str) and not value.strip() and wanted.get("minLength", 1) > 0
+        if key in schema["required"]:
+            if value is None:
+                raise _WrongArgumentError(f"`{key}` is missing; {takes}")
+        elif value is None or is_blank:
+            continue
+        words[key] = _checked(key, value, wanted)
+    if len(words) < schema.get("minProperties", 0):
+        raise _WrongArgumentError(f"it changes nothing; {takes}")
+    return words
 
 
-def _what_is_wrong_with(value: Any, schema: Schema) -> str:
-    kind, words = _TYPES[schema["type"]]
-    if not isinstance(value, kind) or isinstance(value, bool):
-        return f"is {words}"
-    if "enum" in schema:
-        return "" if value in schema["enum"] else f"is {' or '.join(schema['enum'])}"
-    if isinstance(value, str):
-        low, high = schema["minLength"], schema["maxLength"]
-        return "" if low <= len(value) <= high else f"is {low} to {high} characters"
-    low, high = schema["minimum"], schema["maximum"]
-    return "" if low <= value <= high else f"is a number from {low} to {high}"
+def _value(key: str, value: object, wanted: Schema) -> str | int | None:
+    """Return a value in the type that a schema wants; None for an absent one. Raises _WrongArgumentError."""
+    if value is None or (value == "" and wanted["type"] == "integer"):
+        return None
+    if wanted["type"] == "integer":
+        number = None if isinstance(value, bool) else whole_number(value)
+        if number is None:
+            raise _WrongArgumentError(f"`{key}` is a whole number")
+        return number
+    if isinstance(value, (int, float)) and not isinstance(value, bool):  # such as an id or an interval
+        number = whole_number(value)
+        return str(value if number is None else number)
+    if not isinstance(value, str):
+        raise _WrongArgumentError(f"`{key}` is a text")
+    return as_string(value).strip().lower() if "enum" in wanted else as_string(value)
+
+
+def _checked(key: str, value: str | int, wanted: Schema) -> str | int:
+    if "enum" in wanted:
+        problem = "" if value in wanted["enum"] else f"is {' or '.join(wanted['enum'])}"
+    elif isinstance(value, str):
+        low, high = wanted["minLength"], wanted["maxLength"]
+        problem = "" if low <= len(value) <= high else f"is {low} to {high} characters"
+    else:
+        low, high = wanted["minimum"], wanted["maximum"]
+        problem = "" if low <= value <= high else f"is a number from {low} to {high}"
+    if problem:
+        raise _WrongArgumentError(f"`{key}` {problem}")
+    return value

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from ..system.files import read_whole
 from ..text.format import ELLIPSIS, has_words
 from ..text.sanitize import for_prompt
-from ..text.timestamps import EXAMPLES, milliseconds_at
+from ..text.timestamps import EXAMPLES, last_millisecond, milliseconds_at
 from . import results
 from .values import RefusedError, SearchLimits, team_conversation
 
@@ -211,14 +211,15 @@ def update_group(backend: Backend, arguments: Arguments) -> str:
 
 
 def _limits(arguments: Arguments) -> SearchLimits:
-    return SearchLimits(_moment(arguments, "since"), _moment(arguments, "until"), arguments.get("project", ""))
+    since, until = _moment(arguments, "since", milliseconds_at), _moment(arguments, "until", last_millisecond)
+    return SearchLimits(since, until, arguments.get("project", ""))
 
 
-def _moment(arguments: Arguments, name: str) -> int | None:
+def _moment(arguments: Arguments, name: str, read: Callable[[str], int | None]) -> int | None:
     """Return the time in an argument; None if it is missing. Raises RefusedError."""
     if name not in arguments:
         return None
-    found = milliseconds_at(arguments[name])
+    found = read(arguments[name])
     if found is None:
         raise RefusedError(f"`{name}` is not a time", f"give {EXAMPLES}")
     return found
@@ -232,6 +233,7 @@ def _of(backend: Backend) -> Administration:
 
 _DEFINED = json.loads(read_whole(os.path.join(os.path.dirname(os.path.abspath(__file__)), "tools.json")))
 ALL = tuple([Tool(**values, run=globals()[values["name"]]) for values in _DEFINED])
+ARGUMENTS = {tool.name: frozenset(tool.schema["properties"]) for tool in ALL}  # that any agent may give
 TOOLS = tuple([tool for tool in ALL if tool.audience in ("everyone", "home")])
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from claude_agent_sdk import McpSdkServerConfig, SdkMcpTool
 
     from .backend import Backend
-    from .definitions import Tool
+    from .definitions import Schema, Tool
 
 
 def sdk_server(backend: Backend) -> McpSdkServerConfig:
@@ -39,4 +39,15 @@ def _tool(backend: Backend, tool: Tool, changing: Lock) -> SdkMcpTool[Any]:
             answered = await to_thread.run_sync(call, backend, tool.name, arguments)
         return {"content": [{"type": "text", "text": answered.text}], "is_error": answered.is_error}
 
-    return SdkMcpTool(tool.name, tool.description, tool.schema, answer, ToolAnnotations(**tool.annotations))
+    return SdkMcpTool(tool.name, tool.description, _described(tool.schema), answer, ToolAnnotations(**tool.annotations))
+
+
+def _described(schema: Schema) -> Schema:
+    """Return a schema that describes the arguments and refuses none: claude-agent-sdk would refuse a call in words of
+    its own, where `call` reads a number that is a text and ignores what a client adds."""
+    properties = {}
+    for name, wanted in schema["properties"].items():
+        types = [wanted["type"], "number" if wanted["type"] == "string" else "string", "null"]
+        choices = f" One of {', '.join(wanted['enum'])}." if "enum" in wanted else ""
+        properties[name] = {"type": types, "description": wanted["description"] + choices}
+    return {"type": "object", "properties": properties, "required": schema["required"]}

@@ -35,7 +35,7 @@ class ListedSession(NamedTuple):
 
 
 class SearchLimits(NamedTuple):
-    """Limits of a search: from `since` and before `until`, in milliseconds since the epoch, None for no limit; in
+    """Limits of a search: from `since` to `until`, in milliseconds since the epoch, None for no limit; in
     directories that contain `project`, ignoring case."""
 
     since: int | None = None
@@ -46,7 +46,7 @@ class SearchLimits(NamedTuple):
         """Check if a memory is within the limits, by its time and the directories of its sources."""
         if self.since is not None and (memory.at is None or memory.at < self.since):
             return False
-        if self.until is not None and (memory.at is None or memory.at >= self.until):
+        if self.until is not None and (memory.at is None or memory.at > self.until):
             return False
         project = self.project.casefold()
         return not project or any(project in origin.directory.casefold() for origin in memory.origins)

@@ -158,7 +158,7 @@ class TestRequests:
             (b"[" * 60_000, "A request is JSON such as"),
             (b'{"tool": "rm"}', "There is no such tool"),
             (b'{"tool": "read_session", "arguments": {"name": "/etc/passwd"}}', "no session is called '/etc/passwd'"),
-            (b'{"tool": "read_session", "arguments": {"name": "a", "group": "work"}}', "read_session: it has no argument `group`"),
+            (b'{"tool": "read_session", "arguments": {"name": "a", "group": "work"}}', "no session is called 'a'"),
             (b'{"tool": "list_sessions", "arguments": 7}', "list_sessions: arguments are an object"),
             (b'{"tool": "list_sessions"}' + b" " * REQUEST_BYTES, "A request has at most 65536 bytes"),
         ]):  # fmt: skip

@@ -14,7 +14,15 @@ from text_scene import samples
 
 from session_memory.text.format import counted, one_line, shorten
 from session_memory.text.sanitize import for_prompt, plain
-from session_memory.text.timestamps import age, epoch_seconds, iso_time, local_iso_time, local_time, milliseconds_at
+from session_memory.text.timestamps import (
+    age,
+    epoch_seconds,
+    iso_time,
+    last_millisecond,
+    local_iso_time,
+    local_time,
+    milliseconds_at,
+)
 
 SECRETS = [sample.text for sample in samples(3)]
 
@@ -182,6 +190,9 @@ def test_days_of_23_and_25_hours_begin_at_midnight(berlin, now, today, yesterday
     assert milliseconds_at("today", seconds) == epoch_seconds(today) * 1000
     assert milliseconds_at("yesterday", seconds) == epoch_seconds(yesterday) * 1000
     assert milliseconds_at(local[:10], seconds) == epoch_seconds(today) * 1000
+    end = milliseconds_at("today", seconds + 90_000 if local[11:13] == "02" else seconds + 86_400) - 1
+    assert last_millisecond("today", seconds) == last_millisecond(local[:10], seconds) == end
+    assert last_millisecond("yesterday", seconds) == epoch_seconds(today) * 1000 - 1
     assert local_iso_time(seconds) == local
     assert local_time(seconds) == local[:16]
 

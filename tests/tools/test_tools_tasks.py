@@ -84,7 +84,7 @@ class TestTasks:
             ({"schedule_type": "daily"}, "schedule_task: `schedule_type` is cron or interval or once."),
             ({"context_mode": "main"}, "schedule_task: `context_mode` is group or isolated."),
             ({"prompt": " "}, "a task needs a prompt."),
-            ({"group": "work"}, "schedule_task: it has no argument `group`"),
+            ({"group": "work"}, "schedule_task: only main has the argument `group`"),
         ],
     )
     def test_what_cannot_be_is_said_in_words_to_act_on(
