@@ -70,6 +70,11 @@ def actions_of(entries: Iterable[Entry], is_wanted: Callable[[str], bool] | None
     return found
 
 
+def may_concern(command: str, names: Iterable[str]) -> bool:
+    """Check, before a command is parsed, if it may change a file with one of these names, or run git."""
+    return "git " in command or "rm " in command or "mv " in command or any([name in command for name in names])
+
+
 def actions_elsewhere(entries: Iterable[Entry], root: str) -> list[FileAction]:
     """Return the edits on another machine, by the paths that the files have in the repository at `root` here. The
     commands run there are unknown."""

@@ -68,6 +68,13 @@ def seen_until(own: Cursor, now: float) -> float:
     return asked - OLD_SECONDS if isinstance(asked, (int, float)) and 0 < asked <= now else 0.0
 
 
+def pending_in(cursor: Cursor) -> dict[str, int]:
+    """Return the sessions in the own `cursor` that prompts could not look through or compare with this session's work:
+    by their keys how often the comparison was late."""
+    kept = cursor.get("pending")
+    return {key: late for key, late in kept.items() if type(late) is int} if isinstance(kept, dict) else {}
+
+
 def _statuses(sessions: Iterable[Session], own: OwnSession) -> list[Changed]:
     """Return the sessions that have a transcript, and note in those that wrote last what their sub-agents wrote."""
     found: list[Changed] = []
@@ -197,6 +204,7 @@ class OwnSession:
         self.process = ""
         self.known_sub_agents: Sequence[str] = ()
         self.counts_deeds = False
+        self._sub_agents: dict[str, list[str]] = {}
 
     def runtime_of(self, session: Session) -> Runtime:
         """Return the runtime of another session: this one's if that names none."""
@@ -211,8 +219,11 @@ class OwnSession:
         return [*self.runtime.sub_agents(self.path), *self.known_sub_agents]
 
     def sub_agents_of(self, session: Session) -> list[str]:
-        """Return the transcripts of another session's sub-agents."""
-        return [*self.runtime_of(session).sub_agents(session.path), *session.known_sub_agents]
+        """Return the transcripts of another session's sub-agents, listed once."""
+        if session.path not in self._sub_agents:
+            found = [*self.runtime_of(session).sub_agents(session.path), *session.known_sub_agents]
+            self._sub_agents[session.path] = found
+        return self._sub_agents[session.path]
 
     @property
     def user_dir(self) -> str:

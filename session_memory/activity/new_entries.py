@@ -77,11 +77,11 @@ class NewEntries:
 
 def read_changed(
     own: OwnSession, changed: list[Changed], cursors: Mapping[str, Cursor], now: float, oldest: float, most: int,
-    budget: Budget | None = None,
+    budget: Budget | None = None, *, all_of: Collection[str] = (),
 ) -> tuple[list[NewEntries], int]:  # fmt: skip
     """Return the new entries of the first sessions, until `most` have some, PROMPT_BYTES were decoded, SKIPPED_BYTES
     read or no time is left, and how many sessions were not read. A given `budget` is the limit for all, also for
-    sessions that are seen first."""
+    sessions that are seen first; else it is for those with the keys `all_of`, and others are read less far back."""
     found: list[NewEntries] = []
     deadline = own.deadline
     first_sight_left = FIRST_SIGHT_BYTES if budget is None else budget.read
@@ -95,7 +95,7 @@ def read_changed(
             return found, len(changed) - index
         first_sight = max(0, first_sight_left) // min(most - with_entries, len(changed) - index)
         new = NewEntries(session, own.runtime_of(session))
-        asked = (new, cursors.get(session.key), now, oldest, first_sight, budget)
+        asked = (new, cursors.get(session.key), now, oldest, None if session.key in all_of else first_sight, budget)
         if deadline.attempt(session.path, _read_session, *asked) is None:
             continue
         first_sight_left -= new.bytes_read * new.is_first_sight
@@ -181,7 +181,7 @@ def kept_title(title: tuple[int, str]) -> tuple[int, str]:
 
 
 def _read_session(
-    new: NewEntries, cursor: Cursor | None, now: float, oldest: float, first_sight: int, budget: Budget
+    new: NewEntries, cursor: Cursor | None, now: float, oldest: float, first_sight: int | None, budget: Budget
 ) -> bool:
     with Opened(new.session.path) as descriptor:
         reader = _Reader(new, descriptor, budget)
@@ -207,10 +207,10 @@ class _Reader:
         self._owner = TitleOwner(new.runtime.session_id_of(new.session.path), descriptor, BRIEF_OWNER_BYTES)
         self._unread: list[list[float]] = []
 
-    def read(self, cursor: Cursor | None, now: float, oldest: float, first_sight: int) -> None:
+    def read(self, cursor: Cursor | None, now: float, oldest: float, first_sight: int | None) -> None:
         """Read behind `cursor` and what was left unread before; without one, what was written since `oldest` (seconds
-        since the epoch), of that about `first_sight` bytes, or more if they hold no dialogue. A file that is not the
-        cursor's is read from its end back to the last entry that was seen."""
+        since the epoch), of that, if given, about `first_sight` bytes, or more if they hold no dialogue. A file that is
+        not the cursor's is read from its end back to the last entry that was seen."""
         new, descriptor = self._new, self._descriptor
         status = os.fstat(descriptor)
         if cursor and "title" in cursor:

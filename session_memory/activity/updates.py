@@ -7,12 +7,14 @@ is noted."""
 from __future__ import annotations
 
 from ..system.files import is_file
-from .changes import OLD_SECONDS, conflicts_stamp, head_stamp, is_head_known, seen_until, standstill
+from .changes import OLD_SECONDS, conflicts_stamp, is_head_known, pending_in, seen_until, standstill
 from .delivery import Delivery, resolved, with_last
 from .state import COLLISIONS, LAST, MEMORIES, KnownState, StateFile, is_whole
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from ..settings.compiled import Settings
     from ..system.deadline import Deadline
     from ..transcripts.entries import Session
@@ -20,11 +22,15 @@ if TYPE_CHECKING:
     from .changes import Changed, Observation, OwnSession
     from .collisions import Known
     from .new_entries import NewEntries
+    from .own_work import OwnWork
     from .report import Report
     from .state import Cursors
     from .status_line import Edit
 
+    Reports = list[tuple[Report, NewEntries]]
+
 MOST_LEFT_OUT = 20  # sessions that are noted
+SHORT_BYTES = 64 * 1024  # of a session that is seen first so many are read in any case
 
 
 class Update:
@@ -88,9 +94,10 @@ def _make(
     if cursors is None:
         return Update()
     is_resolved = cursors is not before
-    seen = seen_until(cursors.get(own.key, {}), now)
+    own_cursor = cursors.get(own.key, {})
+    seen, pending = seen_until(own_cursor, now), pending_in(own_cursor)
     oldest = max(now - settings.first_sight_seconds, seen)
-    changed = [pair for pair in observed.changed(cursors, oldest) if pair[1].st_mtime >= seen]
+    changed = [pair for pair in observed.changed(cursors, oldest) if pair[1].st_mtime >= seen or pair[0].key in pending]
     update = Update(cursors if is_resolved else None)
     since = known.written if known.was_corrupt else None
     if since is not None:
@@ -113,20 +120,13 @@ def _make(
         changed = [pair for pair in changed if pair[1].st_mtime >= since]
     read_on = {own.key, *[session.key for session, _ in changed]}
     cursors = {key: cursor for key, cursor in cursors.items() if key not in read_on or is_whole(cursor)}
-    room = limit - len(introduction)
-    text, moved, left_out, update.edit = _report(own, changed, observed, cursors, settings, now, room)
-    after = {**cursors, **moved}
-    after[own.key] = {"offset": 0, **after.get(own.key, {}), "asked": now, "left_out": left_out}
+    making = _Pass(own, observed, cursors, settings, now, limit - len(introduction))
+    text, update.edit = making.text(changed), making.edit
+    after = making.after()
     # Sessions that are gone are dropped, so that the state does not grow with the years; unless some were not listed.
     keys = [LAST, COLLISIONS, MEMORIES, own.key, *[session.key for session in observed.sessions]]
     keys += after if own.deadline.failed else ()
-    if (
-        text
-        or is_resolved
-        or since is not None
-        or left_out
-        or any(cursors.get(key) != cursor for key, cursor in moved.items())
-    ):
+    if text or is_resolved or since is not None or making.has_moved:
         update.cursors = {key: after[key] for key in keys if key in after}
     if text:
         update.text = introduction + text
@@ -138,71 +138,194 @@ def _make(
     return update
 
 
-def _report(
-    own: OwnSession, changed: list[Changed], observed: Observation, cursors: Cursors, settings: Settings, now: float,
-    limit: int,
-) -> tuple[str, Cursors, list[str], Edit | None]:  # fmt: skip
-    """Return the text about `changed` in at most `limit` characters, '' if nothing is new in them, the cursors behind
-    what it reports and behind what held nothing to report, and the keys of the sessions that were left out: those that
-    were last active before OLD_SECONDS, unless this is the first prompt, or the first one after so long, and there is
-    room; and the newest edit among the collisions."""
-    from .forks import drop_copies
-    from .new_entries import read_changed
-    from .report import reports_of
-    from .update_text import HEADER, most_lines, text_of
+class _Pass:
+    """One update for the session `reader` at the time `now`: the cursors `moved` with it, the `lines` that come first,
+    and the newest `edit` in these. `count` more sessions have news, and perhaps others if there `are_more`. Sessions
+    `left_out` were last active before OLD_SECONDS. The `pending` ones may have done something to this session's work,
+    and could not be compared with it, as the `waiting` ones at the last prompt: each has how often that was late."""
 
-    seen = seen_until(cursors.get(own.key, {}), now)
-    recent, is_start = now - OLD_SECONDS, now - seen >= 2 * OLD_SECONDS
-    oldest = max(now - settings.first_sight_seconds, seen)
-    left_out = [] if is_start else [session.key for session, status in changed if status.st_mtime < recent]
-    if left_out:
-        changed = [pair for pair in changed if pair[1].st_mtime >= recent]
-    read, unread = read_changed(own, changed, cursors, now, oldest, most_lines(limit) + 1)
-    read = drop_copies(read, observed.sessions, cursors, own)
-    left = [pair for pair in changed[-unread:] if pair[1].st_mtime >= recent] if unread else []
-    left_out += [session.key for session, status in changed[-unread:] if status.st_mtime < recent] if unread else ()
-    count, are_more = _count_news([session for session, _ in left], cursors, settings, own, oldest)
-    found = reports_of(read, own, settings, now)
-    reports = [(report, new) for report, new in found if report is not None]
-    moved: Cursors = {new.session.key: new.cursor for report, new in found if report is None}
-    lines: list[str] = []
-    edit = None
-    if own.directory and _may_collide(own, cursors.get(own.key), reports):
-        asked = (own, cursors, reports, now, oldest, limit - len(HEADER), settings.withhold)
-        collisions = own.deadline.attempt("collisions", _prompt_collisions, *asked)
+    def __init__(
+        self, reader: OwnSession, observed: Observation, cursors: Cursors, settings: Settings, now: float, limit: int
+    ) -> None:
+        self.reader = reader
+        self.observed = observed
+        self.cursors = cursors
+        self.settings = settings
+        self.now = now
+        self.limit = limit
+        self.cursor: Cursor = cursors.get(reader.key, {})
+        seen = seen_until(self.cursor, now)
+        self.recent = now - OLD_SECONDS
+        self.is_start = now - seen >= 2 * OLD_SECONDS
+        self.oldest = max(now - settings.first_sight_seconds, seen)
+        self.work: OwnWork | None = None
+        self.moved: Cursors = {}
+        self.lines: list[str] = []
+        self.edit: Edit | None = None
+        self.count = 0
+        self.are_more = False
+        self.active: set[str] = set()  # sessions of which it is known that they have news
+        self.left_out: list[str] = []
+        self.waiting = pending_in(self.cursor)
+        self.pending: dict[str, int] = {}
+
+    def text(self, changed: list[Changed]) -> str:
+        """Return the text about `changed`, '' if nothing is new in them."""
+        from .report import reports_of
+
+        pairs = reports_of(self._read(changed), self.reader, self.settings, self.now)
+        reports = [(report, new) for report, new in pairs if report is not None]
+        self.moved.update({new.session.key: new.cursor for report, new in pairs if report is None})
+        reports = self._without_collisions(reports)
+        self._add_conflicts()
+        return self._text_of(reports)
+
+    def after(self) -> Cursors:
+        """Return the cursors after the update."""
+        after, key = {**self.cursors, **self.moved}, self.reader.key
+        notes = {"asked": self.now, "left_out": self.left_out[:MOST_LEFT_OUT], "pending": self.pending}
+        after[key] = {"offset": 0, **after.get(key, {}), **notes}
+        return after
+
+    @property
+    def has_moved(self) -> bool:
+        """Check if something is to be kept, even without a text."""
+        if self.left_out or self.pending != self.waiting:
+            return True
+        return any([self.cursors.get(key) != cursor for key, cursor in self.moved.items()])
+
+    def _read(self, changed: list[Changed]) -> list[NewEntries]:
+        """Return the new entries of the sessions that are told: first of those that may concern this session's work,
+        however old and many, then of the last ones. Sessions that were last active before OLD_SECONDS are left out
+        else, unless this is the first prompt, or the first one after so long, and there is room."""
+        from .forks import drop_copies
+        from .new_entries import read_changed
+        from .update_text import most_lines
+
+        most = most_lines(self.limit) + 1
+        concerned = self._concerned(changed, most)
+        if not self.is_start:
+            young = [pair for pair in changed if pair[1].st_mtime >= self.recent or pair[0].key in concerned]
+            if len(young) < len(changed):
+                keys = {session.key for session, _ in young}
+                self.left_out = [session.key for session, _ in changed if session.key not in keys]
+            changed = young
+        if concerned:
+            changed = sorted(changed, key=lambda pair: pair[0].key not in concerned)
+        until = (self.now, self.oldest, most + len(concerned))
+        read, unread = read_changed(self.reader, changed, self.cursors, *until, all_of=concerned)
+        if unread:
+            left = [session for session, status in changed[-unread:] if status.st_mtime >= self.recent]
+            self.left_out += [session.key for session, status in changed[-unread:] if status.st_mtime < self.recent]
+            self.count, self.are_more = _count_news(left, self)
+            self._postpone([session.key for session, _ in changed[-unread:] if session.key in concerned])
+        return drop_copies(read, self.observed.sessions, self.cursors, self.reader)
+
+    def _concerned(self, changed: list[Changed], most: int) -> set[str]:
+        """Return the keys of the sessions that may concern this session's work, of those that would not be read, or not
+        back to where they were read last. Those that an earlier prompt could not look through come first."""
+        if not self.reader.directory or self.reader.key not in self.cursors:
+            return set()
+        first = [pair for pair in changed if pair[0].key in self.waiting]
+        searched = first + [
+            pair
+            for at, pair in enumerate(changed)
+            if pair[0].key not in self.waiting
+            and (at >= most or pair[1].st_mtime < self.recent or _may_be_cut(pair, self.cursors))
+        ]
+        if not searched:
+            return set()
+        work = self._own_work()
+        if work is None or work.state is None:
+            return set()
+        from .concerned import WorkSearch
+
+        search = WorkSearch(self.reader, work, self.cursors, self.oldest)
+        concerned, missed = search.concerned(searched)
+        self._postpone(missed)
+        self.active = search.active
+        return concerned
+
+    def _postpone(self, keys: Iterable[str], late: int = 0) -> None:
+        """Leave it to the next prompt to compare sessions with this session's work."""
+        self.pending.update(dict.fromkeys(keys, late))
+
+    def _own_work(self) -> OwnWork | None:
+        """Return this session's side of the collisions; None if it cannot be read."""
+        if self.work is None:
+            from .own_work import OwnWork
+
+            asked_of = (self.reader, self.cursors, self.now, self.oldest)
+            self.work = self.reader.deadline.attempt("collisions", OwnWork, *asked_of)
+        return self.work
+
+    def _without_collisions(self, reports: Reports) -> Reports:
+        """Add the lines about collisions, and return the reports of all sessions, except those with something that did
+        not fit or could not be compared: each is reported as a whole, so all of it comes next time."""
+        reader, late = self.reader, max(self.waiting.values(), default=0)
+        if not reader.directory or not (self.work or _may_collide(reader, self.cursors.get(reader.key), reports)):
+            return reports
+        suspects = [new.session.key for report, new in reports if _may_have_edited(reader, report, new)]
+        if late:  # the fewer sessions are compared, the sooner that is done
+            self._postpone(suspects[max(1, len(suspects) >> late) :], late)
+            reports = [pair for pair in reports if pair[1].session.key not in self.pending]
+        before, work = len(reader.deadline.late), self._own_work()
+        collisions = reader.deadline.attempt("collisions", _prompt_collisions, self, work, reports) if work else None
         if collisions is not None:
-            lines, edit = collisions.lines, collisions.edit
-            moved.update(collisions.moved)
-            # A session is reported as a whole: with something that did not fit, all of it comes next time.
-            reports = [pair for pair in reports if pair[1].session.key not in collisions.withheld]
-        elif "collisions" in own.deadline.late and not cursors.get(own.key, {}).get("late"):
-            # Behind its cursor nobody looks for collisions again: what has some waits, but for one prompt only.
-            moved[own.key] = {**cursors.get(own.key, {"offset": 0}), "late": True}
-            reports = [pair for pair in reports if not _may_have_edited(own, *pair)]
-    if _has_conflicts(own, cursors):
-        from .conflicts import new_lines
+            self.moved.update(collisions.moved)
+            self.lines, self.edit = collisions.lines, collisions.edit
+            self._postpone(sorted(collisions.withheld - {""}))
+        elif len(reader.deadline.late) > before:
+            self._postpone(suspects, late + 1)
+        return [pair for pair in reports if pair[1].session.key not in self.pending]
 
-        cursor = {**(moved.get(own.key) or cursors.get(own.key, {}))}
-        taken = sum([len(line) + 1 for line in lines])
-        room = limit - len(HEADER) - taken
-        lines = [*lines, *(own.deadline.attempt("conflicts", new_lines, own, cursor, now, room) or ())]
-        moved[own.key] = cursor
-    reports.sort(key=lambda pair: -pair[0].last_active)
-    spoken = [pair for pair in reports if pair[0].summary.messages and not pair[0].is_empty]
-    told = [pair for pair in spoken if not pair[0].is_nameless]
-    count += len(spoken) - len(told)
-    new_ones = [pair for pair in told if pair[0].last_active >= recent]
-    listed = _worth_a_line(own, new_ones, most_lines(limit))
-    count += len(new_ones) - len(listed)
-    old = _worth_a_line(own, told[len(new_ones) :] if is_start else [], most_lines(limit))
-    text, shown = text_of(
-        [report for report, _ in listed + old], now, limit, count, are_more=are_more, old=len(old), first_lines=lines
-    )
-    told_of = [new.session.key for _, new in (listed + old)[:shown]]
-    left_out += [new.session.key for _, new in told[len(new_ones) :] if new.session.key not in told_of]
-    waiting = {new.session.key for _, new in new_ones}.difference(told_of)
-    moved.update({new.session.key: new.cursor for _, new in reports if new.session.key not in waiting})
-    return text, moved, left_out[:MOST_LEFT_OUT], edit
+    def _add_conflicts(self) -> None:
+        """Add the lines about conflicts with other branches."""
+        reader = self.reader
+        if _has_conflicts(reader, self.cursors):
+            from .conflicts import new_lines
+
+            cursor = {**(self.moved.get(reader.key) or self.cursor)}
+            self.lines = [
+                *self.lines,
+                *(reader.deadline.attempt("conflicts", new_lines, reader, cursor, self.now, self.room) or ()),
+            ]
+            self.moved[reader.key] = cursor
+
+    @property
+    def room(self) -> int:
+        """The characters that the lines leave."""
+        from .update_text import HEADER
+
+        return self.limit - len(HEADER) - sum([len(line) + 1 for line in self.lines])
+
+    def _text_of(self, reports: Reports) -> str:
+        """Return the text about the sessions that have room, and move the cursors of these and of those that did
+        nothing to report."""
+        from .update_text import most_lines, text_of
+
+        reports.sort(key=lambda pair: -pair[0].last_active)
+        spoken = [pair for pair in reports if pair[0].summary.messages and not pair[0].is_empty]
+        named = [pair for pair in spoken if not pair[0].is_nameless]
+        new_ones = [pair for pair in named if pair[0].last_active >= self.recent]
+        listed = _worth_a_line(self.reader, new_ones, most_lines(self.limit))
+        count = self.count + len(spoken) - len(named) + len(new_ones) - len(listed)
+        old = _worth_a_line(self.reader, named[len(new_ones) :] if self.is_start else [], most_lines(self.limit))
+        text, shown = text_of(
+            [report for report, _ in listed + old], self.now, self.limit, count, are_more=self.are_more, old=len(old),
+            first_lines=self.lines,
+        )  # fmt: skip
+        shown_keys = [new.session.key for _, new in (listed + old)[:shown]]
+        self.left_out += [new.session.key for _, new in named[len(new_ones) :] if new.session.key not in shown_keys]
+        waiting = {new.session.key for _, new in new_ones}.difference(shown_keys)
+        self.moved.update({new.session.key: new.cursor for _, new in reports if new.session.key not in waiting})
+        return text
+
+
+def _may_be_cut(changed: Changed, cursors: Cursors) -> bool:
+    """Check if a session is seen first, and has more than is read of such."""
+    session, status = changed
+    return session.key not in cursors and status.st_size > SHORT_BYTES
 
 
 def _has_conflicts(own: OwnSession, cursors: Cursors) -> bool:
@@ -210,12 +333,12 @@ def _has_conflicts(own: OwnSession, cursors: Cursors) -> bool:
     return bool(conflicts_stamp(own) != cursors.get(own.key, {}).get("conflicts", []))
 
 
-def _worth_a_line(own: OwnSession, told: list[tuple[Report, NewEntries]], most: int) -> list[tuple[Report, NewEntries]]:
+def _worth_a_line(own: OwnSession, told: Reports, most: int) -> Reports:
     """Return the sessions that get a line, at most so many: those of which something can be named that they did; if
     there is none, all. What they ran is named. In the seed's form, all get one."""
     from .update_text import MOST_LINES
 
-    concrete: list[tuple[Report, NewEntries]] = []
+    concrete: Reports = []
     for report, new in told[:most]:
         report.counts_deeds = own.counts_deeds
         if own.counts_deeds or len(concrete) == MOST_LINES:
@@ -235,9 +358,7 @@ def _names_of(report: Report, new: NewEntries) -> list[str]:
     return names_of(report.summary.ran)
 
 
-def _count_news(
-    left: list[Session], cursors: Cursors, settings: Settings, own: OwnSession, oldest: float
-) -> tuple[int, bool]:
+def _count_news(left: list[Session], making: _Pass) -> tuple[int, bool]:
     """Return how many of the changed sessions that were not read have news that may be reported, and if there may be
     more: beyond MOST_COUNTED they are not looked at."""
     if not left:
@@ -245,21 +366,24 @@ def _count_news(
     from .new_entries import may_have_news
     from .report import MOST_COUNTED, count_visible, may_hide
 
+    own, cursors, oldest = making.reader, making.cursors, making.oldest
     found: list[Session] = []
     looked_at = 0
     for session in left[: 2 * MOST_COUNTED]:
         if len(found) == MOST_COUNTED:
             break
         looked_at += 1
-        if own.deadline.attempt(session.path, may_have_news, own, session, cursors.get(session.key), oldest):
+        asked = (own, session, cursors.get(session.key), oldest)
+        if session.key in making.active or own.deadline.attempt(session.path, may_have_news, *asked):
             found.append(session)
     visible = len(found)
-    if may_hide(settings, own.home) or any([session.is_elsewhere for session in found]):
-        visible = own.deadline.attempt("unread sessions", count_visible, found, cursors, settings, own) or 0
+    if may_hide(making.settings, own.home) or any([session.is_elsewhere for session in found]):
+        asked_of = (found, cursors, making.settings, own)
+        visible = own.deadline.attempt("unread sessions", count_visible, *asked_of) or 0
     return visible, visible > 0 and looked_at < len(left)
 
 
-def _may_collide(own: OwnSession, cursor: Cursors | None, reports: list[tuple[Report, NewEntries]]) -> bool:
+def _may_collide(own: OwnSession, cursor: Cursors | None, reports: Reports) -> bool:
     """Check if another session may have changed a file, HEAD was moved, or a call without a result may be over."""
     if cursor is None or not is_head_known(cursor, own.directory) or cursor.get("open"):
         return True
@@ -276,63 +400,33 @@ class PromptCollisions:
     """Collisions for one prompt: the `lines` about them, and in `withheld` the keys of the sessions of which something
     did not fit. `moved` are the own cursor, with what is checked out, and the state to keep."""
 
-    def __init__(self, own: OwnSession, cursor: Cursor) -> None:
-        self.moved: Cursors = {own.key: cursor}
+    def __init__(self) -> None:
+        self.moved: Cursors = {}
         self.lines: list[str] = []
         self.edit: Edit | None = None
         self.withheld: set[str] = set()
 
 
-def _prompt_collisions(
-    own: OwnSession, cursors: Cursors, others: list[tuple[Report, NewEntries]], now: float, oldest: float, room: int,
-    withhold: float,
-) -> PromptCollisions:  # fmt: skip
-    """Return the collisions with the sessions `others`, in lines of at most `room` characters in all, each with a line
-    feed. `cursors` are those of the session; `oldest` says how far back its transcript is read at first; `withhold`
-    is the share that a coin holds back. Raises OSError if the transcript cannot be read."""
-    before = cursors.get(own.key, {})
-    from ..system.git import find_worktree, head_of
+def _prompt_collisions(making: _Pass, work: OwnWork, others: Reports) -> PromptCollisions:
+    """Return the collisions of the `work` with the sessions `others`, in lines that have room."""
+    own, state = making.reader, work.state
+    found = PromptCollisions()
+    if state is not None and (others or work.heads or state.open_actions):
+        from .collisions import Known
 
-    worktree = find_worktree(own.directory, own.user_dir)
-    git_dir = worktree.git_dir if worktree else ""
-    stamp = head_stamp(git_dir) if git_dir else []  # before HEAD is read: a later move is seen next time
-    head = head_of(git_dir) if git_dir else ""
-    known_head = before.get("branch", "") if before.get("git") == git_dir else ""
-    checked_out = {"directory": own.directory, "git": git_dir, "stamp": stamp, "branch": head, "at": now, "late": False}
-    found = PromptCollisions(own, {"offset": 0, **before, **checked_out})
-    if not (others or known_head) or not is_file(own.path):  # at first it has not said anything yet
-        return found
-    from .actions import actions_of, sub_agent_actions
-    from .collisions import Known
-    from .collisions.working_set import CollisionState, resolve_symlinks
-    from .new_entries import read_own
-
-    content = cursors.get(COLLISIONS, "")
-    state = CollisionState(content, before.get("at", 0.0))
-    offsets = dict(state.sub_agents)
-    is_known = "tail" in before and COLLISIONS in cursors  # 0.2.0 kept the collisions elsewhere
-    new = read_own(own, before if is_known else None, now, oldest)
-    actions = actions_of(new.entries)
-    actions += sub_agent_actions(own.sub_agents(), own.runtime, state.sub_agents, oldest)
-    resolve_symlinks(actions)
-    state.working_set.add(sorted(actions, key=lambda action: action.time))
-    known = Known(own, state, worktree, None, now, oldest)
-    known.withhold = withhold
-    if known_head and before.get("stamp") != stamp:
-        known.heads = (known_head, head)
-    _add_lines(known, others, found, room)
-    for _, unseen in others:
-        if unseen.session.key in found.withheld:
-            state.sub_agents.update({path: offsets.get(path, 0) for path in own.sub_agents_of(unseen.session)})
-    kept = state.content()
-    if kept != content:
-        found.moved[COLLISIONS] = kept
-    found.moved[own.key].update(new.cursor)
-    found.moved[own.key]["open"] = bool(state.open_actions)  # calls that had no result yet
+        known = Known(own, state, work.worktree, None, making.now, making.oldest)
+        known.withhold = making.settings.withhold
+        known.heads = work.heads
+        _add_lines(known, others, found, making.room)
+        for _, unseen in others:
+            if unseen.session.key in found.withheld:
+                before = work.sub_agents
+                state.sub_agents.update({path: before.get(path, 0) for path in own.sub_agents_of(unseen.session)})
+    found.moved = work.moved(own.key)
     return found
 
 
-def _add_lines(known: Known, others: list[tuple[Report, NewEntries]], found: PromptCollisions, room: int) -> None:
+def _add_lines(known: Known, others: Reports, found: PromptCollisions, room: int) -> None:
     """Search, and add the lines about what was found."""
     from .collisions import find
 

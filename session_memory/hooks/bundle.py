@@ -46,7 +46,7 @@ _GROUPS = (
     *[(f"runtimes.{name}",) for name in _RUNTIMES],
     ("activity.updates",), ("runtimes.claude.records",), ("text.sanitize",),
     ("activity.forks", "activity.report", "activity.new_entries", "activity.update_text"),
-    ("system.git",), ("activity.collisions",),
+    ("system.git",), ("activity.own_work",), ("activity.concerned",), ("activity.collisions",),
     *[(f"runtimes.{name}.records",) for name in _RUNTIMES],
     ("transcripts.mirrored_files",), ("runtimes.gemini.mirrors",), ("runtimes.opencode.mirrors",),
     ("runtimes.atif.mirrors",), ("transcripts.project_folders",),

@@ -142,6 +142,7 @@ class Records:
 
     # Bytes of which each line with a title has one, and few others do; none if no line ever has a title
     TITLE_MARKS: tuple[bytes, ...] = ()
+    CALL_MARK = b""  # bytes that each line with a call has, and few others; none if that is unknown
     # How lines begin as the runtime writes them. Any other line, such as one that another program has rewritten, is
     # decoded.
     BEGINNINGS: tuple[bytes, ...] = ()

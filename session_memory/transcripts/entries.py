@@ -137,3 +137,8 @@ class Session(Value):
         self.team_root = ""
         self.known_sub_agents: Sequence[str] = ()
         self.sub_agent_bytes = 0
+
+    @property
+    def is_remote(self) -> bool:
+        """Check if the session works on another machine."""
+        return bool(self.team_root)

@@ -334,6 +334,31 @@ def test_every_runtime_is_told_what_any_other_edits_by_its_edit_tool_and_by_its_
     assert missed == []
 
 
+@pytest.mark.parametrize("name", ["claude-code", "gemini", "qwen-code"])
+def test_an_edit_by_any_other_runtime_is_told_with_the_next_prompt_while_eight_sessions_of_two_are_at_work(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(files.os.environ, b"HOME", os.fsencode(tmp_path))
+    person, began = Person(tmp_path), time.time() - 600
+    runtimes = {one.name: one for one in all_runtimes()}
+    writers = [session(person, one, f"mend {one.name}", began) for one in runtimes.values() if one.name != name]
+    busy = [session(person, runtimes[one], "go on", began) for one in ("claude-code", "codex") * 4]
+    reader = session(person, runtimes[name], "read on", began)
+    missed = []
+    for number, writer in enumerate(writers):
+        path = person.app / f"{number}.txt"
+        path.write_text("1\n")
+        os.utime(path, (began - 60, began - 60))
+        reader.calls(READ, str(path), began, began)
+        reader.prompts()
+        edited_by(writer, EDIT, path)
+        for one in busy:
+            one.calls(READ, str(person.app / "src" / "app"), time.time(), time.time())
+        if f"! {path.name}: edited just now by" not in reader.prompts():
+            missed.append(writer.runtime.name)
+    assert missed == []
+
+
 def edited_by(session: Session, way: str, path: Path) -> None:
     """The session edits a file: its records have the times that its runtime gives them."""
     modified = int(time.time() * 1000) / 1000 + 0.0005  # records are cut to the millisecond

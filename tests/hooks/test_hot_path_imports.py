@@ -37,7 +37,7 @@ SOMETHING_NEW = {
 }  # fmt: skip
 # What a project is has to be found out once, and again where a directory changed.
 NEW_PROJECT = {
-    "session_memory.transcripts.project_folders", "session_memory.system.git",
+    "session_memory.transcripts.project_folders", "session_memory.system.git", "session_memory.activity.own_work",
 }  # fmt: skip
 
 

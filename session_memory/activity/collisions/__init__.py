@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..actions import EDIT, GIT, FileAction, actions_elsewhere, actions_of, sub_agent_actions
+from ..actions import EDIT, GIT, FileAction, actions_elsewhere, actions_of, may_concern, sub_agent_actions
 from ..call_log import reported_with_calls
 from ..changes import OwnSession, conflicts_stamp
 from .evidence import Evidence
@@ -100,18 +100,16 @@ def _read_actions(
     """Add the actions of another session that may concern files of the set, and those that were left open before."""
     own, state, key = known.own, known.state, new.session.key
 
-    def may_concern(command: str) -> bool:
-        return (
-            "git " in command or "rm " in command or "mv " in command or any([name in command for name in files.names])
-        )
+    def is_wanted(command: str) -> bool:
+        return may_concern(command, files.names)
 
     if new.session.team_root:
         actions = actions_elsewhere(report.entries, new.session.team_root)
     else:
-        actions = actions_of(report.entries, may_concern)
+        actions = actions_of(report.entries, is_wanted)
     if transcripts := own.sub_agents_of(new.session):
         runtime, offsets = own.runtime_of(new.session), state.sub_agents
-        actions += sub_agent_actions(transcripts, runtime, offsets, known.oldest, may_concern, report.gate)
+        actions += sub_agent_actions(transcripts, runtime, offsets, known.oldest, is_wanted, report.gate)
     for action in actions:
         files.recognise(action)
     concerning = sorted([one for one in actions if concerned.is_concerned_by(one)], key=lambda one: one.time)

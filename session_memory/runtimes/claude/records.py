@@ -66,6 +66,7 @@ class ClaudeCodeRecords(records.Records):
     """A transcript is no tree, every record counts."""
 
     TITLE_MARKS = (b'"custom-title"', b'"ai-title"', b'"summary"')
+    CALL_MARK = b'tool_use"'
     BEGINNINGS = (b'{"parentUuid":"', b'{"parentUuid":n', b'{"type":"')
 
     def recognises(self, line: bytes) -> bool:
