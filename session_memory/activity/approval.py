@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from ..runtimes.records import RESULTS, SUB_AGENTS, CallResult
 from ..system.files import read_end, status_at, without_links
-from ..system.git import Worktree, find_worktree, head_moves
+from ..system.git import Worktree, find_worktree
 from ..system.json import objects_in
 from ..text.format import shorten
 from ..text.paths import relative, resolved
@@ -117,12 +117,12 @@ class ObjectionSearch:
         index = ActionIndex(CallLog(self._own.cursor_file), "approval", {})
         everyone, budget = [session for session, _ in self._sessions], Budget(DECODED_BYTES, READ_BYTES)
         index.read_on(self._own, everyone, self._now, self._oldest, budget)
-        commits = [one.time for one in head_moves(worktree.git_dir, self._oldest) if one.message.startswith("commit")]
-        committed = max(commits, default=0.0)
+        evidence = Evidence({}, {}, worktree, self._own.user_dir)
         found = []
         for changed in sessions:
             for path, time in index.edited.get(changed[0].key, {}).items():
-                if int(time) > committed and path.startswith(worktree.root + "/") and reach.covers(path):
+                is_reached = path.startswith(worktree.root + "/") and reach.covers(path)
+                if is_reached and not _is_committed(path, time, evidence):
                     found.append((time, path, changed))
             if "unread" in index.cursors.get(changed[0].key, {"unread": ()}):
                 found.append((0.0, "", changed))
@@ -176,6 +176,16 @@ class ObjectionSearch:
         transcripts, runtime = self._own.sub_agents_of(new.session), self._own.runtime_of(new.session)
         found = sub_agent_actions(transcripts, runtime, {}, oldest, gate=report.gate)
         return sorted([*found, *actions_of(report.entries)], key=lambda action: action.time)
+
+
+def _is_committed(path: str, edited_at: float, evidence: Evidence) -> bool:
+    """Check if an edit of a file was committed: the file is as HEAD has it. If git cannot tell, a later commit that may
+    have changed the file counts."""
+    is_committed = evidence.is_as_committed(path)
+    if is_committed is not None:
+        return is_committed
+    later = [move for move in evidence.moves() if move.time >= int(edited_at) and move.message.startswith("commit")]
+    return any([evidence.has_changed(move, path) is not False for move in later])
 
 
 def unjudged(command: str) -> Objection:

@@ -110,6 +110,12 @@ def is_commit(head: str) -> bool:
     return len(head) >= 40 and not head.strip("0123456789abcdef")
 
 
+def commit_of(worktree: Worktree) -> str:
+    """Return the name of the commit that is checked out, if a file has it: '' for a branch among packed ones."""
+    head = head_of(worktree.git_dir)
+    return head if is_commit(head) else _first_line(f"{worktree.common_dir}/refs/heads/{head}")
+
+
 def head_moves(git_dir: str, since: float) -> list[HeadMove]:
     """Return how HEAD moved since a time (seconds since the epoch), in order; nothing without a log."""
     moves = []

@@ -130,6 +130,14 @@ class GitIndex:
             self._entries = {name: one for name, one in every if not _flags(one, 0, self._id_bytes) & _STAGE_BITS}
 
 
+def blob_name(content: bytes, length: int) -> str:
+    """Return the name of a file's content as an object, in a repository whose names have this length."""
+    from hashlib import sha1, sha256
+
+    header = b"blob %d\0" % len(content)
+    return (sha256 if length == len(sha256().hexdigest()) else sha1)(header + content).hexdigest()
+
+
 def tracked(worktree: Worktree) -> list[str]:
     """Return the absolute paths of the files in the index."""
     entries = _entries(worktree.git_dir, _read(worktree.git_dir + "/index"), _id_bytes(worktree))

@@ -6,13 +6,14 @@ from __future__ import annotations
 import json
 import os
 import re
+import subprocess
 import time
 from pathlib import Path
 from typing import Any
 from unittest.mock import Mock
 
 import pytest
-from git_scene import git
+from git_scene import GIT_ENVIRONMENT, git
 from hooks_scene import run
 from records import append, assistant, user
 from tool_call_scene import Project
@@ -101,6 +102,54 @@ def test_what_was_told_with_an_earlier_prompt_is_held_back_all_the_same(project)
 def test_what_was_committed_since_is_not_held_back(project):
     project.edited()
     git(project.directory, "commit", "-qam", "done")
+    assert reason(project, "Edit", app(project)) == ""
+
+
+CALLS = {
+    "git reset --hard": ("Bash", "git reset --hard"),
+    "git checkout -- app": ("Bash", "git checkout -- app"),
+    "git stash": ("Bash", "git stash"),
+    "git restore app": ("Bash", "git restore app"),
+    "an edit": ("Edit", "app"),
+}
+UNRELATED = {
+    "another file": "echo 2 > db; git commit -qm other -- db",
+    "another new file": "echo 2 > more; git add more; git commit -qm more -- more",
+    "a reworded message": "git commit -q --amend --only -m reworded",
+    "nothing": "git commit -q --allow-empty -m empty",
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("committed", UNRELATED)
+def test_a_commit_of_something_else_lets_no_call_through(project: Project, call: str, committed: str) -> None:
+    project.edited()
+    subprocess.run(["sh", "-c", UNRELATED[committed]], cwd=project.directory, env=GIT_ENVIRONMENT, check=True)
+    tool, argument = CALLS[call]
+    assert reason(project, tool, app(project) if tool == "Edit" else argument).endswith(UNCOMMITTED)
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_an_edit_in_the_second_of_a_commit_of_the_file_is_held_back(project: Project, call: str) -> None:
+    project.edited()
+    git(project.directory, "commit", "-qam", "earlier")
+    project.edited()
+    tool, argument = CALLS[call]
+    assert reason(project, tool, app(project) if tool == "Edit" else argument).endswith(UNCOMMITTED)
+
+
+@pytest.mark.parametrize("commit", ["commit -qam done", "commit -q --amend --no-edit -a", "commit -qm done -- app"])
+def test_a_commit_of_the_file_lets_every_call_through(project: Project, commit: str) -> None:
+    project.edited()
+    git(project.directory, *commit.split())
+    git(project.directory, "pack-refs", "--all")
+    for tool, argument in CALLS.values():
+        assert reason(project, tool, app(project) if tool == "Edit" else argument) == ""
+
+
+def test_a_file_that_was_put_back_is_not_held_back(project: Project) -> None:
+    project.edited()
+    Path(app(project)).write_text("1\n")
     assert reason(project, "Edit", app(project)) == ""
 
 

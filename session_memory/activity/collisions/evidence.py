@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...runtimes.records import RESULTS, SUB_AGENTS, CallResult
 from ...system.files import Opened, is_regular, os, read_at, read_whole, status_at
-from ...system.git import HeadMove, Worktree, find_worktree, head_moves
+from ...system.git import HeadMove, Worktree, commit_of, find_worktree, head_moves
 from ...system.json import objects_in
 from ...transcripts.entries import FAILED, NOTHING
 from ...transcripts.lines import last_line_end, lines_forward, windows_backward
@@ -149,11 +149,36 @@ class Evidence:
         """Return the name of a file's object in the commit that HEAD moved to; None if unknown."""
         return self._object(move.after, path)
 
+    def is_as_committed(self, path: str) -> bool | None:
+        """Check if a file is as the commit has it that is checked out; None if git cannot tell."""
+        committed = self._object(self._head_commit(), path)
+        if committed is None:
+            return None
+        status = status_at(path, follow_symlinks=False)
+        if status is None or not committed:
+            return status is None and not committed
+        if self.staged([path]).get(path) == committed:
+            return True
+        try:
+            content = read_whole(path, LARGEST_FILE)
+        except OSError:
+            return False
+        from ...system.git_objects import blob_name
+
+        return blob_name(content, len(committed)) == committed
+
+    def _head_commit(self) -> str:
+        """Return the name of the commit that is checked out; '' if unknown."""
+        if self._worktree is None:
+            return ""
+        moves = self.moves()
+        return commit_of(self._worktree) or (moves[-1].after if moves else "")
+
     def _object(self, commit: str, path: str) -> str | None:
         """Return the name of the object that a commit has at an absolute path."""
         key = commit, path
         if key not in self._found:
-            if not self._worktree or not path.startswith(self._worktree.root + "/"):
+            if not commit or not self._worktree or not path.startswith(self._worktree.root + "/"):
                 return None
             if self._objects is None:
                 from ...system.git_objects import GitObjects
