@@ -20,6 +20,7 @@ from ..transcripts.reader import (
     title_of,
 )
 from .new_entries import NewEntries, kept_title, read_other_titles
+from .state import drop_titles
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -340,7 +341,28 @@ def _place(session: Session, cwd: str) -> tuple[str, str]:
 
 def _gate(new: NewEntries, rules: Privacy, session_id: str) -> Gate:
     """Return the gate of a session that was read, and make its title one that may be shown. Its beginning is noted in
-    its cursor. Raises OSError."""
+    its cursor; of an excluded session no title. Raises OSError."""
+    from ..transcripts.gate import Gate
+
+    session, start = new.session, new.cursor.get("start", "")
+    gate = Gate(rules, session_id, start, (session.name or session.key,))
+    if not gate.rule.ignore:
+        gate = _gate_by_title(new, rules, session_id)
+    if gate.rule.ignore or (gate.hides_forgotten and not gate.done(new.entries)):
+        drop_titles(new.cursor)
+    # The title may quote hidden entries, or a forgotten session had it.
+    may_show_hidden = gate.repeats_forgotten or (gate.hides_some and new.title[0] < USER_RANK)
+    if may_show_hidden and not new.cursor.get("own_title"):  # it stays the same from then on
+        requests = [one.text for one in gate.told(new.entries) if one.role == "user" and is_request(one.text)]
+        new.cursor["own_title"] = kept_title((FIRST_PROMPT_RANK, title_of(telling_request(requests))))[1]
+    new.title = gate.title(new.title, str(new.cursor["own_title"]) if may_show_hidden else "")
+    if gate.hides_forgotten and "title" in new.cursor:
+        new.cursor["title"] = list(new.title)
+    return gate
+
+
+def _gate_by_title(new: NewEntries, rules: Privacy, session_id: str) -> Gate:
+    """Return the gate of a session that no rule excludes but perhaps one by its title. Raises OSError."""
     from ..transcripts.gate import Family, Gate
 
     session, cursor = new.session, new.cursor
@@ -348,20 +370,16 @@ def _gate(new: NewEntries, rules: Privacy, session_id: str) -> Gate:
     if rules.has_name_rules(start):
         read_other_titles(new)
     names = (session.name or session.key, new.title[1])
-    if session.team_root or not rules.has_rules(start):
-        gate = Gate(rules, session_id, start, names)
-    else:
-        family = Family(rules, new.runtime, session.path)
-        if "kin" not in cursor:
-            kin = family.kin(session.path, cursor.get("first", ""), bool(cursor.get("compacted")))
-            cursor["kin"] = [new.runtime.session_id_of(path) for path in kin]
-        gate = Gate(rules, session_id, start, names, family, family.copied(family.paths_of(cursor["kin"])))
-    may_show_hidden = gate.hides_some and new.title[0] < USER_RANK  # the title may be made of hidden entries
-    if may_show_hidden and not cursor.get("own_title"):  # it stays the same from then on
-        requests = [one.text for one in gate.told(new.entries) if one.role == "user" and is_request(one.text)]
-        cursor["own_title"] = kept_title((FIRST_PROMPT_RANK, title_of(telling_request(requests))))[1]
-    new.title = gate.title(new.title, str(cursor["own_title"]) if may_show_hidden else "")
-    return gate
+    if session.team_root:
+        return Gate(rules, session_id, start, names)
+    if not rules.has_rules(start):
+        return Gate(rules, session_id, start, names).look_at(new.runtime, session.path)
+    family = Family(rules, new.runtime, session.path)
+    if "kin" not in cursor:
+        kin = family.kin(session.path, cursor.get("first", ""), bool(cursor.get("compacted")))
+        cursor["kin"] = [new.runtime.session_id_of(path) for path in kin]
+    copied = family.copied(family.paths_of(cursor["kin"]))
+    return Gate(rules, session_id, start, names, family, copied).look_at(new.runtime, session.path)
 
 
 def count_visible(unread: Sequence[Session], cursors: Mapping[str, Cursor], settings: Settings, own: OwnSession) -> int:

@@ -63,6 +63,24 @@ class KnownState:
         """Return the state of a consuming session."""
         return self.cursors.get(key, {})
 
+    def titles(self) -> list[tuple[str, str, str]]:
+        """Return the titles in the state: the key of each session, the directory that it was started in, the title."""
+        return [
+            (key, str(cursor.get("start", "")), str(cursor["title"][1]))
+            for key, cursor in self._cursors_by_key()
+            if cursor.get("title", (0, ""))[1]
+        ]
+
+    def _cursors_by_key(self) -> list[tuple[str, Cursor]]:
+        """Return the cursors of all sessions, also from an update that may not have arrived."""
+        return [
+            pair
+            for own in self.cursors.values()
+            for cursors in (own, own.get(LAST, {}).get("cursors", {}))
+            for pair in cursors.items()
+            if isinstance(pair[1], dict) and is_whole(pair[1])
+        ]
+
 
 class StateFile(KnownState):
     """State under an exclusive lock until `close`. A file that could not be read is renamed to `<name>.corrupt`."""
@@ -104,13 +122,15 @@ class StateFile(KnownState):
         runtime they are. Raises OSError."""
         if self.path.rpartition("/")[2].removesuffix(".json") in keys:
             os.unlink(self.path)
-            return
+        else:
+            self.forget_titles(keys)
+
+    def forget_titles(self, keys: set[str]) -> None:
+        """Delete the titles of sessions with these keys from the state, whatever their runtime. Raises OSError."""
         kept = encode(self.cursors)
-        for own in self.cursors.values():
-            for cursors in (own, own.get(LAST, {}).get("cursors", {})):
-                for cursor in [one for key, one in cursors.items() if keys & {key, key.rpartition(":")[2]}]:
-                    cursor.pop("title", None)
-                    cursor.pop("own_title", None)
+        for key, cursor in self._cursors_by_key():
+            if keys & {key, key.rpartition(":")[2]}:
+                drop_titles(cursor)
         if encode(self.cursors) != kept or is_file(self.path + ".tmp"):  # which a killed process has left
             self.prepare()
             self.commit()
@@ -124,6 +144,12 @@ class StateFile(KnownState):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def drop_titles(cursor: Cursor) -> None:
+    """Delete the titles of the session of a cursor, and have them looked for again if a rule may name one."""
+    for name in ("title", "own_title", "titled"):
+        cursor.pop(name, None)
 
 
 def forget_memories(path: str, key: str) -> None:

@@ -182,7 +182,7 @@ class RememberedEntries:
         self.has_forgotten = False
 
     def __iter__(self) -> Iterator[Entry | None]:
-        if self._gate is None or self._gate.until is None:
+        if self._gate is None or not self._gate.may_forget:
             yield from self._entries
             return
         has_begun = False

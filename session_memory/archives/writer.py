@@ -197,8 +197,15 @@ class _Judged:
         self._kin = self._family.kin(path, described.first_id, described.is_compacted)
         self.has_rules = privacy.has_rules(described.start)
         self.gate = self._family.gate(path, described)
-        files = source.runtime
-        source.kin = [[files.session_id_of(one), describe(source.runtime, one).title] for one in self._kin[:MOST_KIN]]
+        source.kin = [self._named(one) for one in self._kin[:MOST_KIN]]
+
+    def _named(self, path: str) -> list[str]:
+        """Return the id and the title of the session with this transcript; the id alone if the title may quote a
+        forgotten message."""
+        described = describe(self._source.runtime, path)
+        gate = self._family.gate(path, described)
+        session_id = self._source.runtime.session_id_of(path)
+        return [session_id] if gate.hides_forgotten else [session_id, described.title]
 
     def is_private(self, written: WrittenArchive) -> bool:
         """Return whether an archive belongs in the private folder: whole, if any of it is hidden."""
@@ -272,7 +279,8 @@ def _write_messages(
             file.write(format.rendered(said, style).encode("utf-8", "replace"))
     rank, title = reader.title
     written.is_named = bool(source.title) or rank >= USER_RANK
-    if rank <= FIRST_PROMPT_RANK or not title or (entries.has_forgotten and rank < USER_RANK):
+    is_hidden = entries.has_forgotten and (gate is None or not gate.title((rank, title), "")[1])
+    if rank <= FIRST_PROMPT_RANK or not title or is_hidden:
         title = shorten(
             one_line(title_of(prompt)), PROMPT_TITLE_CHARACTERS
         )  # already redacted: the cut cannot split a secret

@@ -36,11 +36,21 @@ SUMMARY = "delete sessions from store, memories and archives, for good"
 SHOWN = 10
 
 
+class Forks(NamedTuple):
+    """The places of copies that other sessions, such as forks, have of the selection: `archives` to write once more,
+    as (path, session id, transcript, group); our `mirrors`; `names` of these sessions by group, whose titles
+    leave the state of others."""
+
+    archives: list[tuple[str, str, str, str]]
+    mirrors: list[str]
+    names: dict[str, set[str]]
+
+
 class Chosen(NamedTuple):
     """The selection to forget: `until` is the time up to which, by group and session; `archives` and `transcripts` are
     paths, `copies` those of our mirrors; nothing stays of the transcripts in `whole`. `rewritten` are archives of
     sessions that went on, as (path, session id, transcript, group). `names` are the ids and names of the sessions, by
-    group, `kept` their kept transcripts."""
+    group, `kept` their kept transcripts, `forks` what else has copies of it."""
 
     conversations: list[Conversation]
     until: dict[tuple[str, str], int]
@@ -52,6 +62,7 @@ class Chosen(NamedTuple):
     copies: list[str]
     names: dict[str, set[str]]
     kept: list[KeptSession]
+    forks: Forks
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -104,17 +115,20 @@ def _forget(opened: OpenStore, arguments: argparse.Namespace) -> int:
     tombstones = [forgotten.session_tombstone(*who, until) for who, until in chosen.until.items()]
     if project and arguments.before is None and not arguments.session:
         tombstones += [forgotten.directory_tombstone(group, project, now) for group in groups]
+    conversations = [(each.id, each.home, each.session_id) for each in chosen.conversations]
     forget_journal.begin(
         opened.location,
         {
+            "messages": {"conversations": conversations, "transcripts": _with_times(chosen)},
             "tombstones": tombstones,
             "memories": {group: chosen.memories.get(group, []) for group in groups},
             "archives": chosen.archives,
-            "rewritten": chosen.rewritten,
-            "conversations": [(one.id, one.home, one.session_id) for one in chosen.conversations],
+            "rewritten": [*chosen.rewritten, *chosen.forks.archives],
+            "conversations": conversations,
             "kept": [(one.home, one.session_id) for one in chosen.kept],
-            "copies": chosen.copies,
+            "copies": [*chosen.copies, *chosen.forks.mirrors],
             "cursors": {group: sorted(names) for group, names in chosen.names.items()},
+            "titles": {group: sorted(names) for group, names in chosen.forks.names.items()},
             "graph": [(*who, until) for who, until in chosen.until.items()],
             "team": {"sessions": list(chosen.until), "memories": chosen.memories},
             "free_pages": True,
@@ -125,6 +139,18 @@ def _forget(opened: OpenStore, arguments: argparse.Namespace) -> int:
     left = [path for path in chosen.transcripts if path not in deleted]
     _report(opened, chosen._replace(transcripts=left), unfinished)
     return int(bool(unfinished))
+
+
+def _with_times(chosen: Chosen) -> list[tuple[str, str, int]]:
+    """Return the transcripts of the selection, each as (path, group, until when all of it is forgotten)."""
+    sessions = {(each.home, each.session_id): each.source_file for each in chosen.conversations}
+    paths = [*chosen.transcripts, *chosen.copies]
+    return [
+        (path, who[0], until)
+        for who, until in chosen.until.items()
+        for path in paths
+        if path.endswith(f"/{sessions[who]}")
+    ]
 
 
 def _delete_transcripts(opened: OpenStore, paths: list[str], *, is_asked: bool) -> list[str]:
@@ -201,7 +227,33 @@ def _chosen(opened: OpenStore, session: str, project: str, before: int | None, n
     )
     copies = [path for path in is_copy if is_copy[path]]
     memories = _memories(opened, until)
-    return Chosen(wanted, until, memories, archives, rewritten, transcripts, whole, copies, names, packed)
+    no_forks = Forks([], [], {})
+    chosen = Chosen(wanted, until, memories, archives, rewritten, transcripts, whole, copies, names, packed, no_forks)
+    return _with_forks(opened, chosen, files)
+
+
+def _with_forks(opened: OpenStore, chosen: Chosen, files: Mapping[tuple[str, str], FileState]) -> Chosen:
+    """Return the selection with the places of the copies that other sessions have."""
+    location, rules = opened.location, opened.location.rules()
+    until: dict[tuple[str, str], int] = {}
+    transcripts: dict[tuple[str, str], str] = {}
+    forks = Forks([], [], {})
+    for fork, copied_at in opened.store.conversations_with_copies(chosen.conversations):
+        who, state = (fork.home, fork.session_id), files[fork.home, fork.source_file]
+        if who not in chosen.until:
+            until[who] = max(until.get(who, 0), copied_at)
+            transcripts[who] = f"{state.root}/{fork.source_file}"
+            forks.names.setdefault(fork.home, set()).update((fork.session_id, *rules.names(state.subject)))
+    if not until:
+        return chosen
+    forks.mirrors.extend([path for path in transcripts.values() if mirror.is_mirror(path)])
+    for archived in location.archives:
+        for path, id, _ in _archives(archived, {who: 0 for who in until}):
+            forks.archives.append((path, id, transcripts[archived.home, id], archived.home))
+    memories = _memories(opened, until)
+    both = {group: [*chosen.memories.get(group, ()), *ids] for group, ids in memories.items()}
+    packed = kept_of(location, lambda session: (session.home, session.session_id) in until)
+    return chosen._replace(memories={**chosen.memories, **both}, kept=[*chosen.kept, *packed], forks=forks)
 
 
 def _named(

@@ -117,6 +117,8 @@ class Branch:
     copied_until: float | None = None
     copies_keep_ids = True  # whether the ids of answers are those that they had in the other session
     directory = ""  # the one of entries that name none
+    session_id = ""  # the id of the session that entries which name none are of, if the file says so
+    forked_from = ""  # the id of the session that the copies are from, if the file says so
     of_session = ""  # the id of the session that the sub-agent belongs to, if nothing but this tells it
 
     def holds(self, line: bytes) -> bool:
@@ -131,10 +133,11 @@ class Branch:
         return self.copied_until is not None and (time or 0.0) < self.copied_until
 
     def complete(self, entry: Entry) -> None:
-        """Add to an entry what the transcript says once for many of them: the directory, and if it was copied. Read
-        backward, that may follow later."""
+        """Add to an entry what the transcript says once for many of them: the directory, if it was copied, and the
+        session that it is of. Read backward, that may follow later."""
         entry.cwd = entry.cwd or self.directory
         entry.is_copy = entry.is_copy or self.is_copied(entry.timestamp)
+        entry.origin = entry.origin or (self.forked_from if entry.is_copy else self.session_id)
 
 
 class Records:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 MEMORY_DIR = ".session-memory"
 FORGOTTEN = ".forgotten.jsonl"  # behind the path of a store: the file of what was forgotten of it
+FORGOTTEN_MESSAGES = ".forgotten.messages"  # the same, of the hashes of its messages
 FORGETTING = ".forgetting.json"  # behind the path of a store: the steps of `forget` that are left
 STORE_FILE = "store/memory.db"  # below the `memory_dir` of a home, or below a host
 PROMPT_INDEX = ".prompt-index"  # below the `memories_dir` of a home

@@ -9,7 +9,7 @@ import os
 from ..runtimes import all_runtimes
 from ..system.git import find_worktree, worktrees_of
 from . import homes
-from .forgotten import Tombstone, forgotten_until, read_file
+from .forgotten import ForgottenSessions, Tombstone, forgotten_until, read_file
 from .rules import Rule, stricter
 
 TYPE_CHECKING = False
@@ -33,6 +33,7 @@ class Privacy:
         self._of_start: dict[str, list[Settings]] = {}
         self._homes: dict[str, list[Home]] = {}
         self._forgotten: dict[str, list[Tombstone]] = {}
+        self._messages: dict[tuple[str, ...], ForgottenSessions] = {}
         self._spelled: dict[str, set[str]] = {}
 
     def rule(self, start_directory: str, *names: str) -> Rule:
@@ -82,6 +83,13 @@ class Privacy:
         files = self._forgotten_files(start_directory).items()
         times = [forgotten_until(self._forgotten_in(path), group, session_id, start_directory) for path, group in files]
         return max([time for time in times if time is not None], default=None)
+
+    def forgotten(self, start_directory: str) -> ForgottenSessions:
+        """Return the forgotten sessions that a session started there may repeat. Raises OSError."""
+        files = self._forgotten_files(start_directory)
+        if tuple(files) not in self._messages:
+            self._messages[tuple(files)] = ForgottenSessions(files, self._forgotten_in)
+        return self._messages[tuple(files)]
 
     def _forgotten_files(self, start_directory: str) -> dict[str, str]:
         """Return the files that say what was forgotten, each with the group that its sessions are of."""

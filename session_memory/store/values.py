@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from ..named_tuple import NamedTuple
 from ..text.format import counted
+from ..transcripts.marks import key_of as key_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -213,11 +214,3 @@ class Usage(NamedTuple):
 def items_of_file(file_id: int) -> tuple[int, int]:
     """Return the lowest and the highest id of an item in a file."""
     return file_id << ITEM_BITS, file_id << ITEM_BITS | NUMBERS
-
-
-def key_of(text: str) -> int:
-    """Return a 64-bit hash of an id, signed as SQLite's integers are."""
-    from hashlib import blake2b  # imported late: loads OpenSSL, and a search hashes nothing
-
-    digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-    return int.from_bytes(digest, "little", signed=True)

@@ -20,6 +20,7 @@ from .reader import (
     TitleOwner,
     TranscriptHead,
     TranscriptReader,
+    first_entry,
     is_request,
     telling_request,
     title_of,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from typing import Protocol
 
     from ..runtimes import Runtime
+    from ..settings.forgotten import ForgottenSessions
 
     class Rules(Protocol):
         """The methods of rules that the gate calls: see `Privacy`."""
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
         def has_rules(self, start_directory: str = "") -> bool: ...
         def has_name_rules(self, start_directory: str = "") -> bool: ...
         def forgotten_until(self, session_id: str, start_directory: str) -> int | None: ...
+        def forgotten(self, start_directory: str) -> ForgottenSessions: ...
 
 
 TITLE_CHARACTERS = 60
@@ -101,11 +104,32 @@ class Gate:
         self._directories: dict[str, Rule] = {}
         self.rule = rules.rule(start, *filter(None, (*names, session_id)))
         self.until = rules.forgotten_until(session_id, start)
+        self._forgotten = rules.forgotten(start)
+        self.repeats_forgotten = False
+
+    def look_at(self, runtime: Runtime, path: str) -> Gate:
+        """Note if the transcript at `path`, which is the session's, begins with a forgotten message: it is a copy or a
+        fork. Raises OSError."""
+        if self._forgotten and self.until is None:
+            with Opened(path) as descriptor:
+                first = first_entry(runtime, descriptor)
+            self.repeats_forgotten = first is not None and self._forgotten.holds(first, self._session_id)
+        return self
+
+    @property
+    def may_forget(self) -> bool:
+        """Return whether an entry of the session may be forgotten."""
+        return self.until is not None or bool(self._forgotten)
+
+    @property
+    def hides_forgotten(self) -> bool:
+        """Return whether something of the session is forgotten."""
+        return self.until is not None or self.repeats_forgotten
 
     @property
     def hides_some(self) -> bool:
-        """Return whether something was forgotten of the session, or may not be told that it copied."""
-        return self.until is not None or bool(self._copied)
+        """Return whether something of the session is forgotten, or may not be told that it copied."""
+        return self.hides_forgotten or bool(self._copied)
 
     def rule_of(self, entry: Entry) -> Rule:
         """Return the rule for an entry; it is ignored if it was forgotten."""
@@ -120,6 +144,10 @@ class Gate:
         return stricter(rule, self._copied[key_of(entry)]) if key_of(entry) in self._copied else rule
 
     def is_forgotten(self, entry: Entry) -> bool:
+        return self.is_of_forgotten_time(entry) or self._forgotten.holds(entry, self._session_id)
+
+    def is_of_forgotten_time(self, entry: Entry) -> bool:
+        """Return whether all of the session is forgotten up to this entry."""
         return self.until is not None and (entry.timestamp or 0.0) * 1000 <= self.until
 
     def told(self, entries: Iterable[Entry]) -> list[Entry]:
@@ -136,13 +164,16 @@ class Gate:
         it is hidden, `own_title` in place of one that may have been made of that."""
         if self.rule.ignore or (title[0] < USER_RANK and not self.rule.quote):
             return title[0], ""
+        if self.repeats_forgotten and self._forgotten.has_title(title[1]):
+            return FIRST_PROMPT_RANK, own_title
         if title[0] < USER_RANK and self.hides_some:
             return FIRST_PROMPT_RANK, own_title
         return title
 
     def shown_title(self, runtime: Runtime, path: str, title: Title) -> Title:
         """Return what may be told of the title of the transcript at `path`, on one line. Raises OSError."""
-        is_hidden = title[0] < USER_RANK and self.hides_some and self.rule.quote and not self.rule.ignore
+        may_be_hidden = self.repeats_forgotten or (title[0] < USER_RANK and self.hides_some)
+        is_hidden = may_be_hidden and self.rule.quote and not self.rule.ignore
         return self.title(title, for_title(title_of(own_prompt(runtime, path, self))) if is_hidden else "")
 
 
@@ -154,6 +185,9 @@ class Unruled:
 
     def forgotten_until(self, session_id: str, start_directory: str) -> int | None:
         return self._rules.forgotten_until(session_id, start_directory)
+
+    def forgotten(self, start_directory: str) -> ForgottenSessions:
+        return self._rules.forgotten(start_directory)
 
     def rule(self, start_directory: str, *names: str) -> Rule:
         return _FREE
@@ -193,9 +227,10 @@ class Family:
     def gate(self, path: str, described: Described) -> Gate:
         known, session_id = (*self._names.get(path, ()), described.title), self._runtime.session_id_of(path)
         if not self._rules.has_rules(described.start):
-            return Gate(self._rules, session_id, described.start, known)
+            return Gate(self._rules, session_id, described.start, known).look_at(self._runtime, path)
         copied = self.copied(self.kin(path, described.first_id, described.is_compacted))
-        return Gate(self._rules, session_id, described.start, known, self, copied)
+        gate = Gate(self._rules, session_id, described.start, known, self, copied)
+        return gate.look_at(self._runtime, path)
 
     def kin(self, path: str, first_id: str, is_compacted: bool) -> list[str]:
         """Return the transcripts that begin with the same entry; if that follows a compaction, those that have it."""

@@ -34,7 +34,7 @@ def last_entries(
             if entry.id and entry.id in ids:
                 continue
             ids.add(entry.id)
-            if gate is not None and gate.is_forgotten(entry):  # and so is what stands before it
+            if gate is not None and gate.is_of_forgotten_time(entry):  # and so is what stands before it
                 break
             told = [entry] if gate is None else gate.told([entry])
             latest += told

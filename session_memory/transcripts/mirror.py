@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
     from typing import Any
 
+    from ..runtimes.records import Records
+    from ..settings.forgotten import ForgottenSessions
     from ..settings.homes import Home
 
     Mark = dict[str, Any]
@@ -41,7 +43,7 @@ _NOT_SAID = frozenset((
     "summary",
 ))  # fmt: skip
 _MARK = b'{"type": "mirrored", "mark": '
-_COMPLETE = ("watched", "is_whole", "read")  # the keys of a state by which nothing is missing in the mirrors
+_COMPLETE = ("watched", "row", "is_whole", "read")  # the keys of a state by which nothing is missing in the mirrors
 _STATE_FILE = ".state/mirrored"  # in a folder: replacing it would change the time of the one that lists the mirrors
 _LOCK_FILE = ".lock"
 _MARK_BYTES = 4096  # that most marks are shorter than
@@ -90,6 +92,43 @@ class Exclusion:
 
         privacy = Privacy(environment(), self._home)
         return max([(privacy.forgotten_until(id, directory) or 0) / 1000 for id in session_ids])
+
+    def repeats(self, meaning: Records, directory: str, session_id: str) -> Repeats | None:
+        """Return what tells the records of a session that repeat forgotten messages, by their `meaning`; None if
+        nothing was forgotten."""
+        from ..settings.homes import environment, settings_above
+
+        if not self._home.has_forgotten() and not settings_above(directory, self._home):
+            return None
+        from ..settings.privacy import Privacy
+
+        return Repeats(meaning, Privacy(environment(), self._home).forgotten(directory), session_id)
+
+
+class Repeats:
+    """Tells which records, in their order, repeat forgotten messages: these entries, the results and other records that
+    follow them, and titles of a session that begins with one (`has_begun`)."""
+
+    def __init__(self, meaning: Records, forgotten: ForgottenSessions, session_id: str) -> None:
+        self._meaning = meaning
+        self._forgotten = forgotten
+        self._session_id = session_id
+        self._is_dropped = False
+        self.has_begun: bool | None = None
+
+    def drops(self, record: Record) -> bool:
+        """Check if a record must not be in a mirror."""
+        from ..runtimes.records import CALLS, MESSAGES, SUB_AGENTS, Title
+        from .entries import Entry
+
+        events = self._meaning.events(record, 0, MESSAGES | CALLS | SUB_AGENTS)
+        entries = [event for event in events if isinstance(event, Entry)]
+        if entries:
+            self._is_dropped = self._forgotten.holds(entries[0], self._session_id)
+            self.has_begun = self._is_dropped if self.has_begun is None else self.has_begun
+        elif any([isinstance(event, Title) for event in events]):
+            return bool(self.has_begun)
+        return self._is_dropped
 
 
 def copies_of(records: list[Any], is_excluded: bool) -> list[Any]:
@@ -162,9 +201,11 @@ class Mirror:
     says that its session is. If it was not before, all that was said is removed; if it is no more, the mirror begins
     anew. Use it in a `with` block, in one process at a time (see `lock_path`). Raises OSError."""
 
-    def __init__(self, path: str, is_excluded: bool = False) -> None:
+    def __init__(self, path: str, is_excluded: bool = False, repeats: Repeats | None = None) -> None:
+        """Leave out all records that `repeats` knows as forgotten."""
         self._path = path
         self._is_excluded = is_excluded
+        self._repeats = repeats
         self.mark: Mark = {}
         self._descriptor = -1
         self._end = 0
@@ -203,7 +244,7 @@ class Mirror:
         OSError: then nothing was added."""
         if self._is_excluded:
             mark["is_excluded"] = True
-        given = list(records)
+        given = self._without_forgotten(list(records), mark)
         kept = iter(copies_of([one for one in given if not isinstance(one, bytes)], self._is_excluded))
         lines = [one if isinstance(one, bytes) else encode(next(kept)).encode() for one in given]
         content = b"\n".join([*lines, _marked(mark), b""])
@@ -222,6 +263,22 @@ class Mirror:
         files.os.utime(self._path, ns=(modified * 1_000_000, modified * 1_000_000))
         self.mark = mark
         return written
+
+    def _without_forgotten(self, records: list[Record | bytes], mark: Mark) -> list[Record | bytes]:
+        """Return the records, and leave in `mark`, only what repeats no forgotten message."""
+        repeats = self._repeats
+        if repeats is None:
+            return records
+        repeats.has_begun = self.mark.get("repeats_forgotten")
+        for record in records:  # a title may come before the first entry
+            if repeats.has_begun is None and not isinstance(record, bytes):
+                repeats.drops(record)
+        if repeats.has_begun is not None:
+            mark["repeats_forgotten"] = repeats.has_begun
+        kept = [record for record in records if isinstance(record, bytes) or not repeats.drops(record)]
+        if repeats.has_begun:
+            mark.update({key: empty for key, empty in (("title", ""), ("titles", [])) if key in mark})
+        return kept
 
     def __exit__(self, *_: object) -> None:
         if self._descriptor >= 0:

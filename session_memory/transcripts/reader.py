@@ -202,6 +202,16 @@ class TranscriptReader:
         return {offset for lines in windows for offset, line in reversed(lines) if not branch.holds(line)}
 
 
+def first_entry(runtime: Runtime, descriptor: int) -> Entry | None:
+    """Return the first entry of a transcript; None if its beginning has none. Raises OSError."""
+    for limit in (HEAD_BYTES, FURTHER_BYTES):
+        lines = head_lines(descriptor, limit)
+        for entry in TranscriptReader(runtime, lines[0][1] if lines else b"").forward(lines):
+            if isinstance(entry, Entry):
+                return entry
+    return None
+
+
 def first_directory(runtime: Runtime, descriptor: int) -> str:
     """Return the directory that the first entry of a transcript names, as TranscriptHead has it, but without reading on
     to the first prompt; '' for none. Raises OSError."""

@@ -138,7 +138,7 @@ def _shown(
         gate = None if sees_all else families.of(session, runtime, home).gate(session.path, described)
         title: Title = described.rank, described.title
         if gate is not None:
-            if gate.rule.ignore or (gate.until is not None and not has_entries(runtime, session.path, gate)):
+            if gate.rule.ignore or (gate.hides_forgotten and not has_entries(runtime, session.path, gate)):
                 continue
             title = gate.shown_title(runtime, session.path, title)
         free = [

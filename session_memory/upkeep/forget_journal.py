@@ -5,8 +5,8 @@ process is killed, the next `forget`, `ingest` or upkeep finishes them."""
 
 import os
 import time
-from collections.abc import Iterable, Mapping
-from contextlib import closing, nullcontext, suppress
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing, suppress
 from typing import Any
 
 from ..activity.call_log import forget_calls
@@ -20,16 +20,19 @@ from ..memories.folders import folder_of, strategies_directory
 from ..memories.library import library_of, open_index
 from ..settings import forgotten
 from ..settings.homes import FORGETTING
-from ..settings.host_layout import Layout, held_home
+from ..settings.host_layout import Layout
 from ..store.location import StoreLocation
 from ..store.refresh import Note
 from ..store.sqlite.engine import SqliteStore
-from ..system.files import Closing, lock, names_in, read_whole, write_atomically
+from ..store.values import Conversation
+from ..system.files import Closing, lock, read_whole, write_atomically
 from ..system.json import decode, encode
 from ..system.sqlite import CorruptDatabaseError
 from ..transcripts import mirror
 from .due_archives import write_due
+from .forgotten_marks import marks_in
 from .kept import forget_kept
+from .leftover_files import state_files
 
 Steps = dict[str, Any]
 
@@ -70,7 +73,7 @@ def finish(location: StoreLocation, store: SqliteStore, environ: Mapping[str, st
                     raise  # the store is rebuilt, and the caller called again
                 except (SessionMemoryError, OSError) as error:
                     problems.append(f"{UNFINISHED[name]}: {described(error)}")
-                    if name == "tombstones":  # without them, the next ingest brings back what is deleted
+                    if name in ("messages", "tombstones"):  # without them, the next ingest brings back what is deleted
                         break
                 else:
                     del steps[name]
@@ -79,6 +82,7 @@ def finish(location: StoreLocation, store: SqliteStore, environ: Mapping[str, st
 
 
 UNFINISHED = {
+    "messages": "nothing is forgotten yet",
     "tombstones": "nothing is forgotten yet",
     "memories": "memories keep it",
     "archives": "archives keep it",
@@ -87,6 +91,7 @@ UNFINISHED = {
     "kept": "kept transcripts keep it",
     "copies": "copies of the runtime's sessions keep it",
     "cursors": "cursors keep titles of it until the next prompt",
+    "titles": "cursors keep titles made of it until the next prompt",
     "graph": "the knowledge graph keeps its facts",
     "team": "the team keeps what was shared of it until the next push",
     "free_pages": "free pages of the store keep it",
@@ -101,6 +106,14 @@ class Forgetting:
         self._store = store
         self._environ = environ
         self._note = note
+
+    def messages(self, given: dict[str, list[list[Any]]]) -> None:
+        """Note the messages of `conversations`, each as (id, group, session id), and of `transcripts`, each as (path,
+        group, until when). Copies and forks are known by them."""
+        marks = set(self._store.marks(self._stored(given["conversations"])))
+        for path, group, until in given["transcripts"]:
+            marks.update(marks_in(path, group, until))
+        forgotten.add_messages(self._location.database, marks)
 
     def tombstones(self, given: list[list[Any]]) -> None:
         """Add tombstones, so that nothing comes back."""
@@ -144,10 +157,16 @@ class Forgetting:
             raise StepError("; ".join(problems))
 
     def conversations(self, chosen: list[list[Any]]) -> None:
-        """Delete conversations, each as (id, group, session id), from the store."""
+        """Delete conversations, each as (id, group, session id), from the store, and the copies that forks have."""
+        stored = self._stored(chosen)
+        self._store.forget_copies(stored)
+        self._store.forget_conversations(stored)
+
+    def _stored(self, chosen: list[list[Any]]) -> list[Conversation]:
+        """Return the conversations, each given as (id, group, session id), that the store still has."""
         wanted = {tuple(one) for one in chosen}
         every = self._store.all_conversations(None, [id for id, *_ in chosen])
-        self._store.forget_conversations([one for one in every if (one.id, one.home, one.session_id) in wanted])
+        return [one for one in every if (one.id, one.home, one.session_id) in wanted]
 
     def kept(self, sessions: list[list[str]]) -> None:
         """Delete the kept transcripts of sessions, each as (group, id)."""
@@ -160,19 +179,23 @@ class Forgetting:
 
     def cursors(self, by_group: dict[str, list[str]]) -> None:
         """Delete the state of sessions with these ids and names, by group, and their titles from that of others."""
+        for names, path in self._state_files(by_group):
+            with closing(StateFile(path)) as file:
+                file.forget(names)
+            forget_calls(path, is_whole=not os.path.exists(path))
+            forget_line(path)
+
+    def titles(self, by_group: dict[str, list[str]]) -> None:
+        """Delete the titles of sessions with these ids and names, by group, from the state of others."""
+        for names, path in self._state_files(by_group):
+            with closing(StateFile(path)) as file:
+                file.forget_titles(names)
+
+    def _state_files(self, by_group: dict[str, list[str]]) -> Iterator[tuple[set[str], str]]:
+        """Yield the names of each group with each file of state there."""
         for group, names in by_group.items():
-            home = self._location.home
-            held = held_home(Layout(home.root).group(group)) if group else nullcontext(home)
-            with suppress(FileNotFoundError), held as own:  # there is none for a group without transcripts
-                folder = os.path.dirname(own.cursor_file("x"))
-                for path in [f"{folder}/{name}" for name in names_in(folder)]:
-                    if path.endswith(".json"):
-                        with closing(StateFile(path)) as file:
-                            file.forget(set(names))
-                        forget_calls(path, is_whole=not os.path.exists(path))
-                        forget_line(path)
-                    elif ".json.corrupt" in path:
-                        os.unlink(path)
+            for path in state_files(self._location, group):
+                yield set(names), path
 
     def graph(self, until: list[list[Any]]) -> None:
         """Delete sessions, each as (group, id, until when), from the knowledge graph, if there is one."""

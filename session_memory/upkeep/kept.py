@@ -7,6 +7,7 @@ those that will be deleted sooner."""
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import closing
+from functools import partial
 from typing import NamedTuple
 
 from ..archives.kept.chunks import LineTooLongError
@@ -25,6 +26,7 @@ from ..system.json import encode
 from ..system.zstd import DamagedFileError, NoLibraryError
 from ..text.format import counted
 from ..text.timestamps import now_milliseconds
+from .forgotten_marks import repeats
 
 
 class _FullError(SessionMemoryError):
@@ -86,7 +88,8 @@ def keep_sessions(
             with pack.transaction():
                 pack.drop([one.id for one in dropped])
             pack.shrink()
-        done = _Keeping(pack, settings, known).keep(found, is_over) if settings.keep in FORMS else KeepReport(0, [])
+        keeping = _Keeping(pack, settings, known, partial(_repeats_forgotten, environ, location))
+        done = keeping.keep(found, is_over) if settings.keep in FORMS else KeepReport(0, [])
         return KeepReport(done.kept, problems + done.problems)
 
 
@@ -120,11 +123,25 @@ def _candidates(
     return sorted(may, key=lambda one: one.modified), may_not
 
 
+def _repeats_forgotten(environ: Mapping[str, str], location: StoreLocation, candidate: Candidate) -> bool:
+    """Check if a session is a fork or copy of a forgotten one. Raises OSError."""
+    state = candidate.state
+    privacy = Privacy(environ, location.home, location.home_for(state.home))
+    return repeats(f"{state.root}/{state.file_path}", privacy.forgotten(state.cwd), state.session_id)
+
+
 class _Keeping:
     """One run over the sessions, those first that are to be deleted first."""
 
-    def __init__(self, pack: Pack, settings: Settings, known: dict[tuple[str, str, str, str], KeptSession]) -> None:
+    def __init__(
+        self,
+        pack: Pack,
+        settings: Settings,
+        known: dict[tuple[str, str, str, str], KeptSession],
+        repeats_forgotten: Callable[[Candidate], bool],
+    ) -> None:
         self._pack = pack
+        self._repeats_forgotten = repeats_forgotten
         self._form = settings.keep
         self._limit = settings.keep_bytes
         self._known = known
@@ -163,6 +180,8 @@ class _Keeping:
             if known and known.gone_at is not None:
                 with self._pack.transaction():
                     self._pack.begin(known._replace(gone_at=None))
+            return False
+        if not known and self._repeats_forgotten(candidate):
             return False
         is_first = True
         for file in changed:

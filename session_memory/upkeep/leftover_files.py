@@ -6,17 +6,19 @@ import os
 import re
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 
+from ..activity.state import KnownState, StateFile
 from ..archives.list import settle
-from ..errors import SessionMemoryError, described
+from ..errors import LockedError, SessionMemoryError, described
 from ..memories.folders import folder_of, groups_of
 from ..memories.library import open_index
 from ..settings.homes import private_beside
+from ..settings.host_layout import Layout, held_home
 from ..settings.privacy import Privacy
 from ..store.location import StoreLocation
 from ..store.refresh import PATIENCE_SECONDS, Note
-from ..system.files import Closing, is_regular, try_lock
+from ..system.files import Closing, is_regular, names_in, try_lock
 from ..system.sqlite import CorruptDatabaseError, Patience
 
 UNFINISHED_SECONDS = 3600.0
@@ -75,6 +77,35 @@ def _remove_lock(name: str, directory: int | None) -> None:
     with Closing(os.open(name, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0), dir_fd=directory)) as descriptor:
         if try_lock(descriptor):
             os.unlink(name, dir_fd=directory)
+
+
+def state_files(location: StoreLocation, group: str) -> Iterator[str]:
+    """Yield the files of state of a group's sessions; delete those that could not be read."""
+    home = location.home
+    held = held_home(Layout(home.root).group(group)) if group else nullcontext(home)
+    with suppress(FileNotFoundError), held as place:  # there is none for a group without transcripts
+        folder = os.path.dirname(place.cursor_file("x"))
+        for path in [f"{folder}/{name}" for name in names_in(folder)]:
+            if path.endswith(".json"):
+                yield path
+            elif ".json.corrupt" in path:
+                os.unlink(path)
+
+
+def drop_excluded_titles(location: StoreLocation, environ: Mapping[str, str]) -> None:
+    """Delete the titles of excluded sessions from the state of all others. State in use waits for the next run."""
+    for group in ("", *filter(None, groups_of(location))):
+        privacy = Privacy(environ, location.home, location.home_for(group))
+        for path in state_files(location, group):
+            with suppress(OSError, LockedError):
+                excluded = {
+                    key
+                    for key, start, title in KnownState(path).titles()
+                    if privacy.rule(start, key, key.rpartition(":")[2], title).ignore
+                }
+                if excluded:
+                    with StateFile(path) as file:
+                        file.forget_titles(excluded)
 
 
 def follow_rules(location: StoreLocation, environ: Mapping[str, str], note: Note) -> None:

@@ -129,7 +129,7 @@ def _work(
     from ..store.refresh import use_store
     from ..store.sqlite.unread_lines import add_missing
     from . import forget_journal
-    from .leftover_files import follow_rules, remove_leftovers
+    from .leftover_files import drop_excluded_titles, follow_rules, remove_leftovers
 
     remove_leftovers(location)
 
@@ -152,6 +152,7 @@ def _work(
 
     use_store(location, bring_up_to_date, note)
     follow_rules(location, environ, note)
+    drop_excluded_titles(location, environ)
     if not allowance.is_spent():
         _make_memories(location, run, allowance)
     if location.home.settings().team.get("url") and not allowance.is_spent():

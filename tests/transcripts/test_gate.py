@@ -373,6 +373,7 @@ ALLOWED = {
     "store/sqlite/unread_lines.py": "hashes of lines of sessions that the rules show",
     "tools/group_backend.py": "makes the gate",
     "upkeep/costs.py": "tokens and dollars of what the store may tell of",
+    "upkeep/forgotten_marks.py": "hashes of what is being forgotten",
     "upkeep/proof/told.py": "of sessions that the store shows; proof counts, and web/dialogue.py asks the rules",
     "upkeep/trajectory.py": "asks the gate of every entry",
     "web/dialogue.py": "calls and notes of a session that the store may tell of",

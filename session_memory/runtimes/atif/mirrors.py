@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
+    from ...transcripts.mirror import Repeats
+
     Record = dict[str, Any]
 
 DEEPEST = 5  # folders below the directory: `<job>/<trial>/agent/trajectory.json` is 3 below Harbor's `jobs`
@@ -100,13 +102,15 @@ def _add(source: Source, config_dir: str, root: str, exclusion: Exclusion, most_
     make_private_dir(above)
     head = {"type": SESSION, "id": session_id, "cwd": cwd, "agent": as_object(document.get("agent")).get("name")}
     titles = [{"type": TITLE, "title": title}] if title and not until else []
-    _mirror(f"{above}/{session_id}.jsonl", source, is_excluded, head, titles, _lines(document, session_id, until))
+    repeats = exclusion.repeats(RUNTIME.records, cwd, session_id)
+    place = Place(source, is_excluded, repeats)
+    _mirror(f"{above}/{session_id}.jsonl", place, head, titles, _lines(document, session_id, until))
     for number, one in enumerate(objects_of(document.get("subagent_trajectories"))):
         own_id = _id_of(one, f"{source.key} {number}", "trajectory_id")
         make_private_dir(f"{above}/{session_id}")
         inner_head = {**head, "id": own_id, "parent_id": session_id}
         path = f"{above}/{session_id}/{own_id}.jsonl"
-        _mirror(path, source, is_excluded, inner_head, [], _lines(one, f"{session_id}.{own_id}", until))
+        _mirror(path, place, inner_head, [], _lines(one, f"{session_id}.{own_id}", until))
     return size
 
 
@@ -157,9 +161,18 @@ def _lines(document: Record, session_id: str, until: float) -> Iterator[tuple[in
                 yield number, {"type": "result", "id": as_string(named), "number": number, **kept}
 
 
+class Place:
+    """The file of a trajectory, and the parts that must not be in our mirror: all if it `is_excluded`, and those that
+    `repeats` knows as forgotten."""
+
+    def __init__(self, source: Source, is_excluded: bool, repeats: Repeats | None) -> None:
+        self.source = source
+        self.is_excluded = is_excluded
+        self.repeats = repeats
+
+
 def _mirror(
-    path: str, source: Source, is_excluded: bool, head: Record, titles: list[Record],
-    numbered: Iterator[tuple[int, Record]],
+    path: str, place: Place, head: Record, titles: list[Record], numbered: Iterator[tuple[int, Record]]
 ) -> None:  # fmt: skip
     """Add to the mirror at `path` what it does not have of these lines, behind its `head` and `titles`."""
     lines: list[Record] = []
@@ -170,7 +183,8 @@ def _mirror(
             steps.append([number, len(lines), sums[-1]])
         lines.append(line)
         sums.append(crc32(encode(line).encode(), sums[-1]))
-    with Mirror(path, is_excluded) as mirror:
+    source = place.source
+    with Mirror(path, place.is_excluded, place.repeats) as mirror:
         mark = mirror.mark
         added: list[Record | bytes] = [] if mark else [head]
         added += titles if titles != mark.get("titles", []) else []

@@ -9,13 +9,13 @@ from ...system import files
 from ...system.json import as_object, as_string, decode_line, encode, objects_in
 from ...text.timestamps import epoch_seconds
 from ...transcripts.mirror import copies_of, keep_state, read_state, update_mirrors
-from .records import CodexRollout
+from .records import CodexRecords, CodexRollout
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from ...transcripts.mirror import Exclusion
+    from ...transcripts.mirror import Exclusion, Repeats
 
     Stamps = dict[str, list[int]]
     PlaceOf = Callable[[str], str]
@@ -84,16 +84,17 @@ def _copy(path: str, copy: str, exclusion: Exclusion, stamp: list[int]) -> None:
     try:
         with files.Closing(files.open_private(temporary, files.os.O_WRONLY | files.os.O_TRUNC)) as target:
             content = decompressed(source) if path.endswith(COMPRESSED) else blocks(source)
-            is_excluded, until = False, 0.0
+            is_excluded, until, repeats = False, 0.0, None
             for number, line in enumerate(_lines(content)):
                 if not number:
                     first = next(iter(objects_in(line)), {})
                     header = as_object(first.get("payload", first))
                     ids = as_string(header.get("id")), CodexRollout(header, first).of_session
                     is_excluded = exclusion.hides(as_string(header.get("cwd")), *ids)
-                line = _copied_line(line, is_excluded, until)
+                line = _copied_line(line, is_excluded, until, repeats)
                 if not number:
                     until = exclusion.forgotten(as_string(header.get("cwd")), *ids)
+                    repeats = exclusion.repeats(CodexRecords(), as_string(header.get("cwd")), ids[0])
                 while line:
                     line = line[files.os.write(target, line) :]
         files.os.utime(temporary, ns=(stamp[2], stamp[2]))
@@ -116,12 +117,17 @@ def _lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
         yield rest
 
 
-def _copied_line(line: bytes, is_excluded: bool, until: float) -> bytes:
-    """Return a line as the copy has it: the same unless something must not be in it, such as what was said `until` it
-    was forgotten, else as long if that is possible, so that what was read of the rollout before counts as read."""
+def _copied_line(line: bytes, is_excluded: bool, until: float, repeats: Repeats | None) -> bytes:
+    """Return a line as the copy has it: the same unless something must not be in it, such as messages `until` they were
+    forgotten, or that `repeats` knows; else as long if possible, because readers go on at an offset in bytes."""
     records, unreadable = decode_line(line)
-    told = [one for one in records if not until or (epoch_seconds(as_object(one).get("timestamp")) or 0.0) > until]
-    kept = copies_of(told, is_excluded)
+    remembered = [
+        record
+        for record in records
+        if (not until or (epoch_seconds(as_object(record).get("timestamp")) or 0.0) > until)
+        and not (repeats and repeats.drops(as_object(record)))
+    ]
+    kept = copies_of(remembered, is_excluded)
     if kept == records and not unreadable:
         return line
     text = b"".join([encode(record).encode() for record in kept]) or (b"{}" if records else b"")

@@ -195,6 +195,7 @@ class CodexRollout(records.Branch):
         self.is_of_subagent = is_own_work or header.get("thread_source") in ("subagent", "memory_consolidation")
         self.of_session = _parent_of(header) if self.is_of_subagent else ""
         self.directory = as_string(header.get("cwd"))
+        self.session_id, self.forked_from = as_string(header.get("id")), as_string(header.get("forked_from_id"))
         # Before lines had ordinals, a fork began with a copy of what was said, written at once.
         is_copied = bool(header.get("forked_from_id")) and "history_base" not in header
         self._began = epoch_seconds(line.get("timestamp"))

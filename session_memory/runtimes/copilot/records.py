@@ -123,6 +123,7 @@ class CopilotSession(records.Branch):
     def __init__(self, start: Record) -> None:
         data = start.get("data")
         self.copied_until = epoch_seconds(data.get("startTime")) if isinstance(data, dict) else None
+        self.session_id = as_string(as_object(data).get("sessionId"))
         self.directory = _directory_of(start)
         self._before_move: list[Entry] | None = None
 

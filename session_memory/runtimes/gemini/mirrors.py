@@ -78,7 +78,8 @@ def _add(source: Source, root: str, exclusion: Exclusion, most_bytes: int) -> in
         make_private_dir(folder)
         path = f"{folder}/{header['sessionId']}.jsonl"
         names = source.parent or header["sessionId"], mark_of(path).get("title", "")
-        with Mirror(path, exclusion.hides(source.directory, *names)) as mirror:
+        repeats = exclusion.repeats(RUNTIME.records, source.directory, header["sessionId"])
+        with Mirror(path, exclusion.hides(source.directory, *names), repeats) as mirror:
             file, checksum = source.key, id_checksum(repr(head[:HEAD_BYTES]))
             mark = dict(mirror.mark)
             at, known_head = mark.get("files", {}).get(file, (0, checksum))

@@ -150,7 +150,8 @@ class _Refresh:
         path = self._path(session)
         above = self._database.parents(session)
         is_excluded = self._exclusion.hides(above.directory, above.id, above.title, session.id, session.title)
-        with Mirror(path, is_excluded) as mirror:
+        repeats = self._exclusion.repeats(RUNTIME.records, above.directory, session.id)
+        with Mirror(path, is_excluded, repeats) as mirror:
             if not self._everything:
                 created = (mirror.mark.get("after") or [0])[0]
                 if self._database.count_behind(session.id, created) > PROMPT_MESSAGES:

@@ -110,6 +110,9 @@ class PiBranch(records.Branch):
         self.directory = as_string(header.get("cwd"))
         is_fork = bool(header.get("parentSession") or header.get("branchedFrom"))
         self.copied_until = epoch_seconds(header.get("timestamp")) if is_fork else None
+        self.session_id = as_string(header.get("id"))
+        parent = as_string(header.get("parentSession") or header.get("branchedFrom"))  # the path of its transcript
+        self.forked_from = parent.rpartition("/")[2].removesuffix(".jsonl").rpartition("_")[2]
         self._is_leaf_known = False
         self._next_id: str | None = None
         self._is_removed: dict[str, bool] = {}

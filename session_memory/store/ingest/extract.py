@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from ...runtimes import Runtime
 from ...runtimes.detection import source_of
 from ...runtimes.records import CallResult
+from ...settings.forgotten import ForgottenSessions
 from ...system.files import Closing, open_regular, read_at
 from ...system.quick_json import decode_line
 from ...text.paths import is_id
@@ -15,16 +16,13 @@ from ...text.sanitize import beginning, for_people
 from ...text.written_lines import added_lines, here_documents, line_hashes
 from ...transcripts.entries import Entry, ToolUse
 from ...transcripts.lines import BLOCK_BYTES, first_line, lines_forward, make_cursor, resume_offset
-from ...transcripts.reader import USER_RANK, TitleOwner, TranscriptReader
-from ..values import key_of
+from ...transcripts.marks import entry_key, key_of, tool_key
+from ...transcripts.reader import NO_TITLE, USER_RANK, TitleOwner, TranscriptReader, first_entry
 from .sources import SourceFile
 from .values import FileState, NewEntry, NewTool, ToolOutcome
 
 ARGUMENT_CHARACTERS = 4096
 SECRET_CHARACTERS = 512  # so much more is looked through for secrets: one within them goes whole
-UNIQUE_ID_CHARACTERS = 32  # shorter ids (Pi's have 8) are unique in their file alone
-_HALF = 1 << 63
-_GOLDEN_RATIO = 0x9E3779B97F4A7C15  # times 2**64: multiples of it are far apart
 
 
 class Extract(NamedTuple):
@@ -61,10 +59,12 @@ class Extractor:
 
     def __init__(
         self, runtime: Runtime, descriptor: int, session_id: str, home: str = "", line_key: bytes = b"", *,
-        project: str = "",
+        project: str = "", forgotten: ForgottenSessions | None = None,
     ) -> None:  # fmt: skip
-        """With a `line_key` the lines that edits write are hashed. All was said in `project`, if that is not ''."""
+        """With a `line_key` the lines that edits write are hashed. All was said in `project`, if that is not ''.
+        Messages that are `forgotten` are left out, and so are titles that may quote them."""
         self._project = project
+        self._forgotten = forgotten or None
         self._home = home
         self._line_key = line_key
         self._runtime = runtime
@@ -74,6 +74,7 @@ class Extractor:
         self._session_id = session_id
         self._off_branch: dict[int, set[int]] = {}
         self._names: dict[str, str] = {}
+        self._repeats_forgotten: bool | None = None
 
     def read(self, start: int, end: int, limit: int) -> Extract:
         """Read the records that begin in the `limit` bytes from `start` and are complete before `end`."""
@@ -87,6 +88,8 @@ class Extractor:
         outcomes: list[tuple[int, ToolOutcome]] = []
         for one in reader.forward(lines, with_results=True, left_out=self._left_out(end)):
             if isinstance(one, Entry):
+                if self._forgotten and self._forgotten.holds(one, self._session_id):
+                    continue
                 called.update([(tool.call_id, len(found)) for tool in one.tools])
                 for tool in one.tools if self._line_key else ():
                     if lines_of_call := written_by(self._runtime, tool, reader.record):
@@ -102,11 +105,21 @@ class Extractor:
         cwd = self._safe(self._project or next((entry.cwd for entry in found if entry.cwd), ""))
         entries = [self._new_entry(number, entry, ended, written) for number, entry in enumerate(found)]
         inode = os.fstat(self._descriptor).st_ino
-        rank, title = reader.title
+        rank, title = self._shown_title(reader.title)
         is_last = reached < stop or reached == end
         return Extract(
             inode, end, reached, entries, outcomes, (rank, for_people(title)), cwd, reader.unreadable, is_last
         )
+
+    def _shown_title(self, title: tuple[int, str]) -> tuple[int, str]:
+        """Return a title, or none if the transcript repeats forgotten messages and the title may quote them."""
+        if self._forgotten is None:
+            return title
+        if self._repeats_forgotten is None:
+            first = first_entry(self._runtime, self._descriptor)
+            self._repeats_forgotten = first is not None and self._forgotten.holds(first, self._session_id)
+        is_its_own = title[0] >= USER_RANK and not self._forgotten.has_title(title[1])
+        return title if is_its_own or not self._repeats_forgotten else NO_TITLE
 
     def has_changed_before(self, reached: int, end: int) -> bool:
         """Check if other records of the first `reached` bytes count now than did when these were all: the session went
@@ -126,8 +139,7 @@ class Extractor:
         written: dict[tuple[int, str], tuple[int, ...]],
     ) -> NewEntry:  # fmt: skip
         when = None if entry.timestamp is None else round(entry.timestamp * 1000)
-        identity = self._home + (entry.id or f"{entry.role} {entry.text}")
-        key = key_of(identity if len(entry.id) >= UNIQUE_ID_CHARACTERS else f"{identity} {when}")
+        key = entry_key(self._home, entry)
         message = key_of(entry.message_id) if entry.message_id else 0
         if entry.tools and not message:  # text and tool uses of one record are one message
             message = key
@@ -138,7 +150,7 @@ class Extractor:
             lines = () if result and result.outcome == "error" else written.get((number, tool.call_id), ())
             tools.append(
                 NewTool(
-                    (key + place * _GOLDEN_RATIO + _HALF) % (2 * _HALF) - _HALF,
+                    tool_key(key, place),
                     0 if result else key_of(tool.call_id), self._safe(tool.name), tool.kind,
                     argument[:ARGUMENT_CHARACTERS], result, lines,
                 )

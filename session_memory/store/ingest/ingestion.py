@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from ...errors import SessionMemoryError
 from ...runtimes import Runtime
 from ...runtimes.detection import HEAD_BYTES, runtime_of, unusual_form
+from ...settings.forgotten import forgotten_of
 from ...system.confined_files import OutsideGroupError
 from ...system.files import Closing, path_text, read_at
 from ...system.sqlite import DatabaseError
@@ -77,6 +78,7 @@ class Ingestion:
         self._again: list[SourceFile] = []
         self._live_roots: set[str] = set()
         self._line_key = b""  # of the hashes of written lines
+        self._forgotten = forgotten_of(store.path, home)
 
     def scan(self, directory: SourceDirectory) -> None:
         """Ingest what is new in a directory, and note which of its files are gone. Raises DatabaseError. A root or
@@ -116,7 +118,8 @@ class Ingestion:
                 changed.append(file)
         for _ in range(ATTEMPTS):
             unknown = [one for one in changed if one.key not in self._states and not one.directory.confined_to]
-            with ReadAhead(unknown, self._home, self._batch_bytes, self._workers, self._line_key) as ahead:
+            given = (self._home, self._batch_bytes, self._workers, self._line_key, self._forgotten)
+            with ReadAhead(unknown, *given) as ahead:
                 for file in changed:
                     try:
                         self._take_file(file, ahead)
@@ -188,9 +191,8 @@ class Ingestion:
         before = self._states.get(file.key)
         with _faults_of_the_file():
             state, start = begun(file, before, descriptor, status, runtime)
-            extractor = Extractor(
-                runtime, descriptor, state.session_id, self._home, self._line_key, project=file.directory.project
-            )
+            given = (runtime, descriptor, state.session_id, self._home, self._line_key)
+            extractor = Extractor(*given, project=file.directory.project, forgotten=self._forgotten)
             has_changed = before is not None and start and extractor.has_changed_before(start, status.st_size)
         if has_changed:
             self._flush()

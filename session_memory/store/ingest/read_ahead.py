@@ -19,6 +19,8 @@ from .sources import SourceFile
 if TYPE_CHECKING:
     from concurrent.futures import ProcessPoolExecutor
 
+    from ...settings.forgotten import ForgottenSessions
+
 LEAST_BYTES = 24 * 1024 * 1024  # below which the processes would start for too little
 TASK_BYTES = 4 * 1024 * 1024  # small files are read together, up to this
 MOST_PROCESSES = 4  # read more than one can store
@@ -39,9 +41,18 @@ class ReadAhead:
     """The content of files, requested in the order in which the files are given. `limit` is the approximate size of an
     extract in bytes. Empty without `workers`, or if no processes can be started."""
 
-    def __init__(self, files: Iterable[SourceFile], home: str, limit: int, workers: int, line_key: bytes = b"") -> None:
+    def __init__(
+        self,
+        files: Iterable[SourceFile],
+        home: str,
+        limit: int,
+        workers: int,
+        line_key: bytes = b"",
+        forgotten: ForgottenSessions | None = None,
+    ) -> None:
         self._home = home
         self._line_key = line_key
+        self._forgotten = forgotten
         self._tasks: list[list[Span]] = []
         self._places: dict[str, list[tuple[int, int]]] = {}  # the task of each span, and its index in the task
         self._futures: dict[int, Future[list[Extract | None]]] = {}
@@ -111,7 +122,7 @@ class ReadAhead:
             if self._pool and number not in self._futures:
                 try:
                     self._futures[number] = self._pool.submit(
-                        read_spans, self._tasks[number], self._home, self._line_key
+                        read_spans, self._tasks[number], self._home, self._line_key, self._forgotten
                     )
                 except (BrokenExecutor, OSError):  # killed, or the system has no room for processes
                     self._pool.shutdown(cancel_futures=True)
@@ -126,12 +137,14 @@ class ReadAhead:
             return [None] * len(self._tasks[task])
 
 
-def read_spans(spans: list[Span], home: str, line_key: bytes = b"") -> list[Extract | None]:
+def read_spans(
+    spans: list[Span], home: str, line_key: bytes = b"", forgotten: ForgottenSessions | None = None
+) -> list[Extract | None]:
     """Return an extract of each span; None if a file is not a transcript or cannot be read. Runs in the processes."""
-    return [_read_span(span, home, line_key) for span in spans]
+    return [_read_span(span, home, line_key, forgotten) for span in spans]
 
 
-def _read_span(span: Span, home: str, line_key: bytes) -> Extract | None:
+def _read_span(span: Span, home: str, line_key: bytes, forgotten: ForgottenSessions | None) -> Extract | None:
     try:
         with Opened(span.path) as descriptor:
             runtime = runtime_of(descriptor)
@@ -139,7 +152,8 @@ def _read_span(span: Span, home: str, line_key: bytes) -> Extract | None:
                 return None
             end = os.fstat(descriptor).st_size
             start = _line_start(descriptor, span.start)
-            extractor = Extractor(runtime, descriptor, runtime.session_id_of(span.path), home, line_key)
+            session_id = runtime.session_id_of(span.path)
+            extractor = Extractor(runtime, descriptor, session_id, home, line_key, forgotten=forgotten)
             return extractor.read(start, end, (span.stop or end) - start)
     except Exception:  # the process that stores it then reads the file itself and reports the error
         return None

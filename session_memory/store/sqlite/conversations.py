@@ -4,7 +4,8 @@ Only the last conversation of a file can grow, so new items are added to that on
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from bisect import bisect_left
+from collections.abc import Iterable, Sequence
 
 from ...named_tuple import NamedTuple
 from ...system.sqlite import Connection, explained, fetch, writing
@@ -106,6 +107,29 @@ def rebuild_conversations(store: StoreDatabase, gap_minutes: int) -> bool:
                 _rebuild_file(connection, file_id, gap_minutes * 60_000)
             connection.execute(f"PRAGMA user_version = {gap_minutes:d}")
     return True
+
+
+def any_between(ordered: Sequence[int], first: int, last: int) -> bool:
+    """Check if one of the sorted numbers is from `first` to `last`."""
+    at = bisect_left(ordered, first)
+    return at < len(ordered) and ordered[at] <= last
+
+
+def recut(connection: Connection, file_id: int, gap: int, removed: Sequence[int]) -> None:
+    """Cut a file anew where the items with the sorted ids `removed` were, within a transaction. Other conversations
+    keep their ids and status."""
+    known = "SELECT id, first_item, last_item FROM memory_conversations WHERE file_id = ?"
+    kept = set()
+    for id, first, last in fetch(connection, known, (file_id,)):
+        if any_between(removed, first, last):
+            connection.execute("DELETE FROM memory_conversations WHERE id = ?", (id,))
+        else:
+            kept.add(first)
+    rows = fetch(connection, _ITEMS, items_of_file(file_id))
+    items = [TimedItem(id, message + 1, timestamp, size) for id, message, timestamp, size in rows]
+    for span in fold(None, items, gap):
+        if span.first_item not in kept:
+            connection.execute(_INSERT, (file_id, *span[1:]))
 
 
 def _rebuild_file(connection: Connection, file_id: int, gap: int) -> None:

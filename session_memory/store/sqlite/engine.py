@@ -105,7 +105,8 @@ class SqliteStore(StoreDatabase):
         with self.transaction() as connection:
             # Read within it: another process that forgets meanwhile notes that first, then waits to delete.
             if tombstones := forgotten.read(self.path):
-                batches = [without_forgotten(batch, tombstones) for batch in batches]
+                messages = forgotten.ForgottenMessages(self.path)
+                batches = [without_forgotten(batch, tombstones, messages) for batch in batches]
             written = [write(connection, batch, self._gap) for batch in batches]
             apply(connection, self._rules, [state.id for state in written if state])
             return written
@@ -157,6 +158,39 @@ class SqliteStore(StoreDatabase):
             for name in indexes:
                 connection.execute(f"DROP INDEX {name}")
             apply(connection, None)  # items that other files shared with what is deleted have other ids
+
+    def marks(self, conversations: Iterable[Conversation]) -> list[str]:
+        """Return the marks of the messages and titles in conversations (see transcripts.marks)."""
+        from .forgotten_items import marks_of_conversations
+
+        with self.explained():
+            return list(marks_of_conversations(self.connection, _ids_of(conversations)))
+
+    def conversations_with_copies(self, conversations: Iterable[Conversation]) -> list[tuple[Conversation, int]]:
+        """Return the conversations of other files, such as forks, that have copies of these, each with the time of its
+        latest copy, in milliseconds since the epoch."""
+        from .forgotten_items import conversations_with, copies_of
+
+        with self.explained():
+            copied_at = conversations_with(self.connection, copies_of(self.connection, _ids_of(conversations)))
+        return [(each, copied_at[each.id]) for each in self.all_conversations(None, copied_at)] if copied_at else []
+
+    def forget_copies(self, conversations: Iterable[Conversation]) -> None:
+        """Delete the copies that other files have of these conversations."""
+        from .forgotten_items import copies_of, remove_copies
+        from .queue_database import forget_conversations
+
+        chosen = list(conversations)
+        touched = [conversation for conversation, _ in self.conversations_with_copies(chosen)]
+        if not touched:
+            return
+        try:
+            forget_conversations(self.path, touched)
+        finally:  # also if the queue is damaged
+            ids = _ids_of(chosen)
+            with self._deleting(len(touched)) as connection:
+                remove_copies(connection, ids, copies_of(connection, ids), self._gap)
+                _drop_old_terms(connection)
 
     def forget_conversations(self, conversations: Iterable[Conversation]) -> None:
         """Delete conversations with all that was made of them, but for memories; and the files that hold no other.
@@ -324,6 +358,10 @@ class SqliteStore(StoreDatabase):
         [(tools,)] = self.rows(f"SELECT count(*) FROM memory_tool_uses {items}", values)
         size = sum(os.path.getsize(self.path + end) for end in ("", "-wal") if os.path.exists(self.path + end))
         return Counts(all_files, gone or 0, ingesting or 0, entries, tools, by_status, text_bytes or 0, size)
+
+
+def _ids_of(conversations: Iterable[Conversation]) -> list[int]:
+    return [conversation.id for conversation in conversations]
 
 
 def _drop_old_terms(connection: Connection) -> None:

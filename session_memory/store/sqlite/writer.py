@@ -3,9 +3,10 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from ...settings.forgotten import Tombstone, forgotten_until
+from ...settings.forgotten import ForgottenMessages, Tombstone, forgotten_until
 from ...system.sqlite import Connection, fetch
 from ...text.secrets.assignments import MARK
+from ...transcripts.marks import key_mark
 from ...transcripts.mirror import EXCLUDED
 from ..ingest.values import Batch, FileState, NewEntry
 from ..search.index import indexable
@@ -50,14 +51,16 @@ def write(connection: Connection, batch: Batch, gap: int) -> FileState | None:
     return state
 
 
-def without_forgotten(batch: Batch, tombstones: Sequence[Tombstone]) -> Batch:
+def without_forgotten(batch: Batch, tombstones: Sequence[Tombstone], messages: ForgottenMessages) -> Batch:
     """Return the batch without what was forgotten, nor a title that may have been made of that. If nothing is left, the
     state of the file reveals nothing either."""
     state = batch.after
     before = forgotten_until(tombstones, state.home, state.session_id, state.cwd)
-    if before is None:
+    kept = [entry for entry in batch.entries if not (messages and messages.has(key_mark(entry.key)))]
+    if before is None and len(kept) == len(batch.entries):
         return batch
-    kept = [entry for entry in batch.entries if entry.timestamp is not None and entry.timestamp > before]
+    if before is not None:
+        kept = [entry for entry in kept if entry.timestamp is not None and entry.timestamp > before]
     is_empty = not kept and not state.next_ordinal
     if is_empty:
         state = state._replace(cwd="", first_entry_timestamp=None, last_entry_timestamp=None)

@@ -1,0 +1,61 @@
+"""The marks of a message: its copies have the same ones, in any file or session.
+
+The store has the keys of its items, so it knows the marks of a session even if the transcript is gone."""
+
+from __future__ import annotations
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from .entries import Entry
+
+_HALF = 1 << 63
+_GOLDEN_RATIO = 0x9E3779B97F4A7C15  # times 2**64: multiples of it are far apart
+TITLE_CHARACTERS = 40
+UNIQUE_ID_CHARACTERS = 32  # shorter ids (Pi's have 8) are unique in their file alone
+
+
+def key_of(text: str) -> int:
+    """Return a 64-bit hash of an id, signed as SQLite's integers are."""
+    from hashlib import blake2b  # imported late: loads OpenSSL, and a search hashes nothing
+
+    digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "little", signed=True)
+
+
+def entry_key(home: str, entry: Entry) -> int:
+    """Return the key by which the store knows an entry of a session of the group `home`."""
+    identity = home + (entry.id or f"{entry.role} {entry.text}")
+    is_unique = len(entry.id) >= UNIQUE_ID_CHARACTERS
+    return key_of(identity if is_unique else f"{identity} {_milliseconds(entry)}")
+
+
+def tool_key(entry: int, place: int) -> int:
+    """Return the key of the tool use at a place, from 1, in the entry with the key `entry`."""
+    return (entry + place * _GOLDEN_RATIO + _HALF) % (2 * _HALF) - _HALF
+
+
+def marks_of(home: str, entry: Entry) -> tuple[str, ...]:
+    """Return the marks of an entry: its key, and its content with its time, since a fork may give it another id."""
+    when = _milliseconds(entry)
+    mark = key_mark(entry_key(home, entry))
+    if when is None:
+        return (mark,)
+    return mark, content_mark(entry.role, when, "\n".join([entry.text, *[tool.argument for tool in entry.tools]]))
+
+
+def key_mark(key: int) -> str:
+    return f"key {key}"
+
+
+def content_mark(role: str, when: int, content: str) -> str:
+    """Return the mark of a message that was written at a time, in milliseconds since the epoch."""
+    return f"{role} {when} {content.strip()}"
+
+
+def title_mark(title: str) -> str:
+    """Return the mark of a session's title, which may be cut off."""
+    return f"title {' '.join(title.split())[:TITLE_CHARACTERS]}"
+
+
+def _milliseconds(entry: Entry) -> int | None:
+    return None if entry.timestamp is None else round(entry.timestamp * 1000)
