@@ -3,30 +3,39 @@
 Without `--all` it leaves out the longest tests, those of time and memory, and those with the clients from npm (Pi, Codex,
 Qwen Code, Copilot CLI, OpenCode, Gemini CLI), which `--clients` adds. All arguments go to pytest.
 
-Needs Python >= 3.10 with pip, and a package index the first time.
-"""
+Needs Python >= 3.10 with pip or uv, and a package index the first time."""
 
 from __future__ import annotations
 
+import hashlib
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
+sys.path.insert(0, str(ROOT))
+
+from session_memory.install.environment import base_python
+from session_memory.install.installers import Installers, NoInstallerError, package_for
+
 ENVIRONMENT = ROOT / ".venv"
 PYTHON = ENVIRONMENT / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+STAMP = ENVIRONMENT / "session-memory-tests"  # what was installed: see `wanted`
+# The validator of ATIF alone: its models need none of what Harbor depends on, nor Python 3.12. Without it a test skips.
+HARBOR = ["--no-deps", "--ignore-requires-python", "harbor==0.26.0"]
 
 
 def main() -> int:
-    if not PYTHON.exists():
+    is_made = PYTHON.exists()
+    if not is_made:
         print("Making .venv ...", flush=True)
         make_environment()
-    print("Installing what the tests need ...", flush=True)
-    subprocess.run([*pip(), "install", "--quiet", "--editable", f"{ROOT}[dev]"], check=True)
-    # The validator of ATIF alone: its models need none of what Harbor depends on, nor Python 3.12. Without it a test skips.
-    harbor = ["--quiet", "--no-deps", "--ignore-requires-python", "harbor==0.26.0"]
-    subprocess.run([*pip(), "install", *harbor], check=False)
+    if problem := install_packages():
+        if not is_made:  # so that the next run begins anew, with what is there by then
+            shutil.rmtree(ENVIRONMENT, ignore_errors=True)
+        sys.exit(f"The packages that the tests need cannot be installed: {problem}")
     processes = 2 * (os.cpu_count() or 1)  # half of a test's time it waits, for a client, a server or a disk
     options = ["-n", str(processes), "--dist", "worksteal", *sys.argv[1:]]
     # Hundreds of processes import the package: each would compile it.
@@ -40,15 +49,32 @@ def make_environment() -> None:
         command = [sys.executable, "-m", "venv", "--clear", *options, str(ENVIRONMENT)]
         if subprocess.run(command, check=False, capture_output=True).returncode == 0:
             return
-    sys.exit("python3 -m venv fails here: install your system's package for it (python3-venv)")
+    shutil.rmtree(ENVIRONMENT, ignore_errors=True)
+    sys.exit(f"python3 -m venv fails here; what is missing: {package_for(base_python()) or 'the module venv'}")
 
 
-def pip() -> list[str]:
-    """The environment's own pip, else this interpreter's, told to install into the environment."""
-    own = [str(PYTHON), "-m", "pip"]
-    if subprocess.run([*own, "--version"], check=False, capture_output=True).returncode == 0:
-        return own
-    return [sys.executable, "-m", "pip", "--python", str(PYTHON)]
+def install_packages() -> str:
+    """Install what the tests need, unless it is there; return '', or why that failed."""
+    if STAMP.is_file() and STAMP.read_text() == wanted():
+        return ""
+    print("Installing what the tests need ...", flush=True)
+    try:
+        with Installers(str(PYTHON), base_python(), os.environ, is_cached=True) as installers:
+            done = installers.install(["--editable", f"{ROOT}[dev]"])
+            if not done.returncode:
+                installers.install(HARBOR)
+    except NoInstallerError as error:
+        return f"{error}; install it first: {error.hint}" if error.hint else str(error)
+    if done.returncode:
+        return (done.stdout + done.stderr).strip()
+    STAMP.write_text(wanted())
+    return ""
+
+
+def wanted() -> str:
+    """Return a checksum of all that decides what is installed."""
+    parts = [(ROOT / "pyproject.toml").read_bytes(), Path(__file__).read_bytes(), os.fsencode(ROOT)]
+    return hashlib.sha256(b"\0".join(parts)).hexdigest()
 
 
 if __name__ == "__main__":

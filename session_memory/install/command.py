@@ -12,10 +12,9 @@ from .. import NAME
 from ..errors import SessionMemoryError
 from ..runtimes import Runtime, all_runtimes
 from ..settings.homes import required_user_dir
-from ..settings.program import program_paths, source_dir
+from ..settings.program import EXTRAS, program_paths, source_dir
 from ..system.terminal import Terminal, exit_code
 from ..text.format import enumerated
-from .environment import EXTRAS
 from .example import last_meeting, sample_update
 from .home_changes import HomePlan
 from .homes import RUNTIME, runtime_called
@@ -70,7 +69,7 @@ def run_install(arguments: argparse.Namespace, called_as: str = f"{NAME} install
         show_examples(sample_update(source_dir()), last_meeting(environ), terminal)
     done = install(request, paths, environ, terminal, allow)
     show_installed(done, terminal, called_as)
-    return 1 if done.refused or any(trial.problem for trial in done.trials) else 0
+    return 1 if done.refused or done.has_problems or any(trial.problem for trial in done.trials) else 0
 
 
 def run_uninstall(arguments: argparse.Namespace) -> int:

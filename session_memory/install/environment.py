@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -12,9 +13,10 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..settings.program import ProgramPaths, python_in
+from ..settings.program import ENVIRONMENT_RECORD, EXTRAS, ProgramPaths, python_in
 from ..system.terminal import Terminal
 from .file_changes import remove_replaced, replace_directory
+from .installers import NO_PIP, Installers, NoInstallerError, package_for
 
 OLDEST_PYTHON = (3, 10)
 # What is installed, in this order. The lock file has a part for each, with all that it needs beyond those before it.
@@ -24,29 +26,24 @@ GROUPS = {
     "watch": ("rich", "shtab", "watchfiles"),
     "page": ("jinja2", "markdown-it-py", "pygments", "starlette", "uvicorn"),
 }
-# What is installed only where it is asked for or used, since it is large or few need it, and stays from then on.
-EXTRAS = {
-    "sdk": ("claude-agent-sdk", "croniter"),
-    "graphiti": ("graphiti-core[kuzu]>=0.31.1", "httpx>=0.27"),
-    "team": ("psycopg[binary]>=3.2",),
-    "zstd": ("zstandard>=0.22",),
-}
 NO_INDEX = "no package index that has it could be reached"
-_NO_INDEX_SIGN = "(from versions: none)"
-_RECORD_FILE = "session-memory.json"
-_PIP_TIMEOUT_SECONDS = 900
+_NOT_IN_INDEX = "(from versions: none)"  # also what pip says of an index that it cannot reach
+_UNREACHABLE = ("after connection broken by", "Could not fetch URL", "error sending request")
+_ERROR = re.compile(r"\s*error:", re.IGNORECASE)
 _START_TIMEOUT_SECONDS = 30
 
 
 @dataclass
 class Environment:
     """`python`, of `version`, runs the hooks. `state` is ready, made, added (to what was there) or missing;
-    `problems` says for each group that could not be installed, why."""
+    `problems` says for each group that could not be installed, why. `remedy` is the command that brings what an install
+    needs for them, or ''."""
 
     python: str
     version: str
     state: str
     problems: dict[str, str] = field(default_factory=dict)
+    remedy: str = ""
 
     @property
     def missing(self) -> list[str]:
@@ -55,11 +52,13 @@ class Environment:
 
 @dataclass
 class _Record:
-    """The origin of an environment, kept in it: a checksum of the pins, the Python, the groups installed."""
+    """The origin of an environment, kept in it: a checksum of the pins, the Python, the groups installed, and the
+    `remedy` that `settings.program.how_to_add` reads."""
 
     pins: str
     version: str
     groups: list[str] = field(default_factory=list)
+    remedy: str = ""
 
 
 def names_of(groups: Iterable[str]) -> list[str]:
@@ -99,6 +98,12 @@ def missing_groups(paths: ProgramPaths, lock_file: Path) -> list[str]:
     return list(GROUPS)
 
 
+def remedy_of(paths: ProgramPaths) -> str:
+    """The command that brings what the last install needed for packages, or ''."""
+    record = _read_record(paths.env)
+    return record.remedy if record else ""
+
+
 def ensure_environment(
     paths: ProgramPaths, lock_file: Path, terminal: Terminal, groups: Collection[str] = tuple(GROUPS)
 ) -> Environment:
@@ -110,9 +115,9 @@ def ensure_environment(
         kept = [name for name in EXTRAS if record and name in record.groups]
         return _make_anew(paths, lock_file, terminal, list(dict.fromkeys([*groups, *kept])))
     absent = [group for group in (*GROUPS, *EXTRAS) if group in groups and group not in record.groups]
-    problems = _install(paths.env, record, absent, lock_file, terminal)
+    problems, remedy = _install(paths.env, record, absent, lock_file, terminal)
     state = "added" if len(problems) < len(absent) else "ready"
-    return Environment(str(paths.python), version_of(paths.python), state, problems)
+    return Environment(str(paths.python), version_of(paths.python), state, problems, remedy)
 
 
 def _make_anew(paths: ProgramPaths, lock_file: Path, terminal: Terminal, groups: Collection[str]) -> Environment:
@@ -122,89 +127,106 @@ def _make_anew(paths: ProgramPaths, lock_file: Path, terminal: Terminal, groups:
     built = paths.program_dir / f"env-{pins[:8]}-{version}"
     with terminal.working(f"making a private environment with Python {version}"):
         problem = _make_venv(built)
-    problems = dict.fromkeys(groups, problem)
+    problems, remedy = dict.fromkeys(groups, problem), package_for(base_python()) if problem else ""
     if not problem:
         record = _Record(pins, version)
-        (built / _RECORD_FILE).write_text(json.dumps(vars(record)) + "\n")
-        problems = _install(built, record, list(groups), lock_file, terminal)
+        _write_record(built, record)
+        problems, remedy = _install(built, record, list(groups), lock_file, terminal)
     old_version = version_of(paths.python)
     old = _read_record(paths.env) if old_version else None
     if problem or ("basic" in problems and old and "basic" in old.groups):
         shutil.rmtree(built, ignore_errors=True)
         if old_version:
-            return Environment(str(paths.python), old_version, "ready", problems)
-        return Environment(base_python(), version, "missing", problems)
+            return Environment(str(paths.python), old_version, "ready", problems, remedy)
+        return Environment(base_python(), version, "missing", problems, remedy)
     replace_directory(built, paths.env)
     remove_replaced(paths.env)
-    return Environment(str(paths.python), version, "made", problems)
+    return Environment(str(paths.python), version, "made", problems, remedy)
 
 
 def _make_venv(directory: Path) -> str:
     """Makes a virtual environment without pip, whose copy takes 4 seconds; returns '' or why there is none."""
     shutil.rmtree(directory, ignore_errors=True)
-    done = _run([base_python(), "-I", "-m", "venv", "--without-pip", str(directory)])
+    command = [base_python(), "-I", "-m", "venv", "--without-pip", str(directory)]
+    try:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
+    except OSError as error:
+        return str(error)
     return _last_line(done.stdout + done.stderr) if done.returncode else ""
 
 
-def _install(env: Path, record: _Record, groups: list[str], lock_file: Path, terminal: Terminal) -> dict[str, str]:
-    """Installs `groups` into `env`; returns for each that could not be installed, why."""
-    pip = _pip(env) if groups else []  # to ask for its version takes half a second
-    problems: dict[str, str] = {}
-    for group in groups:
-        names = names_of([group])
-        if not pip:
-            problems[group] = "this Python has no pip of version 22.3 or newer, nor ensurepip"
-        elif NO_INDEX in problems.values():
-            problems[group] = NO_INDEX
+class _Installation:
+    """One installation of groups into an environment, which notes in the environment's record what it has."""
+
+    def __init__(self, env: Path, record: _Record, lock_file: Path, installers: Installers) -> None:
+        self.env, self.record, self.lock_file = env, record, lock_file
+        self.installers = installers
+        self.problems: dict[str, str] = {}
+        self.remedy = ""
+
+    def install(self, groups: list[str]) -> None:
+        """Install groups at once, since each start of pip takes a second; one by one where that fails, to
+        have at least those that can be had."""
+        problem = NO_INDEX if NO_INDEX in self.problems.values() else self._problem_of(groups)
+        if not problem:
+            self.record.groups += groups
+            _write_record(self.env, self.record)
+        elif len(groups) == 1 or problem in (NO_INDEX, NO_PIP) or self.remedy:
+            self.problems |= dict.fromkeys(groups, problem)
         else:
-            with terminal.working(f"installing {', '.join(names)}"):
-                done = _run([*pip, "install", "--quiet", "--no-cache-dir", *_wanted(group, lock_file)])
-            if done.returncode:
-                said = done.stdout + done.stderr
-                errors = [
-                    line.removeprefix("ERROR:").strip() for line in said.splitlines() if line.startswith("ERROR:")
-                ]
-                problems[group] = NO_INDEX if _NO_INDEX_SIGN in said else errors[0] if errors else _last_line(said)
-            else:
-                record.groups.append(group)
-                (env / _RECORD_FILE).write_text(json.dumps(vars(record)) + "\n")
-    return problems
+            for group in groups:
+                self.install([group])
+
+    def _problem_of(self, groups: list[str]) -> str:
+        """Install groups; return '', or why they could not be."""
+        try:
+            done = self.installers.install(_wanted(groups, self.lock_file))
+        except NoInstallerError as error:
+            self.remedy = error.hint
+            return str(error)
+        said = done.stdout + done.stderr
+        if not done.returncode:
+            return ""
+        if any(sign in said for sign in _UNREACHABLE) or (len(groups) == 1 and _NOT_IN_INDEX in said):
+            return NO_INDEX
+        errors = [line.strip()[len("error:") :].strip() for line in said.splitlines() if _ERROR.match(line)]
+        return errors[0] if errors else _last_line(said)
 
 
-def _wanted(group: str, lock_file: Path) -> list[str]:
-    """Return pip's arguments for a group: its pins, or, for an extra without pins, versions that fit the others."""
-    _, is_pinned, rest = lock_file.read_text().partition(f"# [{group}]\n")
-    if not is_pinned:
-        return ["--constraint", str(lock_file), *EXTRAS[group]]
-    return ["--no-deps", *rest.partition("\n\n")[0].splitlines()]
+def _install(
+    env: Path, record: _Record, groups: list[str], lock_file: Path, terminal: Terminal
+) -> tuple[dict[str, str], str]:
+    """Install groups into `env`; return for each that could not be installed, why, and the command for a pip, or
+    ''."""
+    if not groups:
+        return {}, ""
+    pinned = [group for group in groups if f"# [{group}]\n" in lock_file.read_text()]
+    with Installers(str(python_in(env)), base_python(), os.environ) as installers:
+        installation = _Installation(env, record, lock_file, installers)
+        for batch in filter(None, [pinned, *([group] for group in groups if group not in pinned)]):
+            with terminal.working(f"installing {', '.join(names_of(batch))}"):
+                installation.install(batch)
+    if record.remedy != installation.remedy:
+        record.remedy = installation.remedy
+        _write_record(env, record)
+    return installation.problems, installation.remedy
 
 
-def _pip(env: Path) -> list[str]:
-    """The command of pip that installs into `env`: the base interpreter's, else the one that Python brings; or []."""
-    python = str(python_in(env))
-    pip = [base_python(), "-m", "pip", "--python", python]
-    if _run([*pip, "--version"]).returncode == 0:
-        return pip
-    done = _run([python, "-I", "-m", "ensurepip"])
-    return [python, "-I", "-m", "pip"] if done.returncode == 0 else []
-
-
-def _run(command: list[str]) -> subprocess.CompletedProcess[str]:
-    """Runs with the caller's PIP_* settings, but for those that would have pip install somewhere else."""
-    environ = {key: value for key, value in os.environ.items() if not key.startswith("PYTHON")}
-    environ.update(PIP_USER="0", PIP_NO_INPUT="1", PIP_DISABLE_PIP_VERSION_CHECK="1")
-    environ.setdefault("PIP_RETRIES", "1")
-    try:
-        return subprocess.run(
-            command, env=environ, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace",
-            timeout=_PIP_TIMEOUT_SECONDS, check=False,
-        )  # fmt: skip
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return subprocess.CompletedProcess(command, 1, "", str(error))
+def _wanted(groups: list[str], lock_file: Path) -> list[str]:
+    """Return pip's arguments for groups: their pins, or, for an extra without pins, versions that fit the others."""
+    text = lock_file.read_text()
+    if f"# [{groups[0]}]\n" not in text:
+        return ["--constraint", str(lock_file), *names_of(groups)]
+    parts = [text.partition(f"# [{group}]\n")[2].partition("\n\n")[0] for group in groups]
+    return ["--no-deps", *[line for part in parts for line in part.splitlines()]]
 
 
 def _last_line(output: str) -> str:
     return ([line.strip() for line in output.splitlines() if line.strip()] or ["it did not say why"])[-1]
+
+
+def _write_record(env: Path, record: _Record) -> None:
+    (env / ENVIRONMENT_RECORD).write_text(json.dumps(vars(record)) + "\n")
 
 
 def _pins(lock_file: Path) -> str:
@@ -213,6 +235,6 @@ def _pins(lock_file: Path) -> str:
 
 def _read_record(env: Path) -> _Record | None:
     try:
-        return _Record(**json.loads((env / _RECORD_FILE).read_bytes()))
+        return _Record(**json.loads((env / ENVIRONMENT_RECORD).read_bytes()))
     except (OSError, ValueError, TypeError):
         return None

@@ -49,6 +49,11 @@ class Installed:
     notes: list[str] = field(default_factory=list)
     refused: list[SessionMemoryError] = field(default_factory=list)
 
+    @property
+    def has_problems(self) -> bool:
+        """Tell whether packages are missing that could not be installed."""
+        return not self.is_dry_run and bool(self.program.environment.problems)
+
 
 class _Plans(NamedTuple):
     """The homes that can be changed, what would be changed in each, and why others are left out."""

@@ -9,14 +9,16 @@ from typing import Any
 
 from .. import NAME, __version__
 from ..settings.homes import MEMORY_DIR
+from ..settings.program import EXTRAS
 from ..system.terminal import Terminal
 from ..text.format import counted, enumerated, one_line, shorten
 from ..text.sanitize import for_people
-from .environment import EXTRAS, Environment, names_of
+from .environment import Environment, names_of
 from .example import PastUpdate
 from .home_changes import HomePlan
 from .homes import Target
 from .installation import Installed
+from .installers import NO_PIP
 from .program import command_path
 from .templates import IDENTITY, TEMPLATES, NewHome
 from .uninstallation import Uninstalled
@@ -24,6 +26,12 @@ from .uninstallation import Uninstalled
 ABOUT = "each of your agents learns with your next prompt what your other sessions did."
 TITLE_CHARACTERS = 60
 STEP_CHARACTERS = 38
+_LACKING = {  # without the packages of a group
+    "basic": "where there is a config.yaml they get none",
+    "store": "nothing is stored or searched",
+    "watch": "`watch` and completion do not work",
+    "page": "the page does not start",
+}
 
 
 def show_title(terminal: Terminal, what: str, *, is_dry_run: bool) -> None:
@@ -156,11 +164,16 @@ def _show_missing(environment: Environment, terminal: Terminal, called_as: str) 
     for problem in dict.fromkeys(environment.problems.values()):
         groups = [group for group, its in environment.problems.items() if its == problem]
         terminal.note(f"Not installed: {', '.join(names_of(groups))} ({problem}).")
-    if "basic" in environment.problems:
-        terminal.note("All works without, but for homes with a config.yaml: those are told nothing until then.")
-    if environment.problems:
-        extras = [f" --with {name}" for name in environment.problems if name in EXTRAS]
-        terminal.note(f"To add it where a package index can be reached: {called_as}{''.join(extras)}")
+    if not environment.problems:
+        return
+    lacking = [what for group, what in _LACKING.items() if group in environment.problems]
+    if lacking:
+        terminal.note(f"Prompts get updates without these packages, but {enumerated(lacking)}.")
+    extras = "".join([f" --with {name}" for name in environment.problems if name in EXTRAS])
+    where = "" if environment.remedy or NO_PIP in environment.problems.values() else ", where a package index answers"
+    terminal.note(f"To install them{where}:")
+    for command in filter(None, (environment.remedy, f"{called_as}{extras}")):
+        terminal.line(f"      {command}")
 
 
 def _show_home(target: Target, plan: HomePlan, terminal: Terminal, *, is_dry_run: bool) -> None:
@@ -213,16 +226,16 @@ def _show_changes(plan: HomePlan, terminal: Terminal) -> None:
 def _show_next(done: Installed, terminal: Terminal, called_as: str) -> None:
     command = terminal.short(str(command_path(done.paths))) if done.notes else NAME
     sample = f" --home {terminal.short(str(done.paths.sample_home))}" if done.is_sample else ""
-    steps = {
-        "a prompt in a new session": "the agent will know what the others did",
-        f"{command} page{sample}": "in the browser: what all agents do, were told and will be told",
-        command: "is it all right, what is happening, what can I do",
-    }
+    is_whole = not done.has_problems
+    steps = {"a prompt in a new session": "the agent will know what the others did"}
+    if is_whole:
+        steps[f"{command} page{sample}"] = "in the browser: what all agents do, were told and will be told"
+    steps[command] = "is it all right, what is happening, what can I do"
     if done.is_sample:
         steps[called_as] = "install into the agents that you have used by then, or with --home PATH into a home"
     elif any(target.runtime.install.STATUS_LINE for target in done.targets):
         steps[f"{command} config statusline on"] = "show you in the status line what the others do"
-    if not done.is_sample:
+    if is_whole and not done.is_sample:
         steps[f"{command} config keep whole"] = "keep transcripts that a runtime deletes (off until then)"
     if any(plan.hooks and plan.can_allow and not plan.rules for plan in done.plans) and not done.is_sample:
         steps[f"{command} install --allow"] = "let agents look up the past without asking you"

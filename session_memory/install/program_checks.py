@@ -13,7 +13,7 @@ from ..hooks.bundle import FILE as BUNDLE_FILE
 from ..runtimes import all_runtimes
 from ..settings.program import ProgramPaths
 from ..text.format import enumerated
-from .environment import minor, missing_groups, names_of, version_of
+from .environment import minor, missing_groups, names_of, remedy_of, version_of
 from .ledger import LedgerError, read_ledger
 from .program import LOCK_FILE, has_usable_bundle, is_our_link
 
@@ -70,13 +70,13 @@ def _check_app(paths: ProgramPaths, version: str) -> Finding:
 def _check_environment(paths: ProgramPaths, version: str) -> Finding:
     if not version:
         if not paths.env.exists():
-            text = "there is none; the hooks do without, a config.yaml cannot be read"
-            return Finding(NOTE, "environment", text, _REINSTALL)
+            text = "there is none: only the hooks work, and where there is a config.yaml they do not"
+            return Finding(WRONG, "environment", text, _REINSTALL)
         return Finding(WRONG, "environment", f"{paths.python} does not run", _REINSTALL)
     missing = names_of(missing_groups(paths, paths.app / LOCK_FILE))
     if missing:
         text = f"Python {version}; not installed: {', '.join(missing)}"
-        return Finding(NOTE, "environment", text, f"where a package index can be reached: {NAME} install")
+        return Finding(WRONG, "environment", text, ", then: ".join(filter(None, (remedy_of(paths), f"{NAME} install"))))
     return Finding(OK, "environment", f"Python {version} in {paths.env}")
 
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 import os
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -20,11 +20,22 @@ from .yaml_file import ENV_DATA, SHARED_FOLDER, add_site_packages
 PACKAGED = "packaged"  # in a wheel: the directory in the package that holds what lies beside it in the repository
 LEDGER_NAME = "installed.json"
 _NOT_LOADED = ("host.", "memories.strategies.graphiti", PACKAGED, "testing")
-_ALWAYS_INSTALLED = ("", "page")  # by an install, which knows only the larger extras
+# Installed only if wanted or used, since each is large or few need it; it stays from then on.
+EXTRAS = {
+    "sdk": ("claude-agent-sdk", "croniter"),
+    "graphiti": ("graphiti-core[kuzu]>=0.31.1", "httpx>=0.27"),
+    "team": ("psycopg[binary]>=3.2",),
+    "zstd": ("zstandard>=0.22",),
+}
+ENVIRONMENT_RECORD = "session-memory.json"  # in an environment: see install.environment
 _EXTRA_OF = {
-    "claude_agent_sdk": "sdk", "croniter": "sdk", "graphiti_core": "graphiti", "jinja2": "page", "markdown_it": "page",
-    "psycopg": "team", "pygments": "page", "starlette": "page", "uvicorn": "page",
-}  # fmt: skip
+    "claude_agent_sdk": "sdk",
+    "croniter": "sdk",
+    "graphiti_core": "graphiti",
+    "psycopg": "team",
+    "zstandard": "zstd",
+}
+_DISTRIBUTION_OF = {"markdown_it": "markdown-it-py", "yaml": "pyyaml"}  # where it is not the name of the module
 
 
 class ProgramPaths:
@@ -44,15 +55,20 @@ class ProgramPaths:
         self.sample_home = program_dir / "sample-home"  # made where there is no other home, to show the hook at work
 
 
+def installed_dir() -> Path | None:
+    """Return the directory of the installed program that runs, from its part `app-...`; None if it is not installed."""
+    source = source_dir()
+    is_app = source.name == "app" or source.name.startswith("app-")
+    return source.parent if is_app and (source.parent / LEDGER_NAME).is_file() else None
+
+
 def program_paths(environ: Mapping[str, str]) -> ProgramPaths:
     """The paths of the program that runs, if it is an installed one, else of the one that this user has or may get."""
     home = Path(required_user_dir(environ))
-    above = source_dir().parent
-    if source_dir().name == "app" and (above / LEDGER_NAME).is_file():
-        program_dir = above
-    elif os.name == "nt" and environ.get("LOCALAPPDATA"):
+    program_dir = installed_dir()
+    if program_dir is None and os.name == "nt" and environ.get("LOCALAPPDATA"):
         program_dir = Path(environ["LOCALAPPDATA"]) / NAME
-    else:
+    elif program_dir is None:
         # The XDG Base Directory Specification says to ignore relative paths.
         data = environ.get("XDG_DATA_HOME", "")
         program_dir = (Path(data) if os.path.isabs(data) else home / ".local" / "share") / NAME
@@ -60,16 +76,44 @@ def program_paths(environ: Mapping[str, str]) -> ProgramPaths:
 
 
 def how_to_add(extra: str) -> str:
-    """The command that installs what an extra of pyproject.toml needs, for the program that runs: an installed one or a
-    package. With '' what everything needs."""
-    if source_dir().name == "app" and (source_dir().parent / LEDGER_NAME).is_file():
-        return f"{NAME} install{f' --with {extra}' if extra not in _ALWAYS_INSTALLED else ''}"
-    return f"pip install '{NAME}[{extra}]'" if extra else "run install.py where a package index can be reached"
+    """Return the command that installs what an extra needs where this program runs."""
+    return _how_to_install(EXTRAS[extra], f" --with {extra}")
 
 
 def how_to_add_module(module: str) -> str:
-    """The command that installs what an import of `module` has missed."""
-    return how_to_add(_EXTRA_OF.get(module.partition(".")[0], ""))
+    """Return the command that installs what an import of `module` has missed."""
+    name = module.partition(".")[0]
+    extra = _EXTRA_OF.get(name, "")
+    return how_to_add(extra) if extra else _how_to_install((_DISTRIBUTION_OF.get(name, name),), "")
+
+
+def _how_to_install(names: Sequence[str], options: str) -> str:
+    """Return the command that installs distributions where this program runs; `options` fit an install of the program
+    itself. It never has an index look for this program: anybody might have taken the name there."""
+    if program_dir := installed_dir():
+        return "\n".join(filter(None, (_remedy(program_dir), f"{NAME} install{options}")))
+    if source_dir().name != PACKAGED:
+        return f"python3 {shlex.quote(str(source_dir() / 'install.py'))}{options}"
+    words, prefix = shlex.join(names), Path(sys.prefix)
+    if (prefix / "pipx_metadata.json").is_file():
+        return f"pipx inject '{prefix.name}' {words}"
+    if prefix.parent.name.startswith("archive-v"):  # in the cache of uv, for one run of uvx
+        return f"begin the command with: uvx {shlex.join([word for name in names for word in ('--with', name)])}"
+    python = shlex.quote(sys.executable)
+    if importlib.util.find_spec("pip") and not (prefix / "uv-receipt.toml").is_file():
+        return f"{python} -m pip install {words}"
+    return f"uv pip install --python {python} {words}"
+
+
+def _remedy(program_dir: Path) -> str:
+    """Return the command that has to be run before an install can install packages; '' if there is none."""
+    import json
+
+    try:
+        remedy = json.loads((program_dir / "env" / ENVIRONMENT_RECORD).read_bytes()).get("remedy")
+    except (OSError, ValueError, AttributeError):
+        return ""
+    return remedy if isinstance(remedy, str) else ""
 
 
 def python_in(env: Path) -> Path:

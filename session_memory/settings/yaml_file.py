@@ -14,7 +14,7 @@ ENV_DATA = "CLAUDE_PLUGIN_DATA"  # the directory that a runtime keeps for a plug
 SHARED_FOLDER = "plugin"  # in the person's place: the same for runtimes that keep no such directory
 DEEPEST = 20  # what is nested deeper is refused before it is read any further
 _LARGEST = 1 << 63  # a larger number is no value of any key, and Python may refuse to write it down
-_INSTALL_HINT = "run install.py again where a package index can be reached, or remove the file"
+_INSTALL_HINT = "`session-memory doctor` says how to install it; or remove the file"
 
 KeyPath = tuple[str, ...]
 

@@ -53,8 +53,7 @@ except ImportError as error:
     # The environment of session-memory has both, if it was asked for the SDK.
     if PYTHON.exists() and Path(sys.prefix).resolve() != PYTHON.parent.parent.resolve():
         os.execv(PYTHON, [str(PYTHON), *sys.argv])
-    how = "session-memory install --with sdk, or pip install 'session-memory[sdk]'"
-    sys.exit(f"agent: {error.name} is not installed; where a package index can be reached: {how}")
+    sys.exit(f"agent: {error.name} is not installed; this installs it: session-memory install --with sdk")
 
 
 class AgentError(Exception):

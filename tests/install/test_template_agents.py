@@ -23,7 +23,7 @@ from fakes.fake_llm import FakeLLM
 from install_machine import AGENTS, PYTHON, REPOSITORY, TEMPLATES, Machine, new_home, prepared_machine
 from records import PiSession
 
-from session_memory.install.environment import EXTRAS
+from session_memory.settings.program import EXTRAS
 from session_memory.tools.permissions import SERVERS
 
 RUN_SECONDS = 120
@@ -295,10 +295,8 @@ def test_an_agent_on_the_sdk_says_what_it_misses(machine: Machine) -> None:
     home = new_home(machine, "agent-sdk")
     done = machine.run(PYTHON, "-I", str(home / "agent.py"), "hello")
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == (
-        "agent: claude_agent_sdk is not installed; where a package index can be reached: "
-        "session-memory install --with sdk, or pip install 'session-memory[sdk]'\n"
-    )
+    how = "session-memory install --with sdk"
+    assert done.stderr == f"agent: claude_agent_sdk is not installed; this installs it: {how}\n"
     assert "claude-agent-sdk" in EXTRAS["sdk"]
 
 

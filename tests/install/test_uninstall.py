@@ -185,7 +185,11 @@ def test_a_whole_uninstall_beside_an_install_leaves_either_all_or_nothing(machin
         script = str(machine.source / "install.py")
         gone = pool.submit(machine.run, PYTHON, script, "--uninstall")
         there = pool.submit(machine.run, PYTHON, script, "--home", str(home))
-        assert {gone.result().returncode, there.result().returncode} == {0}
+        assert gone.result().returncode == 0
+        assert there.result().returncode in (
+            0,
+            1,
+        )  # 1: the environment was gone, and no index could be reached for another
     has_hooks = (
         "UserPromptSubmit" in (home / ".claude/settings.json").read_text()
         if (home / ".claude/settings.json").exists()

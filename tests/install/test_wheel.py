@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import subprocess
 import sys
 from pathlib import Path
+from subprocess import PIPE
 from typing import Any
 
 import pytest
@@ -14,6 +17,7 @@ from install_machine import PYTHON, REPOSITORY, Machine, agent_home, copy_reposi
 from skills_scene import check_all, commands_in, link_packages, make_past, run_in_claude, skill_texts
 
 from session_memory import __version__
+from session_memory.install.pip_settings import uv_variables
 
 BUILD_SECONDS = 60
 
@@ -90,6 +94,61 @@ def test_a_wheel_says_its_version_and_takes_out_what_it_put_in(machine: Machine,
     assert machine.run(command, "uninstall").returncode == 0
     left = tree(machine.home)
     assert {path: left[path] for path in left if not path.startswith(".local")} == before
+
+
+def test_a_wheel_without_a_package_names_what_installs_it_where_it_runs(command: str, tmp_path: Path) -> None:
+    machine, venv = Machine(tmp_path / "home"), Path(command).parents[1]
+
+    def hint() -> str:
+        done = machine.run(command, "page", "--port", "8123")
+        assert (done.returncode, "is needed for this, and not installed" in done.stderr) == (1, True), done.stderr
+        return done.stderr.splitlines()[1].strip()
+
+    machine.home.mkdir()
+    assert hint() == f"uv pip install --python {venv}/bin/python uvicorn"
+    for mark, advice in (("uv-receipt.toml", hint()), ("pipx_metadata.json", "pipx inject 'venv' uvicorn")):
+        (venv / mark).touch()
+        assert hint() == advice
+        (venv / mark).unlink()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("way", ["uv tool", "pipx", "uvx"])
+def test_one_command_gives_a_page_that_starts_and_hooks_that_need_no_cache(
+    way: str, wheel: Path, tmp_path: Path
+) -> None:
+    machine = Machine(tmp_path / "home")
+    machine.has_claude_code()
+    index = {name: value for name, value in os.environ.items() if name.startswith("PIP_")}
+    settings = {**index, **(uv_variables(index) or {})}
+    environ = {**{name: machine.environ[name] for name in ("HOME", "LANG")}, **settings}
+    environ["PATH"] = f"{machine.home}/.local/bin:{sys.prefix}/bin:/usr/bin:/bin"
+    tools = {"uv tool": ["uv", "tool", "install", "--python", PYTHON], "uvx": [], "pipx": ["pipx", "install"]}
+    command = ["uvx", "--python", PYTHON, "--from", str(wheel), "session-memory"]
+    if way != "uvx":
+        done = subprocess.run([*tools[way], wheel], env=environ, capture_output=True, text=True)
+        if "could not be reached" in done.stderr or "Failed to fetch" in done.stderr:
+            pytest.skip("no package index can be reached from here")
+        assert done.returncode == 0, done.stderr
+        command = [f"{machine.home}/.local/bin/session-memory"]
+    with subprocess.Popen([*command, "page", "--no-browser"], env=environ, stdout=PIPE, stderr=PIPE, text=True) as page:
+        assert page.stdout
+        assert page.stderr
+        line = page.stdout.readline()
+        page.terminate()
+        assert "http://127.0.0.1:" in line, line + page.stderr.read()
+    done = subprocess.run([*command, "install"], env=environ, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    places = [machine.claude, machine.home / ".agents", machine.program_dir / "bin", machine.program_dir / "app"]
+    named = [
+        str(path)
+        for place in places
+        for path in place.rglob("*")
+        if path.is_file() and re.search(rb"/\.cache/uv|/archive-v\d|/pipx/|/uv/tools/", path.read_bytes())
+    ]
+    assert named == []
+    links = [path.resolve() for path in (machine.program_dir / "env/bin").iterdir() if path.is_symlink()]
+    assert [str(path) for path in links if str(path).startswith(str(machine.home / ".cache"))] == []
 
 
 @pytest.mark.slow

@@ -313,7 +313,7 @@ class TestSettings:
         monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
         with pytest.raises(StrategyError) as raised:
             graph.require_graphiti()
-        assert "session-memory[graphiti]" in raised.value.hint
+        assert "--with graphiti" in raised.value.hint
 
 
 class _Failing(list[Any]):
