@@ -10,10 +10,11 @@ import sys
 
 from . import NAME, __version__
 from .system.terminal import Terminal, columns, exit_code, print_error
+from .system.utf8_mode import ensure_utf8_mode
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
     from types import ModuleType
     from typing import NoReturn
 
@@ -48,6 +49,8 @@ ALIASES = {
 def main(words: list[str] | None = None) -> int:
     """Run the subcommand that the arguments name, without any `status`; return the exit code."""
     gc.set_threshold(_OBJECTS_WITHOUT_COLLECTION)
+    if words is None:
+        ensure_utf8_mode()
     words = sys.argv[1:] if words is None else words
     return exit_code(lambda: _run(words), _how_to_add)
 
@@ -82,7 +85,8 @@ def _run(words: list[str]) -> int:
             return _unknown(name)
         parser_of_all().parse_args(words)  # prints help, or what is wrong, and exits
         return 2
-    parser = parser_of(name)
+    parser = parser_of(name, words[0])
+    parser.words = rest
     arguments, unknown = parser.parse_known_args(rest)
     if unknown:
         actions = [action for action in parser._actions if action.help != argparse.SUPPRESS]
@@ -107,11 +111,18 @@ def _run(words: list[str]) -> int:
 
 
 class _Parser(argparse.ArgumentParser):
-    """A parser that suggests the closest choice for a mistyped one, as do the parsers of its actions."""
+    """A parser that suggests the closest choice for a mistyped one, as do the parsers of its actions. `words` are those
+    that it parses."""
+
+    words: Sequence[str] = ()
 
     def error(self, message: str) -> NoReturn:
         if "arguments are required" in message:
             message += f"\n  {self.prog} --help says what they are"
+        if "arguments are required" in message or (
+            "unrecognized arguments" in message and "did you mean" not in message
+        ):
+            message += self._with_dashes()
         before, is_choice, rest = message.partition("invalid choice: ")
         if is_choice and "(choose from " in rest:
             given, _, choices = rest.partition(" (choose from ")
@@ -119,11 +130,24 @@ class _Parser(argparse.ArgumentParser):
             message = f"{before}{is_choice}{given} ({f'did you mean {meant}? ' if meant else ''}choose from {choices}"
         super().error(message)
 
+    def _with_dashes(self) -> str:
+        """Return how to pass words that begin with a dash; '' if there are none that no option takes."""
+        known = [option for action in self._actions for option in action.option_strings]
+        takes_words = any(not action.option_strings and not action.choices for action in self._actions)
+        places = [at for at, word in enumerate(self.words) if word[:1] == "-" and word.partition("=")[0] not in known]
+        if not places or not takes_words or "--" in self.words:
+            return ""
+        from shlex import join
 
-def parser_of(name: str) -> argparse.ArgumentParser:
-    """Return the parser of a subcommand's arguments."""
+        first = places[0]
+        command = join([*self.prog.split(" "), *self.words[:first], "--", *self.words[first:]])
+        return f"\n  to pass it as a word, put -- before it: {command}"
+
+
+def parser_of(name: str, called: str = "") -> _Parser:
+    """Return the parser of a subcommand's arguments. `called` is the name that was typed, if it is an alias."""
     command = _module(name)
-    parser = _Parser(prog=f"{NAME} {name}", description=command.SUMMARY, formatter_class=_help_formatter)
+    parser = _Parser(prog=f"{NAME} {called or name}", description=command.SUMMARY, formatter_class=_help_formatter)
     command.add_arguments(parser)
     return parser
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
 import uuid
 from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from ..errors import SessionMemoryError, WrongCallError
-from ..text.format import shorten
+from ..text.format import shorten, whole_number
 from ..text.sanitize import for_people
-from ..text.timestamps import epoch_seconds, iso_time
+from ..text.timestamps import epoch_seconds, iso_time, milliseconds_at
 from .database import HostDatabase
 from .values import Task, TaskRun
 
@@ -154,15 +153,15 @@ def next_time(schedule_type: str, value: str, now: float, before: float | None =
     if schedule_type == "cron":
         return _next_of_cron(value, now)
     if schedule_type == "interval":
-        is_number = re.fullmatch("[0-9]{1,15}", value) is not None
-        if not is_number or not SHORTEST_INTERVAL_MILLISECONDS <= int(value) <= LONGEST_INTERVAL_MILLISECONDS:
+        milliseconds = whole_number(value) or 0
+        if not SHORTEST_INTERVAL_MILLISECONDS <= milliseconds <= LONGEST_INTERVAL_MILLISECONDS:
             hint = f"a number from {SHORTEST_INTERVAL_MILLISECONDS} to {LONGEST_INTERVAL_MILLISECONDS}"
             raise ScheduleError(f"{_shown(value)} is not an interval in milliseconds", hint)
-        seconds = int(value) / 1000
+        seconds = milliseconds / 1000
         return now + seconds if before is None else before + seconds * (max(0.0, now - before) // seconds + 1)
     if schedule_type == "once":
         try:
-            at = datetime.fromisoformat(value.strip().replace("Z", "+00:00")).timestamp()
+            at = _time_of(value)
             if at > _LATEST:
                 raise ValueError(value)
         except (ValueError, OverflowError, OSError):
@@ -170,6 +169,18 @@ def next_time(schedule_type: str, value: str, now: float, before: float | None =
             raise ScheduleError(f"{_shown(value)} is not a time", hint) from None
         return at if before is None else None
     raise ScheduleError(f"a schedule is {', '.join(TYPES)}, not {_shown(schedule_type)}")
+
+
+def _time_of(value: str) -> float:
+    """Return the seconds since 1970 of a time, local unless it names its zone. Raises ValueError, OverflowError,
+    OSError."""
+    try:
+        return datetime.fromisoformat(value.strip().replace("Z", "+00:00")).timestamp()
+    except ValueError:  # Python 3.10 reads fewer spellings
+        at = milliseconds_at(value)
+        if at is None:
+            raise
+        return at / 1000
 
 
 def _next_of_cron(expression: str, now: float) -> float:
@@ -184,7 +195,8 @@ def _next_of_cron(expression: str, now: float) -> float:
     try:
         around = [datetime.fromtimestamp(now + some) for some in (-_LONGEST_FOLD_SECONDS, 0, _LONGEST_FOLD_SECONDS)]
         is_shifted = around[2] - around[0] != timedelta(seconds=2 * _LONGEST_FOLD_SECONDS)
-        times = croniter(expression, around[0 if is_shifted else 1])
+        # Of two fields for the day either is enough, but both must fit if one begins with `*`, also in `*/2`.
+        times = croniter(expression, around[0 if is_shifted else 1], implement_cron_bug=True)
         found = now
         earliest = float("inf")
         while found <= now:

@@ -12,7 +12,7 @@ from ..system.branches import GitUnavailableError
 from ..system.commits import Repository, worktree_lines
 from ..system.git import Worktree, find_worktree, head_of, is_commit
 from ..text.format import counted, one_line, shorten
-from ..text.sanitize import for_prompt
+from ..text.sanitize import for_prompt, plain
 from ..text.shell_commands import family, is_looking
 from ..text.timestamps import local_time
 from ..transcripts.reader import is_request
@@ -205,7 +205,7 @@ def _paths(files: Iterable[str], conversation: Conversation) -> list[str]:
     """Return the files, the last first, each once; relative to the directory if they are below it, or were in the clone
     of the same name on another machine."""
     cwd = conversation.cwd
-    found = [os.path.normpath(path) for path in files]
+    found = [_true_path(os.path.normpath(path)) for path in files]
     if conversation.origin:
         inside = [path.partition(f"/{os.path.basename(cwd)}/")[2] for path in found]
         found = [
@@ -213,6 +213,19 @@ def _paths(files: Iterable[str], conversation: Conversation) -> list[str]:
             for path, below in zip(found, inside)
         ]
     return [path.removeprefix(f"{cwd}/") if cwd else path for path in dict.fromkeys(reversed(found))]
+
+
+def _true_path(path: str) -> str:
+    """Return the path of a file that the store has as `path`: there a tab in a name, for example, is a blank."""
+    parent, name = os.path.split(path)
+    if os.path.lexists(path) or not name:
+        return path
+    parent = _true_path(parent)
+    try:
+        alike = [entry for entry in os.listdir(parent) if plain(entry) == name]
+    except OSError:
+        return path
+    return os.path.join(parent, alike[0]) if len(alike) == 1 else path
 
 
 def _commands(tools: Sequence[StoredEntry]) -> list[str]:

@@ -65,6 +65,9 @@ def _interruptible(command: Callable[[], int], how_to_add: Callable[[str], str])
 def main_of(module: str, *arguments: object) -> int:
     """Import a module of this package and run its `main`, for a script; return the exit code. Importing it may fail
     where a file of the program is missing."""
+    from .utf8_mode import ensure_utf8_mode
+
+    ensure_utf8_mode()
     package = __package__.partition(".")[0]
     return exit_code(lambda: int(__import__(f"{package}.{module}", fromlist=["main"]).main(*arguments)))
 

@@ -182,7 +182,7 @@ def _instant(date: time.struct_time, clock: str) -> float:
     if not zone:
         return time.mktime((*date[:3], *at[3:6], 0, 0, -1)) + rest
     digits = zone[1:].replace(":", "")
-    if zone != "z" and not (digits.isdecimal() and len(digits) in (2, 4)):
+    if zone != "z" and not (digits.isdecimal() and len(digits) in (2, 4) and digits[:2] < "24" and digits[2:3] < "6"):
         raise ValueError(zone)
     midnight = _days_from_civil(*date[:3]) * 86400
     return midnight + at[3] * 3600 + at[4] * 60 + at[5] + rest - _zone_seconds(zone)

@@ -82,7 +82,7 @@ class TestHelp:
         done = machine.run("search", "rye", "--limt", "3")
         assert (done.returncode, done.stdout) == (2, "")
         assert done.stderr.endswith("error: unrecognized arguments: --limt 3 (did you mean --limit?)\n")
-        assert machine.run("search", "rye", "--xyzzy").stderr.endswith("error: unrecognized arguments: --xyzzy\n")
+        assert "error: unrecognized arguments: --xyzzy\n" in machine.run("search", "rye", "--xyzzy").stderr
 
     def test_a_wrong_action_or_choice_is_answered_with_the_nearest(self, machine):
         for words, meant in ((("host", "statsu"), "status"), (("costs", "--by", "projct"), "project")):

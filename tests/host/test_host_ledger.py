@@ -193,6 +193,34 @@ class TestSchedule:
             monkeypatch.undo()
             time.tzset()
 
+    @pytest.mark.parametrize(
+        ("expression", "days"),
+        [
+            ("0 0 */2 * 1", [1, 15, 29]),  # both, as cron does it if a field begins with `*`
+            ("0 0 1-31/2 * 1", [1, 3, 5, 7, 8, 9, 11, 13, 15, 17, 19, 21, 22, 23, 25, 27, 29]),  # either
+            ("0 0 5 * 1", [1, 5, 8, 15, 22, 29]),
+            ("0 0 10-20 * */2", [11, 13, 14, 16, 18, 20]),
+            ("0 0 */10 * *", [1, 11, 21]),
+            ("0 0 * * 1", [1, 8, 15, 22, 29]),
+        ],
+    )
+    def test_two_fields_for_the_day_mean_what_they_mean_in_cron(self, expression: str, days: list[int]) -> None:
+        due, found = datetime(2026, 6, 1).timestamp() - 1, []
+        while (due := next_time("cron", expression, due) or 0.0) < datetime(2026, 7, 1).timestamp():
+            found.append(datetime.fromtimestamp(due).day)
+        assert found == days
+
+    @pytest.mark.parametrize(
+        ("kind", "value", "due"),
+        [
+            ("interval", "60000.0", NOON + 60), ("interval", " 60000 ", NOON + 60),
+            ("once", "2030-01-01T00:00:00Z", 1893456000), ("once", "2030-01-01T00:00:00.5Z", 1893456000.5),
+            ("once", "2030-01-01T02:00:00+0200", 1893456000),
+        ],
+    )  # fmt: skip
+    def test_a_number_and_a_time_are_read_in_any_usual_spelling(self, kind: str, value: str, due: float) -> None:
+        assert next_time(kind, value, NOON) == due
+
     @given(st.integers(1000, 10**8), st.floats(0, 10**8))
     def test_an_interval_keeps_its_pace_and_is_never_due_in_the_past(self, milliseconds: int, late: float) -> None:
         due = next_time("interval", str(milliseconds), NOON + late, NOON)

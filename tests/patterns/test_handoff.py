@@ -194,3 +194,26 @@ def test_the_files_that_commands_wrote_are_handed_over(work):
     work.session("a", work.said(REQUEST, "a"), *ran(work, "echo 'rate = 2' >> rates.py", "ok"))
     work.write("rate = 2\n", "rates.py")
     assert "- rates.py: not committed" in page(work)
+
+
+ODD_NAMES = {
+    "tab\tname.py": "tab name.py",
+    "line\nfeed.py": "line feed.py",
+    "re\x1b[31md\u200b.py": "red.py",
+    "a\r b.py": "a  b.py",
+}
+
+
+@pytest.mark.parametrize("name", ODD_NAMES)
+@pytest.mark.parametrize("state", ["not committed", "committed"])
+def test_git_is_asked_about_a_file_by_its_true_name_and_a_person_reads_a_clean_one(
+    tmp_path: Path, name: str, state: str
+) -> None:
+    work = Work(tmp_path)
+    (work.root / "sub\tfolder").mkdir()
+    path = f"sub\tfolder/{name}"
+    work.session("a", work.said(REQUEST, "a"), work.edit("a", LINE, path))
+    work.write(LINE, path)
+    if state == "committed":
+        work.commit()
+    assert f"- sub folder/{ODD_NAMES[name]}: {state}" in page(work)
