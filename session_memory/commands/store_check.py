@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..store.ingest.sources import FOREIGN, told_roots
-from ..store.sqlite.corruption import fault_of
+from ..store.sqlite.corruption import aside_lines, fault_of
 from ..store.sqlite.queue_database import damage
 from ..system.confined_files import OutsideGroupError
 from ..system.sqlite import CorruptDatabaseError
@@ -58,6 +58,7 @@ def _check(opened: OpenStore, terminal: Terminal) -> dict[str, Any]:
         "watcher": watcher_of(location.database) or None,
         "queue": str(queue) if queue else None,
         "damaged": damaged,
+        "set_aside": aside_lines(store),
     }
     _show_contents(found, terminal)
     if store.obstacle and not store.is_newer:
@@ -65,8 +66,8 @@ def _check(opened: OpenStore, terminal: Terminal) -> dict[str, Any]:
     _show_problems(found, terminal)
     if queue:
         terminal.note(f"{queue} ({queue.hint})")
-    for line in found["damaged"]:
-        terminal.note(line)
+    for line in (*found["damaged"], *found["set_aside"]):
+        terminal.note(terminal.short(line))
     return found
 
 

@@ -34,6 +34,7 @@ Note = Callable[[str], None]
 REFRESH_SECONDS = 3.0
 PATIENCE_SECONDS = 2.0  # that a question waits for other processes, which leaves a second to answer it
 REFRESH_BATCH_BYTES = 4 * 1024 * 1024
+TRY_AGAIN = "nothing was changed: try again; if it stays so, report it"
 NEWER = "a newer session-memory made this store: it can be searched, but nothing is added; update: python3 install.py"
 
 
@@ -93,19 +94,22 @@ def use_store(
             if store.obstacle:
                 return _only_read(store, store.obstacle, lambda: work(store, bool(moved)))
             if moved:
-                refresh(store, location, note, shown, workers=workers)
+                refresh(store, location, note, shown, workers=workers, is_rebuilt=True)
             with damage_recognised(store):
                 return work(store, bool(moved))
         finally:
             store.close()
 
     moved = ""
-    for is_certain in (False, True):
+    for _ in range(2):
         try:
             return use(moved)
         except CorruptDatabaseError:
-            moved = quarantine_if_corrupt(location.database, is_certain=is_certain)
-    return use(moved)
+            moved = quarantine_if_corrupt(location.database) or moved
+    try:
+        return use(moved)
+    except CorruptDatabaseError as error:
+        raise DatabaseError(f"{error}; but a check of the whole file found no damage", TRY_AGAIN) from error
 
 
 def _only_read(store: SqliteStore, obstacle: DatabaseError, work: Callable[[], Result]) -> Result:
@@ -122,48 +126,75 @@ def _only_read(store: SqliteStore, obstacle: DatabaseError, work: Callable[[], R
 
 
 def refresh(
-    store: SqliteStore, location: StoreLocation, note: Note, shown: ProgressShown | None = None, *, workers: int = 0
+    store: SqliteStore,
+    location: StoreLocation,
+    note: Note,
+    shown: ProgressShown | None = None,
+    *,
+    workers: int = 0,
+    is_rebuilt: bool = False,
 ) -> str:
-    """Ingest what is new before a question is answered: everything if the store is empty, with its progress `shown` and
-    read by `workers` (see Ingestion), else as much as REFRESH_SECONDS allow. If that fails, call `note` with the
-    reason; the question is answered from the store. Return a notice of how much is missing, else ''. Raises
-    CorruptDatabaseError."""
+    """Ingest what is new before a question is answered: everything if the store is empty or `is_rebuilt`, with its
+    progress `shown` and read by `workers` (see Ingestion), else as much as REFRESH_SECONDS allow. If that fails, call
+    `note` with the reason; the question is answered from the store. Return a notice of how much is missing, else ''.
+    Raises CorruptDatabaseError."""
     if store.is_newer:
         return ""
     with explained(location.database):
-        if count_unchanged(store.connection, location, now_milliseconds()):
+        if not is_rebuilt and count_unchanged(store.connection, location, now_milliseconds()):
             return ""
     if store.obstacle:
         note(not_taken_in(store.obstacle))
         return ""
-    from .ingest.intake import pending, take_in  # imported late: usually nothing is new
-
     try:
-        if not store.is_empty():
-            deadline = time.monotonic() + REFRESH_SECONDS
-
-            def progress(path: str, size: int) -> None:
-                if time.monotonic() > deadline:
-                    raise _OutOfTimeError
-
-            take_in(store, location, progress, batch_bytes=REFRESH_BATCH_BYTES)
-        elif shown:
-            with shown(store) as show:
-                take_in(store, location, show, workers=workers)
-        else:
-            take_in(store, location, workers=workers)
+        if is_rebuilt or store.is_empty():
+            _take_in_all(store, location, shown, workers)
+        elif not _take_in_some(store, location):
+            return _reach(store, location, note)
         store.mark_ready(now_milliseconds())
-    except _OutOfTimeError:
-        new = pending(store, location.watched)
-        sessions = counted(new.all_files, "session")
-        reach = f"{new.files:,} of {sessions} are not all in yet: session-memory ingest takes them in"
-        note(reach)
-        return reach
     except CorruptDatabaseError:
         raise
     except DatabaseError as error:
         note(not_taken_in(error))
     return ""
+
+
+def _take_in_all(store: SqliteStore, location: StoreLocation, shown: ProgressShown | None, workers: int) -> None:
+    from .ingest.intake import take_in  # imported late: usually nothing is new
+
+    if shown:
+        with shown(store) as show:
+            take_in(store, location, show, workers=workers)
+    else:
+        take_in(store, location, workers=workers)
+
+
+def _take_in_some(store: SqliteStore, location: StoreLocation) -> bool:
+    """Ingest for REFRESH_SECONDS; return whether that was enough."""
+    from .ingest.intake import take_in
+
+    deadline = time.monotonic() + REFRESH_SECONDS
+
+    def progress(path: str, size: int) -> None:
+        if time.monotonic() > deadline:
+            raise _OutOfTimeError
+
+    try:
+        take_in(store, location, progress, batch_bytes=REFRESH_BATCH_BYTES)
+    except _OutOfTimeError:
+        return False
+    return True
+
+
+def _reach(store: SqliteStore, location: StoreLocation, note: Note) -> str:
+    """Note and return how much is not ingested yet."""
+    from .ingest.intake import pending
+
+    new = pending(store, location.watched)
+    sessions = counted(new.all_files, "session")
+    reach = f"{new.files:,} of {sessions} are not all in yet: session-memory ingest takes them in"
+    note(reach)
+    return reach
 
 
 def not_taken_in(error: Exception) -> str:

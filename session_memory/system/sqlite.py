@@ -107,7 +107,7 @@ class Database:
         with _described(self.path):
             connection = connect(self.path, patience=self._patience)
             try:
-                applied = _applied(connection, self.path, self._migrations)
+                applied = applied_migrations(connection, self.path, self._migrations)
                 if applied - _names(self._migrations):
                     self.obstacle = NewerDatabaseError(
                         f"{self.path}: made by a newer version, so it is only read", UPDATE
@@ -130,7 +130,7 @@ class Database:
             connection = open_as_it_is(_without_links(self.path))
         try:
             with explained(self.path):
-                if _names(self._migrations) <= _applied(connection, self.path, self._migrations):
+                if _names(self._migrations) <= applied_migrations(connection, self.path, self._migrations):
                     self.obstacle = error
                     return connection
         except CorruptDatabaseError:
@@ -196,7 +196,7 @@ def connect_migrated(path: str, migrations: Sequence[Migration], synchronous: st
         raise
 
 
-def open_file(path: str, *, create: bool = False, read_only: bool = False) -> Connection:
+def open_file(path: str, *, create: bool = False, read_only: bool = False, vfs: str | None = None) -> Connection:
     """Open the database at `path`; with `create`, make it for this user alone if it is missing. Only this function
     opens a database, and only SQLite opens a file that exists. When a process closes any descriptor of a file, it loses
     all its locks on that file (sqlite.org/howtocorrupt.html, 2.2): another program's SELECT then deletes the log of a
@@ -209,7 +209,7 @@ def open_file(path: str, *, create: bool = False, read_only: bool = False) -> Co
         if create and not os.path.lexists(path):
             with suppress(FileExistsError):
                 os.close(open_private(path, os.O_RDWR | os.O_EXCL))
-        return apsw.Connection(_without_links(path), flags=access | apsw.SQLITE_OPEN_NOFOLLOW)
+        return apsw.Connection(_without_links(path), flags=access | apsw.SQLITE_OPEN_NOFOLLOW, vfs=vfs)
 
 
 def attach(connection: Connection, path: str, name: str) -> None:
@@ -278,7 +278,8 @@ def explained(path: str) -> Iterator[None]:
     try:
         yield
     except (apsw.CorruptError, apsw.NotADBError, UnicodeDecodeError) as error:  # only text that is UTF-8 was stored
-        raise CorruptDatabaseError(f"{path}: {error}", "the next run moves it away and builds a new one") from error
+        hint = "the next run checks it and, if it is damaged, makes a new one of all that can be read"
+        raise CorruptDatabaseError(f"{path}: {error}", hint) from error
     except apsw.BusyError as error:
         hint = "try again when that is done"
         raise LockedDatabaseError(f"another process is writing to {path}, and has kept it locked", hint) from error
@@ -334,7 +335,7 @@ def quarantine(path: str, why: str = CorruptDatabaseError.WHY) -> str:
     return path + ending
 
 
-def _applied(connection: Connection, path: str, migrations: Sequence[Migration]) -> set[str]:
+def applied_migrations(connection: Connection, path: str, migrations: Sequence[Migration]) -> set[str]:
     """Return the names of the applied migrations. Raises CorruptDatabaseError if the record is not ours."""
     import apsw
 

@@ -24,9 +24,14 @@ def key_of(text: str) -> int:
 
 def entry_key(home: str, entry: Entry) -> int:
     """Return the key by which the store knows an entry of a session of the group `home`."""
-    identity = home + (entry.id or f"{entry.role} {entry.text}")
-    is_unique = len(entry.id) >= UNIQUE_ID_CHARACTERS
-    return key_of(identity if is_unique else f"{identity} {_milliseconds(entry)}")
+    if entry.id:
+        return key_of_id(home, entry.id, _milliseconds(entry))
+    return key_of(f"{home}{entry.role} {entry.text} {_milliseconds(entry)}")
+
+
+def key_of_id(home: str, id: str, when: int | None) -> int:
+    """Return the same key of an entry with an id, written at `when` in milliseconds."""
+    return key_of(home + id if len(id) >= UNIQUE_ID_CHARACTERS else f"{home}{id} {when}")
 
 
 def tool_key(entry: int, place: int) -> int:

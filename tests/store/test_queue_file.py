@@ -88,7 +88,7 @@ def spend(machine: QueueScene, tokens: int) -> None:
 
 
 def rebuilt(path: Path, damage: Callable[[Path], None]) -> QueueScene:
-    """The store at `path` after the damage, its transcripts taken in anew."""
+    """The store at `path` after the damage, with the transcripts taken in that it lacks."""
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     for suffix in ("-wal", "-shm"):
@@ -97,8 +97,12 @@ def rebuilt(path: Path, damage: Callable[[Path], None]) -> QueueScene:
     if damage in CORRUPTING:
         assert quarantine_if_corrupt(str(path))
     machine = QueueScene(path)
+    known = machine.stored.store.file_states("")
     for number, name in enumerate(NAMES):
-        machine.stored.add(*talk(name), name=name, at=START + number * HOUR)
+        if f"{name}.jsonl" not in known:
+            machine.stored.add(*talk(name), name=name, at=START + number * HOUR)
+    machine.stored.now = max(machine.stored.now, START + 6 * HOUR)
+    machine.stored.store.mark_ready(machine.stored.now)
     return machine
 
 

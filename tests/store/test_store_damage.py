@@ -264,7 +264,6 @@ def test_a_newer_schema_is_not_corruption(machine):
         machine.database
     )
     assert quarantine_if_corrupt(str(machine.database)) == ""
-    assert quarantine_if_corrupt(str(machine.database), is_certain=True) == ""
     assert machine.database.exists()
 
 

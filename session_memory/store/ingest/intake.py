@@ -10,15 +10,18 @@ from ...archives.format import ASKING, TOOL, messages_in, title_in
 from ...archives.list import list_archives, private_folder
 from ...system.confined_files import OutsideGroupError, pinned
 from ...system.files import Opened, path_text, read_at
+from ...system.json import as_string
 from ...system.sqlite import DatabaseError
 from ...text.format import one_line
 from ...text.sanitize import for_people
 from ...text.timestamps import epoch_seconds
+from ...transcripts.marks import key_of_id
 from ...transcripts.mirror import gone, remove_gone
 from ...transcripts.reader import USER_RANK
 from ..location import Archives, StoreLocation
+from ..sqlite.archived_items import KnownItem, KnownMessages, known_keys, known_messages
 from ..sqlite.engine import SqliteStore
-from ..values import FOREIGN_ROOT, Progress, key_of
+from ..values import FOREIGN_ROOT, TOOL_ROLE, Progress, key_of
 from .extract import is_unchanged
 from .ingestion import BATCH_BYTES, Ingestion, IngestReport
 from .sources import SourceDirectory
@@ -46,7 +49,8 @@ def take_in(
         return report
     for archives in location.archives:
         # Listing archives takes a while: do it only if something has changed, or nothing is known yet.
-        if report.bytes or report.gone or not store.file_states(archives.home):
+        home = archives.home
+        if report.bytes or report.gone or store.incomplete_sessions(home) or not store.file_states(home):
             report.add(take_archives(store, archives))
     return report
 
@@ -84,13 +88,13 @@ PREFIX = "conversations/"
 
 
 def take_archives(store: SqliteStore, archives: Archives) -> IngestReport:
-    """Store the archives of sessions without a transcript, and forget those whose transcript has been found. A session
-    archived under a name that a person gave it keeps that name as its title. Raises DatabaseError; unreadable archives
-    are problems in the report."""
+    """Store the archives of sessions without a transcript, or of which damage took a part, and forget those whose
+    transcript has been found. A session archived under a name that a person gave it keeps that name as its title.
+    Raises DatabaseError; unreadable archives are problems in the report."""
     report = IngestReport()
     states = store.file_states(archives.home)
     transcripts = [state for state in states.values() if state.source != SOURCE]
-    known = {state.session_id for state in transcripts}
+    known = {state.session_id for state in transcripts} - store.incomplete_sessions(archives.home)
     foreign = [state for state in transcripts if state.root.endswith(FOREIGN_ROOT)]
     own = {state.session_id for state in transcripts if not state.root.endswith(FOREIGN_ROOT)}
     # What a repository keeps of a session whose transcript has been found.
@@ -158,22 +162,25 @@ def _take_archive(
     store: SqliteStore, path: str, key: str, facts: dict[str, Any], archives: Archives, before: FileState | None,
     report: IngestReport,
 ) -> None:  # fmt: skip
+    ends = _keys_of_ends(archives.home, facts)
     with Opened(path) as descriptor:
         status = os.fstat(descriptor)
-        if before and (before.file_size, before.inode) == (status.st_size, status.st_ino):
+        is_same = before and (before.file_size, before.inode) == (status.st_size, status.st_ino)
+        if is_same and before and (before.generation == _COMPARED or not known_keys(store, ends)):
             return
         text = read_at(descriptor, 0, status.st_size).decode("utf-8", "replace")
     if before:
         store.forget(archives.home, key)
+    known = known_messages(store, archives.home, facts["session"], ends)
     state = FileState(
         archives.home, key, archives.directory, SOURCE, facts["session"],
         last_modified=status.st_mtime_ns // 1_000_000, file_size=status.st_size, offset=status.st_size,
-        inode=status.st_ino, cwd=for_people(str(facts.get("cwd") or "")),
+        generation=_COMPARED if known else 1, inode=status.st_ino, cwd=for_people(str(facts.get("cwd") or "")),
         title_rank=USER_RANK if facts.get("is_named") else 1,
         title=for_people(title_in(text.partition("\n")[0])),
         first_entry_timestamp=_milliseconds(facts.get("first")), last_entry_timestamp=_milliseconds(facts.get("last")),
     )  # fmt: skip
-    entries = _entries(text, facts, state)
+    entries = _entries(text, facts, state, known)
     if store.write([Batch(None, state, entries, [])]) != [None]:
         report.files += 1
         report.changed += 1
@@ -181,16 +188,30 @@ def _take_archive(
         report.entries += len(entries)
 
 
-def _entries(text: str, facts: dict[str, Any], state: FileState) -> list[NewEntry]:
+_COMPARED = 2  # the generation of an archive whose messages were compared with transcripts
+
+
+def _keys_of_ends(home: str, facts: dict[str, Any]) -> list[int]:
+    """Return the keys that the first and the last entry of an archive have in the store."""
+    ends = [(as_string(facts.get(f"{end}_id")), _milliseconds(facts.get(end))) for end in ("first", "last")]
+    return [key_of_id(home, id, when) for id, when in ends if id]
+
+
+def _entries(text: str, facts: dict[str, Any], state: FileState, known: KnownMessages | None) -> list[NewEntry]:
+    """Return the messages of an archive; those that the store has from a transcript as copies of these."""
     said = [one for one in messages_in(text) if one.speaker]
     entries = []
     for number, (speaker, text, at) in enumerate(said):
         words = for_people(text)
         when = None if at is None else round(at * 1000)
-        if number == len(said) - 1:
-            when = state.last_entry_timestamp or when
         key = key_of(f"{state.home}{SOURCE} {state.session_id} {number} {speaker} {words}")
         role = "user" if speaker in ASKING else "assistant"
+        items = known.take(TOOL_ROLE if speaker == TOOL else role, words, when) if known else None
+        if items is not None:
+            entries += _copies(items, number, role, state.cwd, is_tool=speaker == TOOL)
+            continue
+        if number == len(said) - 1:
+            when = state.last_entry_timestamp or when
         if speaker == TOOL:
             name, _, argument = words.partition(" ")
             tool = NewTool(key, key, name or "tool", "other", argument)
@@ -198,6 +219,19 @@ def _entries(text: str, facts: dict[str, Any], state: FileState) -> list[NewEntr
         else:
             entries.append(NewEntry(key, 0, number, role, words, when, state.cwd))
     return entries
+
+
+def _copies(items: list[KnownItem], number: int, role: str, cwd: str, *, is_tool: bool) -> list[NewEntry]:
+    """Return entries that are copies of these items; none of an item whose key is lost, which would be there twice."""
+    copies = []
+    for key, text, at in items:
+        if key is not None and is_tool:
+            name, _, argument = text.partition(" ")
+            tool = NewTool(key, key, name, "other", argument)
+            copies.append(NewEntry(key, 0, number, role, "", at, cwd, (tool,)))
+        elif key is not None:
+            copies.append(NewEntry(key, 0, number, role, text, at, cwd))
+    return copies
 
 
 def _milliseconds(text: object) -> int | None:

@@ -10,12 +10,13 @@ from collections.abc import Iterable, Sequence
 from ...named_tuple import NamedTuple
 from ...system.sqlite import Connection, explained, fetch, writing
 from ..values import items_of_file
-from .corruption import StoreDatabase
 from .unchanged import gap_minutes as stored_gap_minutes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
+
+    from .corruption import StoreDatabase
 
 _ITEMS = """
     SELECT id, message, timestamp, octet_length(content) FROM memory_transcript_entries WHERE id BETWEEN ?1 AND ?2
@@ -104,7 +105,7 @@ def rebuild_conversations(store: StoreDatabase, gap_minutes: int) -> bool:
         connection = store.connection
         with writing(connection):
             for (file_id,) in fetch(connection, "SELECT id FROM memory_file_states WHERE source != 'archive'"):
-                _rebuild_file(connection, file_id, gap_minutes * 60_000)
+                rebuild_file(connection, file_id, gap_minutes * 60_000)
             connection.execute(f"PRAGMA user_version = {gap_minutes:d}")
     return True
 
@@ -132,7 +133,8 @@ def recut(connection: Connection, file_id: int, gap: int, removed: Sequence[int]
             connection.execute(_INSERT, (file_id, *span[1:]))
 
 
-def _rebuild_file(connection: Connection, file_id: int, gap: int) -> None:
+def rebuild_file(connection: Connection, file_id: int, gap: int) -> None:
+    """Cut the items of a file anew, within a transaction. `gap` is in milliseconds."""
     first, last = items_of_file(file_id)
     # The message's id was not stored; its number (from 0) tells the messages of a file apart as well.
     items = [
@@ -141,10 +143,10 @@ def _rebuild_file(connection: Connection, file_id: int, gap: int) -> None:
     ]
     sql = "SELECT first_item, id, last_item, last_message FROM memory_conversations WHERE file_id = ?"
     known: dict[int, list[Any]] = {first: row for first, *row in fetch(connection, sql, (file_id,))}
-    if not known or not items:
+    if not items:
         return
     spans = fold(None, items, gap)
-    last_message = known[max(known)][2]  # the id itself: items that are appended are compared with it
+    last_message = known[max(known)][2] if known else 0  # the id itself: items that are appended are compared with it
     spans[-1] = spans[-1]._replace(last_message=last_message)
     gone = known.keys() - {span.first_item for span in spans}
     connection.executemany("DELETE FROM memory_conversations WHERE first_item = ?", [(item,) for item in gone])

@@ -111,6 +111,14 @@ class SqliteStore(StoreDatabase):
             apply(connection, self._rules, [state.id for state in written if state])
             return written
 
+    def incomplete_sessions(self, home: str) -> set[str]:
+        """Return the ids of the sessions of a group that lost messages to damage which no transcript brought back."""
+        sql = (
+            "SELECT f.session_id FROM memory_incomplete_files JOIN memory_file_states AS f ON f.id = file_id "
+            "WHERE f.home = ?"
+        )
+        return {session_id for (session_id,) in self.rows(sql, (home,))}
+
     def mark_gone(self, home: str, keys: Iterable[str]) -> None:
         """Note that these files are no longer there. Their entries stay."""
         with self.transaction() as connection:

@@ -53,7 +53,7 @@ def identify_files(connection: Connection) -> None:
     connection.execute(f"INSERT INTO numbered_files ({columns}) SELECT {columns} FROM memory_file_states")
     connection.execute("DROP TABLE memory_file_states")
     connection.execute("ALTER TABLE numbered_files RENAME TO memory_file_states")
-    connection.execute("CREATE INDEX memory_file_states_session ON memory_file_states (session_id)")
+    connection.execute(_index("memory_file_states_session"))
     connection.execute("CREATE VIEW sessions" + _schema().partition("CREATE VIEW sessions")[2])
 
 
@@ -71,6 +71,12 @@ def add_unread_lines(connection: Connection) -> None:
         connection.execute("DROP TABLE memory_files_without_lines")
 
 
+def widen_session_index(connection: Connection) -> None:
+    """Give the index of sessions the columns by which a session is salvaged from a damaged store."""
+    connection.execute("DROP INDEX IF EXISTS memory_file_states_session")
+    connection.execute(_index("memory_file_states_session"))
+
+
 # Each runs once, in one transaction with its record.
 MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     create_store,
@@ -80,6 +86,8 @@ MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     move_queue,
     adding("add_written_lines", "memory_written_lines"),
     add_unread_lines,
+    adding("add_salvages", "memory_incomplete_files", "memory_salvages"),
+    widen_session_index,
 )
 
 
@@ -131,6 +139,10 @@ def _add_table(connection: Connection, name: str) -> None:
 
 def _table(name: str) -> str:
     return "".join(_schema().partition(f"CREATE TABLE {name} ")[1:]).partition(";")[0]
+
+
+def _index(name: str) -> str:
+    return "".join(_schema().partition(f"CREATE INDEX {name} ")[1:]).partition(";")[0]
 
 
 def _statements() -> Iterator[tuple[str, str]]:

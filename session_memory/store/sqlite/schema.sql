@@ -42,7 +42,10 @@ CREATE TABLE memory_file_states (
     title_rank INTEGER NOT NULL,            -- of the title's source: a higher one is not replaced by a lower one
     UNIQUE (home, file_path)
 );
-CREATE INDEX memory_file_states_session ON memory_file_states (session_id);
+-- With all that no transcript tells once it is gone: of a damaged page of the table nothing is lost.
+CREATE INDEX memory_file_states_session ON memory_file_states (
+    session_id, home, file_path, root, source, cwd, title, title_rank
+);
 
 -- Files that could not be ingested, or not whole: their state then, and the reason.
 CREATE TABLE memory_unread_files (
@@ -56,6 +59,21 @@ CREATE TABLE memory_unread_files (
     problem TEXT NOT NULL,
     is_lasting INTEGER NOT NULL,            -- 1 if it is not retried until the file changes
     PRIMARY KEY (home, file_path)
+) WITHOUT ROWID;
+
+-- Files that lost items to damage, which no transcript could bring back: how many. What archives have of them is added.
+CREATE TABLE memory_incomplete_files (
+    file_id INTEGER PRIMARY KEY,
+    lost INTEGER NOT NULL
+);
+
+-- Damaged stores that this one was made from: the path of the old one, when, and what was salvaged and lost.
+CREATE TABLE memory_salvages (
+    moved TEXT PRIMARY KEY,
+    salvaged_at INTEGER NOT NULL,
+    entries INTEGER NOT NULL,
+    tool_uses INTEGER NOT NULL,
+    lost INTEGER NOT NULL
 ) WITHOUT ROWID;
 
 -- The messages of users and assistants, with secrets redacted.

@@ -1,0 +1,53 @@
+"""Opens a SQLite file so that a read the disk refuses can be told from damage: SQLite calls both malformed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import apsw
+
+from . import sqlite
+
+_NAME = "session-memory-checking"
+
+
+class _CheckedFile(apsw.VFSFile):
+    def __init__(self, name: str | apsw.URIFilename | None, flags: list[int], refused: list[str]) -> None:
+        super().__init__("", name, flags)
+        self._refused = refused
+
+    def xRead(self, amount: int, offset: int) -> bytes:
+        """Read, and note what the disk refuses."""
+        try:
+            return super().xRead(amount, offset)
+        except apsw.IOError as error:
+            self._refused.append(f"the disk could not read {amount:,} bytes at {offset:,}: {error}")
+            raise
+
+
+class _CheckedFiles(apsw.VFS):
+    def __init__(self, refused: list[str]) -> None:
+        super().__init__(_NAME, "")
+        self._refused = refused
+
+    def xOpen(self, name: str | apsw.URIFilename | None, flags: list[int]) -> apsw.VFSFile:
+        """Open any file for SQLite."""
+        return _CheckedFile(name, flags, self._refused)
+
+
+@contextmanager
+def checked_connection(path: str) -> Iterator[tuple[sqlite.Connection, list[str]]]:
+    """Yield a new connection to the database at `path`, and a list that gets a line for each read that the disk
+    refuses. Raises OSError and the errors of apsw."""
+    refused: list[str] = []
+    files = _CheckedFiles(refused)
+    connection = None
+    try:
+        connection = sqlite.open_file(path, vfs=_NAME)
+        connection.set_busy_timeout(sqlite.BUSY_MILLISECONDS)
+        yield connection, refused
+    finally:
+        if connection is not None:
+            connection.close()
+        files.unregister()
