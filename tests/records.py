@@ -58,7 +58,7 @@ def tool_result(content: Any = "done", **fields: Any) -> dict[str, Any]:
 
 def line(value: dict[str, Any]) -> bytes:
     """A line as its runtime writes it; that of a mirror as we do, with spaces."""
-    is_mirrored = value.get("type") == "part"
+    is_mirrored = value.get("type") in ("part", "step")
     return json.dumps(value, separators=(", ", ": ") if is_mirrored else (",", ":")).encode() + b"\n"
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ..system.json import as_list, as_object, as_string, objects_in
 from ..text.timestamps import epoch_seconds
-from ..transcripts.entries import Entry, Value, tool_use
+from ..transcripts.entries import Entry, Value, tool_use, typed_by_person
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,6 +33,8 @@ SUB_AGENTS = 128  # with others: what sub-agents did counts, and nothing else
 
 _CALL_IDS = ("id", "call_id", "callID", "toolCallId", "tool_call_id")  # how runtimes call the id of a call
 _GIVEN = ("arguments", "input", "args")  # and its arguments
+# The text around a command that the user ran (`!`), as Gemini CLI and Qwen Code show it to the model.
+_RAN, _PRODUCED = "I ran the following shell command:\n```sh\n", "\n```\n\nThis produced the following result:"
 
 
 class Title(Value):
@@ -234,6 +236,15 @@ def turn_of(entry: Entry | None) -> list[Event]:
     if entry.role == "user":
         return [PromptId(entry.id)]
     return [Reply(entry.message_id or entry.id, entry.text, not entry.tools)]
+
+
+def typed_or_run(text: str) -> tuple[str, tuple[ToolUse, ...]]:
+    """Return the words that a user of Gemini CLI or Qwen Code typed. For a command that they ran, return the call and
+    no text."""
+    if text.startswith(_RAN) and _PRODUCED in text:
+        given = {"command": text[len(_RAN) :].partition(_PRODUCED)[0].strip()}
+        return "", tool_use("run_shell_command", given, ("command",), "command", "")
+    return typed_by_person(text), ()
 
 
 def said_and_called(

@@ -17,6 +17,8 @@ INTRODUCTION = "A record of your other sessions, not instructions:\n"
 FROM_AGENTS = ("<teammate-message", "<agent-message", "<cross-session-message")  # how messages of other agents begin
 
 
+_AROUND = ("<", "[[ ##", "User hint")  # how prompts begin if programs put something around them
+
 FAILED, NOTHING = "failed", "nothing"  # outcomes of calls
 
 
@@ -48,6 +50,16 @@ class ToolUse(Value):
         self.kind = kind
         self.call_id = call_id
         self.outcome = ""
+
+
+def typed_by_person(text: str) -> str:
+    """Return a person's words in a prompt, without the blocks that a program put around them; '' if it has none."""
+    text = text.strip()
+    if text.startswith(_AROUND) or text.endswith(">"):
+        from .typed_words import typed_words
+
+        return typed_words(text)
+    return text
 
 
 def tool_use(name: str, arguments: object, preferred: tuple[str, ...], kind: str, call_id: str) -> tuple[ToolUse, ...]:

@@ -97,7 +97,7 @@ class TranscriptReader:
             if not line or not meaning.prefilter(line, wanted):
                 continue
             for record in reversed(self.records(line)):
-                for event in meaning.events(record, offset, wanted):
+                for event in reversed(meaning.events(record, offset, wanted)):
                     if isinstance(event, FoundTitle):
                         self._take_title(event, event.rank > self.title[0])
                     elif isinstance(event, Entry) and counts:
@@ -270,6 +270,12 @@ class TranscriptHead:
 
 
 SHORT_CHARACTERS = 40  # a longer text is always a request
+# Commands of runtimes that ask nothing of the model, or only for a summary.
+_WITH_VALUES = """
+    /agents /clear /compact /compress /config /cost /exit /help /hooks /login /logout /mcp /mode /model /new
+    /permissions /quit /rename /resume /status /theme /usage
+"""
+_SETTINGS = frozenset(_WITH_VALUES.split())
 TELLING_WORDS = 3  # so many words say what a session is about
 _PLAN = "implement the following plan"
 _PLAN_HEADINGS = ("", "plan", "implementation plan", "context", "overview", "summary", "goal")
@@ -282,17 +288,27 @@ _AGREED = """
     that the then this very well works yeah yep yes you [document] [image] ja weiter danke oui non 继续 好的
 """
 _NO_REQUEST = frozenset(_AGREED.split())
+# Answers in several words that name nothing either.
+_ANSWERS = """
+    nothing to add, nothing else, works for me, fine by me, fine with me, sounds good to me, makes sense, go for it,
+    up to you, your call, your choice, as you like, as you wish, whatever you think, whatever you prefer, i agree,
+    agreed, no changes, no questions, no more questions, not yet, that's all, that is all, let's go, let's do it,
+    all good, no problem, same here, i think so
+"""
+_ANSWER_PHRASES = [" ".join(phrase.split()) for phrase in _ANSWERS.split(",")]
 
 
 def is_request(text: str) -> bool:
     """Check if a prompt is a request, unlike "3", "yes, continue", "commit" or the message of another agent."""
-    if text.startswith(FROM_AGENTS):
+    text = _topic(text)
+    if text.startswith(FROM_AGENTS) or text.partition(" ")[0] in _SETTINGS:
         return False
-    return len(text) > SHORT_CHARACTERS or _telling_words(text) > 0
+    return len(text) > SHORT_CHARACTERS or _telling_words(text) > 0 or _is_command(text)
 
 
 def says_enough(request: str) -> bool:
     """Check if a request says what a session is about, unlike "fix it"."""
+    request = _topic(request)
     return len(request) > SHORT_CHARACTERS or _telling_words(request) >= TELLING_WORDS
 
 
@@ -307,8 +323,26 @@ def telling_request(requests: Iterable[str]) -> str:
     return best
 
 
+def _is_command(text: str) -> bool:
+    """Check if a text is a slash command or skill without words."""
+    name = text[1:].replace("-", "").replace("_", "").replace(":", "")
+    return text.startswith("/") and len(name) > 1 and name.isalnum()
+
+
+def _topic(request: str) -> str:
+    """Return the part of a request that names its topic."""
+    if request.startswith(("<", "[")):
+        from .typed_words import request_words
+
+        return request_words(request)
+    return request
+
+
 def _telling_words(text: str) -> int:
-    words = [word.strip(".,;:!?()'\"*`") for word in text.casefold().split()]
+    said = "" if _is_command(text) else " ".join(text.casefold().replace("’", "'").split())
+    for answer in _ANSWER_PHRASES if len(said) <= SHORT_CHARACTERS else ():
+        said = said.replace(answer, "")
+    words = [word.strip(".,;:!?()'\"*`") for word in said.split()]
     telling = [word for word in words if len(word) > 1 and word not in _NO_REQUEST and not word.isdigit()]
     return sum([1 if word.isascii() else (len(word) + 1) // 2 for word in telling])  # some scripts have no spaces
 
@@ -320,7 +354,7 @@ def is_plan(prompt: str) -> bool:
 
 def title_of(request: str) -> str:
     """Return the title that a request gives a session: its own words, or the heading of a plan."""
-    return (_heading_of_plan(request) if is_plan(request) else "") or request
+    return (_heading_of_plan(request) if is_plan(request) else "") or _topic(request)
 
 
 def title_by_time(began: float | None) -> str:

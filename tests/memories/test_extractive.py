@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import random
 from pathlib import Path
 
 import pytest
@@ -202,7 +203,7 @@ class TestEpisode:
         assert "boom" not in memory.text
 
     def test_a_conversation_in_which_a_command_failed_is_told(self):
-        assert episode("U run the tests\n! npm test :: 3 failed\nA They fail.").title == "Run the tests"
+        assert episode("U run the tests\n! npm test :: 3 failed\nA They fail.").title == "run the tests"
 
     def test_a_conversation_that_holds_nothing_makes_nothing(self):
         for text in ["U run ls\n$ ls\nA a.txt", "U hi\nA Hello!", "U say lol\nA lol"]:
@@ -217,13 +218,13 @@ class TestTitle:
     def test_it_says_what_the_conversation_was_about(self):
         for given, requests, commits, title in [
             ("Fixing the build", ["please look"], [], "Fixing the build"),
-            ("please look into the build of", ["please look into the build of the app. Now!"], [], "Please look into the build of the app."),
+            ("please look into the build of", ["please look into the build of the app. Now!"], [], "please look into the build of the app."),
             ("", ["Implement the following plan:\n\n# Log in with a passkey\n\n..."], ["One"], "Log in with a passkey"),
             ("", ["can you see why it fails for guests?"], ["Let guests check out"], "Let guests check out"),
             ("", ["@prompt.md really ULTRATHINK this"], [], "@prompt.md really ULTRATHINK this"),
             ("", ["https://example.org/issues/1"], ["One", "Two", "Three"], "One"),
-            ("", ["read @a/b.py in full. the cart is a mess, how can we split it?"], [], "The cart is a mess, how can we split it?"),
-            ("", ["## The checkout\n\n- fails for guests"], [], "Fails for guests"),
+            ("", ["read @a/b.py in full. the cart is a mess, how can we split it?"], [], "the cart is a mess, how can we split it?"),
+            ("", ["## The checkout\n\n- fails for guests"], [], "fails for guests"),
             ("", ["Bitte prüfe, warum der Build fehlschlägt! Danke."], [], "Bitte prüfe, warum der Build fehlschlägt!"),
             ("", ["请检查构建为什么失败。谢谢"], [], "请检查构建为什么失败。"),
             ("", [], [], "cart.py"),
@@ -232,6 +233,68 @@ class TestTitle:
 
     def test_there_is_always_one(self):
         assert title_of("", [], [], []) == "Conversation"
+
+    def test_a_title_from_a_request_is_word_for_word(self):
+        """The letters of "then", "and", "so", "now" within other words were cut out, and so were these words."""
+        drawn = random.Random(seed := random.randrange(10**6))
+        for _ in range(200):
+            request = drawn_request(drawn)
+            title = title_of("", [request], [], [])
+            quoted = title.removesuffix("…").rstrip()
+            assert quoted, f"seed {seed}: {request!r}"
+            assert quoted in " ".join(request.split()), f"seed {seed}: {title!r} of {request!r}"
+
+    def test_words_that_go_on_stay(self):
+        for request in [
+            "I don't know how the brand color is chosen", "What's the next big thing to work on?",
+            "Expand the menu and understand how the command works", "why does __init__ fail with **kwargs in 2**8 cases",
+            "rename a → b and c → d everywhere", "And now also the next commands, so then?",
+        ]:  # fmt: skip
+            assert title_of("", [request], [], []) == request
+
+
+WORDS = [
+    "then",
+    "and",
+    "also",
+    "now",
+    "so",
+    "next",
+    "know",
+    "brand",
+    "expand",
+    "understand",
+    "command",
+    "another",
+    "soon",
+    "sort",
+    "thenceforth",
+    "nextcloud",
+    "`code`",
+    "**bold**",
+    "__init__",
+    "2**8",
+    "→",
+    "✅",
+    "café",
+    "检查",
+    "can't",
+    "gate,",
+    "latch;",
+    "roses:",
+    "fern.",
+    "moss!",
+    "why?",
+    "(ivy)",
+    '"oak"',
+    "a/b.py",
+    "--flag",
+]
+
+
+def drawn_request(drawn: random.Random) -> str:
+    lines = [" ".join(drawn.choices(WORDS, k=drawn.randrange(3, 14))) for _ in range(drawn.randrange(1, 4))]
+    return drawn.choice(["", "- ", "# ", "1. ", "then "]) + drawn.choice(["\n", "\n\n", " "]).join(lines)
 
 
 class TestRequests:

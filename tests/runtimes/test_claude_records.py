@@ -67,7 +67,6 @@ UNSAID = [
     user("<command-name>/clear</command-name>\n<command-message>clear</command-message>"),
     user("<local-command-stdout>ok</local-command-stdout>"),
     user("<local-command-caveat>The command below was run directly"),
-    user("<bash-input>ls</bash-input>"),
     user("<bash-stdout>a b</bash-stdout><bash-stderr></bash-stderr>"),
     user("<task-notification>\n<task-id>1</task-id></task-notification>"),
     user("done", origin={"kind": "task-notification"}),
@@ -160,7 +159,8 @@ def test_a_directory_is_encoded_as_claude_code_does():
 
 @pytest.mark.skipif(not REAL_FILES, reason="no real transcripts beside the repository")
 def test_an_independent_count_of_the_prompts_in_real_transcripts_agrees():
-    """Counts typed prompts by other means: string contents that no wrapper begins, outside meta, side and summary."""
+    """Counts typed prompts by other means: string contents that no wrapper begins, outside meta, side and summary;
+    commands with words, and those that the user ran; answers in dialogs, and reasons for a refusal."""
     for path in REAL_FILES:
         expected = 0
         for content in path.read_bytes().split(b"\n"):
@@ -175,6 +175,12 @@ def test_an_independent_count_of_the_prompts_in_real_transcripts_agrees():
                     else [b.get("text", "[x]") for b in said if b["type"] != "tool_result"]
                 )
                 expected += any(b.strip() and not b.lstrip().startswith(("<", "[Request", "Caveat")) for b in blocks)
+                text = said if isinstance(said, str) else ""
+                has_words = "<command-args>" in text and "<command-args></" not in text and "/model<" not in text
+                expected += has_words or text.startswith("<bash-input>")
+                expected += "answers" in value.get("toolUseResult", "")
+                failed = [b for b in said if b.get("is_error")] if not text else []
+                expected += any("the user said:" in str(b["content"]) for b in failed)
             attachment = value.get("attachment", {})
             expected += attachment.get("type") == "queued_command" and attachment.get("origin") == {"kind": "human"}
         found = parse_jsonl_entries(path.read_bytes().splitlines(keepends=True), "agent-sdk")

@@ -6,7 +6,7 @@ from __future__ import annotations
 from ...system.json import as_object, as_string, is_glued, objects_in, objects_of
 from ...text.timestamps import epoch_seconds
 from ...transcripts.edits import argument_edits, part_id, patch_edits, patched_files
-from ...transcripts.entries import Entry, ToolUse, tool_use
+from ...transcripts.entries import Entry, ToolUse, tool_use, typed_by_person
 from .. import records
 
 TYPE_CHECKING = False
@@ -137,6 +137,7 @@ def _entry(record: Record, offset: int) -> Entry | None:
     if source not in ("user", "agent"):
         return None
     text, _ = records.said_and_called(record.get("message"), (), "", {}, ())
+    text = typed_by_person(text) if source == "user" else text
     tools = [use for call in objects_of(record.get("tool_calls")) for use in _uses(call)] if source == "agent" else []
     if not text and not tools:
         return None

@@ -7,7 +7,7 @@ from ...system.json import as_list, as_object, as_string, decode, objects_of
 from ...text.paths import resolved
 from ...text.timestamps import epoch_seconds
 from ...transcripts.edits import part_id, patch_uses
-from ...transcripts.entries import Entry, ToolUse, tool_use
+from ...transcripts.entries import Entry, ToolUse, tool_use, typed_by_person
 from ..records import CallResult
 
 TYPE_CHECKING = False
@@ -18,6 +18,7 @@ ARGUMENTS = ("command", "cmd", "path", "file_path", "query", "url", "prompt", "p
 _SHELLS = ("exec_command", "shell", "shell_command", "local_shell", "container.exec")
 _EXIT_CODES = ("Process exited with code ", "Exit code: ", '"exit_code":')
 _NOT_RUN = ("blocked by PreToolUse hook", "reject command", "rejected by user", "aborted by user")
+ANSWERS = '{"answers":{'  # begins the output of a dialog
 _REQUEST = "## My request for Codex:"  # behind what an editor tells of its open files
 
 # Texts of the role user that no user wrote, by how they begin.
@@ -54,11 +55,28 @@ def typed_text(content: object) -> str:
         text = as_string(block.get("text")) if kind in ("text", "input_text") else ""
         if text:
             _, mark, request = text.partition(_REQUEST) if text.lstrip().startswith("# ") else ("", "", "")
-            text = request if mark else text
-            parts.append("" if text.lstrip().startswith(_WRAPPERS) else text.strip())
+            text = typed_by_person(request if mark else text)
+            parts.append("" if text.startswith(_WRAPPERS) else text)
         elif kind in ("image", "local_image", "input_image"):
             parts.append("[image]")
     return "\n\n".join([part for part in parts if part])
+
+
+def own_command(content: object) -> str:
+    """Return the command line that the user ran (`!`), from a message; '' for any other message."""
+    texts = texts_of(content)
+    if len(texts) != 1 or not texts[0].lstrip().startswith("<user_shell_command>"):
+        return ""
+    return texts[0].partition("<command>")[2].partition("</command>")[0].strip()
+
+
+def answered(output: object) -> str:
+    """Return the user's answers in a dialog, from a call's output; '' for any other output."""
+    if not isinstance(output, str) or not output.startswith(ANSWERS):
+        return ""
+    from .. import dialogs
+
+    return dialogs.words_in(output)
 
 
 def joined_text(content: object) -> str:

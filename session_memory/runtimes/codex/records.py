@@ -8,9 +8,12 @@ from __future__ import annotations
 
 from ...system.json import as_list, as_object, as_string, is_glued, objects_in
 from ...text.timestamps import epoch_seconds
-from ...transcripts.entries import Entry
+from ...transcripts.entries import Entry, tool_use
 from .. import records
 from .content import (
+    ANSWERS,
+    ARGUMENTS,
+    answered,
     calls_in,
     change_id,
     changes_of,
@@ -20,6 +23,7 @@ from .content import (
     has_run,
     joined_text,
     new_entry,
+    own_command,
     results_of_item,
     shell_line,
     texts_of,
@@ -36,6 +40,7 @@ if TYPE_CHECKING:
     from ...transcripts.usage import ModelUsage
     from ..records import Event, Record
 
+_ANSWERS = ANSWERS.replace('"', '\\"').encode()  # in a line
 HEAD_BYTES = 200  # of a line, in which its type and its payload's show
 _GLUED = b'{"timestamp":"'  # a record behind another one on the same line
 
@@ -167,6 +172,8 @@ def _may_say(line: bytes, with_calls: int) -> bool:
         is_said = line.startswith((b"UserMessage", b"AgentMessage"), item + 16)
         is_work = not line.startswith((b"Reasoning", b"ContextCompaction"), item + 16)
         return item < 0 or is_said or (with_calls > 0 and is_work) or is_glued(line, _GLUED)
+    if kind == b"response_item" and said == b"function_call_output":
+        return line.find(_ANSWERS, end, end + HEAD_BYTES) > 0 or is_glued(line, _GLUED)
     if kind == b"response_item" and line.find(b'"ordinal":', 0, at) < 0:
         if said == b"message":
             return True
@@ -241,7 +248,8 @@ def _of_model(payload: Record, record: Record, offset: int, wanted: int) -> list
     """Return the events in what the model saw. With an `ordinal`, messages and calls are read elsewhere."""
     kind, role = as_string(payload.get("type")), payload.get("role")
     is_read = "ordinal" not in record
-    entry = _entry(kind, payload, record, offset) if is_read and wanted & (records.MESSAGES | records.TURNS) else None
+    is_wanted = wanted & (records.MESSAGES | records.TURNS) and (is_read or kind == "function_call_output")
+    entry = _entry(kind, payload, record, offset) if is_wanted else None
     found: list[Event] = [entry] if entry is not None and wanted & records.MESSAGES else []
     found += _turn_of(entry) if wanted & records.TURNS else []
     if wanted & records.RESULTS and is_read and kind.endswith("_call_output"):
@@ -265,14 +273,20 @@ def _turn_of(entry: Entry | None) -> list[Event]:
 
 def _entry(kind: str, payload: Record, record: Record, offset: int) -> Entry | None:
     """Return the entry in a message or a call as the model saw it. None for what Codex and hooks put in."""
+    call_id = as_string(payload.get("call_id"))
     if kind == "message":
-        role, content = as_string(payload.get("role")), payload.get("content")
+        role, content, message_id = as_string(payload.get("role")), payload.get("content"), as_string(payload.get("id"))
         text = typed_text(content) if role == "user" else joined_text(content) if role == "assistant" else ""
-        return new_entry(role, text, (), record, offset, as_string(payload.get("id"))) if text else None
+        command = own_command(content) if role == "user" and not text else ""
+        tools = tool_use("exec_command", {"command": command}, ARGUMENTS, "command", message_id) if command else ()
+        return new_entry(role, text, tools, record, offset, message_id) if text or tools else None
+    if kind == "function_call_output":
+        words = answered(payload.get("output"))
+        return new_entry("user", words, (), record, offset, f"{call_id}:answer") if words else None
     uses = calls_in(payload)
     if not uses:
         return None
-    found = new_entry("assistant", "", uses, record, offset, as_string(payload.get("call_id")))
+    found = new_entry("assistant", "", uses, record, offset, call_id)
     found.cwd = as_string(as_object(decoded(payload.get("arguments"))).get("workdir"))
     return found
 

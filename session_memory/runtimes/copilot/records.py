@@ -8,7 +8,7 @@ from __future__ import annotations
 from ...system.json import as_list, as_object, as_string, is_glued, objects_in, objects_of
 from ...text.timestamps import epoch_seconds
 from ...transcripts.edits import part_id, patch_uses, patched_files
-from ...transcripts.entries import Entry, ToolUse, tool_use
+from ...transcripts.entries import Entry, ToolUse, tool_use, typed_by_person
 from .. import records
 
 TYPE_CHECKING = False
@@ -28,6 +28,13 @@ _KINDS = {
     "powershell": "command",
 }  # fmt: skip
 _ARGUMENTS = ("path", "command", "pattern", "url", "query", "description", "prompt", "name")
+# How the text of a result with the user's words begins in a line.
+_WORDS = (
+    b'":"User selected: ',
+    b'":"User responded:',
+    b'":"Plan not approved. User feedback:',
+    b'":"The user rejected this tool call. User feedback:',
+)
 _REMINDER, _REMINDER_END = "<system_reminder>", "</system_reminder>"
 _PUT_IN = ("skill-", "agent-", "system", "hook", "jit-", "instruction")  # how the source of a message begins that
 # nobody typed
@@ -68,10 +75,15 @@ class CopilotRecords(records.Records):
         if kind == "session.usage_record":  # a sub-agent's as well
             found += [_usage(data)] if wanted & records.USAGE and isinstance(data.get("usage"), dict) else []
         elif kind == "session.compaction_complete":
-            found += [records.Compaction()] if wanted & records.MESSAGES and data.get("success") is True else []
+            if wanted & records.MESSAGES and data.get("success") is True:
+                words = as_string(data.get("customInstructions")).strip()
+                found.extend([_new_entry("user", f"/compact {words}", (), record, offset)] if words else ())
+                found.append(records.Compaction())
         elif bool(record.get("agentId") or data.get("parentToolCallId")) is not bool(wanted & records.SUB_AGENTS):
             return found
         elif kind == "tool.execution_complete":
+            words = _words_of_result(data) if wanted & records.MESSAGES else ""
+            found.extend([_new_entry("user", words, (), record, offset)] if words else ())
             found += _results(data) if wanted & records.RESULTS else []
         elif kind in ("user.message", "assistant.message", "tool.user_requested"):
             entry = _entry(kind, data, record, offset) if wanted & (records.MESSAGES | records.TURNS) else None
@@ -114,6 +126,8 @@ def _may_say(line: bytes, with_calls: int) -> bool:
     if kind in _SAID:
         is_empty = kind == b"assistant.message" and b'"content":"",' in line
         return with_calls > 0 or not is_empty or is_glued(line, *_GLUED)
+    if kind == b"tool.execution_complete" and any([mark in line for mark in _WORDS]):
+        return True
     return kind.decode("ascii", "replace") in _MOVES or is_glued(line, *_GLUED)
 
 
@@ -167,21 +181,36 @@ def _entry(kind: str, data: Record, record: Record, offset: int) -> Entry | None
         text, tools = as_string(data.get("content")).strip(), _uses(data.get("toolRequests"))
     else:
         tools = _uses([{**data, "name": data.get("toolName")}])
-    if not text and not tools:
-        return None
+    return _new_entry(role, text, tools, record, offset) if text or tools else None
+
+
+def _new_entry(role: str, text: str, tools: tuple[ToolUse, ...], record: Record, offset: int) -> Entry:
     return Entry(
         role, text, tools=tools, timestamp=epoch_seconds(record.get("timestamp")), id=as_string(record.get("id")),
         offset=offset,
     )  # fmt: skip
 
 
+def _words_of_result(data: Record) -> str:
+    """Return the user's words in a result: their answer to a question, or why they refused a call or plan."""
+    text = _result_text(data)
+    if not text.startswith(("User ", "Plan not approved", "The user rejected")):
+        return ""
+    from .. import dialogs
+
+    return dialogs.words_in(text)
+
+
+def _result_text(data: Record) -> str:
+    text = as_object(data.get("error")).get("message")
+    return as_string(as_object(data.get("result")).get("content", "") if text is None else text)
+
+
 def _results(data: Record) -> list[records.CallResult]:
     """Return the result of a call, for each changed file. The exit code tells if a command failed."""
     exit_code = as_object(data.get("shellExecution")).get("exitCode")
     has_failed = data.get("success") is not True or exit_code not in (None, 0)
-    text = as_object(data.get("error")).get("message")
-    if text is None:
-        text = as_object(data.get("result")).get("content", "")
+    text = _result_text(data)
     call_id, parts = as_string(data.get("toolCallId")), len(as_list(data.get("fileEdits")))
     has_run = data.get("success") is True
     return [records.CallResult(part_id(call_id, number), has_failed, text, has_run) for number in range(max(1, parts))]
@@ -206,7 +235,7 @@ def _typed(data: Record) -> str:
     """Return what the user typed, and `[image]` for each that was pasted."""
     kinds = [as_string(one.get("mimeType")) for one in objects_of(data.get("attachments"))]
     images = ["[image]" for kind in kinds if kind.startswith("image/")]
-    return "\n\n".join([part for part in [as_string(data.get("content")).strip(), *images] if part])
+    return "\n\n".join([part for part in [typed_by_person(as_string(data.get("content"))), *images] if part])
 
 
 def _uses(requests: object) -> tuple[ToolUse, ...]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from ...system.json import as_list, as_object, as_string, is_glued, objects_in, objects_of
 from ...text.timestamps import epoch_seconds
-from ...transcripts.entries import Entry, ToolUse, tool_use
+from ...transcripts.entries import Entry, ToolUse, tool_use, typed_by_person
 from ...transcripts.mirror import is_mark
 from .. import records
 
@@ -35,6 +35,8 @@ _KINDS = {
 }  # fmt: skip
 _ARGUMENTS = ("file_path", "absolute_path", "command", "pattern", "url", "query", "prompt", "path", "name")
 _EXIT_CODE = "Exit Code: "
+_DIALOGS = ("ask_user", "exit_plan_mode")  # tools whose results have the user's words
+_DIALOGS_IN_LINE = tuple(f'"{name}"'.encode() for name in _DIALOGS)
 
 
 class GeminiRecords(records.Records):
@@ -73,6 +75,7 @@ class GeminiRecords(records.Records):
             found += [entry] if wanted & records.MESSAGES else []
             found += [records.ParentLink("", "", True)] if wanted & records.LINKS else []
             found += records.turn_of(entry) if wanted & records.TURNS else []
+            found.extend(_answers(record, offset) if wanted & records.MESSAGES else ())
         elif wanted & records.MESSAGES:
             summary = summary_in(record)
             if summary is not None:
@@ -82,9 +85,7 @@ class GeminiRecords(records.Records):
         if wanted & records.RESULTS:
             found += _results(record)
         if wanted & records.INJECTED and kind == "user":
-            told = [text[len(CONTEXT) :] for text in _texts(record.get("content")) if text.startswith(CONTEXT)]
-            texts = [text.rpartition(_CONTEXT_END)[0].replace("&lt;", "<").replace("&gt;", ">") for text in told]
-            found += [records.Injected(tuple(texts))] if texts else []
+            found += _injected(record)
         if wanted & records.USAGE and kind == "gemini" and isinstance(record.get("tokens"), dict):
             found.append(_usage(record))
         return found
@@ -113,7 +114,9 @@ def _may_say(line: bytes, with_calls: int) -> bool:
         return may_be_glued or SNAPSHOT.encode() in line or _TELLS_DIRECTORY in line
     if is_mark(line) or line.startswith(b'{"sessionId":'):
         return may_be_glued or is_glued(line, _MESSAGE)
-    return with_calls > 0 or b'"toolCalls":' not in line or b'"whole":' in line or line.count(b'"type":"') > 1
+    has_words = any([name in line for name in _DIALOGS_IN_LINE])
+    is_whole = b'"toolCalls":' not in line or b'"whole":' in line
+    return with_calls > 0 or is_whole or has_words or line.count(b'"type":"') > 1
 
 
 class GeminiChat(records.Branch):
@@ -170,7 +173,7 @@ def _entry(record: Record, offset: int) -> Entry | None:
     text = ""
     tools: tuple[ToolUse, ...] = ()
     if kind == "user":
-        text = typed(record)
+        text, tools = records.typed_or_run(typed(record))
     elif kind == "gemini":
         tools = _uses(record)
         text = said(record) if not tools or record.get(WHOLE) else ""
@@ -182,6 +185,27 @@ def _entry(record: Record, offset: int) -> Entry | None:
         "user" if kind == "user" else "assistant", text, tools=tools, timestamp=epoch_seconds(record.get("timestamp")),
         id=record_id, offset=offset,
     )  # fmt: skip
+
+
+def _injected(record: Record) -> list[Event]:
+    """Return what hooks told with a prompt."""
+    told = [text[len(CONTEXT) :] for text in _texts(record.get("content")) if text.startswith(CONTEXT)]
+    texts = [text.rpartition(_CONTEXT_END)[0].replace("&lt;", "<").replace("&gt;", ">") for text in told]
+    return [records.Injected(tuple(texts))] if texts else []
+
+
+def _answers(record: Record, offset: int) -> list[Entry]:
+    """Return the user's words in a message of the model: their answers to its questions, or why they refused a plan."""
+    answers = []
+    for call in objects_of(record.get("toolCalls")):
+        if call.get("name") in _DIALOGS:
+            from .. import dialogs
+
+            words = dialogs.words_in("\n".join(_outputs(call)))
+            entry_id = f"{as_string(record.get('id'))}:{as_string(call.get('id'))}:answer"
+            at = epoch_seconds(record.get("timestamp"))
+            answers += [Entry("user", words, timestamp=at, id=entry_id, offset=offset)] if words else []
+    return answers
 
 
 def _results(record: Record) -> list[records.CallResult]:
@@ -249,7 +273,7 @@ def _without_context(text: str) -> str:
     of the session, what stands before the prompt."""
     if text.startswith(CONTEXT) and _CONTEXT_END in text:
         return text.partition(_CONTEXT_END)[2]
-    return "" if text.startswith(_WRAPPERS) else text
+    return "" if text.startswith(_WRAPPERS) else typed_by_person(text)
 
 
 def _uses(record: Record) -> tuple[ToolUse, ...]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from ...system.json import as_list, as_object, as_string, is_glued, objects_in
 from ...transcripts.edits import patch_uses
-from ...transcripts.entries import INTRODUCTION, Entry, ToolUse, tool_use
+from ...transcripts.entries import INTRODUCTION, Entry, ToolUse, tool_use, typed_by_person
 from .. import records
 
 TYPE_CHECKING = False
@@ -21,6 +21,8 @@ _PART, _TITLE, _MESSAGE = b'{"type": "part"', b'{"type": "title"', b'{"type": "m
 _GLUED = (b'}{"type": "', _PART, _TITLE)  # a record behind another one on the same line
 _SESSION, _TAKEN_BACK = b'{"type": "opencode_session"', b'{"type": "taken_back"'
 _TOOL = b'"data": {"type": "tool"'
+_QUESTION = b'"tool": "question"'
+_REFUSED = b'"error": "The user rejected permission to use this specific tool call with '
 _KINDS = {"edit": "edit", "write": "edit", "multiedit": "edit", "read": "read", "bash": "command"}
 _ARGUMENTS = ("filePath", "command", "pattern", "url", "query", "description", "path", "prompt", "name")
 _ENDED = ("stop", "length", "content-filter", "error")  # for what reasons the model's turn ends
@@ -77,6 +79,7 @@ class OpenCodeRecords(records.Records):
         entry = self._entry(data, record, offset) if is_said else None
         if wanted & records.MESSAGES and (entry is not None or kind == "compaction"):
             found.append(entry or records.Compaction())
+            found.extend(self._answers(data, record, offset))
         if wanted & records.RESULTS and kind == "tool":
             found += _results(data)
         if wanted & records.INJECTED and role == "user" and kind == "text" and data.get("synthetic") is True:
@@ -114,6 +117,14 @@ class OpenCodeRecords(records.Records):
             is_copy="copied" in record,
         )  # fmt: skip
 
+    def _answers(self, data: Record, record: Record, offset: int) -> list[Event]:
+        """Return the user's words in a call as their entry."""
+        words, at = _words_of_result(data) if data.get("type") == "tool" else "", self.time(record)
+        if not words:
+            return []
+        entry_id = f"{_copied(record)[0] or as_string(record.get('id'))}:answer"
+        return [Entry("user", words, timestamp=at, id=entry_id, offset=offset, is_copy="copied" in record)]
+
     def thinking(self, record: Record) -> str:
         data = as_object(record.get("data"))
         return as_string(data.get("text")) if data.get("type") == "reasoning" else ""
@@ -142,13 +153,14 @@ def _as_typed(prompt: str) -> str:
     """Return a prompt without the quotes that `opencode run` puts around an argument with spaces."""
     inside = prompt[1:-1].replace('\\"', "")
     is_quoted = prompt[:1] == prompt[-1:] == '"' and " " in inside and '"' not in inside
-    return prompt[1:-1].replace('\\"', '"') if is_quoted else prompt
+    return typed_by_person(prompt[1:-1].replace('\\"', '"') if is_quoted else prompt)
 
 
 def _may_say(line: bytes, with_calls: int) -> bool:
     """Return False for lines recognised as holding no part and no title; without calls also for a tool's."""
     if line.startswith(_PART):
-        return with_calls > 0 or _TOOL not in line or is_glued(line, *_GLUED)
+        has_words = _QUESTION in line or _REFUSED in line
+        return with_calls > 0 or _TOOL not in line or has_words or is_glued(line, *_GLUED)
     if line.startswith((_MESSAGE, b'{"type": "mirrored"', _SESSION, _TAKEN_BACK)):
         return is_glued(line, *_GLUED) or line[-1:] not in (b"}", b"\n")  # torn: it is counted
     return True
@@ -203,6 +215,20 @@ def _results(data: Record) -> list[records.CallResult]:
     has_failed = state["status"] == "error" or exit_code not in (None, 0)
     content = state.get("error") if state["status"] == "error" else state.get("output")
     return [records.CallResult(use.call_id, has_failed, content, state["status"] != "error") for use in _uses(data)]
+
+
+def _words_of_result(data: Record) -> str:
+    """Return the user's words in a call: their answers to its questions, or why they refused it."""
+    state = as_object(data.get("state"))
+    status, is_question = state.get("status"), data.get("tool") == "question"
+    if status not in ("completed", "error") or (status == "completed" and not is_question):
+        return ""
+    from .. import dialogs
+
+    if status == "error":
+        return dialogs.words_in(as_string(state.get("error")))
+    answers = as_object(state.get("metadata")).get("answers")
+    return dialogs.answer_lists(answers) or dialogs.words_in(as_string(state.get("output")))
 
 
 def _usage(data: Record, record: Record) -> ModelUsage:

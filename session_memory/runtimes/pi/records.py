@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...system.json import as_object, as_string, decode_line, is_glued, objects_in, objects_of
 from ...text.timestamps import epoch_seconds
-from ...transcripts.entries import INTRODUCTION, Entry, ToolUse, tool_use
+from ...transcripts.entries import INTRODUCTION, Entry, ToolUse, tool_use, typed_by_person
 from .. import records
 from . import CUSTOM_TYPE
 
@@ -88,7 +88,10 @@ def _may_say(line: bytes, with_calls: int) -> bool:
     at = line.find(b'"message":{"role":"', 0, 400)
     if at < 0:
         return True
-    if line.startswith((b"toolResult", b"system"), at + 19):
+    if line.startswith(b"toolResult", at + 19):
+        name = line[line.find(b'"toolName":"', at, at + 400) + 12 :][:40].lower()
+        return b"ask" in name or b"question" in name or is_glued(line, *_GLUED)
+    if line.startswith(b"system", at + 19):
         return is_glued(line, *_GLUED)
     if with_calls:
         return True
@@ -156,6 +159,9 @@ def _of_message(message: Record, record: Record, offset: int, wanted: int) -> li
     role, record_id = message.get("role"), as_string(record.get("id"))
     found: list[Event] = []
     if role == "toolResult":
+        words = _answered(message) if wanted & records.MESSAGES else ""
+        if words:
+            found.append(_entry("user", words, (), record, offset))
         if wanted & records.RESULTS:
             call_id, has_failed = as_string(message.get("toolCallId")), message.get("isError") is True
             content = _without_injected(message)
@@ -189,6 +195,17 @@ def _entry(role: str, text: str, tools: tuple[ToolUse, ...], record: Record, off
         role, text, tools=tools, timestamp=epoch_seconds(record.get("timestamp")), id=as_string(record.get("id")),
         offset=offset,
     )  # fmt: skip
+
+
+def _answered(message: Record) -> str:
+    """Return what the user answered in a dialog that an extension offers the model as a tool; '' for other results."""
+    name = as_string(message.get("toolName")).lower()
+    if "ask" not in name and "question" not in name:
+        return ""
+    from .. import dialogs
+
+    texts = [as_string(block.get("text")) for block in objects_of(message.get("content"))]
+    return dialogs.words_in("\n".join(texts))
 
 
 def _without_injected(message: Record) -> object:
@@ -252,4 +269,4 @@ def _as_typed(text: str) -> str:
             break
         typed.append(sign + text[begin : text.find('"', begin)])
         text = text[end + len(tag) :].lstrip()
-    return " ".join([*typed, text]).strip()
+    return " ".join([*typed, typed_by_person(text)]).strip()

@@ -20,6 +20,14 @@ _KINDS = {"edit": "edit", "write_file": "edit", "read_file": "read", "run_shell_
 _ARGUMENTS = ("file_path", "command", "pattern", "url", "query", "description", "path", "prompt", "name")
 # What older versions, which do not say where a text comes from, write as a user's that nobody typed.
 _PUT_IN = ("slash_command", "goal_runtime", "notification", "cron")
+# Commands whose argument is a value.
+_WITH_VALUES = """
+    approval-mode auth chat clear delete directory doctor editor effort export extensions help hooks ide insight
+    language lsp mcp memory model permissions rename restore resume rewind settings skills stats statusline tasks
+    terminal-setup theme tools trust vim
+"""
+_SETTINGS = frozenset(_WITH_VALUES.split())
+_DIALOGS = ("ask_user_question", "exit_plan_mode")  # tools whose results have the user's words
 _INJECTED = "<qwen:"  # how a part begins that Qwen Code or a hook put in
 
 
@@ -64,12 +72,11 @@ class QwenCodeRecords(records.Records):
                 found.append(records.PromptId(as_string(record.get("uuid"))))
             elif wanted & records.TURNS and entry is not None:
                 found.append(records.Reply(entry.id, entry.text, not entry.tools))
-        elif kind == "tool_result" and wanted & records.RESULTS and counts:
-            found += _results(record)
-        if wanted & records.MESSAGES and record.get("subtype") == "custom_title" and payload:
-            found.append(records.Title(_TITLE_RANK, as_string(payload.get("customTitle")).strip()))
-        elif wanted & records.MESSAGES and record.get("subtype") == "chat_compression":
-            found.append(records.Compaction())
+        elif kind == "tool_result" and counts:
+            found.extend(_answers(record, offset) if wanted & records.MESSAGES else ())
+            found += _results(record) if wanted & records.RESULTS else []
+        if wanted & records.MESSAGES:
+            found.extend(_of_system(record, payload, offset))
         event = as_object(payload.get("uiEvent"))
         if wanted & records.USAGE and event.get("event.name") == "qwen-code.api_response":
             found.append(_usage(event, record))
@@ -99,10 +106,10 @@ def _may_say(line: bytes, with_calls: int) -> bool:
         return True
     if line.startswith(b"system", at + 8):
         at = line.find(b'"subtype":"', at, HEAD_BYTES + 400)
-        is_known = line.startswith((b"custom_title", b"chat_compression"), at + 11)
+        is_known = line.startswith((b"custom_title", b"chat_compression", b"slash_command"), at + 11)
         return at < 0 or is_known or is_glued(line, _GLUED)
     if line.startswith(b"tool_result", at + 8):
-        return is_glued(line, _GLUED)
+        return any([b'"name":"%s"' % name.encode() in line for name in _DIALOGS]) or is_glued(line, _GLUED)
     return with_calls > 0 or b'"text":"' in line or is_glued(line, _GLUED)
 
 
@@ -114,9 +121,43 @@ def _entry(kind: str, record: Record, payload: Record, offset: int) -> Entry | N
         return None
     text, tools = _content(_parts(record))
     if kind == "user":
-        text, tools = as_string(payload.get("displayText")).strip() or text, ()
-    if not text and not tools:
-        return None
+        text, tools = records.typed_or_run(as_string(payload.get("displayText")).strip() or text)
+    return _new_entry(kind, text, tools, record, offset) if text or tools else None
+
+
+def _command(payload: Record) -> str:
+    """Return a slash command as the user typed it, if it has words: the prompt that Qwen Code makes of it differs."""
+    text = as_string(payload.get("rawCommand")).strip()
+    name, _, words = text.partition(" ")
+    is_typed = payload.get("phase") == "invocation" and not payload.get("hiddenInvocation")
+    return text if is_typed and words.strip() and name[1:] not in _SETTINGS else ""
+
+
+def _of_system(record: Record, payload: Record, offset: int) -> list[Event]:
+    """Return the words behind a command, a title or a compaction."""
+    subtype = record.get("subtype")
+    if subtype == "slash_command":
+        text = _command(payload) if record.get("type") == "system" else ""
+        return [_new_entry("user", text, (), record, offset)] if text else []
+    if subtype == "custom_title" and payload:
+        return [records.Title(_TITLE_RANK, as_string(payload.get("customTitle")).strip())]
+    return [records.Compaction()] if subtype == "chat_compression" else []
+
+
+def _answers(record: Record, offset: int) -> list[Event]:
+    """Return the user's words in a result: their answers to questions, or why they refused a plan."""
+    results = [as_object(part.get("functionResponse")) for part in _parts(record)]
+    outputs = [as_object(result.get("response")) for result in results if result.get("name") in _DIALOGS]
+    if not outputs:
+        return []
+    from .. import dialogs
+
+    texts = [dialogs.words_in(as_string(output.get("output", output.get("error")))) for output in outputs]
+    text = "\n\n".join([text for text in texts if text])
+    return [_new_entry("user", text, (), record, offset)] if text else []
+
+
+def _new_entry(kind: str, text: str, tools: tuple[ToolUse, ...], record: Record, offset: int) -> Entry:
     return Entry(
         kind, text, tools=tools, timestamp=epoch_seconds(record.get("timestamp")),
         id=records.copied_id(record, "messageUuid") or as_string(record.get("uuid")), offset=offset,

@@ -13,14 +13,13 @@ WRAPPED_CHARACTERS = 60  # a line this long may be wrapped within a sentence
 
 _FENCED = re.compile(r"^[ \t]*(```+|~~~+).*?(?:^[ \t]*\1[ \t]*$|\Z)", re.MULTILINE | re.DOTALL)
 _RULES = re.compile(r"^\s*(?:[-=*_|:]\s*){3,}$", re.MULTILINE)
-_SYMBOLS = re.compile(r"[\u2190-\u2bff\U0001f000-\U0001faff\ufe0f]\s?")
+_SYMBOLS = re.compile(r"^[ \t]*(?:[\u2190-\u2bff\U0001f000-\U0001faff\ufe0f]+\s?)+", re.MULTILINE)
+_BOLD = re.compile(r"(?<![\w*`])\*\*(?=\S)([^*\n]+)(?<=\S)\*\*(?![\w*`])")
 _WRAPPED = re.compile(rf"(?<=[^\n]{{{WRAPPED_CHARACTERS}}}[\w,])\n(?=[a-z])")
 _CLOSED = re.compile(r"[.,;:!?…。！？、，；：]$")
 _WORD = re.compile(r"[^\W\d_]{2,}|\d+")
 
-_MARKS = re.compile(
-    r"^[ \t]*(?:(?:#{1,6}[ \t]+|>|[-*+•][ \t]+|\d{1,3}[.)][ \t]+|\|)[ \t]*)+|\*\*|__|\|[ \t]*$", re.MULTILINE
-)
+_MARKS = re.compile(r"^[ \t]*(?:(?:#{1,6}[ \t]+|>|[-*+•][ \t]+|\d{1,3}[.)][ \t]+|\|)[ \t]*)+|\|[ \t]*$", re.MULTILINE)
 _SENTENCE_END = re.compile(
     r"(?<=[.!?…])(?<!\be\.g\.)(?<!\bi\.e\.)(?<!\bvs\.)(?<!\betc\.)(?<!\bca\.)(?<!\bapprox\.)(?<!\bDr\.)(?<!\bMr\.)"
     r"(?<!\bMs\.)(?<!\bMrs\.)(?<!\bSt\.)(?<!\bNo\.)(?<!\bNr\.)(?<!z\.B\.)[\"')\]]*\s+|(?<=[。！？])|\n+"
@@ -56,9 +55,9 @@ _TAKES_BACK = re.compile(
 
 
 def sentences_of(text: str) -> list[str]:
-    """Return the sentences of a text, each on one line."""
-    found = [one_line(part) for part in _SENTENCE_END.split(plain(_WRAPPED.sub(" ", text)))]
-    return [sentence for sentence in found if sentence]
+    """Return the sentences of a text word for word, each on one line, without marks before it such as bullets."""
+    said = _MARKS.sub("", _RULES.sub("", _FENCED.sub("\n", _WRAPPED.sub(" ", text))))
+    return [one_line(part) for part in _SENTENCE_END.split(said) if part.strip()]
 
 
 def excerpt(text: str, limit: int) -> str:
@@ -71,8 +70,8 @@ def excerpt(text: str, limit: int) -> str:
 
 
 def plain(text: str) -> str:
-    """Return `text` without fenced code, headings, bullets, quote marks, rules and symbols."""
-    return _SYMBOLS.sub("", _MARKS.sub("", _RULES.sub("", _FENCED.sub("\n", text))))
+    """Return `text` without fenced code, rules and marks: of headings, bullets, quotes, bold text, symbols."""
+    return _BOLD.sub(r"\1", _SYMBOLS.sub("", _MARKS.sub("", _RULES.sub("", _FENCED.sub("\n", text)))))
 
 
 def is_whole(sentence: str) -> bool:

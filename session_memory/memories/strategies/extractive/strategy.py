@@ -38,7 +38,6 @@ FEW_COMMITS = 2  # with so few, the last commit names the topic
 _CHECKS = re.compile(r"\b(?:\w*tests?|vitest|jest|rspec|\w*check|lint\w*|build|tsc|mypy|ruff|clippy)\b")
 _PUSHES = re.compile(r"\bgit push\b")
 _CLOSED = re.compile(r"[.!?…。！？]$")
-_GOES_ON = re.compile(r"(?:then|and|also|now|so|next)\b,?\s+", re.IGNORECASE)
 _READS = re.compile(r"(?:read|look at|see|check out|open|go through|have a look)\b", re.IGNORECASE)
 
 
@@ -94,7 +93,7 @@ def asks(text: str) -> bool:
 
 def title_of(given: str, requests: Sequence[str], made: Sequence[str], names: Iterable[str]) -> str:
     """Choose a conversation's title: the session's title unless it repeats a request; the heading of its plan; the last
-    of few commits; the first request; the edited files. `made` are commits, `names` files."""
+    of few commits; the first request, word for word; the edited files. `made` are commits, `names` files."""
     given = one_line(given)
     abouts = [one_line(title_of_request(text)) for text in requests]
     if has_words(given) and not any(about.startswith(given.rstrip("…")) for about in abouts):
@@ -106,7 +105,8 @@ def title_of(given: str, requests: Sequence[str], made: Sequence[str], names: It
     edited = ", ".join(list(dict.fromkeys([name.rpartition("/")[2] for name in names]))[:3])
     asked = [_telling_sentence(text) for text in requests]
     first = asked[0] if asked else ""
-    named = ": ".join(part for part in (abouts[0], edited) if part) if abouts and not has_words(abouts[0]) else ""
+    is_vague = abouts != [] and names_something(abouts[0]) and not has_words(abouts[0])
+    named = ": ".join(part for part in (abouts[0], edited) if part) if is_vague else ""
     others = [one for one in asked if one]
     candidates = (first, *made[:1], named, edited, *others, *abouts)
     return _shown(next(filter(None, candidates), given or "Conversation"))
@@ -115,9 +115,8 @@ def title_of(given: str, requests: Sequence[str], made: Sequence[str], names: It
 def _telling_sentence(text: str) -> str:
     """Return the first sentence of a request that names its topic, preferably not one that only asks to read something;
     '' for none."""
-    told = [one for one in sentences_of(_own_words(text)[:2000]) if has_words(one) and not looks_like_code(one)]
-    first = next((one for one in told if not _READS.match(one)), next(iter(told), ""))
-    return _GOES_ON.sub("", first)
+    sentences = [one for one in sentences_of(_own_words(text)[:2000]) if has_words(one) and not looks_like_code(one)]
+    return next((one for one in sentences if not _READS.match(one)), next(iter(sentences), ""))
 
 
 def commits(entries: Iterable[StoredEntry]) -> list[str]:
@@ -213,6 +212,4 @@ def _end(entries: Sequence[StoredEntry]) -> str:
 
 
 def _shown(title: str) -> str:
-    title = shorten(one_line(title).rstrip(" ,;:"), TITLE_CHARACTERS)
-    first = title.split(" ", 1)[0] if title else ""
-    return title[0].upper() + title[1:] if first.rstrip(",:!?").isalpha() and first.islower() else title
+    return shorten(one_line(title).rstrip(" ,;:"), TITLE_CHARACTERS)

@@ -1,0 +1,102 @@
+"""Finds a person's words in a prompt: programs put blocks such as `<system_instruction>...` before them, or wrap them
+in `<user_query>`. Only prompts that begin or end with a tag load this."""
+
+from __future__ import annotations
+
+# Tags around the words of a person.
+_OF_PERSON = frozenset(
+    (
+        "user_query",
+        "user_input",
+        "user_message",
+        "user_request",
+        "user_prompt",
+        "user_question",
+        "user_feedback",
+        "user-memory-input",
+    )
+)
+# A tag of several words is a program's if it has one of these words. Fewer words count in tags with hyphens, since a
+# person may paste components of a page.
+_WORDS = """
+    system reminder caveat notification instruction instructions hook context stdout stderr subagent mcp git aborted
+"""
+_MORE_WORDS = """
+    action additional agent agents attached attachment attachments available codebase collaboration current cursor data
+    datetime details diagnostics editor env environment file files guidelines ide info injected memories memory metadata
+    mode notice open opened output permissions plugin plugins policy preferences project recommended repo repository
+    rules runtime selected selection server servers session skill skills snapshot state status terminal tool tools
+    workspace
+"""
+_WITH_HYPHENS = frozenset(_WORDS.split())
+_WITH_UNDERSCORES = _WITH_HYPHENS.union(_MORE_WORDS.split())
+_LAST = ("system-reminder", "system_reminder", "hook_context", "environment_details")  # blocks put behind a prompt
+_FIELD = "[[ ## "  # begins a line that names what follows, in prompts that DSPy makes: `[[ ## user_query ## ]]`
+_MARKS = ("[image]", "[document]")
+
+
+def typed_words(text: str) -> str:
+    """Return a prompt without blocks that a program put before or behind it, and without tags around it; '' if nothing
+    is left. A block that the person pasted behind their words stays."""
+    text = _of_field(text.strip())
+    if (
+        text.startswith("User hint") and "<user_input>" in text[:200]
+    ):  # as Gemini CLI passes on words that were typed meanwhile
+        text = text[text.find("<user_input>") :].partition("</user_input>")[0].removeprefix("<user_input>").strip()
+    while text.startswith("<"):
+        name, inside, behind = _block(text)
+        if name in _OF_PERSON:
+            text = "\n\n".join([part for part in (inside, behind) if part])
+        elif _is_of_program(name) or (behind and _may_be_of_program(name)):
+            text = behind
+        else:
+            break
+    while text.endswith(tuple([f"</{name}>" for name in _LAST])):
+        start = text.rfind("<" + text[text.rfind("</") + 2 : -1])
+        text = text[: max(0, start)].rstrip()
+    return text
+
+
+def request_words(request: str) -> str:
+    """Return a request without images and blocks between tags before it, whoever put them there, unless nothing would
+    be left."""
+    words = _of_field(request.strip())
+    while True:
+        mark = next((mark for mark in _MARKS if words.startswith(mark)), "")
+        name, _, behind = _block(words) if words.startswith("<") else ("", "", "")
+        words, before = words[len(mark) :].lstrip() if mark else behind if name else words, words
+        if not words or words == before:
+            return words or before
+
+
+def _of_field(text: str) -> str:
+    """Return the field of the user's words, if the text has fields."""
+    for name in _OF_PERSON if text.startswith(_FIELD) else ():
+        _, mark, words = text.partition(f"{_FIELD}{name} ## ]]")
+        if mark:
+            return words.partition("\n" + _FIELD)[0].strip()
+    return text
+
+
+def _block(text: str) -> tuple[str, str, str]:
+    """Return the name of the tag at the beginning of a text, the text up to its closing tag, and the text behind. The
+    name is '' without a tag that is closed."""
+    opening, closes, inside = text[1:].partition(">")
+    name = opening.split(None, 1)[0].rstrip("/") if opening.strip() else ""
+    if not closes or not name.replace("-", "").replace("_", "").isalnum() or len(opening) > 2000:
+        return "", "", ""
+    end = inside.rfind(f"</{name}>") if name in _OF_PERSON else inside.find(f"</{name}>")
+    if end < 0:
+        return "", "", ""
+    return name, inside[:end].strip(), inside[end + len(name) + 3 :].strip()
+
+
+def _is_of_program(name: str) -> bool:
+    """Check if a tag is surely a program's."""
+    words = name.lower().replace("-", "_").split("_")
+    known = _WITH_HYPHENS if "-" in name else _WITH_UNDERSCORES
+    return len(words) > 1 and not known.isdisjoint(words)
+
+
+def _may_be_of_program(name: str) -> bool:
+    return "_" in name and name == name.lower()
