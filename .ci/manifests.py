@@ -57,7 +57,7 @@ def written(root: Path) -> dict[str, str]:
 
 
 def repository(root: Path) -> str:
-    """Return the address of the repository, https://github.com/ACCOUNT/session-memory."""
+    """Return the address of the repository at GitHub, which ends in /ACCOUNT/session-memory."""
     return declared(root / "pyproject.toml", r'^Repository = "(https://github\.com/[\w.-]+/session-memory)"$')
 
 
