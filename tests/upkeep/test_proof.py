@@ -208,7 +208,8 @@ def test_reads_of_the_same_content_in_two_sessions_are_an_upper_bound(machine: S
         )
     sums = machine.result("proof")["sums"]
     assert (sums["read"], sums["identical"]) == (3000, 1000)
-    assert "33.3% of about 3,000 tokens of files" in machine.run("proof").stdout.replace("\n  ", " ")
+    said = machine.run("proof").stdout.replace("\n  ", " ")
+    assert "of the files that several sessions read, about 3,000 tokens, 33.3% had been read" in said
 
 
 def test_tokens_told_stand_beside_those_of_the_sessions_in_proof_and_costs(machine: StoreUser) -> None:
@@ -374,3 +375,13 @@ class TestLines:
         assert is_named("/srv/agent/src/app.py", "src/app.py")
         assert not is_named("/srv/agent/src/my-app.py", "app.py")
         assert is_named("/srv/agent/a/very/long/path.py", "a/very/lo…")
+
+
+def test_a_read_of_a_file_that_no_other_session_read_is_not_counted(machine: StoreUser) -> None:
+    scene = Scene(machine, heeds)
+    for name in ("a", "b"):
+        shared = scene.call("Read", MONDAY + 1, file_path=f"{CWD}/shared.py", result="x" * 4000)
+        alone = scene.call("Read", MONDAY + 9, file_path=f"{CWD}/{name}.py", result="x" * 8000)
+        machine.session(name, user("Look", at=MONDAY), *shared, *alone)
+    sums = machine.result("proof")["sums"]
+    assert (sums["read"], sums["identical"]) == (2000, 1000)

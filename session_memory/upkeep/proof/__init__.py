@@ -89,9 +89,9 @@ class ToldSum:
 
 @dataclass
 class Sums:
-    """Tokens: those that sessions read and wrote, those of what was told, and of that with every answer behind it,
-    which reads it again (less after a compaction). Of what was `read` of files, in tokens, `identical` is what another
-    session had got before, word for word."""
+    """Counts of tokens: all that the sessions with updates read and wrote, those of the updates, and the updates again
+    with each later answer, which reads them again (less after a compaction). `read` counts files that several sessions
+    read, `identical` the part that another session had got before, word for word."""
 
     tokens: int = 0
     told: int = 0
@@ -139,8 +139,7 @@ def prove(
         items.setdefault(key, []).extend(steps)
     every = {key: steps_of(sorted(found), talks[key].cwd) for key, found in items.items()}
     files = SessionFiles(location.watched, store, wanted)
-    reads = {key: {one.offset for one in found if one.kind == READ} for key, found in items.items()}
-    notes = dict(_notes(files, reads, advance))
+    notes = dict(_notes(files, _shared_reads(every), advance))
     found = Proof(len(talks), len(talks) - len(notes))
     edits = Edits(every.items())
     found.installed_at = min((one.at for note in notes.values() for one in note.told if one.at), default=None)
@@ -150,8 +149,24 @@ def prove(
     _add_drawn(found, cases, drawn, {talks[key].session_id: steps for key, steps in every.items()})
     found.arms = {arm: tally_of(one) for arm, one in cases.items()}
     found.hooks_a_day = _hooks_a_day(every.values(), found.installed_at)
-    found.sums = _sums(expenses(files.files, {}, lambda *_: None), files, notes)
+    told = [one for one in files.files if (note := notes.get((one[0].directory.home, one[0].key))) and note.told]
+    found.sums = _sums(expenses(told, {}, lambda *_: None), files, notes)
     return found
+
+
+def _shared_reads(every: Mapping[Session, list[Step]]) -> dict[Session, set[int]]:
+    """Return the offsets of each session's reads of files that another session read too: no other read can be a second
+    one, and a transcript without any is not decoded for its reads."""
+    readers: dict[str, set[Session]] = {}
+    for key, steps in every.items():
+        for step in steps:
+            if step.kind == READ:
+                readers.setdefault(step.path, set()).add(key)
+    shared = {path for path, sessions in readers.items() if len(sessions) > 1}
+    return {
+        key: {step.offset for step in steps if step.kind == READ and step.path in shared}
+        for key, steps in every.items()
+    }
 
 
 def _notes(

@@ -68,6 +68,9 @@ class Edits:
                     if step.kind == EDIT:
                         found.setdefault(step.path, []).append((step.at, session))
         self._edits = {path: sorted(edits) for path, edits in found.items() if len(touched[path]) > 1}
+        self._by_name: dict[str, list[str]] = {}
+        for path in self._edits:
+            self._by_name.setdefault(path.rpartition("/")[2], []).append(path)
 
     def __contains__(self, path: str) -> bool:
         return path in self._edits
@@ -83,8 +86,11 @@ class Edits:
 
     def named(self, session: Session, name: str) -> list[str]:
         """Return the paths that a line to a session may have meant: those that another session edited."""
-        named = {path: edits for path, edits in self._edits.items() if is_named(path, name)}
-        return [path for path, edits in named.items() if any(who != session for _, who in edits)]
+        possible = self._edits if "…" in name else self._by_name.get(name.rpartition("/")[2], ())
+        return [path for path in possible if is_named(path, name) and self.by_others(path, session)]
+
+    def by_others(self, path: str, session: Session) -> bool:
+        return any(who != session for _, who in self._edits[path])
 
 
 class WorkedOnFiles:

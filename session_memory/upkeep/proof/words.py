@@ -97,14 +97,15 @@ def sum_lines(proof: Proof) -> list[str]:
     sums, lines = proof.sums, []
     if sums.tokens and sums.told:
         lines.append(
-            f"Told: {sums.told:,} tokens, {share_of(sums.told, sums.tokens)} of the {sums.tokens:,} that these "
-            f"sessions read and wrote; read again with each answer behind them, at most "
+            f"Told: {sums.told:,} tokens, {share_of(sums.told, sums.tokens)} of the {sums.tokens:,} that the sessions "
+            f"with updates read and wrote; read again with each answer behind them, at most "
             f"{share_of(sums.told_again, sums.tokens)}."
         )
     if sums.read:
         lines.append(
-            f"Read twice: {share_of(sums.identical, sums.read)} of about {sums.read:,} tokens of files had been read "
-            "by another session before, word for word. That is an upper bound, which nobody has saved."
+            f"Read twice: of the files that several sessions read, about {sums.read:,} tokens, "
+            f"{share_of(sums.identical, sums.read)} had been read by another session before, "
+            "word for word. That is an upper bound, which nobody has saved."
         )
     if proof.hooks_a_day:
         seconds = proof.hooks_a_day * HOOK_MILLISECONDS / 1000
