@@ -42,11 +42,14 @@ class Authors:
     def why(self, target: str, cwd: Path | None = None) -> str:
         return self.run("why", target, cwd=cwd)
 
-    def guess(self, target: str) -> tuple[str, str]:
-        """The title of the session that is named, and how: asked, guess, or '' for none."""
+    def named(self, target: str) -> tuple[str, str]:
+        """The session that is named, and how: "lines", "command", "commit", or as a "guess"; ('', '') for none."""
         [reason, *_] = json.loads(self.run("why", target, "--json"))["reasons"]
-        named = reason["asked"] or reason["guess_by_time"] or {}
-        return named.get("title") or "", "asked" if reason["asked"] else "guess" if named else ""
+        if asked := reason["asked"]:
+            by_command = "commit" if reason["is_by_commit"] else "command"
+            return asked["session"], by_command if asked["command"] else "lines"
+        guess = reason["guess_by_time"]
+        return (guess["session"], "guess") if guess else ("", "")
 
 
 class Author:

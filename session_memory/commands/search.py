@@ -128,6 +128,8 @@ def _hits_of_commit(opened: OpenStore, hash: str, wanted: Filter) -> tuple[str, 
     known = {hit.entry.id: hit for some in [*several, hits] for hit in some}.values()
     best = sorted(known, key=lambda hit: place.get(hit.conversation.session_id, len(place)))
     opened.terminal.line(f"Commit {commit.id[:8]}, {moment(commit.at)}: {brief(commit.subject, TITLE_CHARACTERS)}")
+    if left := reasons.not_compared(commit):
+        opened.terminal.line(f"  {left:,} of its added lines were not compared with what sessions wrote: too many.")
     opened.terminal.line(f"  {called_as()} why {commit.id[:8]}\n")
     hits[:] = best[: wanted.limit]
     return commit.words, hits

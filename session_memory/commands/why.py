@@ -89,6 +89,7 @@ def _as_json(reason: Reason) -> dict[str, Any]:
         "commit": {"id": commit.id, "author": commit.author, "subject": commit.subject, "at": iso(commit.at)}
         if commit else None,
         "asked": _asked_as_json(reason.asked), "mover": _asked_as_json(reason.mover), "not_attributed": reason.refused,
+        "is_by_commit": reason.is_by_commit, "lines_not_compared": reason.not_compared,
         "guess_by_time": {"session": guess.session_id, "runtime": guess.runtime, "conversation": guess.id,
                           "by": reason.guessed_by}
         if guess else None,
@@ -101,6 +102,7 @@ def _asked_as_json(asked: Asked | None) -> dict[str, Any] | None:
     return {
         "session": asked.session_id, "runtime": asked.runtime, "title": asked.title, "at": iso(asked.at),
         "words": asked.words, "proposal": asked.proposal, "decided": list(asked.decided),
+        "command": asked.command or None,
         "read": f"{called_as()} show {asked.conversation} --around {asked.number}",
     }  # fmt: skip
 
@@ -111,7 +113,7 @@ def agent_trace(reasons: Sequence[Reason], revision: str) -> dict[str, Any]:
     files: dict[str, dict[str, list[dict[str, int]]]] = {}
     for one in reasons:
         for path, first, last in one.ranges or ((one.path, one.first, one.last),):
-            if one.asked and path:
+            if one.asked and path and not one.is_by_commit:
                 address = f"urn:session-memory:{one.asked.runtime}:{one.asked.session_id}"
                 ranges = files.setdefault(path, {}).setdefault(address, [])
                 ranges.append({"start_line": first, "end_line": last})

@@ -1,7 +1,7 @@
 """Tells why a line is so: which session wrote it, who asked for that and in which words, and what was decided.
 
-A line is attributed by the keyed hashes of written lines alone; a guess by time is marked. Reads the local store only,
-so no member of a team is named.
+A line is attributed by the keyed hashes of written lines, else by calls that prove who wrote it (why_evidence.py); a
+guess by time is marked. Reads the local store only, so no member of a team is named.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from ..text.format import one_line, shorten
 from ..text.written_lines import LEAST_CHARACTERS, line_hashes, line_in, normalised
 from ..transcripts.reader import is_request
 from .quotations import decisions, is_go_ahead, proposal_in
+from .why_evidence import CallEvidence
 
 if TYPE_CHECKING:
     from ..store.sqlite.engine import SqliteStore
@@ -34,6 +35,7 @@ PROPOSAL_CHARACTERS = 300
 ITEMS_BEFORE = 400  # of a conversation, read to find the request
 MOST_STEPS = 5  # back, of so many items
 GUESS_WITHIN = 24 * 3600_000
+BY_TIME = "time alone"  # of which a guess is
 _LOCKS = (
     "go.sum", "package-lock.json", "yarn.lock", "pnpm-lock.yaml", "uv.lock", "poetry.lock", "Cargo.lock",
     "requirements.lock",
@@ -44,7 +46,8 @@ _BUMP = re.compile(r"\bbump\b.*\bfrom\b.*\bto\b|\bupdate dependency\b|^(?:chore|
 
 class Asked(NamedTuple):
     """A session's reason: `words` are those of the request, `proposal` what a bare go-ahead agreed to ('' for none),
-    `decided` other sentences on the way, all verbatim. `number` is that of the item, for `show --around`."""
+    `decided` other sentences on the way, all verbatim. `number` is that of the item, for `show --around`. `command` is
+    the command line that proves it, '' if the lines of an edit do."""
 
     session_id: str
     runtime: str
@@ -57,12 +60,14 @@ class Asked(NamedTuple):
     decided: tuple[str, ...]
     request_item: int = 0
     proposal_item: int = 0
+    command: str = ""
 
 
 class Reason(NamedTuple):
     """The reason for a range of lines, or of a commit for `ranges` (path, first and last line). `asked` is None if
     unknown; `mover` is the later session that moved the lines; `guess` a conversation that is near, and `guessed_by` by
-    what; `refused` says why nothing is attributed."""
+    what; `refused` says why nothing is attributed. `is_by_commit`: it is only known who made the commit.
+    So many lines of a huge commit were `not_compared`."""
 
     path: str
     first: int
@@ -75,6 +80,8 @@ class Reason(NamedTuple):
     refused: str = ""
     ranges: tuple[tuple[str, int, int], ...] = ()
     guessed_by: str = ""
+    is_by_commit: bool = False
+    not_compared: int = 0
 
 
 def bot_reason(commit: Commit) -> str:
@@ -99,6 +106,12 @@ class Reasons:
         self._key = key
         self._homes = homes
         self._written: dict[str, Counter[str]] = {}
+        self._evidence = CallEvidence(
+            store,
+            repository,
+            lambda since, until: store.calls_between(since, until, homes),
+            lambda directory, at, within: store.conversations_near(directory, at, within, homes),
+        )
 
     def of_lines(self, path: str, first: int, last: int) -> list[Reason]:
         """Return the reasons of lines of a file in the worktree, one for each run of lines with one writer. Raises
@@ -106,7 +119,7 @@ class Reasons:
         lines = self._repository.lines(path, first, last)
         items: dict[int, WrittenLine | None] = {}
         for commit in dict.fromkeys(line.commit for line in lines):
-            found = self.attributed([line for line in lines if line.commit == commit])
+            found = self._proven([line for line in lines if line.commit == commit])
             items.update([(line.number, item) for line, item in found])
         latest = self.attributed([line._replace(commit=UNCOMMITTED) for line in lines])
         movers = {line.number: item for line, item in latest}
@@ -126,19 +139,39 @@ class Reasons:
         commit = self._repository.commit(id)
         if refused := bot_reason(commit):
             return [Reason("", 0, 0, commit, None, refused=refused)]
-        if found := self._by_session(self.of_added(commit), commit):
-            return found
-        guess, by = self.guessed(commit.authored_at)
-        return [Reason("", 0, 0, commit, None, guess=guess, guessed_by=by)]
+        reasons = self._by_session(self.of_added(commit), commit) or [self._whole(commit)]
+        return [reason._replace(not_compared=self.not_compared(commit)) for reason in reasons]
+
+    def not_compared(self, commit: Commit) -> int:
+        """Return how many lines of a huge commit were not compared with what sessions wrote."""
+        return self._repository.not_added.get(commit.id, 0)
+
+    def _whole(self, commit: Commit) -> Reason:
+        """Return the reason of a commit if no session is known to have written a line of it."""
+        maker = self._evidence.maker_of(commit)
+        if maker and (asked := self.asked(maker)):
+            return Reason("", 0, 0, commit, asked, is_by_commit=True)
+        guess = self._evidence.at_work(commit.authored_at)
+        return Reason("", 0, 0, commit, None, guess=guess, guessed_by=BY_TIME)
 
     def of_staged(self) -> list[Reason]:
         """Return the same of what is staged."""
-        return self._by_session(self.attributed(self._repository.staged()), None)
+        return self._by_session(self._proven(self._repository.staged()), None)
 
     def of_added(self, commit: Commit) -> list[tuple[CodeLine, WrittenLine | None]]:
         """Return the lines that a commit added, each with the item that wrote it; None if a bot made it."""
         lines, _ = self._repository.added(commit.id)
-        return self.attributed([line for line in lines if len(normalised(line.text)) >= LEAST_CHARACTERS])
+        return self._proven([line for line in lines if len(normalised(line.text)) >= LEAST_CHARACTERS])
+
+    def _proven(self, lines: Sequence[CodeLine]) -> list[tuple[CodeLine, WrittenLine | None]]:
+        """Return what `attributed` does, and for lines that no edit is known to have the call that provably did."""
+        proven = []
+        for line, item in self.attributed(lines):
+            commit = None if line.commit == UNCOMMITTED else self._repository.commit(line.commit)
+            if item is None and not (commit and bot_reason(commit)):
+                item = self._evidence.writer_of(line, commit)
+            proven.append((line, item))
+        return proven
 
     def attributed(self, lines: Sequence[CodeLine]) -> list[tuple[CodeLine, WrittenLine | None]]:
         """Return these lines of one commit, each with the item that wrote it, None if unknown: of a file of that name,
@@ -195,11 +228,13 @@ class Reasons:
         return None
 
     def guessed(self, at: int, commit: Commit | None = None) -> tuple[Conversation | None, str]:
-        """Return the conversation in the repository that is nearest to a time, within a day, or that of the session
-        that wrote most of the commit, if one did; and by which of the two."""
+        """Return the conversation of the session that wrote most of the commit, if one did, else the conversation of
+        the only session at work at a time; and by which of the two."""
         written = self._writers_of(commit) if commit else Counter[str]()
-        found = max(self._near(at, {}), key=lambda one: written[one.session_id], default=None)
-        return found, "the rest of its commit" if found and written[found.session_id] else "time alone"
+        near = [conversation for conversation in self._near(at, {}) if written[conversation.session_id]]
+        if near:
+            return max(near, key=lambda conversation: written[conversation.session_id]), "the rest of its commit"
+        return self._evidence.at_work(at, is_exact=commit is None), BY_TIME
 
     def _near(self, at: int, places: Mapping[str, int]) -> list[Conversation]:
         """Return the conversations of the repository within a day, the nearest first; of those that are equally near
@@ -242,9 +277,17 @@ class Reasons:
         mover = self.asked(later) if later and item and later.file_id != item.file_id else None
         refused = bot_reason(commit) if commit else ""
         at = commit.authored_at if commit else self._repository.changed_at(path)
+        maker = self._maker_of(run, commit) if commit and not (asked or refused) else None
+        if by_commit := self.asked(maker) if maker else None:
+            asked = by_commit
         guess, by = (None, "") if asked or refused else self.guessed(at, commit)
         lines = run[0].number, run[-1].number
-        return Reason(path, *lines, commit, asked, len(written), mover, guess, refused, guessed_by=by)
+        reason = Reason(path, *lines, commit, asked, len(written), mover, guess, refused, guessed_by=by)
+        return reason._replace(is_by_commit=by_commit is not None)
+
+    def _maker_of(self, run: list[CodeLine], commit: Commit) -> WrittenLine | None:
+        """Return the call that made a commit, if no other session is known to have edited the file for it."""
+        return None if self._evidence.is_disputed(run[0], commit) else self._evidence.maker_of(commit)
 
     def _by_session(
         self, attributed: Sequence[tuple[CodeLine, WrittenLine | None]], commit: Commit | None
@@ -307,5 +350,5 @@ def _asked(conversation: Conversation, items: list[StoredEntry], item: WrittenLi
         conversation.session_id, conversation.runtime, conversation.title, conversation.id,
         (item.item & 0xFFFFFFFF) + 1, request.timestamp if request else item.at, words, offered,
         decisions([one.text for one in ([request] if request else []) + between], has_reasons=True),
-        request.id if request else 0, proposal.id if proposal else 0,
+        request.id if request else 0, proposal.id if proposal else 0, "" if item.hash else item.argument,
     )  # fmt: skip

@@ -23,6 +23,7 @@ HINT = "name FILE, FILE:LINE, FILE:LINE-LINE or a commit: session-memory why src
 MOST_LINES = 2000
 AGENT_CHARACTERS = 1200
 _AGENT_QUOTE = 300
+COMMAND_CHARACTERS = 120
 _TARGET = re.compile(r"(.+?)(?::(\d+)(?:-(\d+))?)?\Z", re.DOTALL)
 
 
@@ -71,8 +72,15 @@ def told(reason: Reason) -> list[str]:
     if reason.ranges:  # of a commit
         where = f"{counted(reason.lines, 'line')}, the first of them {where}"
     lines.append(f"{where if reason.path else 'the commit'} ({written})")
+    if reason.not_compared:
+        lines.append(
+            f"  {reason.not_compared:,} of its added lines were not compared with what sessions wrote: too many."
+        )
     if reason.asked:
         lines += _told_of(reason.asked)
+        if command := reason.asked.command:
+            said = "it made the commit" if reason.is_by_commit else "its command wrote the file"
+            lines.insert(-1, f"  {said}: {_quoted_command(command)}")
         if reason.mover:
             mover = f"{reason.mover.runtime} session {_short_id(reason.mover.session_id)}, {_moment(reason.mover.at)}"
             lines.append(f"  moved or written again by {mover}")
@@ -121,6 +129,9 @@ def _block(reason: Reason) -> str:
         lines += [f"agreed to: “{_quoted(asked.proposal)}”"] if asked.proposal else []
         lines += [f"on the way: “{_quoted(one)}”" for one in asked.decided]
         session = f"{asked.runtime} session {name_for_people(asked.session_id)}"
+        if asked.command:
+            said = "made the commit" if reason.is_by_commit else "wrote the file"
+            lines.append(f"{said}: {_quoted_command(asked.command)}")
         lines.append(f"{session}, {_moment(asked.at)}: read_session reads it")
     elif reason.refused:
         lines.append(f"No session: {reason.refused}.")
@@ -129,9 +140,16 @@ def _block(reason: Reason) -> str:
         if guess := reason.guess:
             session = f"{guess.runtime} session {name_for_people(guess.session_id)}"
             lines.append(f"A guess, by {reason.guessed_by}: {session}")
+    if reason.not_compared:
+        lines.append(f"{reason.not_compared:,} of its added lines were not compared.")
     place = f"{_quoted(reason.path)}:{reason.first}-{reason.last}" if reason.path else "all of it"
     lines.append(place + (f", commit {commit.id[:8]} “{_quoted(commit.subject)}”" if commit else ", not committed"))
     return "\n".join(lines)
+
+
+def _quoted_command(command: str) -> str:
+    shown = shorten(one_line(for_prompt(command)), COMMAND_CHARACTERS).replace("`", "'")
+    return f"`{shown}`"
 
 
 def _short_id(session_id: str) -> str:

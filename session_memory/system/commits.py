@@ -16,6 +16,8 @@ from .files import read_whole
 BLAME_SECONDS = 20.0
 MOST_BYTES = 16 * 1024 * 1024  # of a file of the worktree
 LONG_LINES = 5000  # of the changed part of a file
+MOST_ADDED = 10_000  # lines that a commit added, looked at
+MOST_ADDED_TO_FILE = 2000  # likewise, to one file: a longer addition was generated
 UNCOMMITTED = "0" * 40
 _DIFF = ("--no-ext-diff", "--no-textconv", "--no-color", "-U0", "-w", "-M", "--src-prefix=a/", "--dst-prefix=b/")
 _HUNK = re.compile(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@")
@@ -60,6 +62,7 @@ class Repository:
         self._git_dir = git_dir if not os.path.isdir(f"{git_dir}/.git") else f"{git_dir}/.git"
         self.root = root
         self._commits: dict[str, Commit] = {}
+        self.not_added: dict[str, int] = {}  # by the id of a commit
 
     def resolved(self, name: str) -> str:
         """Return the id of the commit that `name` stands for; '' for none."""
@@ -81,8 +84,12 @@ class Repository:
         return self._commits[id]
 
     def added(self, id: str) -> tuple[list[CodeLine], list[str]]:
-        """Return the lines that a commit added, re-indented ones apart, and those that it removed."""
-        return _parsed(self._ask("show", "--format=", "--root", *_DIFF, id, seconds=BLAME_SECONDS), id)
+        """Return the lines that a commit added, re-indented ones apart, at most MOST_ADDED_TO_FILE for a file and
+        MOST_ADDED in all (`not_added` counts the others), and the lines that it removed."""
+        lines, removed, self.not_added[id] = _parsed(
+            self._ask("show", "--format=", "--root", *_DIFF, id, seconds=BLAME_SECONDS), id
+        )
+        return lines, removed
 
     def staged(self) -> list[CodeLine]:
         """Return the lines that the index adds to HEAD."""
@@ -118,8 +125,10 @@ class Repository:
         """Check if the index has both sides of a merge."""
         return bool(self._ask("ls-files", "-u", "--", f":(top,literal){path}"))
 
-    def last_commit(self, path: str) -> Commit | None:
-        id = self._ask("rev-list", "-1", "HEAD", "--", f":(top,literal){path}", fine=True).strip()
+    def last_commit(self, path: str, before: str = "") -> Commit | None:
+        """Return the last commit that changed a file, of those before the commit `before` if it is given."""
+        start = f"{before}^" if before else "HEAD"
+        id = self._ask("rev-list", "-1", start, "--", f":(top,literal){path}", fine=True).strip()
         return self.commit(id) if id else None
 
     def note(self, id: str, ref: str, text: str) -> None:
@@ -176,20 +185,25 @@ def _places_before(then: Sequence[str], now: Sequence[str]) -> dict[int, int]:
     return {b + number: a + number for a, b, size in blocks for number in range(1, size + 1)}
 
 
-def _parsed(diff: str, commit: str) -> tuple[list[CodeLine], list[str]]:
+def _parsed(diff: str, commit: str) -> tuple[list[CodeLine], list[str], int]:
+    """Return the added lines within the limits, the removed ones, and how many were added beyond the limits."""
     added: list[CodeLine] = []
     removed: list[str] = []
     path, number, left, is_hunk = "", 0, 0, False
+    of_file = beyond = 0
     for line in diff.split("\n"):
         if hunk := _HUNK.match(line):
             number, left, is_hunk = int(hunk[1]), int(hunk[2] or 1), True
         elif line.startswith("diff --git "):
-            is_hunk = False
+            is_hunk, of_file = False, 0
         elif not is_hunk and line.startswith("+++ "):
             path = line[6:].rstrip("\t") if line.startswith("+++ b/") else ""
         elif is_hunk and line.startswith("+") and left:
-            added.append(CodeLine(path, number, line[1:], commit, path))
-            number, left = number + 1, left - 1
+            if of_file < MOST_ADDED_TO_FILE and len(added) < MOST_ADDED:
+                added.append(CodeLine(path, number, line[1:], commit, path))
+            else:
+                beyond += 1
+            number, left, of_file = number + 1, left - 1, of_file + 1
         elif is_hunk and line.startswith("-"):
             removed.append(line[1:])
-    return added, removed
+    return added, removed, beyond

@@ -69,7 +69,7 @@ def commit_message(command: str) -> str:
         program, rest = _program([word.text for word in words])
         if program == "git" and "commit" in rest[:3]:
             for word, following in zip(rest, words[len(words) - len(rest) + 1 :]):
-                if word in ("-m", "-am", "--message"):
+                if word == "--message" or (word.endswith("m") and word[:1] == "-" != word[1:2]):  # -m, -am, -qam
                     return _first_line(following.text if following.is_sure else following.typed.strip("\"'"))
     return ""
 

@@ -77,6 +77,7 @@ class TestFamilies:
             ("git commit -m 'Fix it' -m more", "Fix it"),
             ('cd x && git add -A && git commit -am "Fix \\"it\\""', 'Fix "it"'),
             ("git commit -m \"$(cat <<'EOF'\nfeat: add it\n\nLong text.\nEOF\n)\"", "feat: add it"),
+            ("git commit -qam 'Fix it quietly'", "Fix it quietly"),
             ("git commit --amend --no-edit", ""),
             ("echo git commit -m x", ""),
         ]:

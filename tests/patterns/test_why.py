@@ -97,7 +97,7 @@ def test_an_unknown_line_says_so_and_marks_the_guess_by_time(work):
     work.write(f"price = 1\n{OTHER}\n")
     work.commit("Add shipping")
     now = time.time()
-    for name, ago in (("c", 0), ("d", 3600)):
+    for name, ago in (("c", 60), ("d", 3600)):  # asked a minute ago, and not answered yet: it is at work
         said = user("look at the shipping costs again", sessionId=name, cwd=str(work.root), at=now - ago)
         work.session(name, said)
     told = work.why("cart.py:2", code=1)

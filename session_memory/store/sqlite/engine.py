@@ -23,7 +23,7 @@ from .search_index import KnownTables, SqliteSearchIndex
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..ingest.values import Batch, FileState, UnreadFile
-    from .written_lines import WrittenLine
+    from .written_lines import TimedCall, WrittenLine
 
 MOST_SCANS = 10  # of all keys, before an index takes less time
 _BY_ITEM = {
@@ -256,6 +256,18 @@ class SqliteStore(StoreDatabase):
         return self.conversations(
             Filter(homes=homes, directories=(directory,), since=at - within, until=at + within, limit=1000)
         )
+
+    def calls_between(self, since: int, until: int, homes: tuple[str, ...] | None) -> list[TimedCall]:
+        """Return the edits and commands made between two times: see written_lines.py."""
+        from .written_lines import calls_between
+
+        return calls_between(self, since, until, homes)
+
+    def running_at(self, conversations: Sequence[Conversation], first: int, last: int) -> list[Conversation]:
+        """Return the conversations with a running turn between two times: see times_of_work.py."""
+        from .times_of_work import running_at
+
+        return running_at(self, conversations, first, last)
 
     def redacted_share(self) -> float:
         """Return how much of the store was redacted by the current rules, from 0 to 1."""

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 KEY_FILE = "lines.key"
 KEY_BYTES = 32
+MOST_CALLS = 50_000  # between two times
 MOST_ITEMS = 64  # with one line: more say nothing of who wrote it
 
 
@@ -36,6 +37,14 @@ class WrittenLine(NamedTuple):
     kind: str
     file_id: int
     session_id: str = ""
+
+
+class TimedCall(NamedTuple):
+    """An edit or a command: the item, the directory that it was made in, and its outcome ('' if unknown)."""
+
+    item: WrittenLine
+    directory: str
+    outcome: str
 
 
 def key_path(database: str) -> str:
@@ -90,6 +99,25 @@ def writers(store: SqliteStore, hashes: Iterable[int], homes: tuple[str, ...] | 
         rows = store.rows(sql, (one, *(homes or ())))
         found += [WrittenLine._make(row) for row in rows] if len(rows) <= MOST_ITEMS else []
     return found
+
+
+def calls_between(store: SqliteStore, since: int, until: int, homes: tuple[str, ...] | None) -> list[TimedCall]:
+    """Return the edits and commands made between two times, the earliest first, without excluded ones: at most
+    MOST_CALLS, the latest. Raises DatabaseError."""
+    shown = f"AND {item_shown('t.id')}" if store.is_excluding() else ""
+    group = f"AND f.home IN ({', '.join('?' * len(homes))})" if homes is not None else ""
+    sql = f"""
+        SELECT t.id, t.timestamp, t.argument, t.kind, f.id, f.session_id,
+            coalesce(t.cwd, f.cwd), coalesce(t.outcome, '')
+        FROM memory_conversations AS c
+        JOIN memory_tool_uses AS t ON t.id BETWEEN c.first_item AND c.last_item
+        JOIN memory_file_states AS f ON f.id = t.id >> {ITEM_BITS}
+        WHERE c.last_message_at >= ? AND c.first_message_at <= ? AND t.timestamp BETWEEN ? AND ?
+            AND t.kind IN ('edit', 'command') {shown} {group}
+        ORDER BY t.timestamp DESC, t.id DESC LIMIT {MOST_CALLS}
+    """
+    rows = store.rows(sql, (since, until, since, until, *(homes or ())))
+    return [TimedCall(WrittenLine(0, *row[:6]), row[6], row[7]) for row in reversed(rows)]
 
 
 def is_without_lines(connection: Connection, file_id: int) -> bool:
