@@ -100,7 +100,7 @@ def check_disabled(target: Target) -> list[Finding]:
     for path in dict.fromkeys([*files, *([Path(managed)] if managed else [])]):
         try:
             content = read_if_there(path)
-            settings = None if content is None else settings_file.read(content, str(path))
+            settings = None if content is None else settings_file.read(content, str(path), names)
         except SessionMemoryError:
             continue
         if settings and settings.is_on(names.HOOKS_ARE_OFF):
@@ -133,7 +133,7 @@ def _check_hooks(target: Target, paths: ProgramPaths, ledger: InstallLedger) -> 
         return [] if has_plugin else [_check_files(target, ledger)], []
     try:
         content = read_if_there(path)
-        found = settings_file.read(content, str(path)).hooks if content is not None else []
+        found = settings_file.read(content, str(path), install).hooks if content is not None else []
     except SessionMemoryError as error:
         mend = "correct the file; as it is, the runtime may read none of it"
         return [Finding(WRONG, "settings", f"{error}", mend)], []

@@ -158,18 +158,19 @@ def _plan_hooks(
         plan.settings = own_content.restored(path, record or HomeRecord(str(path), ""), is_ours)
         return
     hooks = [_naming_home(hook, target) for hook in install.wanted_hooks(declared, made_from.python, app)]
-    own_rules = [] if before is None else own_content.own_rules(before, path, record)
+    own_rules = [] if before is None else own_content.own_rules(before, path, record, install)
     rules = lookup_rules(target.runtime, (made_from.paths.command,), _archives(target))
     rules = rules if allow or own_rules else []
     stripped = None if before is None else own_content.stripped(before, path, is_ours, own_rules, install)
-    theirs = set() if stripped is None else set(settings_file.read(stripped, str(path)).rules)
+    theirs = set() if stripped is None else set(settings_file.read(stripped, str(path), install).rules)
     outdated = [rule for rule in own_rules if rule not in rules]
-    after = settings_file.with_hooks(before, str(path), hooks, is_ours)
-    after = settings_file.with_rules(settings_file.without_rules(after, str(path), outdated), str(path), rules)
+    after = settings_file.with_hooks(before, str(path), hooks, is_ours, install)
+    after = settings_file.without_rules(after, str(path), outdated, install)
+    after = settings_file.with_rules(after, str(path), rules, install)
     plan.settings, plan.hooks, plan.stripped = FileChange(path, before, after), hooks, stripped
     plan.can_allow = bool(install.COMMAND_RULE)
     plan.rules = [rule for rule in rules if rule not in theirs]
-    plan.are_disabled = settings_file.read(after, str(path)).is_on(install.HOOKS_ARE_OFF)
+    plan.are_disabled = settings_file.read(after, str(path), install).is_on(install.HOOKS_ARE_OFF)
 
 
 def _plan_server(plan: HomePlan, target: Target, paths: ProgramPaths, record: HomeRecord | None) -> None:

@@ -23,7 +23,9 @@ def restored(path: Path, record: HomeRecord, is_ours: Callable[[str], bool]) -> 
     """Return the settings file as it was before, or without what is ours. Raises SettingsFileError."""
 
     def strip(content: bytes) -> bytes:
-        return stripped(content, path, is_ours, own_rules(content, path, record), _install_of(record))
+        return stripped(
+            content, path, is_ours, own_rules(content, path, record, _install_of(record)), _install_of(record)
+        )
 
     return _undone(path, record.written, record.original, strip)
 
@@ -64,13 +66,14 @@ def stripped(content: bytes, path: Path, is_ours: Callable[[str], bool], rules: 
         content = settings_file.without_status_line(content, str(path), install, is_ours)
     if install.MCP_KEY and path.name == install.MCP_FILES[0]:
         content = servers.without_server(content, path, install)
-    return settings_file.without_rules(settings_file.without_hooks(content, str(path), is_ours), str(path), rules)
+    content = settings_file.without_hooks(content, str(path), is_ours, install)
+    return settings_file.without_rules(content, str(path), rules, install)
 
 
-def own_rules(content: bytes, path: Path, record: HomeRecord | None) -> list[str]:
+def own_rules(content: bytes, path: Path, record: HomeRecord | None, install: Install) -> list[str]:
     """Return the permission rules in a settings file that are ours: by the ledger, else by what they say. Raises
     SettingsFileError."""
-    rules = settings_file.read(content, str(path)).rules
+    rules = settings_file.read(content, str(path), install).rules
     return [rule for rule in rules if rule in record.rules] if record else rules_by_content(rules)
 
 

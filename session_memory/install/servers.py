@@ -39,7 +39,7 @@ def with_server(content: bytes | None, path: Path, install: Install, launcher: s
         return content
     if path.suffix == ".toml":
         return _with_table(without_server(content or b"", path, install), path, install, new)
-    return settings_file.with_value(content, str(path), (install.MCP_KEY, NAME), new)
+    return settings_file.with_value(content, str(path), (install.MCP_KEY, NAME), new, install)
 
 
 def without_server(content: bytes, path: Path, install: Install) -> bytes:
@@ -48,7 +48,7 @@ def without_server(content: bytes, path: Path, install: Install) -> bytes:
     if not _is_own(NAME, servers.get(NAME)):
         return content
     if path.suffix != ".toml":
-        return settings_file.with_value(content, str(path), (install.MCP_KEY, NAME), None)
+        return settings_file.with_value(content, str(path), (install.MCP_KEY, NAME), None, install)
     text, wanted = content.decode(), {name: one for name, one in servers.items() if name != NAME}
     after = _without_tables(text, f"{install.MCP_KEY}.{NAME}")
     if _toml(after, path).get(install.MCP_KEY, {}) != wanted:
@@ -63,7 +63,12 @@ def has_server(path: Path, install: Install) -> bool:
 
 def is_empty(content: bytes, path: Path) -> bool:
     """Check if nothing is left in settings that a person or a runtime would miss."""
-    return not content.strip() if path.suffix == ".toml" else not json.loads(content).keys() - {_SCHEMA_KEY}
+    if path.suffix == ".toml":
+        return not content.strip()
+    try:
+        return not json.loads(content).keys() - {_SCHEMA_KEY}
+    except ValueError:  # it has comments
+        return False
 
 
 def runs_ours(text: str) -> bool:
@@ -76,7 +81,7 @@ def _servers(content: bytes | None, path: Path, install: Install) -> dict[str, A
     if path.suffix == ".toml":
         found = _toml(_text(content, path), path).get(install.MCP_KEY, {})
     else:
-        found = settings_file.value_of(content, str(path), install.MCP_KEY)
+        found = settings_file.value_of(content, str(path), install.MCP_KEY, install)
     return found if isinstance(found, dict) else {}
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from ..errors import SessionMemoryError
 from ..runtimes.install import Hook, Install
+from ..text.json_comments import without_comments, without_last_commas
 from .json_edit import StrictJsonError, edited, parse, position
 
 IsOurs = Callable[[str], bool]
@@ -40,9 +41,10 @@ class HookSettings:
         return self.values.get(key) is True
 
 
-def read(content: bytes, path: str) -> HookSettings:
-    """Return the settings in `content`, read from `path`. Raises SettingsFileError."""
-    _, values = _checked(content, path)
+def read(content: bytes, path: str, dialect: Install | None = None) -> HookSettings:
+    """Return the settings in `content`, read from `path` as the runtime of `dialect` reads it. Raises
+    SettingsFileError."""
+    _, values = _checked(content, path, dialect)
     hooks = [
         Hook(event, group.get("matcher"), entry)
         for event, groups in (values.get("hooks") or {}).items()
@@ -52,10 +54,12 @@ def read(content: bytes, path: str) -> HookSettings:
     return HookSettings(hooks, [rule for rule in _rules(values) if isinstance(rule, str)], values)
 
 
-def with_hooks(content: bytes | None, path: str, wanted: list[Hook], is_ours: IsOurs) -> bytes:
+def with_hooks(
+    content: bytes | None, path: str, wanted: list[Hook], is_ours: IsOurs, dialect: Install | None = None
+) -> bytes:
     """Return the settings with the hooks `wanted`, which replace those whose command `is_ours` recognises; `content` is
     None for a new file. Raises SettingsFileError."""
-    text, values = _checked(b"{}\n" if content is None else content, path)
+    text, values = _checked(b"{}\n" if content is None else content, path, dialect)
     renewed, missing = _renewed(values, wanted, is_ours)
     hooks: dict[str, Any] = dict(renewed.get("hooks") or {})
     for hook in missing:
@@ -64,15 +68,15 @@ def with_hooks(content: bytes | None, path: str, wanted: list[Hook], is_ours: Is
     return edited(edited(text, renewed), {**renewed, "hooks": hooks} if missing else renewed).encode()
 
 
-def without_hooks(content: bytes, path: str, is_ours: IsOurs) -> bytes:
+def without_hooks(content: bytes, path: str, is_ours: IsOurs, dialect: Install | None = None) -> bytes:
     """Return the settings without our hooks, nor groups and events that held nothing else. Raises SettingsFileError."""
-    text, values = _checked(content, path)
+    text, values = _checked(content, path, dialect)
     return edited(text, _renewed(values, [], is_ours)[0]).encode()
 
 
-def with_rules(content: bytes, path: str, wanted: Sequence[str]) -> bytes:
+def with_rules(content: bytes, path: str, wanted: Sequence[str], dialect: Install | None = None) -> bytes:
     """Return the settings with the permission rules `wanted`, each once. Raises SettingsFileError."""
-    text, values = _checked(content, path)
+    text, values = _checked(content, path, dialect)
     permissions, rules = values.get("permissions"), _rules(values)
     missing = [rule for rule in dict.fromkeys(wanted) if rule not in rules]
     if missing:
@@ -83,9 +87,9 @@ def with_rules(content: bytes, path: str, wanted: Sequence[str]) -> bytes:
     return edited(text, values).encode()
 
 
-def without_rules(content: bytes, path: str, rules: Collection[str]) -> bytes:
+def without_rules(content: bytes, path: str, rules: Collection[str], dialect: Install | None = None) -> bytes:
     """Return the settings without these permission rules, nor a list of nothing else. Raises SettingsFileError."""
-    text, values = _checked(content, path)
+    text, values = _checked(content, path, dialect)
     before = _rules(values)
     left = [rule for rule in before if rule not in rules]
     if len(left) < len(before):
@@ -96,7 +100,7 @@ def without_rules(content: bytes, path: str, rules: Collection[str]) -> bytes:
 def with_status_line(content: bytes | None, path: str, install: Install, command: str, is_ours: IsOurs) -> bytes:
     """Return the settings with `command` for the status line, behind the one that is there, if any; all else that
     stands beside it stays. Raises SettingsFileError."""
-    text, values = _decoded(b"{}\n" if content is None else content, path)
+    text, values = _decoded(b"{}\n" if content is None else content, path, install)
     way = install.STATUS_LINE
     for depth in range(1, len(way)):
         above = _at(values, way[:depth])
@@ -118,7 +122,7 @@ def with_status_line(content: bytes | None, path: str, install: Install, command
 
 def without_status_line(content: bytes, path: str, install: Install, is_ours: IsOurs) -> bytes:
     """Return the settings without our status line, with the one that it was put behind. Raises SettingsFileError."""
-    text, values = _decoded(content, path)
+    text, values = _decoded(content, path, install)
     way = install.STATUS_LINE
     entry = _at(values, way)
     theirs = _beside_ours(_command(entry) or "", is_ours)
@@ -129,21 +133,24 @@ def without_status_line(content: bytes, path: str, install: Install, is_ours: Is
 
 def has_status_line(content: bytes, path: str, install: Install, is_ours: IsOurs) -> bool:
     """Check if our status line is in the settings. Raises SettingsFileError."""
-    return _beside_ours(_command(_at(_decoded(content, path)[1], install.STATUS_LINE)) or "", is_ours) is not None
+    _, values = _decoded(content, path, install)
+    return _beside_ours(_command(_at(values, install.STATUS_LINE)) or "", is_ours) is not None
 
 
-def value_of(content: bytes | None, path: str, key: str) -> dict[str, Any]:
+def value_of(content: bytes | None, path: str, key: str, dialect: Install | None = None) -> dict[str, Any]:
     """Return the object under a key of the settings; {} if there is none. Raises SettingsFileError."""
-    text, values = _decoded(b"{}\n" if content is None else content, path)
+    text, values = _decoded(b"{}\n" if content is None else content, path, dialect)
     found = values.get(key)
     _expect(text, path, {} if found is None else found, (key,), dict, f"`{key}` should be an object")
     return found or {}
 
 
-def with_value(content: bytes | None, path: str, way: tuple[str, ...], value: Any) -> bytes:
+def with_value(
+    content: bytes | None, path: str, way: tuple[str, ...], value: Any, dialect: Install | None = None
+) -> bytes:
     """Return the settings with a value where keys lead to; None takes it out, and what is empty then. Raises
     SettingsFileError."""
-    text, values = _decoded(b"{}\n" if content is None else content, path)
+    text, values = _decoded(b"{}\n" if content is None else content, path, dialect)
     return edited(text, _put(values, way, value)).encode()
 
 
@@ -212,24 +219,25 @@ def _rules(values: dict[str, Any]) -> list[Any]:
     return allowed if isinstance(allowed, list) else []
 
 
-def _decoded(content: bytes, path: str) -> tuple[str, dict[str, Any]]:
-    """Return the text and its values. Raises SettingsFileError."""
+def _decoded(content: bytes, path: str, dialect: Install | None) -> tuple[str, dict[str, Any]]:
+    """Return the text and its values, as the runtime of `dialect` reads it. Raises SettingsFileError."""
     try:
         text = content.decode()
     except UnicodeDecodeError as error:
         before = content[: error.start].decode()
         raise SettingsFileError(path, StrictJsonError("it is not UTF-8", before, len(before))) from None
     try:
-        values = parse(text)
+        plain = without_comments(text) if dialect and dialect.HAS_COMMENTS else text
+        values = parse(without_last_commas(plain) if dialect and dialect.HAS_LAST_COMMAS else plain)
     except StrictJsonError as error:
         raise SettingsFileError(path, error) from None
     _expect(text, path, values, (), dict, "the settings should be an object")
     return text, values
 
 
-def _checked(content: bytes, path: str) -> tuple[str, dict[str, Any]]:
+def _checked(content: bytes, path: str, dialect: Install | None) -> tuple[str, dict[str, Any]]:
     """Return the text and its values, whose `hooks` have the documented shape. Raises SettingsFileError."""
-    text, values = _decoded(content, path)
+    text, values = _decoded(content, path, dialect)
     hooks = values.get("hooks")
     _expect(text, path, hooks, ("hooks",), dict, "`hooks` should be an object")
     for event, groups in (hooks or {}).items():

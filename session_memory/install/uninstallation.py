@@ -186,7 +186,7 @@ def _record_by_content(target: Target, is_ours: Callable[[str], bool]) -> HomeRe
     """Return what is ours in a home that the ledger does not know; None if nothing is."""
     path = target.settings_file
     content = read_if_there(path) if path else None
-    settings = None if content is None else settings_file.read(content, str(path))
+    settings = None if content is None else settings_file.read(content, str(path), target.runtime.install)
     own, shared = target.skills_dir, target.shared_skills_dir
     folders = [*([own] if own else []), *([shared] if target.kind in ("agent", "project") else [])]
     skills = [path for folder in folders for path in sorted(folder.glob("*/*"))]

@@ -43,6 +43,8 @@ class Install:
     HOME_FOLDER: str  # the folder in an agent's or a project's directory that holds the runtime's settings for it
     # The file in the runtime's directory, or in HOME_FOLDER, that hooks are put in; '' if it reads none there
     SETTINGS_FILE = ""
+    HAS_COMMENTS = False  # if the runtime reads comments in the JSON of its settings
+    HAS_LAST_COMMAS = False  # if it also reads a comma behind the last item of an array or object
     LOCAL_SETTINGS_FILE = ""  # the file beside SETTINGS_FILE that has one user's own settings of a project
     # The command that starts it, by which an install finds it before it was ever used; '' if other programs have the
     # same name
@@ -182,10 +184,16 @@ def text_of(path: str) -> str:
         return ""
 
 
-def values_in(path: str) -> dict[str, Any]:
-    """Return the values of a settings file in JSON; {} if there is none, or if it cannot be read."""
+def values_in(path: str, *, has_comments: bool = False) -> dict[str, Any]:
+    """Return the values of a settings file in JSON; {} if there is none, or if it cannot be read. The JSON may have
+    comments if the runtime reads them."""
+    text = text_of(path).removeprefix("\ufeff")
+    if has_comments:
+        from ..text.json_comments import without_comments
+
+        text = without_comments(text)
     try:
-        return as_object(json.loads(text_of(path).removeprefix("\ufeff")))
+        return as_object(json.loads(text))
     except (ValueError, RecursionError):
         return {}
 

@@ -96,9 +96,9 @@ def test_a_server_that_is_not_ours_keeps_the_name() -> None:
     assert without_server(text, JSON, OPENCODE) == text
 
 
-def test_json_with_comments_is_refused() -> None:
+def test_json_with_a_comment_that_does_not_end_is_refused() -> None:
     with pytest.raises(SettingsFileError, match=r"opencode\.json:1:2: "):
-        with_server(b"{/* mine */}", JSON, OPENCODE, LAUNCHER)
+        with_server(b"{/* mine }", JSON, OPENCODE, LAUNCHER)
 
 
 def test_a_file_in_which_only_opencode_s_schema_is_left_is_empty(tmp_path: Path) -> None:

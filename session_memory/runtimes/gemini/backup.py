@@ -47,7 +47,7 @@ class GeminiBackup(Backup):
 
     def deletion(self, config_dir: str, directories: Iterable[str]) -> Deletion:
         path = f"{config_dir}/settings.json"
-        retention = as_object(as_object(values_in(path).get("general")).get("sessionRetention"))
+        retention = as_object(as_object(values_in(path, has_comments=True).get("general")).get("sessionRetention"))
         if retention.get("enabled") is False:
             return Deletion(None, path)
         found = _AGE.fullmatch(str(retention.get("maxAge", "")))

@@ -18,6 +18,7 @@ class GeminiInstall(SettingsHooks):
 
     HOME_FOLDER = ".gemini"
     MCP_FILES, MCP_KEY = ("settings.json",), "mcpServers"
+    HAS_COMMENTS = True
     COMMAND = "gemini"
     RENAME, RESUME = "/chat save {name}", "gemini --resume {id}"
     START = "gemini -i {prompt}"

@@ -14,6 +14,8 @@ class OpenCodeInstall(Install):
 
     HOME_FOLDER = ".opencode"
     MCP_FILES, MCP_KEY = ("opencode.json", "opencode.jsonc"), "mcp"
+    HAS_COMMENTS = True
+    HAS_LAST_COMMAS = True
     COMMAND = "opencode"
     CLEAR, RESUME = "/new", "opencode --session {id}"
     START = "opencode --prompt {prompt}"

@@ -15,6 +15,7 @@ class QwenCodeInstall(SettingsHooks):
 
     HOME_FOLDER = ".qwen"
     MCP_FILES, MCP_KEY = ("settings.json",), "mcpServers"
+    HAS_COMMENTS = True
     COMMAND = "qwen"
     STATUS_LINE = ("ui", "statusLine")
     RESUME = "qwen --resume {id}"

@@ -1,0 +1,27 @@
+"""JSON with comments, and with a comma behind the last item of an array or object: as JSON. Pure."""
+
+from __future__ import annotations
+
+import re
+
+_STRING = r'"(?:[^"\\\n]|\\.)*"'
+COMMENT = re.compile(rf"{_STRING}|//[^\r\n]*|/\*.*?\*/", re.DOTALL)
+_LAST_COMMA = re.compile(rf"{_STRING}|,(?=\s*[}}\]])")
+
+
+def without_comments(text: str) -> str:
+    """Return a text of the same length and lines with spaces for its comments."""
+
+    def blank(match: re.Match[str]) -> str:
+        return match[0] if match[0][0] == '"' else re.sub(r"[^\r\n]", " ", match[0])
+
+    return COMMENT.sub(blank, text)
+
+
+def without_last_commas(text: str) -> str:
+    """Return a text without comments with a space for each comma behind the last item of an array or object."""
+
+    def blank(match: re.Match[str]) -> str:
+        return " " if match[0] == "," and text[: match.start()].rstrip()[-1:] not in ("", "[", "{", ",") else match[0]
+
+    return _LAST_COMMA.sub(blank, text)
