@@ -28,8 +28,7 @@ from pathlib import Path
 from statistics import median
 from typing import NamedTuple
 
-from session_memory.system.branches import GitUnavailableError
-from session_memory.system.git_objects import QUIET
+from session_memory.system.git_process import QUIET, GitUnavailableError
 from session_memory.system.merges import Merges
 
 from .command import run

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from session_memory.store.ingest.checkpoints import Checkpoints as KeptCheckpoints
 from session_memory.store.ingest.checkpoints import Transcript
-from session_memory.system.branches import GitUnavailableError
+from session_memory.system.git_process import GitUnavailableError
 
 from .sets import Question, SetError
 

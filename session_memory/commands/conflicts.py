@@ -5,14 +5,17 @@ from __future__ import annotations
 import argparse
 import os
 import time
+from typing import Any
 
 from ..activity.conflicts import line_of
+from ..errors import SessionMemoryError
 from ..settings.homes import user_dir
-from ..system.git import find_worktree
+from ..system.git import find_worktree, refusal_at
 from ..system.terminal import Terminal
-from ..text.format import counted
+from ..text.format import counted, one_line
+from ..text.sanitize import for_people
 from ..text.timestamps import iso_time
-from ..upkeep.conflicts import find_conflicts, live_sessions, sides_of
+from ..upkeep.conflicts import Side, Unjudged, find_conflicts, live_sessions, sides_of
 from .arguments import add_common
 
 SUMMARY = "show what would not merge between the worktrees and branches of live sessions"
@@ -25,25 +28,52 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Return 1 if there are conflicts, else 0."""
+    """Return 1 if there are conflicts, else 0. Raises SessionMemoryError."""
     terminal, now, home = Terminal(os.environ, is_json=arguments.json), time.time(), user_dir(os.environ)
     here = find_worktree(os.getcwd(), home)
-    kept = [  # each while its repository is at hand
-        clash.as_kept(now)
-        for clash in find_conflicts(sides_of(live_sessions(arguments.home, os.environ, now), home), SECONDS)
-        if arguments.all or (here and clash.own.common_dir == here.common_dir)
-    ]
-    shown = [{name: value for name, value in one.items() if name not in ("file", "pair")} for one in kept]
-    terminal.result({"conflicts": [{**one, "at": iso_time(int(one["at"]))} for one in shown]})
-    for root in dict.fromkeys(one["root"] for one in kept):
-        terminal.heading(terminal.short(root))
-        for one in kept:
-            if one["root"] == root:
-                terminal.line(line_of(one, now).removeprefix("! "))
+    if not arguments.all and (refused := refusal_at(os.getcwd(), home)):
+        raise SessionMemoryError(f"git cannot tell: {refused}")
+    sides = sides_of(live_sessions(arguments.home, os.environ, now), home)
+    wanted = [side for side in sides if arguments.all or (here and side.common_dir == here.common_dir)]
+    unjudged: list[Unjudged] = []
+    # each while its repository is at hand
+    kept = [clash.as_kept(now) for clash in find_conflicts(wanted, SECONDS, unjudged)]
+    _show(terminal, kept, unjudged, now)
     if not here and not arguments.all:
         terminal.line("This directory is in no repository; --all looks at those of all live sessions.")
-    elif not kept:
-        terminal.line("Nothing conflicts between the sessions of the last day.")
-    else:
+    elif kept:
         terminal.line(f"{counted(len(kept), 'conflict')}, each told to the sessions of its worktree.")
+    elif unjudged:
+        terminal.line("Nothing conflicts in the files that could be judged.")
+    else:
+        terminal.line("Nothing conflicts between the sessions of the last day.")
     return 1 if kept else 0
+
+
+def _show(terminal: Terminal, kept: list[dict[str, Any]], unjudged: list[Unjudged], now: float) -> None:
+    hidden = ("file", "pair")
+    shown = [{**conflict, "at": iso_time(int(conflict["at"]))} for conflict in kept]
+    shown = [{name: value for name, value in conflict.items() if name not in hidden} for conflict in shown]
+    terminal.result({"conflicts": shown, **({"not_judged": [_as_json(pair) for pair in unjudged]} if unjudged else {})})
+    for root in dict.fromkeys(conflict["root"] for conflict in kept):
+        terminal.heading(terminal.short(root))
+        for conflict in kept:
+            if conflict["root"] == root:
+                terminal.line(line_of(conflict, now).removeprefix("! "))
+    for pair in unjudged:
+        terminal.line(_line_of_unjudged(pair))
+
+
+def _as_json(unjudged: Unjudged) -> dict[str, object]:
+    sides = [_name(side) for side in (unjudged.own, unjudged.other) if side]
+    return {"sides": sides, "paths": list(unjudged.paths), "reason": unjudged.reason}
+
+
+def _line_of_unjudged(unjudged: Unjudged) -> str:
+    names = " with ".join([_name(side) for side in (unjudged.own, unjudged.other) if side])
+    paths = f" ({', '.join(unjudged.paths)})" if unjudged.paths else ""
+    return for_people(one_line(f"Not judged: {names}{paths}: {unjudged.reason}"))
+
+
+def _name(side: Side) -> str:
+    return side.branch or side.root or side.common_dir

@@ -138,7 +138,7 @@ def _directories(
     if not arguments.checkpoints:
         return directories_at(arguments.dir, location) if arguments.dir else location.watched
     from ..store.ingest.checkpoints import CheckpointDirectory
-    from ..system.branches import GitUnavailableError
+    from ..system.git_process import GitUnavailableError
 
     try:
         return [CheckpointDirectory(arguments.checkpoints, states, _group(os.getcwd(), location))]

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     import argparse
     from typing import Any
 
+    from ..patterns.why import Reasons
     from ..store.values import Conversation, Filter, Hit, Hits
+    from ..system.commits import Commit
     from .opened_store import OpenStore
 
 SUMMARY = "search everything that was said in all sessions"
@@ -105,24 +107,29 @@ def _hits_of_commit(opened: OpenStore, hash: str, wanted: Filter) -> tuple[str, 
     from ..patterns.why import Reasons  # imported late, with all that starts git
     from ..settings.homes import user_dir
     from ..store.sqlite.written_lines import known_key
-    from ..system.branches import GitUnavailableError
     from ..system.commits import Repository
-    from ..system.git import find_worktree
+    from ..system.git import find_worktree, refusal_at
+    from ..system.git_process import GitUnavailableError
 
     worktree, store = find_worktree(os.getcwd(), user_dir(os.environ)), opened.store
+    if refused := refusal_at(os.getcwd(), user_dir(os.environ)):
+        opened.note(f"git cannot tell about commits here: {refused}")
     if worktree is None or not worktree.root:
         return None
     repository = Repository(worktree.git_dir, worktree.root)
     try:
-        found = repository.resolved(hash)
-        commit = repository.commit(found) if found else None
-    except GitUnavailableError:
+        id = repository.resolved(hash)
+        commit = repository.commit(id) if id else None
+    except GitUnavailableError as error:
+        opened.note(f"git cannot tell about this commit: {error}")
         return None
     if commit is None:
         return None
     reasons = Reasons(store, repository, known_key(store.path), opened.location.homes)
     hits = store.search(commit.words, wanted._replace(limit=MOST_CANDIDATES))
-    order = reasons.ordered(commit, [hit.conversation.session_id for hit in hits])
+    order = _sessions_of_commit(opened, reasons, commit, [hit.conversation.session_id for hit in hits])
+    if repository.lacks:
+        opened.note(repository.lacks)
     place = {session: at for at, session in enumerate(order)}
     several = [store.search(commit.words, wanted._replace(session=one, limit=1)) for one in order[: wanted.limit]]
     known = {hit.entry.id: hit for some in [*several, hits] for hit in some}.values()
@@ -133,6 +140,17 @@ def _hits_of_commit(opened: OpenStore, hash: str, wanted: Filter) -> tuple[str, 
     opened.terminal.line(f"  {called_as()} why {commit.id[:8]}\n")
     hits[:] = best[: wanted.limit]
     return commit.words, hits
+
+
+def _sessions_of_commit(opened: OpenStore, reasons: Reasons, commit: Commit, by_words: list[str]) -> list[str]:
+    """Return the sessions of a commit, the likeliest first; in the order `by_words` if git fails."""
+    from ..system.git_process import GitUnavailableError
+
+    try:
+        return reasons.ordered(commit, by_words)
+    except GitUnavailableError as error:
+        opened.note(f"git cannot tell which lines the commit added, so only its words were compared: {error}")
+        return by_words
 
 
 def _show_last(opened: OpenStore, found: list[tuple[Conversation, str]], options: str) -> int:

@@ -16,8 +16,8 @@ from ..patterns.why_text import HINT, find_reasons, told
 from ..runtimes.detection import is_started_by_agent
 from ..settings.homes import user_dir
 from ..store.sqlite.written_lines import known_key
-from ..system.branches import GitUnavailableError
 from ..system.commits import Repository
+from ..system.git_process import GitUnavailableError
 from ..system.terminal import called_as
 from ..text.format import counted
 from ..text.sanitize import for_prompt
@@ -75,6 +75,8 @@ def _why(opened: OpenStore, arguments: argparse.Namespace) -> int:
             opened.terminal.line(line)
     if len(shown) < len(reasons):
         opened.terminal.line(f"\n{counted(len(reasons) - len(shown), 'more reason')}: --all shows them.")
+    if repository.lacks:
+        opened.terminal.line(f"\n{repository.lacks}")
     if not reasons:
         opened.terminal.line("Nothing is staged." if arguments.staged else "There are no lines.")
     if arguments.notes:

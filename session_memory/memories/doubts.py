@@ -10,9 +10,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from ..store.sqlite.memory_index import IndexedMemory, Origin
-from ..system.branches import Branches, GitUnavailableError, ask_git
+from ..system.branches import Branches
 from ..system.git import USUAL_BRANCHES, Worktree, find_worktree
 from ..system.git_objects import GitIndex
+from ..system.git_process import GitUnavailableError, ask_git
 from ..text.format import counted
 from .format import EPISODE
 

@@ -8,9 +8,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from ..system.branches import GitUnavailableError
-from ..system.commits import Repository, worktree_lines
+from ..system.commits import Repository
 from ..system.git import Worktree, find_worktree, head_of, is_commit
+from ..system.git_process import GitUnavailableError
 from ..text.format import counted, one_line, shorten
 from ..text.sanitize import for_prompt, plain
 from ..text.shell_commands import family, is_looking
@@ -279,7 +279,7 @@ def _state(path: str, inside: str, repository: Repository, times: tuple[int, int
     try:
         if repository.is_unmerged(inside):
             return HandedFile(path, CONFLICTING, "a merge is not finished")
-        if worktree_lines(os.path.join(repository.root, inside)) != repository.committed_lines(inside):
+        if repository.is_changed(inside):
             return HandedFile(path, CHANGED)
         commit = repository.last_commit(inside)
     except GitUnavailableError:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 from ..errors import SessionMemoryError
 from ..system.commits import Repository
-from ..system.git import find_worktree
+from ..system.git import find_worktree, refusal_at
+from ..system.git_process import GitUnavailableError
 from ..system.terminal import called_as
 from ..text.format import counted, one_line, shorten
 from ..text.sanitize import for_prompt, name_for_people
@@ -45,6 +46,8 @@ def find_reasons(
     is_file = bool(path) and os.path.isfile(path)
     worktree = find_worktree(os.path.dirname(path) if is_file else directory, user_dir)
     here = find_worktree(directory, user_dir) if is_confined else worktree
+    if refused := refusal_at(os.path.dirname(path) if is_file else directory, user_dir):
+        raise GitUnavailableError(refused)
     if worktree is None or not worktree.root or here is None or here.common_dir != worktree.common_dir:
         raise SessionMemoryError(f"{target or directory}: it is in no worktree of git", HINT)
     repository = Repository(worktree.git_dir, worktree.root)

@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 
 from ..runtimes import all_runtimes
-from ..system.git import find_worktree, worktrees_of
+from ..system.git import locate_worktree, worktrees_of
 from . import homes
 from .forgotten import ForgottenSessions, Tombstone, forgotten_until, read_file
 from .rules import Rule, stricter
@@ -57,7 +57,7 @@ class Privacy:
         """The directory as it is called, its real path, and where it would lie in the main worktree: a project is a
         repository, and a rule for it counts in all its worktrees."""
         real = os.path.realpath(directory)
-        found = find_worktree(real, self._user)
+        found = locate_worktree(real, self._user)  # rules only hide: also where git refuses to work
         if found is None or found.git_dir == found.common_dir:
             return {directory, real}
         mains = [one.root for one in worktrees_of(found.common_dir) if one.git_dir == found.common_dir]

@@ -1,24 +1,16 @@
 """Branches: which one was checked out at a time, and whether it is merged; and the origin of a repository. Starts git:
-not for a prompt.
-
-Git is started so that it changes nothing, asks nobody and runs nothing that a repository's settings name."""
+not for a prompt."""
 
 from __future__ import annotations
 
 import os
 import re
-import subprocess
 
 from .files import read_whole
 from .git import USUAL_BRANCHES, HeadMove, Worktree, find_worktree, head_moves, head_of, is_commit
-from .git_objects import QUIET
+from .git_process import GitUnavailableError, ask_git
 
-SECONDS = 5.0  # for one question; a slower one is not answered
 MOST_COMMITS = 200  # of those that touch a branch's files are compared with it
-_COMMAND = (
-    "git", "--no-pager", "--no-replace-objects", "-c", "core.fsmonitor=false", "-c", "core.hooksPath=/dev/null",
-    "-c", "diff.external=", "-c", "diff.renames=false",
-)  # fmt: skip
 
 # A remote in the settings of a repository, and the forms of its URL.
 _SECTION = re.compile(r'^\s*\[remote "origin"\]\s*(?:[#;].*)?$')
@@ -26,10 +18,6 @@ _ANY_SECTION = re.compile(r"^\s*\[")
 _URL = re.compile(r"^\s*url\s*=\s*(.*?)\s*$")
 _WITH_SCHEME = re.compile(r"^[a-z][a-z0-9+.-]*://(?:[^@/]*@)?(\[[^\]]*\]|[^:/]+)(?::\d+)?/(.+)$", re.I)
 _LIKE_SCP = re.compile(r"^(?:[^@/:]*@)?([^:/\\]{2,}):(?!//)(.+)$")  # one letter is a drive
-
-
-class GitUnavailableError(Exception):
-    """Git is not there, fails, or takes too long."""
 
 
 class Branches:
@@ -122,23 +110,6 @@ def _has_its_changes(git_dir: str, tip: str, target: str) -> bool:
 def _patch_ids(git_dir: str, patches: str) -> set[str]:
     found = ask_git(git_dir, "patch-id", "--stable", given=patches).splitlines()
     return {line.partition(" ")[0] for line in found}
-
-
-def ask_git(
-    git_dir: str, *arguments: str, given: str = "", is_failure_fine: bool = False, seconds: float = SECONDS
-) -> str:
-    """Run git, for at most so many seconds, and return its output. Raises GitUnavailableError."""
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    try:
-        done = subprocess.run(
-            [*_COMMAND, f"--git-dir={git_dir}", *arguments], input=given.encode("utf-8", "surrogateescape"),
-            env={**environment, **QUIET}, capture_output=True, timeout=seconds, check=False,
-        )  # fmt: skip
-    except (OSError, subprocess.SubprocessError) as error:
-        raise GitUnavailableError(str(error)) from error
-    if done.returncode and not is_failure_fine:
-        raise GitUnavailableError(done.stderr.decode("utf-8", "replace").strip())
-    return done.stdout.decode("utf-8", "surrogateescape")
 
 
 def origin_of(common_dir: str) -> str:

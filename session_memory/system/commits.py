@@ -10,14 +10,18 @@ from collections.abc import Sequence
 from difflib import SequenceMatcher
 from typing import NamedTuple
 
-from .branches import GitUnavailableError, ask_git
 from .files import read_whole
+from .git import Worktree
+from .git_objects import GitIndex
+from .git_process import GitUnavailableError, ask_git, ask_person, common_dir_of, is_partial
 
 BLAME_SECONDS = 20.0
 MOST_BYTES = 16 * 1024 * 1024  # of a file of the worktree
 LONG_LINES = 5000  # of the changed part of a file
 MOST_ADDED = 10_000  # lines that a commit added, looked at
 MOST_ADDED_TO_FILE = 2000  # likewise, to one file: a longer addition was generated
+_CONVERTING = ("filter", "working-tree-encoding", "ident")  # attributes
+_UNSET = (None, "unspecified", "unset")
 UNCOMMITTED = "0" * 40
 _DIFF = ("--no-ext-diff", "--no-textconv", "--no-color", "-U0", "-w", "-M", "--src-prefix=a/", "--dst-prefix=b/")
 _HUNK = re.compile(r"^@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@")
@@ -56,13 +60,15 @@ class CodeLine(NamedTuple):
 
 
 class Repository:
-    """The repository at `git_dir`, and its worktree `root`. Its methods raise GitUnavailableError."""
+    """The repository at `git_dir`, and its worktree `root`. Its methods raise GitUnavailableError. In a partial clone
+    they answer by what is here; `lacks` says then, in a line, which objects are not, and '' else."""
 
     def __init__(self, git_dir: str, root: str) -> None:
         self._git_dir = git_dir if not os.path.isdir(f"{git_dir}/.git") else f"{git_dir}/.git"
         self.root = root
         self._commits: dict[str, Commit] = {}
         self.not_added: dict[str, int] = {}  # by the id of a commit
+        self.lacks = ""
 
     def resolved(self, name: str) -> str:
         """Return the id of the commit that `name` stands for; '' for none."""
@@ -75,7 +81,7 @@ class Repository:
         if id not in self._commits:
             told = self._ask("log", "-1", "--no-show-signature", f"--format={_FORMAT}", id)
             name, parents, author, mail, authored, committed, subject, refs = told.strip("\n").split("\0")
-            changed = self._ask("diff-tree", "-r", "-z", "--root", "--no-commit-id", "--name-only", id)
+            changed = self._ask_all(id, "diff-tree", "-r", "-z", "--root", "--no-commit-id", "--name-only", id)
             branch = next((one for one in refs.replace("HEAD -> ", "").split(", ") if not one.startswith("tag: ")), "")
             self._commits[id] = Commit(
                 name, len(parents.split()), author, mail, int(authored) * 1000, int(committed) * 1000, subject, branch,
@@ -86,9 +92,7 @@ class Repository:
     def added(self, id: str) -> tuple[list[CodeLine], list[str]]:
         """Return the lines that a commit added, re-indented ones apart, at most MOST_ADDED_TO_FILE for a file and
         MOST_ADDED in all (`not_added` counts the others), and the lines that it removed."""
-        lines, removed, self.not_added[id] = _parsed(
-            self._ask("show", "--format=", "--root", *_DIFF, id, seconds=BLAME_SECONDS), id
-        )
+        lines, removed, self.not_added[id] = _parsed(self._ask_all(id, "show", "--format=", "--root", *_DIFF, id), id)
         return lines, removed
 
     def staged(self) -> list[CodeLine]:
@@ -97,10 +101,13 @@ class Repository:
 
     def lines(self, path: str, first: int, last: int) -> list[CodeLine]:
         """Return lines of a file of the worktree, counted from 1, each with the commit that wrote it (UNCOMMITTED if
-        none has): moved and re-indented lines with that of their origin, as `git blame -w -M -C` has it."""
+        none has): moved and re-indented lines with that of their origin, as `git blame -w -M -C` has it; in a partial
+        clone that lacks versions of the file, with the last that touched it."""
         now = worktree_lines(os.path.join(self.root, path))
         last = min(last, len(now))
         then = self.committed_lines(path)
+        if then != now and (conversion := self._conversion(path)):
+            raise GitUnavailableError(f"{path} passes {conversion}, which is not run: its lines cannot be compared")
         places = _places_before(then, now)
         known = [places[number] for number in range(first, last + 1) if number in places]
         blamed = self._blamed(path, min(known), max(known)) if known else {}
@@ -112,7 +119,32 @@ class Repository:
 
     def committed_lines(self, path: str) -> list[str]:
         """Return the lines of a file in HEAD, as `worktree_lines` those of the worktree; [] if it is not there."""
-        return _lines(self._ask("cat-file", "blob", f"HEAD:{path}", fine=True))
+        if not self._object_in_head(path):
+            return []
+        return _lines(self._ask("cat-file", "blob", f"HEAD:{path}"))
+
+    def is_changed(self, path: str) -> bool:
+        """Check if a file of the worktree differs from HEAD. If git converts it on the way, the index tells."""
+        if worktree_lines(os.path.join(self.root, path)) == self.committed_lines(path):
+            return False
+        conversion = self._conversion(path)
+        if not conversion:
+            return True
+        whole = f"{self.root}/{path}"
+        index = GitIndex(Worktree(self.root, self._git_dir, common_dir_of(self._git_dir)))
+        if staged := index.as_they_are([whole]).get(whole):
+            return staged != self._object_in_head(path)
+        raise GitUnavailableError(f"{path} passes {conversion}, which is not run")
+
+    def _object_in_head(self, path: str) -> str:
+        return self._ask("rev-parse", "-q", "--verify", f"HEAD:{path}", fine=True).strip()
+
+    def _conversion(self, path: str) -> str:
+        """Return what git converts a file by between the worktree and its objects; '' for nothing."""
+        told = ask_git(self._git_dir, "check-attr", "-z", "--stdin", *_CONVERTING, given=path, root=self.root)
+        fields = told.split("\0")
+        values = dict(zip(fields[1::3], fields[2::3]))
+        return next((f"the {name} {values[name]}" for name in _CONVERTING if values.get(name) not in _UNSET), "")
 
     def changed_at(self, path: str) -> int:
         """Return when a file of the worktree was written last, in milliseconds; 0 if it is gone."""
@@ -132,14 +164,19 @@ class Repository:
         return self.commit(id) if id else None
 
     def note(self, id: str, ref: str, text: str) -> None:
-        """Write a note for a commit below refs/notes, in place of an earlier one."""
-        self._ask("notes", f"--ref={ref}", "add", "-f", "-F", "-", id, given=text)
+        """Write a note for a commit below refs/notes, as the person, and replace an earlier one."""
+        name, _, mail = ask_person(self.root, "var", "GIT_COMMITTER_IDENT").partition(" <")
+        who = {"NAME": name, "EMAIL": mail.partition(">")[0]}
+        more = {f"GIT_{role}_{what}": value for role in ("AUTHOR", "COMMITTER") for what, value in who.items()}
+        ask_git(self._git_dir, "notes", f"--ref={ref}", "add", "-f", "-F", "-", id, given=text, more=more)
 
     def _blamed(self, path: str, first: int, last: int) -> dict[int, tuple[str, str]]:
         """Return by line of HEAD its commit and the path that it had there."""
         options = ("--no-textconv", "-w", "-M", "-C", "--porcelain", "-L", f"{first},{last}")
-        told = self._ask("blame", *options, "HEAD", "--", path, seconds=BLAME_SECONDS)
+        told = self._ask_all(path, "blame", *options, "HEAD", "--", path)
         found: dict[int, tuple[str, str]] = {}
+        if not told and (latest := self.last_commit(path)):
+            return dict.fromkeys(range(first, last + 1), (latest.id, path))
         names: dict[str, str] = {}
         commit, number = "", 0
         for line in told.split("\n"):
@@ -150,6 +187,19 @@ class Repository:
             elif line.startswith("\t"):
                 found[number] = commit, names.get(commit, path)
         return found
+
+    def _ask_all(self, about: str, *arguments: str) -> str:
+        """Ask git for what needs many objects; in a partial clone that lacks some, note that and return ''."""
+        try:
+            return self._ask(*arguments, seconds=BLAME_SECONDS)
+        except GitUnavailableError:
+            if not is_partial(common_dir_of(self._git_dir)):
+                raise
+            self.lacks = (
+                f"This clone is partial and lacks objects of {about}: only words and dates were compared. "
+                f"`git {arguments[0]} {'-- ' * (arguments[0] == 'blame')}{about}` fetches them."
+            )
+            return ""
 
     def _ask(self, *arguments: str, fine: bool = False, given: str = "", seconds: float = 5.0) -> str:
         return ask_git(self._git_dir, *arguments, given=given, is_failure_fine=fine, seconds=seconds)

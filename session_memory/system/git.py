@@ -1,6 +1,7 @@
 """Git's files, read without starting git: the worktree of a directory, what is checked out there, and how HEAD moved.
 
-`GIT_DIR` and the like are ignored: only the files of the repository count."""
+`GIT_DIR` and the like are ignored: only the files of the repository count. They are read only where the person's own
+git would read them: of another user's repository git itself is asked."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ from . import files
 USUAL_BRANCHES = ("main", "master", "trunk", "develop")  # that everybody works on
 LOG_BYTES = 64 * 1024  # of the log of HEAD, from its end
 MOST_WORKTREES = 500
+_refusals: dict[tuple[str, int, int, int], str] = {}  # git's words, by place, device, inode and owner
 _REF = "ref: "
 _BRANCH = "refs/heads/"
 
@@ -50,9 +52,17 @@ class HeadMove:
 def find_worktree(
     directory: str, user_dir: str = "", known: dict[str, Worktree | None] | None = None
 ) -> Worktree | None:  # fmt: skip
-    """Return the worktree that a directory (an absolute path) is in; None if there is none, or if the repository is at
-    the person's home directory `user_dir` or above: that is not about the projects below it. For many directories,
-    `known` keeps what was found at each on the way up."""
+    """Return the worktree that a directory (an absolute path) is in; None if there is none, or git refuses to work in
+    it, or if the repository is at the person's home directory `user_dir` or above: that is not about the projects below
+    it. For many directories, `known` keeps what was found at each on the way up."""
+    worktree = locate_worktree(directory, user_dir, known)
+    return None if worktree is None or refusal(worktree) else worktree
+
+
+def locate_worktree(
+    directory: str, user_dir: str = "", known: dict[str, Worktree | None] | None = None
+) -> Worktree | None:  # fmt: skip
+    """Return the same, also where git refuses to work: only for what hides more the more is known."""
     directory, user_dir = files.real_path(directory).rstrip("/"), files.real_path(user_dir) if user_dir else ""
     known = {} if known is None else known
     seen, found = [], None
@@ -64,6 +74,30 @@ def find_worktree(
         directory = directory.rpartition("/")[0]
     known.update(dict.fromkeys(seen, found))
     return found
+
+
+def refusal(worktree: Worktree) -> str:
+    """Return git's words if it refuses to work in a worktree, as in another user's; '' where it works. Git is
+    started only if another user owns something of it, once per process for a place and its owner."""
+    root, git_dir = worktree.root, worktree.git_dir
+    paths = dict.fromkeys([root, f"{root}/.git", git_dir] if root else [git_dir])
+    statuses = [status for path in paths if (status := files.status_at(path, follow_symlinks=False))]
+    user = files.os.geteuid() if hasattr(files.os, "geteuid") else 0
+    others = [status for status in statuses if status.st_uid != user]
+    if not others:
+        return ""
+    key = (root or git_dir, others[0].st_dev, others[0].st_ino, others[0].st_uid)
+    if key not in _refusals:
+        from .git_process import refusal_of_git
+
+        _refusals[key] = refusal_of_git(root or git_dir)
+    return _refusals[key]
+
+
+def refusal_at(directory: str, user_dir: str = "") -> str:
+    """Return git's words if a directory is in a repository in which it refuses to work; else ''."""
+    worktree = locate_worktree(directory, user_dir)
+    return refusal(worktree) if worktree else ""
 
 
 def worktrees_of(common_dir: str) -> list[Worktree]:

@@ -14,11 +14,10 @@ if TYPE_CHECKING:
     from os import stat_result
 
     from .git import Worktree
+    from .git_process import RepositoryPlace
 
     IndexEntry = tuple[bytes, bytes]  # its path, '' if the shared index has that, and what stands before the path
 
-QUIET = {"GIT_OPTIONAL_LOCKS": "0", "GIT_NO_LAZY_FETCH": "1", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
-_COMMAND = ("git", "--no-pager", "--no-replace-objects")
 _MOST_BYTES = 64 * 1024  # of an answer, which repeats a path that it does not know
 _KILL = 9
 
@@ -30,8 +29,11 @@ class GitObjects:
         self._common_dir = common_dir
         self._process = 0
         self._questions = self._answers = -1
+        self._place: RepositoryPlace | None = None
 
     def __del__(self) -> None:
+        if self._place:
+            self._place.remove()
         if self._process:
             os.close(self._questions)
             os.close(self._answers)
@@ -43,13 +45,19 @@ class GitObjects:
         has none there, None if git is not there, or cannot tell."""
         if "\n" in path:
             return None
+        from .git_process import GitUnavailableError, is_partial
+
         try:
             if not self._process:
                 self._start()
-            return (
-                self._named(f"{commit}:{path}", len(commit)) if self._named(f"{commit}^{{tree}}", len(commit)) else None
-            )
-        except (OSError, AttributeError):  # Windows has no posix_spawn
+            is_known = self._named(f"{commit}^{{tree}}", len(commit))
+            if self._place:  # by now git has read what it needs of it: a hook ends without a word to its objects
+                self._place.remove()
+                self._place = None
+            name = self._named(f"{commit}:{path}", len(commit)) if is_known else ""
+            is_told = name or (is_known and not is_partial(self._common_dir))  # a missing object has no name either
+            return name if is_told else None
+        except (OSError, AttributeError, GitUnavailableError):  # Windows has no posix_spawn
             return None
 
     def _named(self, object: str, length: int) -> str:
@@ -65,21 +73,16 @@ class GitObjects:
         return name if len(name) == length and not name.strip("0123456789abcdef") else ""
 
     def _start(self) -> None:
-        """Start git. It asks nobody, fetches nothing, and writes its errors nowhere."""
-        environment = {name: value for name, value in os.environ.items() if not name.startswith(b"GIT_")}
-        environment.update({name.encode(): value.encode() for name, value in QUIET.items()})
-        command = [*_COMMAND, f"--git-dir={self._common_dir}", "cat-file", "--batch-check=%(objectname)"]
+        """Start git. It asks nobody, fetches nothing, and writes its errors nowhere. Raises OSError,
+        GitUnavailableError."""
+        from .git_process import RepositoryPlace, start
+
+        self._place = RepositoryPlace(self._common_dir)
         stdin, self._questions = os.pipe()
         self._answers, stdout = os.pipe()
         try:
-            self._process = os.posix_spawnp(
-                "git", command, environment,
-                file_actions=[
-                    (os.POSIX_SPAWN_DUP2, stdin, 0), (os.POSIX_SPAWN_DUP2, stdout, 1),
-                    (os.POSIX_SPAWN_OPEN, 2, "/dev/null", os.O_WRONLY, 0),
-                ],
-            )  # fmt: skip
-        except OSError:
+            self._process = start(self._place, ("cat-file", "--batch-check=%(objectname)"), stdin, stdout)
+        except BaseException:
             os.close(self._questions)
             os.close(self._answers)
             raise

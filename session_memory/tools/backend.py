@@ -129,16 +129,16 @@ class Backend(ABC):
             from ..patterns.why_text import find_reasons, told_to_agent
             from ..settings.homes import user_dir
             from ..store.sqlite.written_lines import known_key
-            from ..system.branches import GitUnavailableError
+            from ..system.git_process import GitUnavailableError
 
             try:
-                _, reasons, _ = find_reasons(
+                repository, reasons, _ = find_reasons(
                     lambda repository: Reasons(store, repository, known_key(store.path), location.homes),
                     what, os.getcwd(), user_dir(self._environ), is_confined=True,
                 )  # fmt: skip
             except GitUnavailableError as error:
                 raise SessionMemoryError(f"git cannot tell: {error}") from error
-        return told_to_agent(reasons)
+        return told_to_agent(reasons) + (f"\n{repository.lacks}" if repository.lacks else "")
 
     @contextmanager
     def _question(self) -> Iterator[tuple[StoreLocation, SqliteStore, Patience, str]]:

@@ -3,7 +3,6 @@ merge."""
 
 import hashlib
 import os
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
@@ -17,8 +16,10 @@ from ..runtimes import all_runtimes
 from ..settings.homes import Home
 from ..settings.privacy import Privacy
 from ..store.postgres.rows import OthersFile
-from ..system.branches import Branches, GitUnavailableError, default_branch
+from ..system.branches import Branches, default_branch
 from ..system.git import Worktree, find_worktree, head_of, is_commit
+from ..system.git_directories import GitDirectory, remove_leftovers
+from ..system.git_process import GitUnavailableError
 from ..system.merges import Conflict, Merges
 from ..text.format import shorten
 from ..text.sanitize import quotable
@@ -139,35 +140,45 @@ def live_sessions(path: str | None, environ: Mapping[str, str], now: float) -> l
     return [one for one in found if one.has_text]
 
 
-def find_conflicts(sides: Iterable[Side], seconds: float = SECONDS) -> Iterator[Clash]:
+class Unjudged(NamedTuple):
+    """Two sides whose merge could not be tried, or not for all files (`paths`), and why; without `other`, a side that
+    was compared with none."""
+
+    own: Side
+    other: Side | None
+    paths: tuple[str, ...]
+    reason: str
+
+
+def find_conflicts(
+    sides: Iterable[Side], seconds: float = SECONDS, unjudged: list[Unjudged] | None = None
+) -> Iterator[Clash]:
     """Yield what would not merge between the sides of each repository, from the view of each side that has a worktree.
-    A pair that git cannot judge in time is left out."""
+    What git cannot judge, in time or at all, is left out, and added to `unjudged`."""
+    remove_leftovers()
     repositories: dict[str, list[Side]] = {}
     for side in sides:
         repositories.setdefault(side.common_dir, []).append(side)
     for common_dir, sides in repositories.items():
-        with tempfile.TemporaryDirectory(prefix="session-memory-", ignore_cleanup_errors=True) as directory:
-            yield from _clashes(sides[:MOST_SIDES], Merges(common_dir, Path(directory), seconds), common_dir)
+        with GitDirectory() as directory:
+            merges = Merges(common_dir, Path(directory.path), seconds)
+            yield from _clashes(sides[:MOST_SIDES], merges, common_dir, [] if unjudged is None else unjudged)
 
 
-def _clashes(sides: list[Side], merges: Merges, common_dir: str) -> Iterator[Clash]:
-    commits: dict[int, str] = {}
-    for side in sides:
-        try:
-            if side.worktree:
-                commits[id(side)] = merges.state_of(side.worktree)
-            else:
-                commits[id(side)] = merges.commit_of(common_dir, f"refs/heads/{side.branch}")
-        except (GitUnavailableError, OSError):
-            continue
+def _clashes(sides: list[Side], merges: Merges, common_dir: str, unjudged: list[Unjudged]) -> Iterator[Clash]:
+    commits = _states(sides, merges, unjudged)
     judged = [side for side in sides if id(side) in commits]
     for one, other in combinations(judged, 2):
         if one.root and one.root == other.root:
             continue
         try:
             found = merges.conflicts(commits[id(one)], commits[id(other)])
-        except (GitUnavailableError, OSError):
+        except (GitUnavailableError, OSError) as error:
+            unjudged.append(Unjudged(one, other, (), str(error)))
             continue
+        if merges.left_out:
+            reason = f"this clone is partial and lacks versions of them; {_fetching(one, other)} fetches these"
+            unjudged.append(Unjudged(one, other, tuple(merges.left_out), reason))
         for conflict in found:
             for own, its, seen in ((one, other, conflict), (other, one, _turned(conflict))):
                 if own.worktree:
@@ -182,6 +193,41 @@ def _clashes(sides: list[Side], merges: Merges, common_dir: str) -> Iterator[Cla
     for side in judged:
         if side.worktree and side.branch != name:
             yield from _behind(side, commits[id(side)], name, targets, merges)
+
+
+def _states(sides: list[Side], merges: Merges, unjudged: list[Unjudged]) -> dict[int, str]:
+    """Return the commits of the sides by their ids. Uncommitted files are in them if another side changed these."""
+    heads: dict[int, tuple[str, set[str]]] = {}
+    commits: dict[int, str] = {}
+    for side in sides:
+        try:
+            heads[id(side)] = _head(side, merges)
+        except (GitUnavailableError, OSError) as error:
+            unjudged.append(Unjudged(side, None, (), str(error)))
+    for side in [side for side in sides if id(side) in heads]:
+        try:
+            commits[id(side)] = heads[id(side)][0]
+            if side.worktree:
+                others = [head for key, head in heads.items() if key != id(side)]
+                wanted = merges.wanted(side.worktree, others) | {path for path, _ in others_in(side)}
+                commits[id(side)] = merges.state_of(side.worktree, wanted)
+        except (GitUnavailableError, OSError) as error:
+            del commits[id(side)]
+            unjudged.append(Unjudged(side, None, (), str(error)))
+    return commits
+
+
+def _head(side: Side, merges: Merges) -> tuple[str, set[str]]:
+    """Return the commit that a side is at, and its uncommitted files. Raises GitUnavailableError, OSError."""
+    if side.worktree is None:
+        return merges.commit_of(side.common_dir, f"refs/heads/{side.branch}"), set()
+    head = merges.commit_of(side.worktree.git_dir, "HEAD")
+    return head, {change.path for change in merges.changes_of(side.worktree)}
+
+
+def _fetching(one: Side, other: Side) -> str:
+    """Return the command of git that fetches what a merge of two sides needs."""
+    return f"`git merge-tree {one.branch or 'HEAD'} {other.branch or 'HEAD'}`"
 
 
 def _with_others(side: Side, commit: str, merges: Merges) -> Iterator[Clash]:

@@ -19,6 +19,7 @@ from ..settings.privacy import Privacy
 from ..store.location import StoreLocation
 from ..store.refresh import PATIENCE_SECONDS, Note
 from ..system.files import Closing, is_regular, names_in, try_lock
+from ..system.git_directories import remove_leftovers as remove_git_directories
 from ..system.sqlite import CorruptDatabaseError, Patience
 
 UNFINISHED_SECONDS = 3600.0
@@ -31,6 +32,7 @@ _LOCK = re.compile(r"\.lock$")
 
 def remove_leftovers(location: StoreLocation) -> None:
     """Delete a store's obsolete files. Follows no symlink: an agent controls its group's files."""
+    remove_git_directories()
     now = time.time()
     for directory, names, seconds in _leftovers(location):
         with suppress(OSError):  # the file is gone, or not ours

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -14,8 +13,10 @@ from typing import TYPE_CHECKING
 
 from ..settings.homes import Home
 from ..store.postgres.rows import LIVE_HOURS, OthersFile, UnmergedFile
-from ..system.branches import GitUnavailableError, default_branch
+from ..system.branches import default_branch
 from ..system.files import read_whole, write_atomically
+from ..system.git_directories import GitDirectory
+from ..system.git_process import GitUnavailableError
 from ..system.merges import Conflict, Merges, touching
 
 if TYPE_CHECKING:
@@ -37,9 +38,10 @@ def changed_by_session(
         edited = {one.id: shared(one.id) for one in side.sessions} if root else {}
         if not any(edited.values()):
             continue
-        with tempfile.TemporaryDirectory(prefix="session-memory-", ignore_cleanup_errors=True) as directory:
+        with GitDirectory() as directory:
             try:
-                changed = list(_changed(side, root, Merges(side.common_dir, Path(directory), SECONDS), now))
+                merges = Merges(side.common_dir, Path(directory.path), SECONDS)
+                changed = list(_changed(side, root, merges, set().union(*edited.values()), now))
             except (GitUnavailableError, OSError):
                 continue
         for id, paths in edited.items():
@@ -47,17 +49,19 @@ def changed_by_session(
     return found
 
 
-def _changed(side: Side, root: str, merges: Merges, now: float) -> Iterator[UnmergedFile]:
+def _changed(side: Side, root: str, merges: Merges, edited: set[str], now: float) -> Iterator[UnmergedFile]:
+    """Yield how the `edited` files of a project at `root` differ from the default branch. Raises GitUnavailableError,
+    OSError."""
     assert side.worktree is not None
-    state, head = merges.state_of(side.worktree), merges.commit_of(side.worktree.git_dir, "HEAD")
+    wanted = {f"{root}/{path}"[len(side.root) + 1 :]: path for path in edited if f"{root}/".startswith(f"{side.root}/")}
+    state, head = merges.state_of(side.worktree, wanted), merges.commit_of(side.worktree.git_dir, "HEAD")
     base = base_of(merges, side.common_dir, state) or head
-    for path, before, after in merges.changed_files(base, state)[:MOST_FILES]:
-        whole = f"{side.root}/{path}"
-        if whole.startswith(f"{root}/"):
-            with suppress(OSError):
-                at = os.lstat(whole).st_mtime if after else now
-                hunks = tuple(merges.hunks(before, after)) if before and after else ()
-                yield UnmergedFile(whole[len(root) + 1 :], head, before, after, hunks, int(at * 1000))
+    changed = [one for one in merges.changed_files(base, state) if one[0] in wanted]
+    for path, before, after in changed[:MOST_FILES]:
+        with suppress(OSError):
+            at = os.lstat(f"{side.root}/{path}").st_mtime if after else now
+            hunks = tuple(merges.hunks(before, after)) if before and after else ()
+            yield UnmergedFile(wanted[path], head, before, after, hunks, int(at * 1000))
 
 
 def base_of(merges: Merges, common_dir: str, commit: str) -> str:

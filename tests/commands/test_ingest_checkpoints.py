@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
-from checkpoint_branch import BRANCH, checkpoint, git
+from checkpoint_branch import BRANCH, checkpoint, checkpoint_ref, git
 from page_scene import ServedPage
 from records import assistant, exchange, lines, user
 from store_scene import StoreUser, trip
@@ -240,3 +241,65 @@ def test_a_repository_without_checkpoints_is_an_error_that_says_what_to_do(perso
     done = person.run("ingest", "--checkpoints", tmp_path)
     assert done.returncode == 1
     assert f"git fetch origin {BRANCH}:{BRANCH}" in done.stderr
+
+
+SECOND = "01a1fb3f-0000-4c0f-9f3a-000000000002"
+THIRD = "01a1fb3f-0000-4c0f-9f3a-000000000003"
+
+
+def test_checkpoints_in_refs_of_their_own_are_read_without_the_branch(person, tmp_path):
+    repository = tmp_path / "new"
+    repository.mkdir()
+    git(repository, "init", "-q", ".")
+    said = lines(*exchange("The kettle whistles at 96 degrees.", "It does.", cwd=ELSEWHERE))
+    other = lines(*exchange("The toaster glows.", "It does too.", cwd=ELSEWHERE))
+    checkpoint_ref(repository, "01M3WE2VX9HQC3NVY9BWYCW6JV", **{SECOND: said, THIRD: other})
+    done = person.result("ingest", "--checkpoints", repository)
+    assert (done["files"], done["entries"], done["problems"]) == (2, 4, [])
+    assert {"The kettle whistles at 96 degrees.", "The toaster glows."} <= set(person.stored())
+
+
+def test_beside_the_branch_the_longest_transcript_of_both_counts(person, repository):
+    more = git(repository, "show", f"{BRANCH}:bb/2222222222/0/full.jsonl").encode()
+    more += lines(*exchange("Paint it red.", "Done.", cwd=ELSEWHERE))
+    checkpoint_ref(repository, "01M3WE2VX9HQC3NVY9BWYCW6JV", **{FIRST: more})
+    checkpoint_ref(
+        repository, "01M3WE2VX9HQC3NVY9BWYCW6JW", **{SECOND: lines(*exchange("New.", "Yes.", cwd=ELSEWHERE))}
+    )
+    done = person.result("ingest", "--checkpoints", repository)
+    assert (done["files"], done["entries"], done["problems"]) == (2, 8, [])
+    assert {"From now on always dim the lamp.", "Paint it red.", "New."} <= set(person.stored())
+
+
+def test_a_shorter_transcript_in_a_ref_takes_nothing_from_the_branch(person, repository):
+    checkpoint_ref(
+        repository, "01M3WE2VX9HQC3NVY9BWYCW6JV", **{FIRST: lines(*exchange("Less.", "Yes.", cwd=ELSEWHERE))}
+    )
+    person.result("ingest", "--checkpoints", repository)
+    assert "From now on always dim the lamp." in person.stored()
+    assert "Less." not in person.stored()
+
+
+def test_a_clone_is_told_how_to_fetch_both(person, repository, tmp_path):
+    checkpoint_ref(
+        repository, "01M3WE2VX9HQC3NVY9BWYCW6JV", **{SECOND: lines(*exchange("New.", "Yes.", cwd=ELSEWHERE))}
+    )
+    clone = tmp_path / "other"
+    git(tmp_path, "clone", "-q", "--single-branch", "--branch", "work", f"file://{repository}", str(clone))
+    said = person.run("ingest", "--checkpoints", clone).stderr
+    commands = re.findall(r"git (fetch origin [^ )]+)", said)
+    assert len(commands) == 2
+    for command in commands:
+        git(clone, *[word.strip("'") for word in command.split(" ")])
+    assert person.result("ingest", "--checkpoints", clone)["files"] == 2
+
+
+def test_a_partial_clone_says_that_it_lacks_the_sessions(person, repository, tmp_path):
+    git(repository, "config", "uploadpack.allowFilter", "true")
+    clone = tmp_path / "part"
+    git(tmp_path, "clone", "-q", "--filter=blob:none", "--branch", "work", f"file://{repository}", str(clone))
+    done = person.run("ingest", "--checkpoints", clone)
+    assert done.returncode == 1
+    assert "this clone is partial and lacks the sessions" in done.stderr
+    git(clone, "fetch", "-q", "--refetch", "--no-filter")
+    assert person.result("ingest", "--checkpoints", clone)["files"] == 1

@@ -12,7 +12,7 @@ from git_scene import git
 
 from session_memory.memories.doubts import with_doubts
 from session_memory.store.sqlite.memory_index import IndexedMemory, Origin
-from session_memory.system.branches import ask_git
+from session_memory.system.git_process import ask_git
 
 DAY = 86400
 LONG_AGO = time.time() - 10 * DAY

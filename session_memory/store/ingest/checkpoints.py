@@ -1,9 +1,10 @@
 """The sessions that a repository keeps in git, as entire does, and their transcripts as a directory to ingest.
 
 The branch `entire/checkpoints/v1` has a directory for each checkpoint, `<2 digits>/<10 digits>/`, and in it one for
-each session, `<number>/`, with its `metadata.json` and its transcript until then, `full.jsonl`. Of a session the
-longest transcript counts. What a repository holds is not the person's: it goes into the store as history of the project
-and nowhere else. git runs without the repository's hooks, filters and programs, and fetches nothing."""
+each session, `<number>/`, with its `metadata.json` and its transcript until then, `full.jsonl`. Newer versions keep
+each checkpoint in a ref, `refs/entire/checkpoints/<shard>/<id>`, whose tree is such a directory; a repository may have
+both. Of a session the longest transcript counts. A repository's content is not the person's: it goes into the store as
+history of the project and nowhere else. git runs without the repository's programs, and fetches nothing."""
 
 import json
 import os
@@ -13,8 +14,8 @@ from tempfile import TemporaryFile
 from typing import Any, NamedTuple
 
 from ...runtimes import all_runtimes
-from ...system.branches import GitUnavailableError, ask_git
-from ...system.git import find_worktree
+from ...system.git import find_worktree, refusal_at
+from ...system.git_process import GitUnavailableError, ask_git, is_partial
 from ...system.json import encode
 from ...text.paths import is_name
 from ...text.timestamps import epoch_seconds
@@ -23,6 +24,8 @@ from .sources import SUFFIX, SourceDirectory, SourceFile, Unreadable
 from .values import FileState
 
 BRANCHES = ("refs/heads/entire/checkpoints/v1", "refs/remotes/origin/entire/checkpoints/v1")
+REFS = "refs/entire/checkpoints/"
+FETCHED = "+refs/entire/checkpoints/*:refs/entire/checkpoints/*"  # a clone does not have them
 SECONDS = 120.0  # for one question to git
 MOST_BYTES = 256 * 1024 * 1024  # of a transcript
 _METADATA = re.compile(r"([0-9a-zA-Z]{2})/([0-9a-zA-Z]+)/(\d+)/metadata\.json$")
@@ -44,22 +47,62 @@ class Checkpoints:
     GitUnavailableError if it has none."""
 
     def __init__(self, repository: str) -> None:
+        if refused := refusal_at(os.path.realpath(repository)):
+            raise GitUnavailableError(refused)
         worktree = find_worktree(os.path.realpath(repository))
         self.root = worktree.root if worktree and worktree.root else os.path.realpath(repository)
         self.git_dir = worktree.common_dir if worktree else self.root
-        known = self.ask("for-each-ref", "--format=%(refname)", *BRANCHES).split()
-        if not known:
-            name = BRANCHES[0].partition("heads/")[2]
-            raise GitUnavailableError(f"{repository}: no branch {name} (git fetch origin {name}:{name} brings it)")
-        lines = self.ask("ls-tree", "-r", "-l", "-z", known[0]).split("\0")
-        tree = {path: line.split() for line, _, path in (line.partition("\t") for line in lines) if path}
-        found = [(path, match[1] + match[2]) for path in tree if (match := _METADATA.search(path))]
         self.of_checkpoint: dict[str, list[Transcript]] = {}
-        for (path, checkpoint), content in zip(found, self._contents([tree[path][2] for path, _ in found])):
-            transcript = tree.get(f"{path.removesuffix('metadata.json')}full.jsonl")
-            one = _transcript(content, transcript) if transcript else None
-            if one is not None:
-                self.of_checkpoint.setdefault(checkpoint, []).append(one)
+        refs = self.ask("for-each-ref", "--format=%(refname)", *BRANCHES, REFS).split()
+        branches = [ref for ref in refs if ref in BRANCHES]
+        if not refs:
+            name = BRANCHES[0].partition("heads/")[2]
+            raise GitUnavailableError(
+                f"{repository}: no branch {name} and no refs in {REFS.rstrip('/')} "
+                f"(git fetch origin {name}:{name} or git fetch origin '{FETCHED}' brings them)"
+            )
+        if branches:
+            self._read_branch(branches[0])
+        self._read_refs([ref for ref in refs if ref.startswith(REFS)])
+        if not self.of_checkpoint and is_partial(self.git_dir):
+            raise GitUnavailableError(
+                f"{repository}: this clone is partial and lacks the sessions "
+                "(git fetch --refetch --no-filter brings them)"
+            )
+
+    def _read_branch(self, branch: str) -> None:
+        lines = self.ask("ls-tree", "-r", "-l", "-z", branch).split("\0")
+        tree = {path: line.split() for line, _, path in (line.partition("\t") for line in lines) if path}
+        checkpoints = [(path, match[1] + match[2]) for path in tree if (match := _METADATA.search(path))]
+        contents = self._contents([tree[path][2] for path, _ in checkpoints])
+        for (path, checkpoint), content in zip(checkpoints, contents):
+            if facts := tree.get(f"{path.removesuffix('metadata.json')}full.jsonl"):
+                self._add(checkpoint, content, facts[1:])
+
+    def _read_refs(self, refs: list[str]) -> None:
+        """Read the checkpoints in refs, session by session: one question for all that have one of this number."""
+        number = 0
+        while refs:
+            names = [f"{ref}:{number}/{file}" for ref in refs for file in ("metadata.json", "full.jsonl")]
+            asked = "".join(f"{name}\n" for name in names)
+            lines = self.ask("cat-file", "--batch-check=%(objecttype) %(objectname) %(objectsize)", given=asked)
+            facts = [line.split(" ") for line in lines.splitlines()]
+            sessions = [
+                (ref, metadata[1], transcript)
+                for ref, metadata, transcript in zip(refs, facts[::2], facts[1::2])
+                if len(metadata) == 3 and metadata[0] == "blob"
+            ]
+            contents = self._contents([blob for _, blob, _ in sessions])
+            for (ref, _, transcript), content in zip(sessions, contents):
+                if len(transcript) == 3:
+                    self._add(ref.rpartition("/")[2], content, transcript)
+            refs, number = [ref for ref, _, _ in sessions], number + 1
+
+    def _add(self, checkpoint: str, metadata: bytes, facts: list[str]) -> None:
+        """Add a transcript by the type, the name and the size of its object."""
+        transcript = _transcript(metadata, facts)
+        if transcript is not None:
+            self.of_checkpoint.setdefault(checkpoint, []).append(transcript)
 
     def longest(self) -> list[Transcript]:
         """Return the longest transcript of each session, the oldest first."""
@@ -86,16 +129,18 @@ class Checkpoints:
             left = left[size + 1 :]
 
 
-def _transcript(metadata: bytes, found: list[str]) -> Transcript | None:
-    """Return the transcript that a tree's line is of; None if the metadata does not say whose, or it is not there."""
+def _transcript(metadata: bytes, facts: list[str]) -> Transcript | None:
+    """Return the transcript by the type, name and size of its object; None if it is not there, or if the metadata does
+    not say whose it is."""
     try:
-        told: dict[str, Any] = json.loads(metadata)
-        session, created_at, agent = (str(told.get(key) or "") for key in ("session_id", "created_at", "agent"))
+        fields: dict[str, Any] = json.loads(metadata)
+        session, created_at, agent = (str(fields.get(key) or "") for key in ("session_id", "created_at", "agent"))
     except (ValueError, AttributeError, RecursionError):
         return None
-    size = int(found[3]) if found[3].isdecimal() else 0
-    is_known = found[1] == "blob" and is_name(session) and 0 < size <= MOST_BYTES
-    return Transcript(session, found[2], size, created_at, agent.lower()) if is_known else None
+    kind, name, digits = facts
+    size = int(digits) if digits.isdecimal() else 0
+    is_known = kind == "blob" and is_name(session) and 0 < size <= MOST_BYTES
+    return Transcript(session, name, size, created_at, agent.lower()) if is_known else None
 
 
 class CheckpointDirectory(SourceDirectory):

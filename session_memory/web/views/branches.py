@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...system.branches import GitUnavailableError
+from ...system.git_process import GitUnavailableError
 from ...system.merges import Conflict
 from ...text.format import counted
 from ...text.sanitize import for_people

@@ -7,9 +7,9 @@ from typing import Any
 
 from ...patterns.why import Reasons
 from ...store.sqlite.written_lines import known_key
-from ...system.branches import GitUnavailableError
 from ...system.commits import Repository, worktree_lines
 from ...system.git import find_worktree
+from ...system.git_process import GitUnavailableError
 from ...text.sanitize import for_people
 from ...text.written_lines import normalised
 from ..dialogue import CallDetail, call_detail

@@ -1,0 +1,108 @@
+"""Directories that git works in for one task, below the system's directory for temporary files.
+
+Each is locked while it is in use. The next run removes the unlocked ones: a killed process left them."""
+
+from __future__ import annotations
+
+import sys
+
+from .files import is_directory, names_in, os, read_whole, status_at, try_lock
+
+PREFIX = "session-memory-git-"
+TRIAL_HEAD = b"ref: refs/heads/none\n"  # in a directory of trial merges; until 0.4.2 they are known by it alone
+_PREFIX_UNTIL_0_4_2 = "session-memory-"
+_DIRECTORY: int = getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
+
+
+class GitDirectory:
+    """A new directory for this user alone, locked until `remove`. Raises OSError."""
+
+    def __init__(self) -> None:
+        self._descriptor = -1
+        while self._descriptor < 0:
+            self.path = f"{parent_directory()}/{PREFIX}{os.getpid()}-{os.urandom(6).hex()}"
+            os.mkdir(self.path, 0o700)
+            self._descriptor = _locked(self.path)  # not if another run took it for a leftover just then
+
+    def __enter__(self) -> GitDirectory:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.remove()
+
+    def remove(self) -> None:
+        """Remove the directory with all that is in it; do nothing if that was done before."""
+        if self._descriptor >= 0:
+            _remove(self.path)
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+
+def remove_leftovers() -> None:
+    """Remove the directories of this user that killed processes left."""
+    parent = parent_directory()
+    for name in names_in(parent):
+        if name.startswith(_PREFIX_UNTIL_0_4_2) and _is_ours(f"{parent}/{name}", name):
+            descriptor = _locked(f"{parent}/{name}")
+            if descriptor >= 0:
+                _remove(f"{parent}/{name}")
+                os.close(descriptor)
+
+
+def parent_directory() -> str:
+    """Return the system's directory for temporary files."""
+    known = variables()
+    places = [known.get(name, "") for name in ("TMPDIR", "TEMP", "TMP")]
+    return next((place.rstrip("/") for place in places if place.startswith("/") and is_directory(place)), "/tmp")
+
+
+def variables() -> dict[str, str]:
+    """Return the variables of this process, also where the module `os` is not loaded."""
+    whole = sys.modules.get("os")
+    if whole is not None:
+        return dict(whole.environ)
+    return {_text(name): _text(value) for name, value in os.environ.items()}
+
+
+def _text(value: bytes) -> str:
+    return value.decode("utf-8", "surrogateescape")
+
+
+def _is_ours(path: str, name: str) -> bool:
+    status = status_at(path, follow_symlinks=False)
+    if status is None or status.st_mode & 0o170000 != 0o040000 or status.st_uid != os.geteuid():
+        return False
+    if name.startswith(PREFIX):
+        return True
+    try:
+        return read_whole(f"{path}/HEAD", len(TRIAL_HEAD)) == TRIAL_HEAD
+    except OSError:
+        return False
+
+
+def _locked(path: str) -> int:
+    """Return a descriptor of a directory with its lock; -1 if another process holds it, or has removed it."""
+    try:
+        descriptor: int = os.open(path, os.O_RDONLY | _DIRECTORY)
+    except OSError:
+        return -1
+    status, there = os.fstat(descriptor), None
+    if try_lock(descriptor):
+        there = status_at(path, follow_symlinks=False)
+    if there is not None and (there.st_dev, there.st_ino) == (status.st_dev, status.st_ino):
+        return descriptor
+    os.close(descriptor)
+    return -1
+
+
+def _remove(path: str) -> None:
+    """Remove a directory with all that is in it, as far as that is possible; follow no link."""
+    for name in names_in(path):
+        try:
+            os.unlink(f"{path}/{name}")
+        except OSError:
+            _remove(f"{path}/{name}")
+    try:
+        os.rmdir(path)
+    except OSError:
+        pass

@@ -1,0 +1,293 @@
+"""Starting git. All of the package does it here: a repository's own files cannot name a program that runs.
+
+Git reads no settings of a repository, nor of the person: it is given a common directory of ours (GIT_COMMON_DIR), with
+the repository's refs and objects, and settings of ours. It has no hooks, no attributes, no remotes and no program to
+name, whatever a later git may read there. Only `PersonPlace` has all settings, for questions that run nothing."""
+
+from __future__ import annotations
+
+from .files import names_in, os, read_whole, real_path
+from .git_directories import GitDirectory, variables
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from subprocess import CompletedProcess
+
+SECONDS = 5.0  # for one question; a slower one is not answered
+_SWITCHES = ("--no-pager", "--no-replace-objects")
+QUIET = {
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_TERMINAL_PROMPT": "0",
+    "LC_ALL": "C",
+}
+_NO_SETTINGS = {
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_SYSTEM": "/dev/null",
+    "GIT_CONFIG_GLOBAL": "/dev/null",
+    "GIT_ATTR_NOSYSTEM": "1",
+}
+_LINKED = ("refs", "packed-refs", "reftable", "logs", "shallow")
+_USUAL = (
+    "\tbare = true\n\tquotePath = false\n\tautocrlf = false\n\tlogAllRefUpdates = true\n"
+    "[diff]\n\trenames = false\n[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n"
+)
+# Extensions of a repository's format (gitformat-repository): how it is stored, or nothing that matters to a reader.
+_FORMATS = ("objectformat", "compatobjectformat", "refstorage", "relativeworktrees")
+_OTHER_EXTENSIONS = ("noop", "noop-v1", "preciousobjects", "partialclone", "worktreeconfig")
+_LARGEST_SETTINGS = 4 * 1024 * 1024
+_NONE: dict[str, str] = {}
+
+
+class GitUnavailableError(Exception):
+    """Git is not there, refuses, fails, or takes too long."""
+
+
+class GitPlace:
+    """A place for git to work in: its first arguments, and the variables that are added for it."""
+
+    def __init__(self, switches: tuple[str, ...], given: Mapping[str, str], kept: str = "") -> None:
+        """Take git's variables from `given`, and from this process those whose names begin with `kept`, if any."""
+        self.switches = switches
+        self._given = given
+        self._kept = kept
+
+    def environment(self) -> dict[str, str]:
+        """Return the variables of git's process."""
+        kept = {
+            name: value
+            for name, value in variables().items()
+            if not name.startswith("GIT_") or (self._kept and name.startswith(self._kept))
+        }
+        return {**kept, **QUIET, **self._given}
+
+
+class PersonPlace(GitPlace):
+    """The directory `directory` as the person's own git sees it, with all settings: for questions that run nothing."""
+
+    def __init__(self, directory: str) -> None:
+        super().__init__(("-C", directory), {}, "GIT_CONFIG_")
+
+
+class TrialPlace(GitPlace):
+    """A repository of ours, in a directory that has settings of ours, with the files of `worktree` and git's variables
+    `more`."""
+
+    def __init__(self, directory: str, worktree: str, more: Mapping[str, str]) -> None:
+        home = {"GIT_DIR": directory, "GIT_WORK_TREE": worktree, "HOME": directory, "XDG_CONFIG_HOME": directory}
+        super().__init__(("-C", worktree, "--literal-pathspecs"), {**_NO_SETTINGS, **home, **more})
+
+
+class RepositoryPlace(GitPlace):
+    """The repository at `git_dir`, with the HEAD and the index that are there, until `remove`."""
+
+    def __init__(self, git_dir: str, more: Mapping[str, str] = _NONE, root: str = "") -> None:
+        """With `root`, the attributes in its worktree count too. Raises GitUnavailableError, OSError."""
+        common_dir = common_dir_of(git_dir)
+        settings = format_of(common_dir)
+        self._common = GitDirectory()
+        path = self._common.path
+        try:
+            descriptor = os.open(f"{path}/config", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            os.write(descriptor, settings_text(settings, _USUAL).encode())
+            os.close(descriptor)
+            for name in _LINKED:
+                os.symlink(f"{common_dir}/{name}", f"{path}/{name}")
+            if root:
+                os.mkdir(f"{path}/info")
+                os.symlink(f"{common_dir}/info/attributes", f"{path}/info/attributes")
+        except OSError:
+            self.remove()
+            raise
+        objects = f"{common_dir}/objects"  # not through a link: git opens some of them when all else has been read
+        places = {"GIT_COMMON_DIR": path, "GIT_OBJECT_DIRECTORY": objects, "HOME": path, "XDG_CONFIG_HOME": path}
+        where = ("-C", root, f"--work-tree={root}") if root else ("--bare",)
+        super().__init__((*where, f"--git-dir={git_dir}"), {**_NO_SETTINGS, **places, **more})
+
+    def __enter__(self) -> RepositoryPlace:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.remove()
+
+    def remove(self) -> None:
+        """Remove the common directory; git may go on if it has answered before."""
+        self._common.remove()
+
+
+def command(place: GitPlace, arguments: tuple[str, ...]) -> list[str]:
+    """Return the command line of git, for all that start it. Raises GitUnavailableError if there is no git, or if it
+    could not be given an argument."""
+    if any(["\0" in argument for argument in arguments]):
+        raise GitUnavailableError("git: there is a NUL in what it is asked for")
+    return [_program(), *_SWITCHES, *place.switches, *arguments]
+
+
+def run(
+    place: GitPlace, arguments: tuple[str, ...], given: bytes = b"", seconds: float = SECONDS
+) -> CompletedProcess[bytes]:
+    """Run git for at most so many seconds, and return its exit code and what it printed. Raises GitUnavailableError."""
+    import subprocess  # too slow for a prompt
+
+    words = command(place, arguments)
+    try:
+        return subprocess.run(
+            words, input=given, env=place.environment(), cwd="/", capture_output=True, timeout=seconds, check=False
+        )
+    except subprocess.TimeoutExpired:
+        raise GitUnavailableError(f"git {arguments[0]}: not done within {seconds:.2g} s") from None
+    except (OSError, ValueError, subprocess.SubprocessError) as error:
+        raise GitUnavailableError(f"git {arguments[0]}: {error}") from error
+
+
+def start(place: GitPlace, arguments: tuple[str, ...], stdin: int, stdout: int, stderr: int = -1) -> int:
+    """Start git for a prompt, with these descriptors (-1: none), and return its process id. Raises
+    GitUnavailableError, OSError, and on Windows AttributeError."""
+    words = command(place, arguments)
+    actions = [
+        (os.POSIX_SPAWN_DUP2, descriptor, at)
+        if descriptor >= 0
+        else (os.POSIX_SPAWN_OPEN, at, "/dev/null", os.O_RDWR, 0)
+        for at, descriptor in enumerate((stdin, stdout, stderr))
+    ]
+    process: int = os.posix_spawn(words[0], words, place.environment(), file_actions=actions)
+    return process
+
+
+def refusal_of_git(directory: str) -> str:
+    """Return git's words if it refuses to work in a directory, by its own check of the owner and with the person's and
+    the system's `safe.directory`; '' if it works there. Quick enough for a prompt."""
+    try:
+        errors, stderr = os.pipe()
+    except OSError as error:
+        return str(error)
+    process = 0
+    try:
+        process = start(PersonPlace(directory), ("rev-parse", "--git-dir"), -1, -1, stderr)
+        os.close(stderr)
+        stderr, said = -1, b""
+        while block := os.read(errors, 4096):
+            said += block
+        _, status = os.waitpid(process, 0)
+        process = 0
+        return "" if status == 0 else said.decode("utf-8", "replace").strip() or "git refuses to work here"
+    except (OSError, GitUnavailableError) as error:
+        return str(error)
+    except AttributeError:  # Windows, which has other owners
+        return ""
+    finally:
+        if process:
+            os.kill(process, 9)
+            os.waitpid(process, 0)
+        os.close(errors)
+        if stderr >= 0:
+            os.close(stderr)
+
+
+def common_dir_of(git_dir: str) -> str:
+    """Return the directory that a worktree's `git_dir` shares with the repository's other worktrees."""
+    try:
+        shared = read_whole(f"{git_dir}/commondir", 4096).partition(b"\n")[0].decode("utf-8", "surrogateescape").strip()
+    except OSError:
+        return git_dir
+    return real_path(shared if shared.startswith("/") or shared[1:2] == ":" else f"{git_dir}/{shared}")
+
+
+def is_partial(common_dir: str) -> bool:
+    """Check if a repository is a partial clone: some of its objects were never fetched."""
+    return any([name.endswith(".promisor") for name in names_in(f"{common_dir}/objects/pack")])
+
+
+def format_of(common_dir: str) -> dict[str, str]:
+    """Return the settings that say how a repository is stored, by section and key. Raises GitUnavailableError if they
+    say something unknown."""
+    known = {"core.repositoryformatversion": "0"}
+    for key, value in _settings(common_dir):
+        section, _, name = key.partition(".")
+        if key in ("core.repositoryformatversion", "core.sharedrepository"):
+            is_plain = value.isalnum()
+        elif section != "extensions" or name in _OTHER_EXTENSIONS:
+            continue
+        elif name not in _FORMATS:
+            if known["core.repositoryformatversion"] == "0":
+                continue  # as git does: of this format there were none
+            raise GitUnavailableError(f"{common_dir}/config: unknown repository extension found: {name}")
+        else:
+            is_plain = value.isalnum()
+        if not is_plain:
+            raise GitUnavailableError(f"{common_dir}/config: bad value of {key}")
+        known[key] = value
+    return known
+
+
+def settings_text(values: Mapping[str, str], others: str) -> str:
+    """Return the text of a file of settings: `values` as from `format_of`, then `others`, which begins in `core`."""
+    lines = {"core": "[core]\n", "extensions": "[extensions]\n"}
+    for key, value in values.items():
+        section, _, name = key.partition(".")
+        lines[section] += f"\t{name} = {value}\n"
+    return lines["core"] + others + lines["extensions"]
+
+
+def _settings(common_dir: str) -> list[tuple[str, str]]:
+    """Return the settings in a repository's file that have no subsection, by their keys in small letters. Only `core`
+    and `extensions` are looked for, and files that it includes do not count for the format (as in git)."""
+    try:
+        text = read_whole(f"{common_dir}/config", _LARGEST_SETTINGS).decode("utf-8", "replace")
+    except OSError:
+        return []
+    settings, section = [], ""
+    for line in text.split("\n"):
+        line = line.strip()
+        if line.startswith("["):
+            head, _, line = line[1:].partition("]")
+            section, line = head.strip().lower(), line.strip()
+        key, is_set, value = line.partition("=")
+        if section in ("core", "extensions") and key and key[0] not in "#;":
+            value = value.split("#")[0].split(";")[0].strip().strip('"') if is_set else "true"
+            settings.append((f"{section}.{key.strip().lower()}", value))
+    # The version decides what the extensions mean, wherever it stands.
+    return sorted(settings, key=lambda setting: setting[0] != "core.repositoryformatversion")
+
+
+def _program() -> str:
+    """Return the path of git: a PATH may name the working directory, and that is the repository's. Raises
+    GitUnavailableError."""
+    path = variables().get("PATH", "/usr/local/bin:/usr/bin:/bin")
+    if os.__name__ == "nt":
+        return "git"
+    for directory in path.split(":"):
+        if directory.startswith("/") and os.access(f"{directory}/git", os.X_OK):
+            return f"{directory}/git"
+    raise GitUnavailableError("git is not installed, or in no directory of PATH")
+
+
+def ask_git(
+    git_dir: str,
+    *arguments: str,
+    given: str = "",
+    is_failure_fine: bool = False,
+    seconds: float = SECONDS,
+    more: Mapping[str, str] = _NONE,
+    root: str = "",
+) -> str:
+    """Run git in the repository at `git_dir`, for at most so many seconds, and return its output. Raises
+    GitUnavailableError."""
+    try:
+        with RepositoryPlace(git_dir, more, root) as place:
+            done = run(place, arguments, given.encode("utf-8", "surrogateescape"), seconds)
+    except OSError as error:
+        raise GitUnavailableError(f"git {arguments[0]}: {error}") from error
+    if done.returncode and not is_failure_fine:
+        raise GitUnavailableError(done.stderr.decode("utf-8", "replace").strip() or f"git {arguments[0]}: failed")
+    return done.stdout.decode("utf-8", "surrogateescape")
+
+
+def ask_person(directory: str, *arguments: str) -> str:
+    """Return what git prints in a directory with all settings, the person's, the system's and the repository's. Raises
+    GitUnavailableError with git's words."""
+    done = run(PersonPlace(directory), arguments)
+    if done.returncode:
+        raise GitUnavailableError(done.stderr.decode("utf-8", "replace").strip() or f"git {arguments[0]}: failed")
+    return done.stdout.decode("utf-8", "surrogateescape")
