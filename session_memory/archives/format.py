@@ -208,16 +208,16 @@ def in_batches(items: Iterable[T], characters: Callable[[T], int]) -> Iterator[l
         yield batch
 
 
-def batches(entries: Iterable[Entry | None], after: float | None) -> Iterator[list[list[Entry]]]:
-    """Yield the messages of a conversation in batches, only those later than `after` if given. A message is a list of
+def batches(entries: Iterable[Entry | None], is_new: Callable[[Entry], bool]) -> Iterator[list[list[Entry]]]:
+    """Yield the messages of a conversation in batches, only of entries that are new. A message is a list of
     entries, since one API message spans several records; an empty list is a compaction."""
-    return in_batches(_messages(entries, after), lambda message: sum([len(entry.text) for entry in message]))
+    return in_batches(_messages(entries, is_new), lambda message: sum([len(entry.text) for entry in message]))
 
 
-def _messages(entries: Iterable[Entry | None], after: float | None) -> Iterator[list[Entry]]:
+def _messages(entries: Iterable[Entry | None], is_new: Callable[[Entry], bool]) -> Iterator[list[Entry]]:
     message: list[Entry] = []
     for entry in entries:
-        if entry is not None and after is not None and (entry.timestamp or 0.0) <= after:
+        if entry is not None and not is_new(entry):
             continue
         if message and (entry is None or not entry.message_id or entry.message_id != message[0].message_id):
             yield message

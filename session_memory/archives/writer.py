@@ -22,6 +22,7 @@ from ..transcripts.lines import first_line
 from ..transcripts.pointers import SessionManager
 from ..transcripts.reader import FIRST_PROMPT_RANK, USER_RANK, TitleOwner, TranscriptReader, title_of
 from . import format
+from .archived import ArchivedEntries
 from .list import (
     KnownArchives,
     free_path,
@@ -221,7 +222,7 @@ def _write_whole(
     try:
         # Neither is opened twice: a writer of the directory could have replaced it with a symlink by then.
         with _create(body) as messages, _create(path) as file:
-            written = _write_messages(source, messages, style, None, gate)
+            written = _write_messages(source, messages, style, lambda entry: True, gate)
             messages.seek(0)
             file.write(format.render_header(written.title, now).encode())
             _copy(messages, file)
@@ -244,33 +245,41 @@ def _still_holds(source: ArchiveSource, facts: dict[str, Any]) -> bool:
 def _write_appended(
     source: ArchiveSource, path: str, style: format.ArchiveStyle, archive: str, facts: dict[str, Any], gate: Gate | None
 ) -> WrittenArchive:
-    """Write `archive` to `path`, followed by the later messages of the transcript."""
+    """Write `archive` to `path`, followed by the messages of the transcript that it does not have."""
+    last = epoch_seconds(facts.get("last")) or 0.0
     with _create(path) as file, os.fdopen(open_regular(archive), "rb") as old:
         _copy(old, file)
         size = file.tell()
+        file.seek(0)
+        known = ArchivedEntries(format.messages_in(file.read().decode("utf-8", "replace")), last)
         file.seek(max(0, size - format.TRAILER_BYTES))
         file.seek(size - format.trailer_bytes(file.read()))
         file.truncate()
-        written = _write_messages(source, file, style, epoch_seconds(facts.get("last")) or 0.0, gate)
+        written = _write_messages(source, file, style, lambda entry: not known.has(entry), gate)
         if written.messages:
             written.messages += facts.get("messages", 0)
             written.cwd, written.first_id = facts.get("cwd", ""), facts.get("first_id", "")
             written.first = epoch_seconds(facts.get("first"))
+            written.last = max(last, written.last or last)
             file.write(format.render_trailer(written.facts(source)).encode())
     return written
 
 
 def _write_messages(
-    source: ArchiveSource, file: BinaryIO, style: format.ArchiveStyle, after: float | None, gate: Gate | None
+    source: ArchiveSource,
+    file: BinaryIO,
+    style: format.ArchiveStyle,
+    is_new: Callable[[Entry], bool],
+    gate: Gate | None,
 ) -> WrittenArchive:
-    """Write the messages, only those later than `after` if given."""
+    """Write the messages, only of entries that are new."""
     written = WrittenArchive(source.session_id)
     with Opened(source.path) as descriptor:
         reader = _reader(source, descriptor)
         conversation = reader.conversation(descriptor, with_tools=style.with_tools)
         entries = format.RememberedEntries(conversation, gate)
         prompt = ""
-        for batch in format.batches(entries, after):
+        for batch in format.batches(entries, is_new):
             for message in batch:
                 for index, entry in enumerate(message):
                     written.add(entry, is_new_message=index == 0)

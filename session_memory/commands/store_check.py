@@ -16,6 +16,7 @@ from ..system.terminal import Terminal, byte_size
 from ..system.zstd import can_decompress
 from ..text.format import counted
 from ..upkeep.deletions import damaged_sessions
+from ..upkeep.due_archives import only_in_store
 from ..upkeep.runs import watcher_of
 from .opened_store import OpenStore, with_store
 
@@ -58,6 +59,7 @@ def _check(opened: OpenStore, terminal: Terminal) -> dict[str, Any]:
         "watcher": watcher_of(location.database) or None,
         "queue": str(queue) if queue else None,
         "damaged": damaged,
+        "only_in_store": only_in_store(store, location),
         "set_aside": aside_lines(store),
     }
     _show_contents(found, terminal)
@@ -100,6 +102,8 @@ def _show_contents(found: dict[str, Any], terminal: Terminal) -> None:
         ("conversations", ", ".join(statuses) or "none yet"),
         ("watch", f"runs, process {found['watcher']}" if found["watcher"] else "does not run"),
     ]
+    if found["only_in_store"]:
+        items.append(("only here", f"{counted(found['only_in_store'], 'session')}: no transcript or archive has them"))
     for root in found["watched"]:
         items.append(("watched", terminal.short(root) + ("" if os.path.isdir(root) else " (not there)")))
     for label, text in items:

@@ -8,9 +8,10 @@ import time
 from typing import Any
 
 from .. import NAME, __version__
+from ..archives.estimate import archive_bytes
 from ..settings.homes import MEMORY_DIR
 from ..settings.program import EXTRAS
-from ..system.terminal import Terminal
+from ..system.terminal import Terminal, byte_size
 from ..text.format import counted, enumerated, one_line, shorten
 from ..text.sanitize import for_people
 from .environment import Environment, names_of
@@ -60,6 +61,10 @@ def show_installed(done: Installed, terminal: Terminal, called_as: str) -> None:
     terminal.heading("What would be changed:" if done.is_dry_run else "Installed:")
     _show_program(done, terminal, called_as)
     terminal.item("upkeep", f"copies what is said into ~/{MEMORY_DIR}; off: {NAME} config upkeep off")
+    size = byte_size(
+        archive_bytes({(target.runtime, target.config_dir) for target in done.targets if target.kind == "runtime"})
+    )
+    terminal.item("archives", f"the text of all sessions so far, about {size}; off: {NAME} config archive_history off")
     for note in done.notes:
         terminal.note(terminal.short(note))
     for index, (target, plan) in enumerate(zip(done.targets, done.plans)):

@@ -124,6 +124,9 @@ class Settings(Section):
     assistant_name: str = key(Kind.ASSISTANT, "Assistant", "The name of the assistant in archives.")
     archive_message_characters: int = key(Kind.WHOLE, 0, "How much archives keep of a message (0: all).", 0, 10**9)
     archive_tools: bool = key(Kind.FLAG, False, "Show tool uses in archives.")
+    archive_history: bool = key(
+        Kind.FLAG, True, "Let upkeep also archive sessions from before the install, first those that will be deleted."
+    )
     statusline: bool = key(
         Kind.FLAG, False, "Show the others at work in the status line: `session-memory config statusline on`."
     )

@@ -1,21 +1,28 @@
-"""Due archives: of conversations that ended without a hook to archive them, as if a runtime was killed."""
+"""Due archives: of conversations that ended without a hook to archive them, as if a runtime was killed, and of all that
+ended before the install."""
 
+import math
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 
-from ..archives.list import KnownArchives, private_folder_if_there, settle
+from ..archives.list import KnownArchives, list_archives, private_folder_if_there, settle
 from ..archives.writer import ArchiveSource, archive_session
 from ..errors import SessionMemoryError
 from ..runtimes import all_runtimes
+from ..runtimes.backup import DAY_SECONDS
 from ..runtimes.detection import runtime_of
+from ..settings.homes import private_beside, user_dir
 from ..settings.privacy import Privacy
 from ..settings.registry import agent_home
+from ..store.ingest.intake import SOURCE
 from ..store.location import StoreLocation
 from ..store.sqlite.engine import SqliteStore
 from ..store.values import Filter
 from ..system.files import Opened
 from ..transcripts.sessions import UnknownSessionError, find_sessions
+from .kept import kept_of
 
 SLACK_SECONDS = 24 * 3600  # a transcript may be ingested this long after its conversation ended
 _EVERY = 10**9
@@ -31,10 +38,44 @@ def due_archives(
     archived at `since` (seconds since the epoch). Sessions of an agent home or of a host's group are archived there
     instead. Raises DatabaseError, OSError."""
     since -= SLACK_SECONDS + location.settings.gap / 1000
-    directory = location.home.conversations_dir
+    known, directory = KnownArchives(), location.home.conversations_dir
+    for session_id, transcript in _ended(store, round(since * 1000), archived_elsewhere(location, environ)):
+        if not _is_archived(known, directory, session_id, os.stat(transcript).st_mtime):
+            yield session_id, transcript
+
+
+def archived_elsewhere(location: StoreLocation, environ: Mapping[str, str]) -> Callable[[str], bool]:
+    """Return a function that says if sessions of a directory are archived in an agent home of their own."""
+
+    def is_elsewhere(directory: str) -> bool:
+        stop = user_dir(environ)
+        folders = [runtime.SESSIONS_FOLDER for runtime in all_runtimes()]
+        return any(agent_home(directory, environ, stop=stop, folder=folder) for folder in folders)
+
+    return (lambda directory: False) if location.home.sessions_dir else is_elsewhere
+
+
+def history(store: SqliteStore, location: StoreLocation, is_elsewhere: Callable[[str], bool]) -> Iterator[DueArchive]:
+    """Yield all such sessions, however old, except those that rules exclude: the sooner their runtime deletes one, the
+    earlier. Raises DatabaseError, OSError."""
+    hidden = store.excluded_files() | store.files_with_excluded()
+    states = store.file_states("").values()
+    shown = {f"{state.root}/{state.file_path}" for state in states if state.id not in hidden}
+    times = _archive_times(location.home.conversations_dir)
+    expiry = _expiry(store, location)
+    due = []
+    for session_id, transcript in _ended(store, None, is_elsewhere):
+        with suppress(OSError):
+            if transcript in shown and times.get(session_id, -1.0) < os.stat(transcript).st_mtime:
+                due.append((expiry(transcript), session_id, transcript))
+    yield from [(session_id, transcript) for _, session_id, transcript in sorted(due)]
+
+
+def _ended(store: SqliteStore, since: int | None, is_elsewhere: Callable[[str], bool]) -> Iterator[DueArchive]:
+    """Yield the sessions with a transcript whose last conversation has ended, at `since` (milliseconds) or later."""
     states = store.file_states("")
-    known, seen = KnownArchives(), set()
-    for conversation in store.conversations(Filter(since=round(since * 1000), limit=_EVERY)):
+    seen = set()
+    for conversation in store.conversations(Filter(since=since, limit=_EVERY)):
         state = states.get(conversation.source_file)
         if conversation.session_id in seen or conversation.home or state is None:
             continue
@@ -42,14 +83,57 @@ def due_archives(
         transcript = f"{state.root}/{state.file_path}"
         if conversation.status == "active" or not os.path.isfile(transcript):
             continue
-        agents = (
-            agent_home(conversation.cwd, environ, stop=environ.get("HOME", ""), folder=runtime.SESSIONS_FOLDER)
-            for runtime in all_runtimes()
-        )
-        if not location.home.sessions_dir and any(agents):
-            continue
-        if not _is_archived(known, directory, conversation.session_id, os.stat(transcript).st_mtime):
+        if not is_elsewhere(conversation.cwd):
             yield conversation.session_id, transcript
+
+
+def _expiry(store: SqliteStore, location: StoreLocation) -> Callable[[str], float]:
+    """Return a function that says when its runtime deletes a transcript, in seconds since the epoch."""
+    known = store.directories()
+    places = []
+    for directory in location.watched:
+        if directory.origin:
+            runtime, config_dir = directory.origin
+            places.append((f"{directory.root}/", runtime, runtime.backup.deletion(config_dir, known).days))
+
+    def expiry(transcript: str) -> float:
+        for root, runtime, days in places:
+            if transcript.startswith(root) and days is not None:
+                return runtime.backup.last_used(transcript) + days * DAY_SECONDS
+        return math.inf
+
+    return expiry
+
+
+def _archive_times(directory: str) -> dict[str, float]:
+    """Return when each session's archive was written, in seconds since the epoch."""
+    times: dict[str, float] = {}
+    for folder in (directory, private_beside(directory)):
+        for path, facts in list_archives(folder):
+            with suppress(OSError):
+                times[facts["session"]] = os.stat(path).st_mtime
+    return times
+
+
+def only_in_store(store: SqliteStore, location: StoreLocation) -> int:
+    """Return how many sessions are in the store alone: their runtime has deleted them, and no archive or kept copy has
+    them. Raises DatabaseError."""
+    elsewhere = {(session.home, session.session_id) for session in kept_of(location, lambda session: True)}
+    for archives in location.archives:
+        elsewhere.update([(archives.home, session) for session in _archive_times(archives.directory)])
+    states = [
+        state
+        for home in {directory.home for directory in location.watched}
+        for state in store.file_states(home).values()
+    ]
+    return len(
+        {
+            (state.home, state.session_id)
+            for state in states
+            if state.status == "gone" and state.source != SOURCE and state.next_ordinal
+        }
+        - elsewhere
+    )
 
 
 def write_due(

@@ -31,6 +31,8 @@ CPU_SECONDS = 60.0
 STUCK_CPU_SECONDS = 90  # the kernel kills a process that exceeds its allowance this far
 LONGEST_SECONDS = 600.0
 REDACTION_SECONDS = 5.0
+HISTORY_CPU_SECONDS = 30.0
+HISTORY_SECONDS = 86_400.0
 MOST_PROBLEMS = 3  # of transcripts that could not be kept
 BATCH_BYTES = 8 * 1024 * 1024
 NICENESS = 10
@@ -182,14 +184,27 @@ def _archive(
     store: SqliteStore, location: StoreLocation, environ: Mapping[str, str], run: UpkeepRun, runs: RunLog,
     allowance: TimeBudget, log: HookLog,
 ) -> None:  # fmt: skip
-    from .due_archives import due_archives, write_due
+    from .due_archives import archived_elsewhere, due_archives, history, write_due
 
     due = due_archives(store, location, runs.archived_until or run.began, environ)
     run.archived, problems = write_due(due, location, environ, allowance.is_spent)
-    for problem in problems:
-        log.write(EVENT, problem)
     if not allowance.is_spent():
         runs.archived_until = run.began
+        is_due = run.began - runs.history_archived_at >= HISTORY_SECONDS  # once all is archived, look again after a day
+        if is_due and location.home.settings().archive_history:
+            end = cpu_seconds() + HISTORY_CPU_SECONDS
+
+            def is_over() -> bool:
+                return allowance.is_spent() or cpu_seconds() >= end
+
+            written, more = write_due(
+                history(store, location, archived_elsewhere(location, environ)), location, environ, is_over
+            )
+            run.archived += written
+            problems += more
+            runs.history_archived_at = 0.0 if is_over() else run.began
+    for problem in problems:
+        log.write(EVENT, problem)
 
 
 def _keep(

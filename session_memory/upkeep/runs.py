@@ -39,15 +39,18 @@ class UpkeepRun:
 
 
 class RunLog:
-    """The last runs of a home, the oldest first. All was archived at `archived_until`. A corrupt file is empty."""
+    """The last runs of a home, the oldest first. All new sessions were archived at `archived_until`, all of the history
+    at `history_archived_at`, in seconds since the epoch. A corrupt file is empty."""
 
     def __init__(self, home: Home) -> None:
         self._path = home.state_dir + FILE
         self.runs: list[UpkeepRun] = []
         self.archived_until = 0.0
+        self.history_archived_at = 0.0
         try:
             found: Any = decode(read_whole(self._path).decode())
             self.archived_until = float(found["archived_until"])
+            self.history_archived_at = float(found.get("history_archived_at", 0.0))
             self.runs = [_run_of(values) for values in found["runs"]]
         except (OSError, ValueError, KeyError, TypeError):
             pass
@@ -55,7 +58,11 @@ class RunLog:
     def save(self) -> None:
         """Write the last KEPT_RUNS. Raises OSError."""
         self.runs = self.runs[-KEPT_RUNS:]
-        content = {"archived_until": self.archived_until, "runs": [vars(run) for run in self.runs]}
+        content = {
+            "archived_until": self.archived_until,
+            "history_archived_at": self.history_archived_at,
+            "runs": [vars(run) for run in self.runs],
+        }
         write_atomically(self._path, encode(content).encode())
 
     def note_broken_off(self) -> None:

@@ -274,9 +274,9 @@ class TestArchives:
         [name] = self.archives(person)
         assert "more roses" in (person.place / "conversations" / name).read_text()
 
-    def test_what_was_over_long_before_it_was_installed_is_left_to_the_command(self, person: Person) -> None:
+    def test_what_was_over_long_before_it_was_installed_is_archived_too(self, person: Person) -> None:
         person.session(*talk("roses", at=LAST_WEEK))
-        assert person.here()["archived"] == 0
+        assert person.here()["archived"] == 1
         assert "roses, question 0?" in person.store.stored()
 
     def test_what_was_forgotten_or_is_an_agents_is_none_of_a_persons_archives(self, person: Person) -> None:
