@@ -22,6 +22,7 @@ from ..text.format import counted, one_line, shorten
 from ..text.sanitize import for_people
 from ..text.timestamps import age, iso_time
 from ..transcripts.sessions import UnknownSessionError, find_sessions
+from ..upkeep.disk import disk_usage, over_limit, size_line
 from ..upkeep.runs import UpkeepRun, UpkeepRuns, upkeep_runs
 from .opened_store import OpenStore, with_store
 
@@ -59,7 +60,7 @@ def show_status(arguments: argparse.Namespace, terminal: Terminal) -> tuple[bool
     location = find_location(arguments.home, os.environ)
     runs = upkeep_runs(location)
     found, obstacles = _store_state(arguments, location)
-    problems = [*_problems(runs, found), *obstacles, *notices(location.home)]
+    problems = [*_problems(runs, found), *obstacles, *notices(location.home), *_disk_problems(location)]
     terminal.line(terminal.paint("bold", f"{NAME} {__version__}"))
     terminal.line()
     _show_upkeep(runs, terminal, is_host=bool(host_of(location.home.root)))
@@ -83,6 +84,8 @@ def show_status(arguments: argparse.Namespace, terminal: Terminal) -> tuple[bool
         for number, line in enumerate(deletion_lines(found.deletions)):
             terminal.item("" if number else "deleted by", terminal.short(line))
         terminal.item("keeps", kept_line(found.kept))
+    usage, limit = disk_usage(location), location.home.settings().disk_bytes
+    terminal.item("disk", size_line(usage, limit))
     result = {
         "version": __version__,
         "upkeep": runs.mode,
@@ -98,6 +101,7 @@ def show_status(arguments: argparse.Namespace, terminal: Terminal) -> tuple[bool
         "holds": found.counts._asdict() if found else None,
         "deletions": [one._asdict() for one in found.deletions] if found else [],
         "kept": found.kept._asdict() if found else None,
+        "disk": {"bytes": usage, "limit": limit},
         "places": {label: dict(zip(("path", "files", "bytes"), place)) for label, place in places.items()},
     }
     return not (runs.runs and runs.runs[-1].problem), result
@@ -110,7 +114,7 @@ def show_overview() -> int:
     location = find_location(None, os.environ)
     runs = upkeep_runs(location)
     found, obstacles = _store_state(argparse.Namespace(home=None, json=False), location)
-    problems = [*_problems(runs, found), *obstacles, *notices(location.home)]
+    problems = [*_problems(runs, found), *obstacles, *notices(location.home), *_disk_problems(location)]
     is_installed = program_paths(os.environ).ledger_file.exists() or os.path.exists(location.home.state_dir)
     if not is_installed:
         problems.insert(0, "no agent has the hooks yet")
@@ -240,6 +244,12 @@ def _cost(spent: Spent) -> str:
     today = f"{spent.tokens_today:,} tokens (${spent.dollars_today:.2f}) today"
     unpriced = f", without the price of {' and '.join(spent.unpriced)}" if spent.unpriced else ""
     return f"{today}, {spent.tokens:,} (${spent.dollars:.2f}{unpriced}) in seven days"
+
+
+def _disk_problems(location: StoreLocation) -> list[str]:
+    """Return that the data takes more than the person allows, if it does."""
+    problem = over_limit(disk_usage(location), location.home.settings().disk_bytes)
+    return [problem] if problem else []
 
 
 def _places(location: StoreLocation) -> dict[str, tuple[str, int, int]]:

@@ -145,8 +145,14 @@ class Settings(Section):
         "`session-memory restore`: whole, byte for byte, with any secrets in them, or redacted; or none.",
         choices=("text", "redacted", "whole", "none"),
     )  # fmt: skip
-    keep_bytes: int = key(
-        Kind.WHOLE, 5_000_000_000, "The most that those files may take on the disk, compressed; 0 for any.", 0, 10**15
+    disk_bytes: int = key(
+        Kind.WHOLE,
+        10_000_000_000,
+        "The most that all data may take on the disk; 0 for any. Kept transcripts that the runtime has make room;\n"
+        "nothing that exists only here is deleted.",
+        0,
+        10**15,
+        alias="keep_bytes",
     )
     sessions: dict[str, Any] = key(
         Kind.RULES, {},

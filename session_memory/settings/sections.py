@@ -242,7 +242,7 @@ def confine(
             yield "team.url", TEAM
         for rule in [rule for _, rule in rules if rule.get("share") == TEAM]:
             del rule["share"]
-    for name in ("keep", "keep_bytes"):
+    for name in ("keep", "disk_bytes"):
         if KEEP not in grants and values.pop(name, None) is not None:
             yield name, KEEP
     chosen = memories.get("strategies", [])

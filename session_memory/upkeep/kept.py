@@ -26,11 +26,12 @@ from ..system.json import encode
 from ..system.zstd import DamagedFileError, NoLibraryError
 from ..text.format import counted
 from ..text.timestamps import now_milliseconds
+from .disk import room_for_kept
 from .forgotten_marks import repeats
 
 
 class _FullError(SessionMemoryError):
-    """The pack holds keep_bytes, and nothing in it can make room."""
+    """The data takes disk_bytes, and no kept session can make room."""
 
 
 class Candidate(NamedTuple):
@@ -88,7 +89,8 @@ def keep_sessions(
             with pack.transaction():
                 pack.drop([one.id for one in dropped])
             pack.shrink()
-        keeping = _Keeping(pack, settings, known, partial(_repeats_forgotten, environ, location))
+        room = room_for_kept(location, settings.disk_bytes)
+        keeping = _Keeping(pack, settings, room, known, partial(_repeats_forgotten, environ, location))
         done = keeping.keep(found, is_over) if settings.keep in FORMS else KeepReport(0, [])
         return KeepReport(done.kept, problems + done.problems)
 
@@ -137,13 +139,15 @@ class _Keeping:
         self,
         pack: Pack,
         settings: Settings,
+        room: int | None,
         known: dict[tuple[str, str, str, str], KeptSession],
         repeats_forgotten: Callable[[Candidate], bool],
     ) -> None:
         self._pack = pack
         self._repeats_forgotten = repeats_forgotten
         self._form = settings.keep
-        self._limit = settings.keep_bytes
+        self._limit = settings.disk_bytes
+        self._room = room
         self._known = known
 
     def keep(self, found: list[Candidate], is_over: Callable[[], bool]) -> KeepReport:
@@ -162,8 +166,8 @@ class _Keeping:
             if is_over():
                 break
         if left:
-            more = f"session-memory config keep_bytes {2 * self._limit}"
-            problems.append(f"keep_bytes is reached: {counted(left, 'session')} not kept; raise it: {more}")
+            more = f"session-memory config disk_bytes {2 * self._limit}"
+            problems.append(f"disk_bytes is reached: {counted(left, 'session')} not kept; raise it: {more}")
         return KeepReport(kept, problems)
 
     def _keep(self, candidate: Candidate, is_over: Callable[[], bool]) -> bool:
@@ -211,12 +215,12 @@ class _Keeping:
     def _make_room(self, candidate: Candidate) -> None:
         """Drop sessions that the runtime has, the latest first, until the pack is as small as it has to be; raise
         _FullError if none is left that changed later than this one."""
-        if not self._limit or self._pack.size() <= self._limit:
+        if self._room is None or self._pack.size() <= self._room:
             return
         for one in self._pack.sessions():
             if one.gone_at is None and not one.is_earlier and one.modified > candidate.modified:
                 self._pack.drop([one.id])
-                if self._pack.size() <= self._limit:
+                if self._pack.size() <= self._room:
                     return
         raise _FullError("full")
 

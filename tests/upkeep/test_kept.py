@@ -18,6 +18,7 @@ from session_memory.archives.kept import pack as pack_module
 from session_memory.runtimes.backup import SessionFile, files_below
 from session_memory.runtimes.claude import encode_cwd
 from session_memory.system.confined_files import OutsideGroupError
+from session_memory.upkeep.disk import disk_usage
 
 SECRET = "ghp_" + "Ab1Cd2Ef3Gh4Ij5Kl6Mn7Op8Qr9St0Uv1Wx2"
 LONG = 1_500_000
@@ -182,15 +183,15 @@ def test_a_project_that_is_forgotten_takes_along_what_only_is_kept_of_it(person:
 def test_a_full_pack_drops_what_is_deleted_last_and_then_says_that_it_is_full(person: KeptUser) -> None:
     talks = [person.talk(name, *long_talk(400_000 + 8000 * days), days=days) for name, days in (("new", 1), ("old", 9))]
     person.keep()
-    size = person.pack_file.stat().st_size
-    person.config(f"keep: whole\nkeep_bytes: {size + 50_000}\n")
     person.talk("oldest", *long_talk(420_000 + 8000), days=20)
-    report = person.keep()
+    location, store = person.ingested()
+    person.config(f"keep: whole\ndisk_bytes: {sum(disk_usage(location).values()) + 50_000}\n")
+    report = person.keep_in(location, store)
     assert set(person.kept()) == {"old", "oldest"}
-    assert "keep_bytes is reached: 1 session not kept" in report.problems[0]
+    assert "disk_bytes is reached: 1 session not kept" in report.problems[0]
     for path in (*talks[1:], person.projects / "-srv-agent" / "oldest.jsonl"):
         delete(path)
-    assert "keep_bytes is reached: 1 session not kept" in person.keep().problems[0]
+    assert "disk_bytes is reached: 1 session not kept" in person.keep().problems[0]
     assert set(person.kept()) == {"old", "oldest"}
 
 
@@ -270,11 +271,11 @@ def test_a_run_of_upkeep_keeps_what_is_new_and_says_what_it_could_not(person: Ke
     assert list(person.kept()["a"].values()) == [path.read_bytes()]
     (run,) = person.result("doctor", "status")["runs"]
     assert (run["kept"], run["problem"]) == (1, "")
-    person.config("keep: whole\nkeep_bytes: 1\n")
+    person.config("keep: whole\ndisk_bytes: 1\n")
     person.talk("b", *exchange("three?", "Four."))
     os.utime(person.home / ".session-memory/state/upkeep.lock", (1, 1))
     person.run_command(*command)
-    assert "keep_bytes is reached" in person.result("doctor", "status", code=1)["runs"][-1]["problem"]
+    assert "disk_bytes is reached" in person.result("doctor", "status", code=1)["runs"][-1]["problem"]
 
 
 def test_a_group_cannot_make_a_host_keep_what_a_symlink_leads_to(tmp_path: Path) -> None:
