@@ -23,6 +23,7 @@ SECONDS = 20.0  # a person waits longer than upkeep
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
+    parser.epilog = "The exit code is 1 if anything conflicts, as with diff."
     parser.add_argument("--all", action="store_true", help="of all repositories, not only of this one")
     add_common(parser)
 

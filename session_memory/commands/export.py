@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_const", dest="format", const="json", help="as --format json")
     parser.add_argument("--full", action="store_true", help="also the tool uses, and how each ended")
     parser.add_argument(
-        "--out", metavar="FILE", default="", help="the output file (default: stdout); replaces an existing one"
+        "--out", metavar="FILE", default="", help="the output file (default, or -: stdout); replaces an existing one"
     )
     parser.add_argument("--dry-run", action="store_true", help="name the conversations, and write nothing")
     parser.set_defaults(json=False, since=None, until=None, limit=NO_LIMIT)
@@ -54,6 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise WrongCallError("nothing was named", "name a session, --project P or --all")
     if arguments.all and (arguments.session or arguments.project):
         raise WrongCallError("--all takes no limits", "drop --all, or the session and the project")
+    arguments.out = "" if arguments.out == "-" else arguments.out
     return with_store(arguments, lambda opened: _export(opened, arguments))
 
 

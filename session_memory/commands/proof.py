@@ -21,7 +21,7 @@ SUMMARY = "show what agents were told, what came of it, and the same moments wit
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_project(parser)
-    parser.add_argument("--svg", metavar="FILE", help="write the comparison as a picture, too")
+    parser.add_argument("--svg", metavar="FILE", help="write the comparison as a picture, too; - for stdout alone")
     parser.set_defaults(session="", since=None, until=None, limit=NO_LIMIT)
     add_common(parser)
 
@@ -36,9 +36,12 @@ def run(opened: OpenStore, arguments: argparse.Namespace) -> int:
         proof = prove(opened.location, opened.store, wanted, drawn, advance)
     if not proof.sessions:
         check_names(opened, wanted)
+    if arguments.svg == "-" and not arguments.json:
+        opened.terminal.verbatim(svg_of(proof))
+        return 0
     opened.terminal.result(as_json(proof))
     _show(opened, proof)
-    if arguments.svg:
+    if arguments.svg and arguments.svg != "-":
         Path(arguments.svg).write_text(svg_of(proof), encoding="utf-8")
     return 0
 

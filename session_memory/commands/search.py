@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..patterns.why import Reasons
+    from ..store.sqlite.memory_index import IndexedMemory
     from ..store.values import Conversation, Filter, Hit, Hits
     from ..system.commits import Commit
     from .opened_store import OpenStore
@@ -27,6 +28,7 @@ LIMIT = 10
 MEMORIES = 3  # shown at most, before the entries
 TITLE_CHARACTERS = 80
 MOST_CANDIDATES = 30  # by the words of a commit
+_EPISODE = "episode"  # shown after the entries, being the log of a conversation
 _HASH_DIGITS = "0123456789abcdef"
 _HASH_LENGTHS = range(7, 65)
 MOST_WORDS = 12  # that are looked for one by one, where the hits do not show them
@@ -73,10 +75,19 @@ def _search(opened: OpenStore, arguments: argparse.Namespace) -> int:
     # A memory belongs to no single session, time or role.
     limits = ("role", "kind", "runtime", "project", "session", "since", "until")
     is_limited = any(getattr(arguments, limit) for limit in limits)
-    remembered = [] if is_limited else _show_memories(opened, query, options)
+    remembered = [] if is_limited else _memories(opened, query)
+    episodes = [memory for memory in remembered if memory.kind == _EPISODE]
+    if noted := [memory for memory in remembered if memory.kind != _EPISODE]:
+        _show_memories(opened, noted, options)
+        opened.terminal.line()
     as_json = [_as_json(hit, command) for hit, command in zip(hits, commands)]
     absent = _absent_words(opened, query, wanted, hits)
-    found = {"memories": remembered, "hits": as_json, "unchecked": hits.unchecked, "words_not_found": absent}
+    found = {
+        "memories": [_memory_as_json(memory) for memory in remembered],
+        "hits": as_json,
+        "unchecked": hits.unchecked,
+        "words_not_found": absent,
+    }
     opened.terminal.result(found)
     if not hits and not remembered:
         opened.terminal.line(f"Nothing found for {brief(query, TITLE_CHARACTERS)}. {_HINT}")
@@ -90,7 +101,11 @@ def _search(opened: OpenStore, arguments: argparse.Namespace) -> int:
             opened.terminal.line()
         _print_title(opened, some[0][0].conversation)
         for hit, command in some:
-            _print(opened, hit, command)
+            _print(opened, hit, command, _missing_words(query, hit))
+    if episodes:
+        if hits:
+            opened.terminal.line()
+        _show_memories(opened, episodes, options)
     if absent and hits:
         there = brief(", ".join([word for word in _words_of(query) if word not in absent]), TITLE_CHARACTERS)
         opened.terminal.line(f"\nFound: {there}. Not found: {brief(', '.join(absent), TITLE_CHARACTERS)}.")
@@ -190,28 +205,54 @@ def _absent_words(opened: OpenStore, query: str, wanted: Filter, hits: Hits) -> 
     return [word for word in rest if not opened.store.search(word, wanted._replace(limit=1))]
 
 
-def _show_memories(opened: OpenStore, query: str, options: str) -> list[dict[str, Any]]:
-    """Show the memories that fit the query; return them as JSON objects."""
+def _missing_words(query: str, hit: Hit) -> list[str]:
+    """Return the words of the query that the entry of a hit lacks: others of its conversation have them."""
+    entry = hit.entry
+    shown = {hit.pieces[index].casefold() for index in _marked(hit.pieces)}
+    text = f"{entry.text} {entry.error} {entry.tool}".casefold()
+    words = _words_of(query) if len(_words_of(query)) > 1 else []
+    return [
+        word
+        for word in words
+        if word.casefold() not in text and not any(_are_forms(word.casefold(), one) for one in shown)
+    ]
+
+
+def _are_forms(word: str, other: str) -> bool:
+    """Check if two words differ in their endings alone, as `state` and `states`."""
+    shortest = min(len(word), len(other))
+    same = next((at for at in range(shortest) if word[at] != other[at]), shortest)
+    return same >= max(3, shortest - 2)
+
+
+def _memories(opened: OpenStore, query: str) -> list[IndexedMemory]:
+    """Return the memories that fit the query."""
     if opened.team:
         from ..store.postgres.memories import TeamMemories
         from ..store.sqlite.memory_index import MemoryFilter
 
         wanted = MemoryFilter(opened.location.homes, limit=MEMORIES)
-        found = TeamMemories(opened.team).search(query, wanted)
-    elif opened.store.holds_memories():
+        return list(TeamMemories(opened.team).search(query, wanted))
+    if opened.store.holds_memories():
         from ..memories.library import search_memories
 
-        found = search_memories(opened.location, query, MEMORIES, opened.note, opened.patience)
-    else:
-        return []
-    from .memories import as_json, show_hit
+        return list(search_memories(opened.location, query, MEMORIES, opened.note, opened.patience))
+    return []
 
-    for memory in found:
+
+def _show_memories(opened: OpenStore, memories: list[IndexedMemory], options: str) -> None:
+    """Show memories, and the command that shows all of them."""
+    from .memories import show_hit
+
+    for memory in memories:
         show_hit(opened, memory, options)
-    if found:
-        opened.terminal.line(f"  {called_as()} memories show {' '.join(memory.id for memory in found)}{options}")
-        opened.terminal.line()
-    return [as_json(memory) for memory in found]
+    opened.terminal.line(f"  {called_as()} memories show {' '.join(memory.id for memory in memories)}{options}")
+
+
+def _memory_as_json(memory: IndexedMemory) -> dict[str, Any]:
+    from .memories import as_json
+
+    return as_json(memory)
 
 
 def _print_title(opened: OpenStore, conversation: Conversation) -> None:
@@ -223,12 +264,13 @@ def _print_title(opened: OpenStore, conversation: Conversation) -> None:
     terminal.line(terminal.paint("dim", name_for_people(about)))
 
 
-def _print(opened: OpenStore, hit: Hit, command: str) -> None:
+def _print(opened: OpenStore, hit: Hit, command: str, missing: list[str]) -> None:
     who = hit.entry.tool if hit.entry.role == TOOL_ROLE else hit.entry.role
     who = name_for_people(f"{who} of {hit.conversation.who}" if hit.conversation.who else who)
     opened.terminal.line(f"  {_highlighted(opened, [for_prompt(piece) for piece in hit.pieces])}")
     when = moment(hit.entry.timestamp or hit.conversation.last_message_at)
-    opened.terminal.line(opened.terminal.paint("dim", f"    {when}, {who}"))
+    without = f"; without {brief(', '.join(missing), TITLE_CHARACTERS)}" if missing else ""
+    opened.terminal.line(opened.terminal.paint("dim", f"    {when}, {who}{without}"))
     opened.terminal.line(f"    {command}")
 
 

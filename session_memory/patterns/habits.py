@@ -20,6 +20,7 @@ MOST_FILES_TOGETHER = 25  # in one exchange: a sweep over more files does not re
 EXAMPLES = 3
 LEAST_ORDERS = 3  # times, for an order of tools to be a habit
 LONGEST_ORDER = 3  # tools
+_SHELL = "Bash"
 FAILED = " ✗"  # marks a tool that failed before the last one of an order
 
 
@@ -104,7 +105,7 @@ def matching_errors(query: ErrorQuery, found: Iterable[ConversationSteps]) -> li
             similarity = query.similarity(failure.tool.error)
             if similarity:
                 command = family(failure.tool.text) if failure.tool.kind == "command" else ""
-                name = command or _titled(failure.tool.tool)
+                name = command or _tool_name(failure.tool)
                 seen.append(ErrorMatch(conversation, failure, name, similarity, what_followed(failure)))
     return sorted(seen, key=lambda one: (-one.similarity, not one.solved, -(one.failure.tool.timestamp or 0)))
 
@@ -187,7 +188,7 @@ class _Counts:
         for step in exchange:
             if not step.outcome:
                 continue
-            name, has_failed = _titled(step.tool), is_failure(step)
+            name, has_failed = _tool_name(step), is_failure(step)
             self._orders[(name,)] += 1
             self._failed_orders[(name,)] += has_failed
             if names[-1:] == [name] and failed[-1] == has_failed:
@@ -210,6 +211,7 @@ class _Counts:
             self._pairs.update(combinations(sorted(changed), 2))
 
 
-def _titled(tool: str) -> str:
-    """Return a tool's name with a capital: runtimes differ in the case of `Read`."""
-    return tool[:1].upper() + tool[1:]
+def _tool_name(step: StoredEntry) -> str:
+    """Return a tool's name with a capital, since runtimes differ in the case of `Read`; `Bash` for every shell, which
+    others call `exec_command`, `shell_command` or `run_shell_command`."""
+    return _SHELL if step.kind == "command" else step.tool[:1].upper() + step.tool[1:]

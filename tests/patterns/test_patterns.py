@@ -275,3 +275,12 @@ class TestSeenErrors:
     def test_errors_of_other_groups_are_not_seen(self, stored):
         stored.add("go", ("Bash", "command", "make", "boom went the build"), home="other")
         assert self.find(stored, "boom went the build", homes=("mine",)) == []
+
+
+def test_the_shells_of_all_runtimes_are_one_tool(tmp_path: Path) -> None:
+    stored = Stored(tmp_path / "memory.db")
+    for name in ("Bash", "exec_command", "shell_command", "run_shell_command"):
+        stored.add("hello", ("Read", "read", "a.py"), (name, "command", "make"), "> done", name=name)
+    counted = {one.tools: one.times for one in find_habits(conversation_steps(stored.store, Filter(limit=99))).tools}
+    assert counted == {("Bash",): 4, ("Read",): 4}
+    stored.close()
