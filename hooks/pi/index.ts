@@ -63,8 +63,13 @@ export default function (pi: ExtensionAPI): void {
 		setTimeout(() => void showStatus(ctx), 0); // once pi has the answer
 		return message;
 	});
-	const told = new Map<string, string>(); // what goes with the results of calls, by their ids
+	const told = new Map<string, string[]>(); // what goes with the results of calls, by their ids
+	const callers = new Map<string, string>(); // of calls that a tool made, as codemode does: the model sees its result alone
+	const seenAs = (id: string): string => (callers.has(id) ? seenAs(callers.get(id) as string) : id);
+	const tell = (id: string, text: string) => void told.set(seenAs(id), [...(told.get(seenAs(id)) ?? []), text]);
 	pi.on("tool_call", async (event, ctx) => {
+		const caller = (event as unknown as Event).parentToolCallId;
+		if (typeof caller === "string") callers.set(event.toolCallId, caller);
 		const given = event.input as Event;
 		const key = CALLS[event.toolName];
 		const argument = key && given[key];
@@ -74,21 +79,22 @@ export default function (pi: ExtensionAPI): void {
 		const { held, text } = asCallAnswer(await entry.ask(() => ({ ...origin("tool_call", ctx), ...call, can_ask: ctx.hasUI })));
 		if (held && !(await isAllowed(held, ctx))) return { block: true, reason: text ? `${held}\n\n${text}` : held };
 		if (text) {
-			told.set(event.toolCallId, text);
+			tell(event.toolCallId, text);
 			void showStatus(ctx);
 		}
 		return undefined;
 	});
 	pi.on("tool_result", async (event, ctx) => {
-		const texts = [told.get(event.toolCallId) ?? ""];
-		told.delete(event.toolCallId);
 		const path = FILE_TOOLS.includes(event.toolName) && (event.input as Event).path;
 		if (event.isError && typeof path === "string" && !existsSync(resolve(ctx.cwd, path))) {
 			const call = { tool_name: event.toolName, tool_input: { path }, tool_use_id: event.toolCallId };
 			const answer = await new Entry("post_tool_use_failure.py").ask(() => ({ ...origin("tool_result", ctx), ...call }));
-			texts.push(asCallAnswer(answer).text);
+			const { text } = asCallAnswer(answer);
+			if (text) tell(event.toolCallId, text);
 		}
-		const added = texts.filter(Boolean).map((text) => ({ type: "text" as const, text }));
+		const texts = callers.delete(event.toolCallId) ? [] : (told.get(event.toolCallId) ?? []);
+		if (texts.length) told.delete(event.toolCallId);
+		const added = texts.map((text) => ({ type: "text" as const, text }));
 		return added.length ? { content: [...event.content, ...added] } : undefined;
 	});
 	pi.on("session_before_compact", async (event, ctx) => {

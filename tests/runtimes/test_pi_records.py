@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from pathlib import Path
 
 import pytest
 from records import PiSession, spaced
 
+from session_memory.activity.session_edits import edits_of
 from session_memory.runtimes import runtime
 from session_memory.runtimes.pi import encode_cwd
 from session_memory.session_monitor import parse_jsonl_entries, read_session_log
+from session_memory.transcripts.entries import Session
 from session_memory.transcripts.gate import describe
 from session_memory.transcripts.lines import first_line
 from session_memory.transcripts.log import last_entries
@@ -347,3 +350,46 @@ def _records(content):
                 break
             records.append(record)
     return records
+
+
+def nested(form: str, session: PiSession) -> None:
+    """Adds the call of codemode whose script edits a file, runs two commands and fails to write another."""
+    calls = [
+        ("edit", {"path": "cm.txt", "oldText": "a", "newText": "a line of the script"}, "ok"),
+        ("bash", {"command": "sed -i s/1/2/ more.txt"}, "ok"),
+        ("bash", {"command": "sed -i s/1/2/ none.txt"}, "error"),
+        ("write", {"path": "refused.txt", "content": "no"}, "error"),
+    ]
+    session.user("Go on")
+    session.assistant(("codemode", {"code": "await tools.edit()"}), at=time.time() - 5)
+    call_id = session.records[-1]["message"]["content"][0]["id"]
+    listed = []
+    for number, (name, arguments, status) in enumerate(calls, 1):
+        given = {"arguments": arguments} if form == "nestedCalls" else {"args": json.dumps(arguments)}
+        failed = {"error": "Command exited with code 1" if name == "bash" else "refused"} if status == "error" else {}
+        listed.append({"id": f"{call_id}/{number}", "name": name, "status": status, "durationMs": 3, **given, **failed})
+    kept = (
+        {"nestedCalls": {"calls": listed, "complete": True}}
+        if form == "nestedCalls"
+        else {"details": {"calls": listed}}
+    )
+    done = [{"type": "text", "text": "Script completed"}]
+    session.message("toolResult", toolCallId=call_id, toolName="codemode", content=done, isError=False, **kept)
+
+
+@pytest.mark.parametrize("form", ["nestedCalls", "details"])
+def test_what_a_script_of_codemode_called_counts_as_called(form, tmp_path):
+    session = PiSession(cwd="/srv/agent")
+    nested(form, session)
+    path = session.write(tmp_path)
+    found, _ = last_entries(PI, str(path), 10, None)
+    [entry] = [one for one in found if any(tool.name == "edit" for tool in one.tools)]
+    assert [(tool.name, tool.kind, tool.argument) for tool in entry.tools] == [
+        ("edit", "edit", "cm.txt"), ("bash", "command", "sed -i s/1/2/ more.txt"),
+        ("bash", "command", "sed -i s/1/2/ none.txt"), ("write", "edit", "refused.txt"),
+    ]  # fmt: skip
+    record = json.loads(path.read_bytes().splitlines()[-1])
+    assert PI.records.edits(record, entry.tools[0].call_id) == [("a", "a line of the script")]
+    edits = edits_of(Session(session.id, str(path)), PI, found)
+    assert [one.path for one in edits] == ["/srv/agent/cm.txt", "/srv/agent/more.txt"]
+    assert edits[0].began < edits[0].ended

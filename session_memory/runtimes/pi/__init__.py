@@ -90,6 +90,11 @@ class Pi(ProjectFolders):
         sessions = (session for folder in self.all_folders(config_dir) for session in self.sessions_in(folder))
         return next((session.path for session in sessions if session.key == session_id), "")
 
+    def call_began(self, lines: Iterable[bytes]) -> float | None:
+        from .nested import nested_began
+
+        return nested_began(lines)
+
     def session_id_of(self, path: str) -> str:
         """Return the id in `<time>_<id>.jsonl`, which begins with the time as well: it may not be shortened."""
         name = super().session_id_of(path)

@@ -7,6 +7,7 @@ from ...text.timestamps import epoch_seconds
 from ...transcripts.entries import INTRODUCTION, Entry, ToolUse, tool_use, typed_by_person
 from .. import records
 from . import CUSTOM_TYPE
+from .nested import MARKS, arguments_of, nested_calls
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -75,8 +76,11 @@ class PiRecords(records.Records):
         return "\n\n".join([as_string(block.get("thinking")) for block in blocks]).strip()
 
     def edits(self, record: Record, call_id: str) -> list[Edit]:
-        from ...transcripts.edits import block_edits
+        from ...transcripts.edits import argument_edits, block_edits
 
+        for call in nested_calls(as_object(record.get("message"))):
+            if call.get("id") == call_id:
+                return argument_edits(arguments_of(call), "oldText", "newText", "content")
         return block_edits(record, call_id, "arguments", "oldText", "newText")
 
 
@@ -90,7 +94,8 @@ def _may_say(line: bytes, with_calls: int) -> bool:
         return True
     if line.startswith(b"toolResult", at + 19):
         name = line[line.find(b'"toolName":"', at, at + 400) + 12 :][:40].lower()
-        return b"ask" in name or b"question" in name or is_glued(line, *_GLUED)
+        is_said = b"ask" in name or b"question" in name or is_glued(line, *_GLUED)
+        return is_said or (with_calls > 0 and any([mark in line for mark in MARKS]))
     if line.startswith(b"system", at + 19):
         return is_glued(line, *_GLUED)
     if with_calls:
@@ -162,7 +167,11 @@ def _of_message(message: Record, record: Record, offset: int, wanted: int) -> li
         words = _answered(message) if wanted & records.MESSAGES else ""
         if words:
             found.append(_entry("user", words, (), record, offset))
+        elif (nested := nested_calls(message)) and wanted & records.MESSAGES:
+            uses = tuple([use for call in nested for use in _nested_uses(call)])
+            found += [_entry("assistant", "", uses, record, offset)] if uses else []
         if wanted & records.RESULTS:
+            found += [_nested_result(call) for call in nested_calls(message)]
             call_id, has_failed = as_string(message.get("toolCallId")), message.get("isError") is True
             content = _without_injected(message)
             has_run = not has_failed or any([sign in str(content) for sign in _RUN])
@@ -188,6 +197,18 @@ def _of_message(message: Record, record: Record, offset: int, wanted: int) -> li
         if wanted & records.USAGE and role == "assistant" and isinstance(message.get("usage"), dict):
             found.append(_usage(message, record))
     return found
+
+
+def _nested_uses(call: Record) -> tuple[ToolUse, ...]:
+    name = as_string(call.get("name")) or "tool"
+    return tool_use(name, arguments_of(call), _ARGUMENTS, _KINDS.get(name, "other"), as_string(call.get("id")))
+
+
+def _nested_result(call: Record) -> records.CallResult:
+    """Return how a nested call ended. One that was interrupted may have had its effect."""
+    status, error = call.get("status"), as_string(call.get("error"))
+    has_run = status != "error" or any([sign in error for sign in _RUN])
+    return records.CallResult(as_string(call.get("id")), status != "ok", error, has_run)
 
 
 def _entry(role: str, text: str, tools: tuple[ToolUse, ...], record: Record, offset: int) -> Entry:
