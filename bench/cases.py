@@ -180,7 +180,7 @@ def status_line(stage: Stage) -> Setup:
     scene.want_status_line()
     news.bring()
     stage.stopwatch.run(scene.hook())
-    return Setup(scene.status_line(), scene.bare(), lambda: None, _says(b" others at work"))
+    return Setup(scene.status_line(), scene.bare(), lambda: None, _says(b" others active"))
 
 
 def prompt_with_status_line(stage: Stage) -> Setup:

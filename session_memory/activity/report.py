@@ -6,7 +6,6 @@ from ..system.files import Opened, os
 from ..text.format import shorten
 from ..text.paths import relative, resolved
 from ..text.sanitize import for_people
-from ..transcripts.edits import edited_files
 from ..transcripts.entries import FROM_AGENTS, NOTHING, Entry, Session, ToolUse
 from ..transcripts.lines import first_line
 from ..transcripts.reader import (
@@ -85,8 +84,11 @@ class SessionSummary:
         for entry, tool, path in self.calls:
             if tool.outcome == NOTHING:
                 continue
-            written = edited_files(tool.kind, tool.argument, entry.cwd, tool.outcome)
+            written = [path] if tool.kind == "edit" else []
             if tool.kind == "command":
+                from ..transcripts.edits import edited_files
+
+                written = edited_files(tool.kind, tool.argument, entry.cwd, tool.outcome)
                 if not (written and _only_writes(tool.argument)):
                     self.ran.append(tool)
             elif tool.kind == "read":

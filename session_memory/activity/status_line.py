@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     Edit = tuple[str, float, str]  # a sentence, when it was done, and the key of the session that did it
 
-AT_WORK_SECONDS = 15 * 60  # a session that wrote nothing since then is not at work
+ACTIVE_SECONDS = 15 * 60  # a session that wrote nothing since then is not active
 EDIT_SECONDS = 3600
 MOST_JUDGED = 20  # sessions, the last active ones
 
@@ -34,7 +34,7 @@ def note(own: OwnSession, observed: Observation, edit: Edit | None) -> None:
     from .state import KnownState
 
     cursors = as_reported(KnownState(own.cursor_file).of(own.key))
-    recent = [pair for pair in observed.statuses if pair[1].st_mtime >= time.time() - AT_WORK_SECONDS]
+    recent = [pair for pair in observed.statuses if pair[1].st_mtime >= time.time() - ACTIVE_SECONDS]
     recent.sort(key=lambda pair: -pair[1].st_mtime)
     privacy = Privacy(environment(), *([own.home] if own.home else []))
     shown = [pair for pair in recent[:MOST_JUDGED] if _is_visible(pair[0], cursors.get(pair[0].key, {}), own, privacy)]
@@ -68,10 +68,10 @@ def status_line(cursor_file: str) -> str:
     kept, now = _kept(_path(cursor_file)), time.time()
     if kept is None:
         return ""
-    active, edit = [at for at in kept[0] if now - at < AT_WORK_SECONDS], kept[1]
+    active, edit = [at for at in kept[0] if now - at < ACTIVE_SECONDS], kept[1]
     parts = []
     if active:
-        parts.append(f"{len(active)} {'other' if len(active) == 1 else 'others'} at work ({_age(now - max(active))})")
+        parts.append(f"{len(active)} {'other' if len(active) == 1 else 'others'} active ({_age(now - max(active))})")
     if edit and now - edit[1] < EDIT_SECONDS:
         parts.append(f"{edit[0]} ({_age(now - edit[1])})")
     return " · ".join(parts)

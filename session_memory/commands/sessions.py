@@ -117,6 +117,7 @@ def _as_json(one: FoundSession, count: int) -> dict[str, object]:
         "project": one.start if one.has_text else None,
         "messages": count,
         "modified": iso_time(one.modified),
+        "at_work": one.is_at_work(time.time()),
         "bytes": one.size,
         "path": one.session.path if one.has_text else None,  # a path names a directory
     }

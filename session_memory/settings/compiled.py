@@ -128,7 +128,7 @@ class Settings(Section):
         Kind.FLAG, True, "Let upkeep also archive sessions from before the install, first those that will be deleted."
     )
     statusline: bool = key(
-        Kind.FLAG, False, "Show the others at work in the status line: `session-memory config statusline on`."
+        Kind.FLAG, False, "Show active sessions in the status line: `session-memory config statusline on`."
     )
     recent_conversations: int = key(
         Kind.WHOLE, 0, "How many of a project's last conversations a new session is told about.", 0, 20

@@ -20,6 +20,7 @@ from .gate import TITLE_CHARACTERS, Described, Family, Gate, Unruled, describe
 from .log import has_entries, last_entries
 from .project_folders import project_folders
 from .reader import USER_RANK, Title, title_by_time
+from .turns import is_at_work
 
 Candidate = tuple[Session, Runtime, Home]
 
@@ -71,6 +72,13 @@ class FoundSession:
     def last_entries(self, count: int, *, counts_said: bool = False) -> tuple[list[Entry], int]:
         """Return the last entries that may be told, and how many records were unreadable. Raises OSError."""
         return last_entries(self.runtime, self.session.path, count, self.gate, counts_said=counts_said)
+
+    def is_at_work(self, now: float) -> bool:
+        """Return whether a turn of it is running; False if it cannot be read."""
+        try:
+            return is_at_work(self.runtime, self.session.path, self.last_entries(1)[0], now - self.modified)
+        except OSError:
+            return False
 
     def message_count(self, most: int) -> int:
         """Return how many messages it has, as far as its last `most` entries tell; 0 if it cannot be read."""

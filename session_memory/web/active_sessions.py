@@ -25,6 +25,7 @@ from ..text.sanitize import for_people
 from ..transcripts.entries import Entry, ToolUse
 from ..transcripts.reader import is_request
 from ..transcripts.sessions import FoundSession, UnknownSessionError, find_sessions
+from ..transcripts.turns import is_at_work, is_running
 from .labels import ShownRuntime, project_of, quoted, shown_runtime
 from .store_pool import StorePool
 
@@ -34,8 +35,6 @@ REQUEST_CHARACTERS = 300
 WORDS_CHARACTERS = 500
 FILES = 8
 NIGHT_HOURS = 12
-UNANSWERED_SECONDS = 600.0  # a request or call without an answer counts as in progress this long
-ANSWERED_SECONDS = 20.0  # an agent may continue this long after a message
 _COLLISION = "! "  # begins the lines about a collision: see activity/collisions/facts.py
 _TO_THE_SESSION = re.compile(r"(, (?:before|after|which)) you ")  # the page rewrites it for a person
 
@@ -139,6 +138,8 @@ def _from_transcript(one: FoundSession, environ: Mapping[str, str], now: float) 
     last_at = max((entry.timestamp for entry in entries if entry.timestamp is not None), default=one.modified)
     cwd = next((entry.cwd for entry in reversed(entries) if entry.cwd), "")
     found = _card(one.id, one.name, runtime, cwd, entries, last_at, now - one.modified)
+    if found.work and not is_at_work(one.runtime, one.session.path, entries, now - one.modified):
+        found = found._replace(work="")
     return _with_delivery(found, lambda: delivery_state(one, environ), now)
 
 
@@ -214,8 +215,7 @@ def _entry_of(item: StoredEntry) -> Entry:
 def work_of(role: str, tool: str, silent_seconds: float) -> str:
     """Return a session's state, from the role of its last entry and the tool called: an agent that answered waits, one
     that was asked or called a tool is at work."""
-    has_answered = role == "assistant" and not tool
-    if silent_seconds > (ANSWERED_SECONDS if has_answered else UNANSWERED_SECONDS):
+    if not is_running(role, bool(tool), silent_seconds):
         return ""
     return f"at work: {for_people(tool)}" if tool else "at work"
 

@@ -98,7 +98,7 @@ class TestHotPath:
         plain.session(*exchange("hello", "hi"))
         plain.run()
         output, loaded = run_hook(plain, ROOT / "hooks" / "status_line.py")
-        assert b"1 other at work" in output
+        assert b"1 other active" in output
         assert loaded == not_built_in((EVERY_PROMPT - ONLY_PROMPTS) | STATUS_LINE)
 
 

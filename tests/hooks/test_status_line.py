@@ -17,7 +17,7 @@ from tool_call_scene import Project
 from session_memory.activity.collisions.facts import SLACK_SECONDS
 from session_memory.activity.status_line import forget_line
 
-AT_WORK = "1 other at work (…)"
+AT_WORK = "1 other active (…)"
 BOTH = f'{AT_WORK} · app also edited by "discord" (…)'
 
 
@@ -98,14 +98,14 @@ def test_a_session_of_another_runtime_is_named_by_it(scene):
     codex = folder / "rollout-2026-01-01T00-00-00-0199aaaa-0000-7000-8000-000000000001.jsonl"
     write(codex, *codex_exchange("go", "on", cwd=scene.cwd))
     scene.prompt()
-    assert scene.line() == "2 others at work (…)"
+    assert scene.line() == "2 others active (…)"
     time.sleep(2 * SLACK_SECONDS)
     path = scene.directory / "app"
     path.write_text("of Codex\n")
     changes = {str(path): {"type": "update", "unified_diff": "@@ -1 +1 @@\n-1\n+of Codex\n"}}
     append(codex, codex_item({"type": "FileChange", "id": "exec-1", "status": "completed", "changes": changes}))
     scene.prompt()
-    assert scene.line() == "2 others at work (…) · app also edited by Codex (…)"
+    assert scene.line() == "2 others active (…) · app also edited by Codex (…)"
 
 
 def test_nothing_is_kept_or_shown_unless_it_is_wanted(scene):

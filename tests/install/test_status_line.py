@@ -189,7 +189,7 @@ def test_the_installed_command_shows_the_line(machine: Machine) -> None:
     event = {"session_id": session_id, "transcript_path": f"{project_dir}/{session_id}.jsonl", "cwd": "/srv/shop"}
     line = line_of(machine.settings)
     assert line is not None
-    assert " at work (" in printed(line["command"], event, machine)
+    assert " active (" in printed(line["command"], event, machine)
 
 
 def test_pi_s_extension_shows_it_by_itself_so_that_no_file_changes() -> None:

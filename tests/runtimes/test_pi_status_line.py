@@ -36,7 +36,7 @@ def terminal(pi: Pi) -> Iterator[Terminal]:
 
 def test_it_is_in_the_footer_of_the_terminal(pi: Pi, terminal: Terminal) -> None:
     terminal.wait(lambda: "fake-1" in terminal.text(), "the footer")
-    assert "at work" not in terminal.text()
+    assert "other active" not in terminal.text()
     before = len(pi.model.requests)
     terminal.enter("what is left to do?")
 
@@ -48,7 +48,7 @@ def test_it_is_in_the_footer_of_the_terminal(pi: Pi, terminal: Terminal) -> None
         return len(pi.model.requests) > before
 
     terminal.wait(is_sent, "the request")
-    terminal.wait(lambda: "1 other at work (just now)" in terminal.text(), "the status line")
+    terminal.wait(lambda: "1 other active (just now)" in terminal.text(), "the status line")
 
 
 def test_it_names_the_file_of_an_edit_and_goes_when_it_is_switched_off(pi: Pi) -> None:
@@ -61,7 +61,7 @@ def test_it_names_the_file_of_an_edit_and_goes_when_it_is_switched_off(pi: Pi) -
         lines = []
         while not lines or "app.txt" not in str(lines[-1]):
             lines.append(next_line(rpc))
-        assert lines[-1] == '1 other at work (…) · app.txt edited by "deploying" (…)'
+        assert lines[-1] == '1 other active (…) · app.txt edited by "deploying" (…)'
         wanted(pi, "false")
         rpc.prompt("go on")
         while next_line(rpc) is not None:
