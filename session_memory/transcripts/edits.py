@@ -16,6 +16,8 @@ Hunk = tuple[str, str, int, int]  # the same with the lines around, and the numb
 
 _DID_NOTHING = (NOTHING, FAILED, "error")  # outcomes of a call, as entries and as the store have them
 _TEMPORARY = ("/tmp/", "/var/tmp/", "/var/folders/", "/dev/", "/proc/")
+# Without one of these words a command line shows no file that it writes: it need not be parsed.
+_WRITING = (">", "sed", "perl", "mv ", "cp ", "tee ", "touch ", "patch ")
 _FILE_MARKS = ("*** Update File: ", "*** Add File: ", "*** Delete File: ", "*** Move to: ")
 
 
@@ -27,7 +29,7 @@ def edited_files(kind: str, argument: str, cwd: str, outcome: str = "") -> list[
     if kind == "edit":
         path = resolved(argument, cwd) or argument
         return [path] if path and outcome not in _DID_NOTHING else []
-    if kind != "command" or outcome == NOTHING:
+    if kind != "command" or outcome == NOTHING or not any([hint in argument for hint in _WRITING]):
         return []
     from ..text.shell_effects import EDIT, effects_of
 

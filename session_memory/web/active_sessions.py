@@ -138,9 +138,8 @@ def _from_transcript(one: FoundSession, environ: Mapping[str, str], now: float) 
     last_at = max((entry.timestamp for entry in entries if entry.timestamp is not None), default=one.modified)
     cwd = next((entry.cwd for entry in reversed(entries) if entry.cwd), "")
     found = _card(one.id, one.name, runtime, cwd, entries, last_at, now - one.modified)
-    if found.work and not is_at_work(one.runtime, one.session.path, entries, now - one.modified):
-        found = found._replace(work="")
-    return _with_delivery(found, lambda: delivery_state(one, environ), now)
+    is_over = not is_at_work(one.runtime, one.session.path, entries, now - one.modified)
+    return _with_delivery(found._replace(work="") if is_over else found, lambda: delivery_state(one, environ), now)
 
 
 def _card(

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from ..records import Record
 
-MARKS = (b'"nestedCalls":{', b'"details":{"calls":[')  # a line with nested calls has one of them
+MARKS = (b'"nestedCalls":{', b'"details":{"calls":[')  # at least one is in a line with nested calls
 
 
 def nested_calls(message: Record) -> list[Record]:

@@ -169,9 +169,9 @@ def _of_message(message: Record, record: Record, offset: int, wanted: int) -> li
             found.append(_entry("user", words, (), record, offset))
         elif (nested := nested_calls(message)) and wanted & records.MESSAGES:
             uses = tuple([use for call in nested for use in _nested_uses(call)])
-            found += [_entry("assistant", "", uses, record, offset)] if uses else []
+            found.extend([_entry("assistant", "", uses, record, offset)] if uses else [])
         if wanted & records.RESULTS:
-            found += [_nested_result(call) for call in nested_calls(message)]
+            found.extend([_nested_result(call) for call in nested_calls(message)])
             call_id, has_failed = as_string(message.get("toolCallId")), message.get("isError") is True
             content = _without_injected(message)
             has_run = not has_failed or any([sign in str(content) for sign in _RUN])
