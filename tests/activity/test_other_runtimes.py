@@ -13,8 +13,10 @@ from hooks_scene import run
 from opencode_scene import tool
 from records import (
     append,
+    copilot_message,
     gemini_exchange,
     new_id,
+    stamp,
 )
 from runtimes_scene import Person, patch
 
@@ -83,6 +85,26 @@ def test_rules_hold_for_gemini_too(person):
     person.gemini_session(person.app, "the secret plan")
     person.rules(f"projects: {{{person.app}: {{text: false}}}}\n")
     assert "plan" not in person.prompt_in_claude(person.app)
+
+
+@pytest.mark.parametrize("was_written", [True, False])
+def test_a_call_of_copilot_that_a_resume_closed_counts_if_the_file_was_written_since_it_began(person, was_written):
+    person.read_in_claude()
+    began = time.time() - 50
+    os.utime(person.edited, (began + 1,) * 2 if was_written else (began - 100,) * 2)
+    path = person.copilot_session(person.app, "change it")
+    call = {"toolCallId": "c1", "name": "bash", "arguments": {"command": "sed -i s/1/2/ src/app.py; sleep 50"}}
+    closed = {"toolCallId": "c1", "success": False, "model": "resumed", "error": {"message": "Interrupted"}}
+    done = {
+        "type": "tool.execution_complete",
+        "data": closed,
+        "id": "e9",
+        "timestamp": stamp(time.time()),
+        "parentId": None,
+    }
+    append(path, copilot_message("assistant", "", toolRequests=[call], at=began), done)
+    told = person.prompt_in_claude(person.app)
+    assert ("! src/app.py: edited" in told) is was_written
 
 
 def test_copilot_is_told_once_where_it_runs_the_hook_of_claude_code_too(person):

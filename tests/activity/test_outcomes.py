@@ -66,6 +66,7 @@ def _response(text):
         ("codex", _codex("Script failed: approval policy is Never; reject command"), False),
         ("copilot", _copilot(success=True, result={"content": "FAILED\n<exited with exit code 1>"}), True),
         ("copilot", _copilot(success=False, error={"code": "denied", "message": "Permission denied by rules"}), False),
+        ("copilot", _copilot(success=False, model="resumed"), True),
         ("gemini", _gemini(status="success", result=_response("FAILED\nExit Code: 1")), True),
         ("gemini", _gemini(status="error", result=_response("Tool execution denied by policy.")), False),
         ("gemini", _gemini(status="cancelled", result=_response("[Operation Cancelled]")), False),

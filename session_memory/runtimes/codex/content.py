@@ -6,9 +6,10 @@ from __future__ import annotations
 from ...system.json import as_list, as_object, as_string, decode, objects_of
 from ...text.paths import resolved
 from ...text.timestamps import epoch_seconds
-from ...transcripts.edits import part_id, patch_uses
+from ...transcripts.edits import part_id, patch_uses, patched_files
 from ...transcripts.entries import Entry, ToolUse, tool_use, typed_by_person
 from ..records import CallResult
+from .scripts import commands_in, patches_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -126,6 +127,12 @@ def calls_in(payload: Record) -> tuple[ToolUse, ...]:
     kind, name, call_id = payload.get("type"), as_string(payload.get("name")), as_string(payload.get("call_id"))
     if kind == "custom_tool_call" and name == "apply_patch":
         return patch_uses(ToolUse("apply_patch", as_string(payload.get("input")), "edit", call_id))
+    if (
+        kind == "custom_tool_call"
+        and name == "exec"
+        and (uses := _script_uses(as_string(payload.get("input")), call_id))
+    ):
+        return uses
     if kind == "custom_tool_call":
         arguments: object = {"input": payload.get("input")}
     elif kind == "function_call":
@@ -142,6 +149,16 @@ def calls_in(payload: Record) -> tuple[ToolUse, ...]:
     if name == "write_stdin":
         return ()
     return tool_use(name, arguments, ARGUMENTS, "command" if name in _SHELLS else "other", call_id)
+
+
+def _script_uses(script: str, call_id: str) -> tuple[ToolUse, ...]:
+    """Return the commands and the edits of a script of code mode; all have its id, by which its result names them."""
+    commands = [
+        tool_use("exec_command", {"command": line}, ARGUMENTS, "command", call_id) for line in commands_in(script)
+    ]
+    files = [path for patch in patches_in(script) for path in patched_files(patch)]
+    edits = tuple([ToolUse("apply_patch", path, "edit", part_id(call_id, at)) for at, path in enumerate(files)])
+    return (*[use for uses in commands for use in uses], *edits)
 
 
 def entry_of_item(item: Record, payload: Record, record: Record, offset: int) -> Entry | None:
@@ -208,6 +225,15 @@ def results_of_item(item: Record) -> list[CallResult]:
         content = result.get("content") if isinstance(result, dict) else result
         return [CallResult(call_id, has_failed or bool(item.get("error")), content)]
     return [CallResult(call_id, has_failed, "")]
+
+
+def failed_patch(payload: Record) -> list[CallResult]:
+    """Return that a patch failed, for each of its files; nothing if it was applied: its call's output says so too."""
+    if payload.get("success") is not False:
+        return []
+    call_id, text = as_string(payload.get("call_id")), as_string(payload.get("stderr"))
+    numbers = range(max(1, len(changes_of(payload))))
+    return [CallResult(part_id(call_id, number), True, text, False) for number in numbers]
 
 
 def changes_of(item: Record) -> Record:

@@ -19,6 +19,7 @@ from .content import (
     changes_of,
     decoded,
     entry_of_item,
+    failed_patch,
     has_failed,
     has_run,
     joined_text,
@@ -31,6 +32,7 @@ from .content import (
     typed_text,
     wrapped,
 )  # fmt: skip
+from .scripts import patches_in
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -96,6 +98,8 @@ class CodexRecords(records.Records):
         if kind == "event_msg":
             if payload.get("type") == "item_completed":
                 found += _of_item(as_object(payload.get("item")), payload, record, offset, wanted)
+            elif payload.get("type") == "patch_apply_end" and wanted & records.RESULTS:
+                found.extend(failed_patch(payload) if "ordinal" not in record else [])
             elif payload.get("type") == "task_complete" and wanted & records.TURNS:  # repeats what was said last
                 turn_id, text = as_string(payload.get("turn_id")), as_string(payload.get("last_agent_message"))
                 found.append(records.Reply(turn_id, text, True))
@@ -130,7 +134,9 @@ class CodexRecords(records.Records):
         if not payload or base != as_string(payload.get("call_id")):
             return []
         patch = as_string(payload.get("input"))
-        if not patch:
+        if payload.get("name") == "exec":
+            patch = "\n".join(patches_in(patch))
+        elif not patch:
             given = as_object(decoded(payload.get("arguments")))
             patch = shell_line(given.get("command") or given.get("cmd"))
         return patch_edits(patch, int(number_text) if number_text.isdecimal() else 0)
@@ -187,6 +193,8 @@ def _may_bring_results(line: bytes) -> bool:
         return b'"type":"item_completed"' in line or b'_output"' in line
     if line.startswith(b"item_completed", at + 19):
         return b'"status":"' in line
+    if line.startswith(b"patch_apply_end", at + 19):
+        return b'"success":false' in line
     return line.find(b'_call_output"', at, at + 60) > 0 and line.find(b'"ordinal":', 0, at) < 0
 
 

@@ -36,6 +36,7 @@ _WORDS = (
     b'":"The user rejected this tool call. User feedback:',
 )
 _REMINDER, _REMINDER_END = "<system_reminder>", "</system_reminder>"
+_CLOSED_BY_RESUME = "resumed"  # the model in the results of calls that a resume closed
 _PUT_IN = ("skill-", "agent-", "system", "hook", "jit-", "instruction")  # how the source of a message begins that
 # nobody typed
 
@@ -212,7 +213,8 @@ def _results(data: Record) -> list[records.CallResult]:
     has_failed = data.get("success") is not True or exit_code not in (None, 0)
     text = _result_text(data)
     call_id, parts = as_string(data.get("toolCallId")), len(as_list(data.get("fileEdits")))
-    has_run = data.get("success") is True
+    # A resume closes the calls that were running when the program was killed: they may have had their effect.
+    has_run = data.get("success") is True or data.get("model") == _CLOSED_BY_RESUME
     return [records.CallResult(part_id(call_id, number), has_failed, text, has_run) for number in range(max(1, parts))]
 
 
