@@ -7,13 +7,15 @@ import shlex
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from .. import NAME
 from ..errors import SessionMemoryError
 from ..hooks.log import missed_too_often, notices
-from ..runtimes.install import Hook
+from ..runtimes.install import Hook, Install
 from ..settings.program import ProgramPaths
 from ..settings.registry import agent_home
+from ..system.git import find_worktree
 from ..text.format import counted, enumerated
 from ..text.timestamps import age
 from ..transcripts.entries import Session
@@ -26,7 +28,7 @@ from .home_changes import extension_names, ours
 from .homes import Target
 from .ledger import InstallLedger
 from .program_checks import NOTE, OK, WRONG, Finding
-from .servers import has_server, servers_file
+from .servers import has_server, read_toml, servers_file
 from .trial import Trial, interpreter_of, modified, try_hook
 
 _SLOW_RATIO = 5
@@ -88,28 +90,48 @@ def check_trial(trial: Trial) -> Finding:
 
 
 def check_disabled(target: Target) -> list[Finding]:
-    """Report settings that keep hooks from running."""
-    names, path = target.runtime.install, target.settings_file
-    if path is None or not names.HOOKS_ARE_OFF:
-        return []
-    files = [path, path.with_name(names.LOCAL_SETTINGS_FILE)]
-    if target.kind != "runtime":
-        files.append(Path(target.config_dir, names.SETTINGS_FILE))
-    managed = names.MANAGED_SETTINGS.get(sys.platform)
+    """Report settings that keep hooks from running: the home's, the administrator's, and the current project's."""
+    install = target.runtime.install
+    managed = install.MANAGED_SETTINGS.get(sys.platform, "")
     findings = []
-    for path in dict.fromkeys([*files, *([Path(managed)] if managed else [])]):
+    for path in _switch_files(target, managed):
         try:
-            content = read_if_there(path)
-            settings = None if content is None else settings_file.read(content, str(path), names)
+            values = _values(path, install)
         except SessionMemoryError:
             continue
-        if settings and settings.is_on(names.HOOKS_ARE_OFF):
-            text = f"{path}: {names.HOOKS_ARE_OFF} is true, so that no hook runs"
-            findings.append(Finding(WRONG, "settings", text, "take that line out, if you may"))
-        if settings and str(path) == managed and settings.is_on(names.ONLY_MANAGED_HOOKS):
-            text = f"{path}: {names.ONLY_MANAGED_HOOKS} is true, so that no hook of yours runs"
+        if switch := install.switched_off(values):
+            findings.append(
+                Finding(WRONG, "settings", f"{path}: {switch}, so no hook runs there", "take that out, if you may")
+            )
+        if str(path) == managed and values.get(install.ONLY_MANAGED_HOOKS) is True:
+            text = f"{path}: {install.ONLY_MANAGED_HOOKS} is true, so that no hook of yours runs"
             findings.append(Finding(WRONG, "settings", text, "ask who administers this machine"))
     return findings
+
+
+def _values(path: Path, install: Install) -> Mapping[str, Any]:
+    """Return the values of a settings file; {} if there is none. Raises SettingsFileError, CannotWriteError."""
+    content = read_if_there(path)
+    if content is None or path.suffix == ".toml":
+        return read_toml(content, path) if content else {}
+    return settings_file.read(content, str(path), install).values
+
+
+def _switch_files(target: Target, managed: str) -> list[Path]:
+    """Return the settings files that may switch hooks off in a home, or in the project of the current directory. They
+    need not be there."""
+    install, home_file = target.runtime.install, target.settings_file
+    if home_file is None:
+        return []
+    folders = [home_file.parent]
+    if target.kind != "runtime":
+        folders.append(Path(target.config_dir))
+    else:
+        worktree = find_worktree(os.getcwd())
+        folders += [Path(top, install.HOME_FOLDER) for top in (os.getcwd(), *([worktree.root] if worktree else []))]
+    names = [name for name in (install.SWITCH_FILE or install.SETTINGS_FILE, install.LOCAL_SETTINGS_FILE) if name]
+    files = [folder / name for folder in folders for name in names]
+    return list(dict.fromkeys([*files, *([Path(managed)] if managed else [])]))
 
 
 def check_firing(prompted: int, served: int, age_seconds: float) -> list[Finding]:

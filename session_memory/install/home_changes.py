@@ -44,8 +44,8 @@ class HomePlan:
     """The changes to one home.
 
     `settings` is None where it has none that hooks are put in, `runtime` what the ledger notes it by. `hooks` are those
-    that will be in its settings, and `rules` the permission rules that will be there and be ours. `are_disabled` says
-    that the settings keep any hook from running, `can_allow` that they can let lookups pass; `stripped` is the settings
+    that will be in its settings, and `rules` the permission rules that will be there and be ours. `switched_off` is
+    the setting that stops our hooks, `can_allow` that they can let lookups pass; `stripped` is the settings
     file without what is ours (None: there was no file). `server` and `server_stripped` are the same of a file of
     its own that lists our MCP server, which `has_tools` says the runtime then has. `files` are the changes to other
     files of ours, `checksums` those of the files that are ours afterwards, by path. `skills` are the names of the
@@ -57,7 +57,7 @@ class HomePlan:
     runtime: str = RUNTIME.name
     hooks: list[Hook] = field(default_factory=list)
     rules: list[str] = field(default_factory=list)
-    are_disabled: bool = False
+    switched_off: str = ""
     stripped: bytes | None = None
     server: FileChange | None = None
     server_stripped: bytes | None = None
@@ -170,7 +170,7 @@ def _plan_hooks(
     plan.settings, plan.hooks, plan.stripped = FileChange(path, before, after), hooks, stripped
     plan.can_allow = bool(install.COMMAND_RULE)
     plan.rules = [rule for rule in rules if rule not in theirs]
-    plan.are_disabled = settings_file.read(after, str(path), install).is_on(install.HOOKS_ARE_OFF)
+    plan.switched_off = install.switched_off(settings_file.read(after, str(path), install).values)
 
 
 def _plan_server(plan: HomePlan, target: Target, paths: ProgramPaths, record: HomeRecord | None) -> None:

@@ -195,9 +195,8 @@ def _show_home(target: Target, plan: HomePlan, terminal: Terminal, *, is_dry_run
         terminal.item(label, terminal.short(f"{where}: {'; '.join(parts)}"))
         if plan.hooks and target.runtime.install.AFTER_INSTALL:
             terminal.note(target.runtime.install.AFTER_INSTALL)
-    if plan.are_disabled:
-        key = target.runtime.install.HOOKS_ARE_OFF
-        terminal.note(f"{key} is true in these settings, so that no hook runs. It was left as it is.")
+    if plan.switched_off:
+        terminal.note(f"{plan.switched_off} in these settings: no hook of ours runs. It was left as it is.")
     for note in plan.notes:
         terminal.note(terminal.short(note))
 
@@ -286,7 +285,7 @@ def _installed_result(done: Installed) -> dict[str, Any]:
             "kind": target.kind,
             **_changes(plan),
             "rules": plan.rules,
-            "hooks_disabled": plan.are_disabled,
+            "hooks_disabled": bool(plan.switched_off),
             "plugins": plan.plugins,
             "notes": plan.notes,
         }

@@ -76,10 +76,15 @@ def runs_ours(text: str) -> bool:
     return NAME in text and re.search(r"""["'\s]mcp["'\s]|mcp_server\.py""", text) is not None
 
 
+def read_toml(content: bytes | None, path: Path) -> dict[str, Any]:
+    """Return the values of a TOML file. Raises SettingsFileError, also before Python 3.11."""
+    return _toml(_text(content, path), path)
+
+
 def _servers(content: bytes | None, path: Path, install: Install) -> dict[str, Any]:
     """Return the servers by name. Raises SettingsFileError."""
     if path.suffix == ".toml":
-        found = _toml(_text(content, path), path).get(install.MCP_KEY, {})
+        found = read_toml(content, path).get(install.MCP_KEY, {})
     else:
         found = settings_file.value_of(content, str(path), install.MCP_KEY, install)
     return found if isinstance(found, dict) else {}

@@ -37,9 +37,6 @@ class HookSettings:
     rules: list[str]
     values: dict[str, Any]
 
-    def is_on(self, key: str) -> bool:
-        return self.values.get(key) is True
-
 
 def read(content: bytes, path: str, dialect: Install | None = None) -> HookSettings:
     """Return the settings in `content`, read from `path` as the runtime of `dialect` reads it. Raises

@@ -64,6 +64,7 @@ class Install:
     # What stands beside that command. It shows ages: so it is run again each minute, if the runtime does that.
     STATUS_LINE_ENTRY: Mapping[str, Any] = {"type": "command", "refreshInterval": 60}
     SHOWS_STATUS = False  # if our extension shows the status line by itself, so that no settings name a command for it
+    SWITCH_FILE = ""  # the file beside SETTINGS_FILE that can switch hooks off in its place
     HOOKS_ARE_OFF = ""  # the key of settings that, if true, keeps every hook from running
     ONLY_MANAGED_HOOKS = ""  # the key of an administrator's settings that, if true, keeps all other hooks from running
     PLUGIN_ROOT = ""  # what stands for a plugin's directory in the commands of hooks and skills; '' if nothing does
@@ -81,6 +82,10 @@ class Install:
 
     def __init__(self, runtime: Runtime) -> None:
         self.runtime = runtime
+
+    def switched_off(self, values: Mapping[str, Any]) -> str:
+        """Return which of these settings keeps our hooks from running, as `disableAllHooks is true`, or ''."""
+        return f"{self.HOOKS_ARE_OFF} is true" if values.get(self.HOOKS_ARE_OFF) is True else ""
 
     def mcp_files(self, settings_dir: str) -> list[str]:
         return [f"{settings_dir}/{name}" for name in self.MCP_FILES]

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 import records
-from install_machine import PYTHON, Machine, agent_home, installed_machine
+from git_scene import repository
+from install_machine import PYTHON, Machine, agent_home, installed_machine, reads_toml, used_machine
 from own_process import run_here
 
 from bench.scratch import remove_tree
@@ -90,7 +91,39 @@ def test_hooks_that_are_switched_off(machine: Machine, name: str) -> None:
     else:
         (machine.claude / name).write_text('{"disableAllHooks": true}')
     code, wrong = machine.doctor()
-    assert (code, list(wrong)) == (1, [f"{machine.claude / name}: disableAllHooks is true, so that no hook runs"])
+    assert (code, list(wrong)) == (1, [f"{machine.claude / name}: disableAllHooks is true, so no hook runs there"])
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "switch"),
+    [
+        (".claude/settings.json", '{"disableAllHooks": true}', "disableAllHooks is true"),
+        (".claude/settings.local.json", '{"disableAllHooks": true}', "disableAllHooks is true"),
+        (".gemini/settings.json", '{"hooksConfig": {"enabled": false} /* mine */}', "hooksConfig.enabled is false"),
+        (
+            ".gemini/settings.json",
+            '{"hooksConfig": {"disabled": ["session-memory"]}}',
+            "hooksConfig.disabled has session-memory",
+        ),
+        (".qwen/settings.json", '{"disableAllHooks": true}', "disableAllHooks is true"),
+        (".claude/settings.json", '{"disableAllHooks": false}', ""),
+        (".codex/settings.json", '{"disableAllHooks": true}', ""),
+        pytest.param(".codex/config.toml", "[features]\nhooks = false\n", "features.hooks is false", marks=reads_toml),
+    ],
+)
+def test_hooks_that_a_project_switched_off(name: str, text: str, switch: str, tmp_path: Path) -> None:
+    machine = used_machine(tmp_path / "home")
+    for folder in (".gemini", ".qwen", ".codex"):
+        (machine.home / folder).mkdir()
+    machine.installed()
+    project = repository(machine.home / "work" / "shop", src__app="1\n")
+    (project / name).parent.mkdir()
+    (project / name).write_text(text)
+    for place in (project, project / "src"):
+        done = run_here(["doctor", "hooks", "--json"], machine.environ, place)
+        found = [one["text"] for one in json.loads(done.stdout)["findings"] if one["about"] == "settings"]
+        assert found == ([f"{project / name}: {switch}, so no hook runs there"] if switch else [])
+    assert [text for text in machine.doctor()[1] if "shop" in text] == []
 
 
 @pytest.mark.sample(1)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 from uuid import uuid4
 
+from ...system.json import as_object
 from ..install import Hook, SettingsHooks, text_of
 
 _CONFIG_FILE = "config.toml"
@@ -24,12 +25,16 @@ class CodexInstall(SettingsHooks):
     HOME_FOLDER = ".codex"
     MCP_FILES, MCP_KEY = (_CONFIG_FILE,), "mcp_servers"
     SETTINGS_FILE = "hooks.json"
+    SWITCH_FILE = _CONFIG_FILE
     COMMAND = "codex"
     AFTER_INSTALL = (
         "Codex runs the hooks once you have trusted them: start `codex`, which asks, and take `Trust all and continue`."
     )
     CLEAR, RESUME = "/new", "codex resume {id}"
     START = "codex {prompt}"
+
+    def switched_off(self, values: Mapping[str, Any]) -> str:
+        return "features.hooks is false" if as_object(values.get("features")).get("hooks") is False else ""
 
     def wanted_server(self, command: str) -> dict[str, Any]:
         """Return the entry of our MCP server. Codex passes on a few variables, and none that tells that it is Codex."""

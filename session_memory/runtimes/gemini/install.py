@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timezone
 from typing import Any
 
 from ...settings.homes import environment
+from ...system.json import as_list, as_object
 from ..install import Hook, SettingsHooks
 from . import CHATS
 
@@ -13,20 +15,33 @@ from . import CHATS
 _EVENTS = {"UserPromptSubmit": "BeforeAgent", "SessionStart": "SessionStart", "SessionEnd": "SessionEnd"}
 
 
+_NAME = "session-memory"  # of our hooks
+
+
 class GeminiInstall(SettingsHooks):
     """Hooks go into settings.json, in which times are milliseconds. Gemini does not take the plugin."""
 
     HOME_FOLDER = ".gemini"
+    MANAGED_SETTINGS = {
+        "darwin": "/Library/Application Support/GeminiCli/settings.json",
+        "linux": "/etc/gemini-cli/settings.json",
+    }
     MCP_FILES, MCP_KEY = ("settings.json",), "mcpServers"
     HAS_COMMENTS = True
     COMMAND = "gemini"
     RENAME, RESUME = "/chat save {name}", "gemini --resume {id}"
     START = "gemini -i {prompt}"
 
+    def switched_off(self, values: Mapping[str, Any]) -> str:
+        switch = as_object(values.get("hooksConfig"))
+        if switch.get("enabled") is False:
+            return "hooksConfig.enabled is false"
+        return f"hooksConfig.disabled has {_NAME}" if _NAME in as_list(switch.get("disabled")) else ""
+
     def adapted(self, hook: Hook) -> Hook | None:
         if hook.event not in _EVENTS:
             return None
-        entry = {**hook.entry, "name": "session-memory", "timeout": hook.entry["timeout"] * 1000}
+        entry = {**hook.entry, "name": _NAME, "timeout": hook.entry["timeout"] * 1000}
         return Hook(_EVENTS[hook.event], None, entry)
 
     def prompt_event(self, session_id: str, transcript_path: str, cwd: str, prompt: str) -> dict[str, Any]:

@@ -14,6 +14,11 @@ class QwenCodeInstall(SettingsHooks):
     """Hooks go into settings.json: of those for tools, the one for calls that failed."""
 
     HOME_FOLDER = ".qwen"
+    HOOKS_ARE_OFF = "disableAllHooks"
+    MANAGED_SETTINGS = {
+        "darwin": "/Library/Application Support/QwenCode/settings.json",
+        "linux": "/etc/qwen-code/settings.json",
+    }
     MCP_FILES, MCP_KEY = ("settings.json",), "mcpServers"
     HAS_COMMENTS = True
     COMMAND = "qwen"
