@@ -92,8 +92,9 @@ def as_written(lines: dict[KeyPath, int], path: KeyPath) -> KeyPath:
 
 def _path_of_today(path: KeyPath) -> KeyPath:
     first = _FORMER_SECTIONS.get(path[0], path[0])
-    if first == "store" and len(path) == 2:
-        return first, _FORMER_KEYS[path[1]].last_name if path[1] in _FORMER_KEYS else path[1]
+    sections, key = (first, *path[1:])[:-1], _FORMER_KEYS.get(path[-1])
+    if key and key.section == ".".join(sections):
+        return (*sections, key.last_name)
     if first in _OF_RULES and len(path) == 3:
         return (*path[:2], FORMER_WORDS.get(path[2], path[2]))
     return first, *path[1:]

@@ -165,6 +165,7 @@ class _Keeping:
                 problems.append(f"{candidate.files.files[0].source}: it could not be kept: {described(error)}")
             if is_over():
                 break
+        self._drop_beyond_room()
         if left:
             more = f"session-memory config disk_bytes {2 * self._limit}"
             problems.append(f"disk_bytes is reached: {counted(left, 'session')} not kept; raise it: {more}")
@@ -200,6 +201,15 @@ class _Keeping:
                 if is_over():
                     return True
         return True
+
+    def _drop_beyond_room(self) -> None:
+        """Drop sessions that the runtime has, the latest first, until the pack fits beside all other data."""
+        for session in self._pack.sessions() if self._room is not None else ():
+            if self._pack.size() <= (self._room or 0):
+                return
+            if session.gone_at is None and not session.is_earlier:
+                with self._pack.transaction():
+                    self._pack.drop([session.id])
 
     def _make_way(
         self, candidate: Candidate, known: KeptSession | None, before: dict[str, KeptFile], descriptor: int, path: str
