@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 SUMMARY = "ingest new entries of the transcripts into the store"
 SHOWN_PROBLEMS = 20
+WORDS_SECONDS = 60.0
 REDACTION_SECONDS = 10.0  # for texts stored by earlier versions
 SHOWN_FOREIGN = 3
 MOST_LEVELS = 12  # below a named directory, searched for transcripts
@@ -86,6 +87,7 @@ def _plan(arguments: argparse.Namespace) -> int:
 def _ingest(opened: OpenStore, arguments: argparse.Namespace) -> int:
     from ..store.refresh import NEWER
     from ..store.sqlite.unread_lines import add_missing
+    from ..store.sqlite.unread_words import forget_incomplete
     from ..upkeep import forget_journal
     from ..upkeep.leftover_files import follow_rules
 
@@ -107,6 +109,8 @@ def _ingest(opened: OpenStore, arguments: argparse.Namespace) -> int:
             by_home.setdefault(one.directory.home, []).append(one.key)
         for home, keys in by_home.items():
             opened.store.forget(home, *keys)
+    elif file is None:
+        forget_incomplete(opened.store, directories, WORDS_SECONDS)
     began = time.monotonic()
     report = _take(opened, directories, file)
     ready = opened.store.mark_ready(now_milliseconds())

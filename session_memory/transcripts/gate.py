@@ -55,6 +55,8 @@ class Described:
     it was started in ('' if unknown), when it `began` (seconds since the epoch, or None), the id of its first entry,
     and if it is a sub-agent's, or begins with a compaction."""
 
+    is_empty = False  # the transcript has no message and no title
+
     def __init__(
         self, title: str = "", rank: int = USER_RANK, start: str = "", began: float | None = None,
         is_of_subagent: bool = False, first_id: str = "", is_compacted: bool = False,
@@ -72,18 +74,22 @@ def describe(runtime: Runtime, path: str, rules: Rules | None = None) -> Describ
     """Return what the end and the beginning of a transcript tell of its session; its first prompt if it has no title.
     What lies between them is looked through for titles if one of `rules` may name them. Raises OSError."""
     with Opened(path) as descriptor:
+        size = os.fstat(descriptor).st_size
         owner = TitleOwner(runtime.session_id_of(path), descriptor)
         reader = TranscriptReader(runtime, first_line(descriptor), owner=owner)
         for _ in reader.from_end(descriptor, HEAD_BYTES):
             pass
         head = TranscriptHead(runtime, descriptor, owner)
         if rules is not None and rules.has_name_rules(head.cwd):
-            reader.take_titles(descriptor, 0, os.fstat(descriptor).st_size)
+            reader.take_titles(descriptor, 0, size)
     given = runtime.given_name(path)
     rank, title = (USER_RANK, given) if given else head.best_title(reader.title)
-    return Described(
+    described = Described(
         for_title(title), rank, head.cwd, head.first_time, reader.is_of_subagent, head.first_id, head.begins_compacted
     )  # fmt: skip
+    is_unread = reader.unreadable > 0 or size > HEAD_BYTES
+    described.is_empty = not (title or head.first_id or head.first_time or head.begins_compacted or is_unread)
+    return described
 
 
 class Gate:

@@ -277,6 +277,7 @@ _WITH_VALUES = """
 """
 _SETTINGS = frozenset(_WITH_VALUES.split())
 TELLING_WORDS = 3  # so many words say what a session is about
+_HANDOFF = "# Handoff: "  # begins the page of a handoff, before the title of its session
 _PLAN = "implement the following plan"
 _PLAN_HEADINGS = ("", "plan", "implementation plan", "context", "overview", "summary", "goal")
 _PLAN_LABELS = ("implementation plan:", "plan:")
@@ -353,8 +354,17 @@ def is_plan(prompt: str) -> bool:
 
 
 def title_of(request: str) -> str:
-    """Return the title that a request gives a session: its own words, or the heading of a plan."""
+    """Return the title that a request gives a session: its own words, the heading of a plan, or the session that it
+    continues."""
+    if request.startswith(_HANDOFF):
+        return _title_of_successor(request)
     return (_heading_of_plan(request) if is_plan(request) else "") or _topic(request)
+
+
+def _title_of_successor(page: str) -> str:
+    """Return the title of a session that began with the page of a handoff."""
+    title = page[len(_HANDOFF) :].partition("\n")[0].strip()
+    return title if title.startswith("continues ") else f'continues "{title}"'
 
 
 def title_by_time(began: float | None) -> str:

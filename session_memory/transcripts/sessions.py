@@ -140,7 +140,8 @@ def _shown(
     for status, (session, runtime, home) in latest:
         sees_all = runtime.session_id_of(session.path) in (own_id, environ.get(runtime.OWN_ID_VARIABLE))
         described = families.described(session, runtime, home)
-        if described is not None and not described.is_of_subagent:
+        is_empty = described is not None and described.is_empty and not (sees_all or session.name)
+        if described is not None and not described.is_of_subagent and not is_empty:
             present.append((session, runtime, home, status, described, sees_all))
     for session, runtime, home, status, described, sees_all in present:
         gate = None if sees_all else families.of(session, runtime, home).gate(session.path, described)

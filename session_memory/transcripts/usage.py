@@ -9,7 +9,9 @@ class ModelUsage(NamedTuple):
     """Tokens read fresh, written as an answer, read from a cache, and cached for minutes or for an hour. `id` is the
     same for all records of one answer and its copies, '' if there is none; `dollars` is the cost that the runtime
     reports; `running_total` is that of the session if reported: a record that does not change it repeats the one
-    before. A record without tokens only names the model of those behind it."""
+    before. If `is_sum`, the tokens are the sums of the session so far. A record without tokens names the model of the
+    next ones, and its id names their turn: copies in another session have the same. `searches` on the web have a
+    price of their own."""
 
     id: str = ""
     model: str = ""
@@ -21,6 +23,8 @@ class ModelUsage(NamedTuple):
     dollars: float | None = None
     running_total: int | None = None
     is_copy: bool = False
+    is_sum: bool = False
+    searches: int = 0
 
     @property
     def tokens(self) -> int:

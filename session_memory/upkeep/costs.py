@@ -15,7 +15,7 @@ from typing import NamedTuple
 from ..memories.prices import Prices, cost
 from ..runtimes import Runtime, all_runtimes
 from ..runtimes.detection import runtime_of
-from ..runtimes.records import USAGE
+from ..runtimes.records import USAGE, Branch
 from ..store.ingest.sources import SourceDirectory, SourceFile
 from ..store.location import StoreLocation
 from ..store.sqlite.engine import SqliteStore
@@ -35,6 +35,7 @@ _Answer = tuple[Runtime, ModelUsage, int | None]  # with its time in millisecond
 
 # The price of writing tokens to a cache, as a multiple of reading them uncached.
 WRITTEN, WRITTEN_FOR_AN_HOUR = 1.25, 2.0
+SEARCH_DOLLARS = 0.01  # for a search on the web by Anthropic's tool: 10 dollars a thousand
 
 
 class Expense(NamedTuple):
@@ -150,7 +151,7 @@ def price_of(usage: ModelUsage, prices: Prices) -> float | None:
     for_an_hour = cost(Usage(usage.written_for_an_hour, 0, 0, usage.model), prices)
     if plain is None or written is None or for_an_hour is None:
         return None
-    return plain + WRITTEN * written + WRITTEN_FOR_AN_HOUR * for_an_hour
+    return plain + WRITTEN * written + WRITTEN_FOR_AN_HOUR * for_an_hour + SEARCH_DOLLARS * usage.searches
 
 
 def _sub_agents_of(
@@ -207,33 +208,61 @@ def answers_in(runtime: Runtime, descriptor: int) -> Iterator[tuple[int, ModelUs
     """Yield the answers in one file, each with the offset of its first record and its time. Of several records of one
     answer, the one with the most tokens counts: earlier ones may have been written while it was streaming."""
     records = runtime.records
-    branch = records.open_transcript(first_line(descriptor))
-    model, total = "", None
-    answers: dict[object, tuple[int, ModelUsage, int | None]] = {}
+    counts = _Counts(records.open_transcript(first_line(descriptor)))
     for offset, line in lines_forward(descriptor, 0, os.fstat(descriptor).st_size):
         if not records.prefilter(line, USAGE):
             continue
         for number, record in enumerate(decode_line(line)[0]):
             events = records.events(record, offset, USAGE) if isinstance(record, dict) else []
-            usage = next((one for one in events if isinstance(one, ModelUsage)), None)
-            if usage is None:
-                continue
-            model = usage.model or model
-            if not usage.tokens or (usage.running_total is not None and usage.running_total == total):
-                continue
-            total = usage.running_total
-            at = records.time(record)
-            if branch is not None and at is not None and branch.is_copied(at):
-                if not branch.copies_keep_ids:  # nothing tells which answer of the other session it is
-                    continue
-                usage = usage._replace(is_copy=True)
-            key = usage.id or (offset, number)
-            first = answers.get(key)
-            if first is None or usage.tokens > first[1].tokens:
-                begun = first[0] if first else offset
-                moment = first[2] if first else None if at is None else round(at * 1000)
-                answers[key] = begun, usage._replace(model=usage.model or model), moment
-    yield from answers.values()
+            usages = [event for event in events if isinstance(event, ModelUsage)]
+            at = records.time(record) if usages else None
+            for place, usage in enumerate(usages):
+                counts.add(usage, offset, (offset, number, place), at)
+    yield from counts.answers.values()
+
+
+class _Counts:
+    """The answers in one file; `branch` knows which of its records count."""
+
+    def __init__(self, branch: Branch | None) -> None:
+        self.answers: dict[object, tuple[int, ModelUsage, int | None]] = {}
+        self._branch = branch
+        self._model = ""
+        self._turn = ""
+        self._total: int | None = None
+        self._sums = (0, 0, 0)
+
+    def add(self, usage: ModelUsage, offset: int, place: object, at: float | None) -> None:
+        """Add what a record at `offset` says, unless it repeats the one before or was copied without an id."""
+        self._model = usage.model or self._model
+        if usage.is_sum:
+            usage = self._difference(usage)
+        if not usage.tokens and not usage.searches:
+            self._turn = usage.id if usage.running_total is None else self._turn
+            return
+        if usage.running_total is not None and usage.running_total == self._total:
+            return
+        self._total = usage.running_total
+        if usage.running_total is not None and self._turn:  # a copy has the same, whenever it was written
+            usage = usage._replace(id=f"{self._turn} {usage.running_total}")
+        if self._branch is not None and at is not None and self._branch.is_copied(at):
+            if not self._branch.copies_keep_ids:  # nothing tells which answer of the other session it is
+                return
+            usage = usage._replace(is_copy=True)
+        key = usage.id or place
+        first = self.answers.get(key)
+        if first is None or usage.tokens > first[1].tokens:
+            begun = first[0] if first else offset
+            moment = first[2] if first else None if at is None else round(at * 1000)
+            self.answers[key] = begun, usage._replace(model=usage.model or self._model), moment
+
+    def _difference(self, usage: ModelUsage) -> ModelUsage:
+        """Return the tokens since the record before, for sums; a smaller sum begins anew."""
+        sums = (usage.input, usage.output, usage.cached)
+        before = self._sums if all(now >= then for now, then in zip(sums, self._sums)) else (0, 0, 0)
+        self._sums = sums
+        new_input, output, cached = (now - then for now, then in zip(sums, before))
+        return usage._replace(input=new_input, output=output, cached=cached)
 
 
 BY = ("day", "project", "session", "model", "runtime")

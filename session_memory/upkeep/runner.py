@@ -33,6 +33,7 @@ LONGEST_SECONDS = 600.0
 REDACTION_SECONDS = 5.0
 HISTORY_CPU_SECONDS = 30.0
 HISTORY_SECONDS = 86_400.0
+WORDS_SECONDS = 10.0
 MOST_PROBLEMS = 3  # of transcripts that could not be kept
 BATCH_BYTES = 8 * 1024 * 1024
 NICENESS = 10
@@ -130,6 +131,7 @@ def _work(
     """Do the work and record the outcome in `run`. Raises SessionMemoryError, OSError."""
     from ..store.refresh import use_store
     from ..store.sqlite.unread_lines import add_missing
+    from ..store.sqlite.unread_words import forget_incomplete
     from . import forget_journal
     from .leftover_files import drop_excluded_titles, follow_rules, remove_leftovers
 
@@ -143,6 +145,7 @@ def _work(
             raise store.obstacle
         for problem in forget_journal.finish(location, store, environ, note):
             note(problem)
+        forget_incomplete(store, location.watched, WORDS_SECONDS)
         _ingest(store, location, run, allowance)
         store.mark_ready(now_milliseconds())
         store.redact_again(REDACTION_SECONDS)

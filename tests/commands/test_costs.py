@@ -49,7 +49,7 @@ def test_what_an_answer_took_counts_once_by_day_project_session_and_model(machin
     assert rows(machine, "runtime") == {"claude-code": (2_000_007, 100_003, 13.5)}
     assert rows(machine, "day") == {"2026-09-22": (7, 3, None), "2026-09-21": (2_000_000, 100_000, 13.5)}
     assert rows(machine, "day", "--since", "2026-09-22") == {"2026-09-22": (7, 3, None)}
-    assert rows(machine, "day", "--until", "2026-09-22") == {"2026-09-21": (2_000_000, 100_000, 13.5)}
+    assert rows(machine, "day", "--until", "2026-09-21") == {"2026-09-21": (2_000_000, 100_000, 13.5)}
 
 
 def test_a_person_reads_a_table_with_a_sum_and_the_model_that_has_no_price(machine):

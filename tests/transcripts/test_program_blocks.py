@@ -96,3 +96,9 @@ def test_a_title_is_not_a_trivial_answer_if_a_request_says_more():
     assert telling_request(["/create-ux-design"]) == "/create-ux-design"
     assert not is_request("works for me")
     assert not is_request("/mode")
+
+
+def test_a_session_begun_by_a_handoff_is_called_after_the_one_that_it_continues():
+    page = "# Handoff: write all as claude-code\n\nclaude-code session 50eed3e4, 10:00 to 11:00, in /w.\n\n## Task\n"
+    assert title_of(page) == 'continues "write all as claude-code"'
+    assert title_of('# Handoff: continues "write all"\n\nmore') == 'continues "write all"'

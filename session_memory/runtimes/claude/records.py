@@ -138,9 +138,7 @@ class ClaudeCodeRecords(records.Records):
             else:
                 if wanted & records.TURNS and message:
                     found.append(_reply(message, record))
-                usage = _usage(message, record) if wanted & records.USAGE else None
-                if usage is not None:
-                    found.append(usage)
+                found.extend(_usage(message, record) if wanted & records.USAGE else ())
         elif kind == "attachment":
             found += _of_attachment(as_object(record.get("attachment")), record, offset, wanted)
         elif kind == "system" and wanted & records.MESSAGES:
@@ -296,20 +294,37 @@ def _reply(message: Record, record: Record) -> records.Reply:
     return records.Reply(as_string(message.get("id")), "\n\n".join(texts), ends_turn)
 
 
-def _usage(message: Record, record: Record) -> ModelUsage | None:
-    """Return what a message took, a sub-agent's too; all records of a message repeat it."""
+def _usage(message: Record, record: Record) -> list[ModelUsage]:
+    """Return what a message took, a sub-agent's too, and what the advisor took that its model asked meanwhile. All
+    records of a message repeat it."""
+    usage, model = message.get("usage"), as_string(message.get("model"))
+    if not isinstance(usage, dict) or model == "<synthetic>" or record.get("isApiErrorMessage"):
+        return []
+    answer_id = as_string(message.get("id")) or as_string(record.get("requestId"))  # gateways may leave out the first
+    usages = [_usage_of(usage, answer_id, model, is_copy="forkedFrom" in record)]
+    for number, part in enumerate(objects_of(usage.get("iterations"))):
+        if part.get("type") == "advisor_message":  # is not in the totals
+            adviser = as_string(part.get("model")) or model
+            part_id = f"{answer_id} {number}" if answer_id else ""
+            usages.append(_usage_of(part, part_id, adviser, is_copy="forkedFrom" in record))
+    return usages
+
+
+def _usage_of(usage: Record, answer_id: str, model: str, *, is_copy: bool) -> ModelUsage:
     from ...transcripts.usage import ModelUsage, amount
 
-    found, model = message.get("usage"), as_string(message.get("model"))
-    if not isinstance(found, dict) or model == "<synthetic>" or record.get("isApiErrorMessage"):
-        return None
-    for_an_hour = amount(found.get("cache_creation"), "ephemeral_1h_input_tokens")
+    for_an_hour = amount(usage.get("cache_creation"), "ephemeral_1h_input_tokens")
     return ModelUsage(
-        as_string(message.get("id")), model, input=amount(found, "input_tokens"), output=amount(found, "output_tokens"),
-        cached=amount(found, "cache_read_input_tokens"),
-        written=max(0, amount(found, "cache_creation_input_tokens") - for_an_hour), written_for_an_hour=for_an_hour,
-        is_copy="forkedFrom" in record,
-    )  # fmt: skip
+        answer_id,
+        model,
+        input=amount(usage, "input_tokens"),
+        output=amount(usage, "output_tokens"),
+        cached=amount(usage, "cache_read_input_tokens"),
+        written=max(0, amount(usage, "cache_creation_input_tokens") - for_an_hour),
+        written_for_an_hour=for_an_hour,
+        is_copy=is_copy,
+        searches=amount(usage.get("server_tool_use"), "web_search_requests"),
+    )
 
 
 def _entry(

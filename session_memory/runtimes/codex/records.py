@@ -105,10 +105,10 @@ class CodexRecords(records.Records):
                 found.append(records.Reply(turn_id, text, True))
             elif payload.get("type") == "token_count" and wanted & records.USAGE:
                 found += _usage(payload, record)
-        elif kind == "turn_context" and wanted & records.USAGE:  # names the model of the counts behind it
+        elif kind == "turn_context" and wanted & records.USAGE:  # names the model and the turn of the next counts
             from ...transcripts.usage import ModelUsage
 
-            found.append(ModelUsage(model=as_string(payload.get("model"))))
+            found.append(ModelUsage(as_string(payload.get("turn_id")), as_string(payload.get("model"))))
         elif kind == "compacted" and wanted & records.MESSAGES:
             found.append(records.Compaction())
         return found
@@ -300,13 +300,15 @@ def _entry(kind: str, payload: Record, record: Record, offset: int) -> Entry | N
 
 
 def _usage(payload: Record, record: Record) -> list[ModelUsage]:
-    """Return what the last answer took. Cached tokens are part of those read; a count may be repeated."""
+    """Return the usage of the last answer, or of all answers up to now if an old version wrote only their sum. Cached
+    tokens are part of those read; a count may be repeated."""
     from ...transcripts.usage import ModelUsage, amount
 
     info = payload.get("info")
     if not isinstance(info, dict):
         return []
-    last, total = info.get("last_token_usage"), amount(info.get("total_token_usage"), "total_tokens")
+    sums = info.get("total_token_usage")
+    last, total = info.get("last_token_usage", sums), amount(sums, "total_tokens")
     cached = amount(last, "cached_input_tokens")
     return [
         ModelUsage(
@@ -315,6 +317,7 @@ def _usage(payload: Record, record: Record) -> list[ModelUsage]:
             output=amount(last, "output_tokens"),
             cached=cached,
             running_total=total,
+            is_sum="last_token_usage" not in info,
         )
     ]
 

@@ -77,6 +77,14 @@ def widen_session_index(connection: Connection) -> None:
     connection.execute(_index("memory_file_states_session"))
 
 
+def add_unread_words(connection: Connection) -> None:
+    """Add the table of files to be read once more to stores that were made without it, with all transcripts."""
+    if not fetch(connection, "SELECT 1 FROM sqlite_schema WHERE name = 'memory_unread_words'"):
+        connection.execute(_table("memory_unread_words"))
+        files = "SELECT id FROM memory_file_states WHERE source != 'archive' AND status != 'gone'"
+        connection.execute(f"INSERT INTO memory_unread_words {files}")
+
+
 # Each runs once, in one transaction with its record.
 MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     create_store,
@@ -88,6 +96,7 @@ MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     add_unread_lines,
     adding("add_salvages", "memory_incomplete_files", "memory_salvages"),
     widen_session_index,
+    add_unread_words,
 )
 
 

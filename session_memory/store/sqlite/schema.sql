@@ -126,6 +126,11 @@ CREATE TABLE memory_unread_lines (
     since INTEGER
 );
 
+-- Files of earlier versions whose transcripts upkeep reads once more, for words of a person that these left out.
+CREATE TABLE memory_unread_words (
+    file_id INTEGER PRIMARY KEY
+);
+
 -- A fork begins with a copy of its original: the items of the fork, each with its original.
 CREATE TABLE memory_shared_items (
     id INTEGER PRIMARY KEY,

@@ -34,7 +34,7 @@ def unchanged_files(location: StoreLocation, now: int) -> int | None:
     try:
         connection = open_file(location.database)
         connection.set_busy_timeout(BUSY_MILLISECONDS)
-        if not state(connection).is_done:
+        if not state(connection).is_done or _any(connection, _UNREAD_WORDS):
             return None
         return count_unchanged(connection, location, now, with_faults=False)
     except (apsw.Error, OSError):
@@ -106,6 +106,7 @@ _IDLE = """
     WHERE status = 'idle' AND source != 'archive'
 """
 _UNREAD = "SELECT home, root, file_path, inode, file_size, last_modified, noted_at FROM memory_unread_files"
+_UNREAD_WORDS = "SELECT 1 FROM memory_unread_words LIMIT 1"  # fails in a store of an earlier version
 _FAULTS = "SELECT 1 FROM memory_unread_files WHERE home = ? AND problem != ? LIMIT 1"
 _UNFINISHED = "SELECT DISTINCT home FROM memory_file_states NOT INDEXED WHERE status = 'ingesting'"
 _ENDED = "SELECT 1 FROM memory_conversations WHERE status = 'active' AND coalesce(last_message_at, 0) < ? LIMIT 1"

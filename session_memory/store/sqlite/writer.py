@@ -81,6 +81,7 @@ def remove(connection: Connection, file_id: int) -> None:
     connection.execute("DELETE FROM memory_excluded_items WHERE because = ?", (file_id,))
     connection.execute("DELETE FROM memory_excluded_files WHERE file_id = ?", (file_id,))
     connection.execute("DELETE FROM memory_unread_lines WHERE file_id = ?", (file_id,))
+    connection.execute("DELETE FROM memory_unread_words WHERE file_id = ?", (file_id,))
     connection.execute("DELETE FROM memory_incomplete_files WHERE file_id = ?", (file_id,))
     connection.execute("DELETE FROM memory_file_states WHERE id = ?", (file_id,))
 

@@ -1,0 +1,121 @@
+"""`session-memory costs` counts the rarer fields of usage, and no copy twice."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from records import assistant, stamp, user
+from store_scene import MONDAY, StoreUser
+
+
+@pytest.fixture
+def machine(tmp_path: Path) -> StoreUser:
+    return StoreUser(tmp_path)
+
+
+def answer(usage: dict[str, Any], *, id: str = "m1", **fields: Any) -> dict[str, Any]:
+    record = assistant("Done.", at=MONDAY, message={"model": "claude-sonnet-4-5", "usage": usage}, **fields)
+    record["message"]["id"] = id
+    return record
+
+
+def total(machine: StoreUser) -> dict[str, Any]:
+    return machine.result("costs")["total"]
+
+
+def test_the_tokens_of_an_advisor_count_for_its_model(machine):
+    parts = [
+        {"type": "message", "input_tokens": 100, "output_tokens": 20},
+        {"type": "advisor_message", "model": "claude-opus-5", "input_tokens": 1_000_000, "output_tokens": 7},
+        {"type": "message", "input_tokens": 0, "output_tokens": 30},
+    ]
+    usage = {"input_tokens": 100, "output_tokens": 50, "iterations": parts}
+    machine.session("a", user("Bake", at=MONDAY), answer(usage), answer(usage))  # each record repeats it
+    rows = machine.result("costs", "--by", "model")["rows"]
+    counts = {row["model"]: (row["input_tokens"], row["output_tokens"]) for row in rows}
+    assert counts == {"claude-opus-5": (1_000_000, 7), "claude-sonnet-4-5": (100, 50)}
+
+
+def test_records_of_an_answer_without_a_message_id_count_once_by_their_request(machine):
+    records = [answer({"input_tokens": 1000, "output_tokens": at}, id="", requestId="req_1") for at in (3, 3, 500)]
+    machine.session("a", user("Bake", at=MONDAY), *records)
+    assert (total(machine)["input_tokens"], total(machine)["output_tokens"]) == (1000, 500)
+
+
+def test_searches_on_the_web_have_their_price(machine):
+    usage = {"input_tokens": 0, "output_tokens": 0, "server_tool_use": {"web_search_requests": 100}}
+    machine.session("a", user("Bake", at=MONDAY), answer(usage))
+    assert total(machine)["dollars"] == 1.0
+
+
+def rollout(machine: StoreUser, number: int, records: list[dict[str, Any]], at: float) -> None:
+    when = stamp(at)[:19].replace(":", "-")
+    folder = machine.home / ".codex/sessions/2026/09/21"
+    folder.mkdir(parents=True, exist_ok=True)
+    text = "".join(json.dumps(record, separators=(",", ":")) + "\n" for record in records)
+    (folder / f"rollout-{when}-{uid(number)}.jsonl").write_text(text)
+
+
+def uid(number: int) -> str:
+    return f"019f9000-0000-7000-8000-{number:012x}"
+
+
+def codex(kind: str, at: float, **payload: Any) -> dict[str, Any]:
+    return {"timestamp": stamp(at), "type": kind, "payload": payload}
+
+
+def header(number: int, at: float, **fields: Any) -> dict[str, Any]:
+    return codex(
+        "session_meta", at, id=uid(number), timestamp=stamp(at), cwd="/srv/agent", **{"source": "cli", **fields}
+    )
+
+
+def turn(name: str, at: float) -> list[dict[str, Any]]:
+    said = {"type": "message", "role": "user", "content": [{"type": "input_text", "text": f"bake {name}"}]}
+    return [
+        codex("turn_context", at, turn_id=name, cwd="/srv/agent", model="gpt-5-codex"),
+        codex("response_item", at, **said),
+    ]
+
+
+def count(at: float, read: int, total: int) -> dict[str, Any]:
+    last = {"input_tokens": read, "cached_input_tokens": 0, "output_tokens": 10, "total_tokens": read + 10}
+    return codex("event_msg", at, type="token_count", info={"total_token_usage": {"total_tokens": total}, "last_token_usage": last})  # fmt: skip
+
+
+HEADS = {
+    "sub-agent that names its parent in its source alone": ({"source": {"subagent": {"thread_spawn": {"parent_thread_id": uid(1)}}}}, 0.01),
+    "sub-agent whose copy took seconds": ({"forked_from_id": uid(1), "parent_thread_id": uid(1), "thread_source": "subagent"}, 0.5),
+    "fork of the user whose copy took seconds": ({"forked_from_id": uid(1)}, 0.5),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", HEADS)
+def test_a_copy_of_another_rollout_counts_once_whenever_it_was_written(machine, case):
+    head, gap = HEADS[case]
+    parent = [header(1, MONDAY), *turn("t1", MONDAY)]
+    parent += [count(MONDAY + at, 1000, 1010 * (at + 1)) for at in range(5)]
+    later = MONDAY + 600
+    copied = [{**record, "timestamp": stamp(later + gap * at)} for at, record in enumerate(parent)]
+    rollout(machine, 1, parent, MONDAY)
+    new = [*turn("t9", later + 60), count(later + 61, 300, 5360)]
+    rollout(machine, 2, [header(2, later, **head), *copied, *new], later)
+    assert (total(machine)["input_tokens"], total(machine)["output_tokens"]) == (5300, 60)
+
+
+def test_an_old_rollout_that_has_sums_alone_counts_their_differences(machine):
+    def summed(at: float, read: int, written: int) -> dict[str, Any]:
+        sums = {
+            "input_tokens": read,
+            "cached_input_tokens": 0,
+            "output_tokens": written,
+            "total_tokens": read + written,
+        }
+        return codex("event_msg", at, type="token_count", info={"total_token_usage": sums})
+
+    records = [header(1, MONDAY), *turn("t1", MONDAY), summed(MONDAY + 1, 100, 10), summed(MONDAY + 2, 100, 10)]
+    rollout(machine, 1, [*records, summed(MONDAY + 3, 400, 30), summed(MONDAY + 4, 50, 5)], MONDAY)
+    assert (total(machine)["input_tokens"], total(machine)["output_tokens"]) == (450, 35)
