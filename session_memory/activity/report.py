@@ -10,6 +10,7 @@ from ..transcripts.entries import FROM_AGENTS, NOTHING, Entry, Session, ToolUse
 from ..transcripts.lines import first_line
 from ..transcripts.reader import (
     FIRST_PROMPT_RANK,
+    HEAD_BYTES,
     USER_RANK,
     TitleOwner,
     TranscriptHead,
@@ -398,10 +399,23 @@ def count_visible(unread: Sequence[Session], cursors: Mapping[str, Cursor], sett
             heads_left -= 1
             found += own.deadline.attempt(session.path, _from_head, session, own.runtime_of(session), by_name) or []
     rules = rules_for(settings, own.home, [start for _, start, _ in found])
-    names = [(start, session.name or session.key, title, own.id_of(session)) for session, start, title in found]
     if rules is not None:
-        names = [one for one in names if not rules.rule(*one).ignore and rules.forgotten_until(one[-1], one[0]) is None]
-    return len(unread) - len(judged) + len(names)
+        found = [known for known in found if own.deadline.attempt(known[0].path, _is_visible, *known, own, rules)]
+    return len(unread) - len(judged) + len(found)
+
+
+def _is_visible(session: Session, start: str, title: str, reader: OwnSession, rules: Privacy) -> bool:
+    """Check that the gate hides neither a session nor all entries at the end of its transcript. Raises OSError."""
+    from ..transcripts.gate import Gate
+
+    gate = Gate(rules, reader.id_of(session), start, (session.name or session.key, title))
+    if gate.rule.ignore or gate.until is not None:
+        return False
+    if session.is_remote or not gate.may_forget:
+        return True
+    with Opened(session.path) as descriptor:
+        transcript = TranscriptReader(reader.runtime_of(session), first_line(descriptor))
+        return any([not gate.is_forgotten(entry) for entry in transcript.from_end(descriptor, HEAD_BYTES)])
 
 
 def _from_head(session: Session, runtime: Runtime, by_name: bool) -> list[tuple[Session, str, str]]:

@@ -144,7 +144,7 @@ def _shown(
         if described is not None and not described.is_of_subagent and not is_empty:
             present.append((session, runtime, home, status, described, sees_all))
     for session, runtime, home, status, described, sees_all in present:
-        gate = None if sees_all else families.of(session, runtime, home).gate(session.path, described)
+        gate = families.gate((session, runtime, home), described, sees_all=sees_all)
         title: Title = described.rank, described.title
         if gate is not None:
             if gate.rule.ignore or (gate.hides_forgotten and not has_entries(runtime, session.path, gate)):
@@ -181,6 +181,15 @@ class _Families:
             rules = Unruled(privacy) if self._with_private else privacy
             self._families[key] = Family(rules, runtime, session.path, self._names)
         return self._families[key]
+
+    def gate(self, candidate: Candidate, described: Described, *, sees_all: bool) -> Gate | None:
+        """Return the gate of a session; if the caller `sees_all` of it, None unless something may be forgotten."""
+        session, runtime, home = candidate
+        if not sees_all:
+            return self.of(session, runtime, home).gate(session.path, described)
+        rules = Unruled(self._privacy(home))
+        gate = Gate(rules, runtime.session_id_of(session.path), described.start)
+        return gate.look_at(runtime, session.path) if gate.may_forget else None
 
     def described(self, session: Session, runtime: Runtime, home: Home) -> Described | None:
         """Return what a transcript tells of a session; None if it cannot be read, and a rule may exclude it."""

@@ -200,3 +200,11 @@ def test_of_what_repeats_a_forgotten_session_no_transcript_is_kept_whole(of_clau
     person.upkeep()
     with closing(Pack(pack_path(str(person.home / ".session-memory" / "store" / "memory.db")))) as pack:
         assert [one.session_id for one in pack.sessions()] == [person.own_id]
+
+
+def test_an_agent_does_not_read_what_its_own_session_repeats(of_claude: Person) -> None:
+    person = of_claude
+    assert person.run("forget", person.ids[0], "--yes").returncode == 0
+    id = fork_on_the_command_line(person)
+    shown = person.run("read", id, CLAUDE_CODE_SESSION_ID=id).stdout
+    assert ("tamarind" in shown, WORD in shown) == (True, False)
