@@ -8,6 +8,7 @@ from ..text.paths import relative, resolved
 from ..text.sanitize import for_people
 from ..transcripts.entries import FROM_AGENTS, NOTHING, Entry, Session, ToolUse
 from ..transcripts.lines import first_line
+from ..transcripts.projects import is_of_namesake
 from ..transcripts.reader import (
     FIRST_PROMPT_RANK,
     HEAD_BYTES,
@@ -298,10 +299,20 @@ def reports_of(
     rules = rules_for(settings, own.home, [new.cursor.get("start", "") for new in read])
 
     def report(new: NewEntries) -> tuple[Report | None, NewEntries]:
+        if is_elsewhere(new.session, new.cursor, own):
+            return None, new
         return report_of(new, rules, own.id_of(new.session), now), new
 
     found = [own.deadline.attempt(new.session.path, report, new) for new in read]
     return [one for one in found if one is not None]
+
+
+def is_elsewhere(session: Session, cursor: Cursor, reader: OwnSession) -> bool:
+    """Check if a session in a folder of the reader's project is of another project, by the start in its cursor."""
+    start = cursor.get("start", "")
+    if session.is_elsewhere or session.name or start == reader.directory:
+        return False
+    return is_of_namesake(reader.runtime_of(session), session.path, start, reader.directory, reader.user_dir)
 
 
 def report_of(new: NewEntries, rules: Privacy | None, session_id: str, now: float) -> Report | None:

@@ -54,7 +54,11 @@ def note(own: OwnSession, observed: Observation, edit: Edit | None) -> None:
 
 def _is_visible(session: Session, cursor: Cursor, own: OwnSession, privacy: Privacy) -> bool:
     """Check that no rule hides a session, by the cursor in its transcript; what is unknown may be hidden."""
+    from ..transcripts.projects import is_of_namesake  # not loaded to show the line
+
     start, session_id = cursor.get("start", own.directory), own.id_of(session)
+    if is_of_namesake(own.runtime_of(session), session.path, start, own.directory, own.user_dir):
+        return False
     if privacy.is_open(start):
         return True
     if "start" not in cursor or ("titled" not in cursor and privacy.has_name_rules(start)):

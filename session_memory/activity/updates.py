@@ -364,9 +364,10 @@ def _count_news(left: list[Session], making: _Pass) -> tuple[int, bool]:
     if not left:
         return 0, False
     from .new_entries import may_have_news
-    from .report import MOST_COUNTED, count_visible, may_hide
+    from .report import MOST_COUNTED, count_visible, is_elsewhere, may_hide
 
     own, cursors, oldest = making.reader, making.cursors, making.oldest
+    left = [each for each in left if not is_elsewhere(each, cursors.get(each.key, {}), own)]
     found: list[Session] = []
     looked_at = 0
     for session in left[: 2 * MOST_COUNTED]:

@@ -108,6 +108,10 @@ class Runtime:
         """Return the directory for the transcripts of sessions that are started in `cwd`."""
         return self.transcripts_dir(config_dir)
 
+    def is_folder_of(self, folder: str, directory: str) -> bool:
+        """Check if sessions that are started in `directory` have their transcripts in `folder`, as its name tells."""
+        return False
+
     def all_folders(self, config_dir: str) -> Iterable[str]:
         """Return the folders of all projects; without folders for projects, the youngest transcripts of all."""
         raise NotImplementedError
@@ -318,6 +322,9 @@ class ProjectFolders(Runtime):
 
     def project_dir(self, config_dir: str, cwd: str) -> str:
         return f"{self.transcripts_dir(config_dir)}/{self.folder_name(cwd)}{self.INNER}"
+
+    def is_folder_of(self, folder: str, directory: str) -> bool:
+        return folder.endswith(f"/{self.folder_name(directory)}{self.INNER}")
 
     def all_folders(self, config_dir: str) -> Iterator[str]:
         root = self.transcripts_dir(config_dir)

@@ -85,6 +85,7 @@ class _Search:
         self._known = before.get("directories") or {}
         self.known_folders = before.get("folders") or {}
         self.found: dict[str, str | list[str]] = {}
+        self._root_folders: set[str] = set()
         self.directories: dict[str, str | list[str]] = {}
         self.looked_at: list[str] = []
 
@@ -106,6 +107,8 @@ class _Search:
             return [(runtime.project_dir(config_dir, self._start), "")]
         is_same = self._own is not None and self._before.get("common") == self.common_dir  # as the index of before
         found: dict[str, str] = dict(self.known_folders.get(runtime.name, ())) if is_same else {}
+        if runtime.HAS_PROJECT_FOLDERS:
+            self._root_folders = {runtime.project_dir(config_dir, root) for root in roots}
         for folder in runtime.folders_below(config_dir, *roots):
             directory = self._directory_of_folder(runtime, folder)
             if isinstance(directory, str) and directory:
@@ -145,10 +148,17 @@ class _Search:
             found[folder] = self._known[folder]
             return found[folder]
         sessions = runtime.sessions_in(folder)[:MOST_TRANSCRIPTS]
+        directories = []
         for session in sessions:
             if directory := _directory_of(runtime, session.path):
-                found[folder] = directory
-                return directory
+                directories.append(directory)
+                # Another project's directory may have a folder of the same name as one of this project.
+                if folder not in self._root_folders or self._worktree_name(str(directory)) is not None:
+                    break
+        if directories:
+            is_of_project = folder in self._root_folders and self._worktree_name(str(directories[-1])) is not None
+            found[folder] = directories[-1] if is_of_project else directories[0]
+            return found[folder]
         # No session in it has said anything yet: it is looked at again as soon as one does.
         self.looked_at += {folder, *[session.path for session in sessions]}
         return ""

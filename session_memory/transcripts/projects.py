@@ -5,7 +5,7 @@ those of one repository once; a prompt only checks that the index is still valid
 
 from __future__ import annotations
 
-from ..system.files import path_stamp, read_whole
+from ..system.files import path_stamp, read_whole, real_path
 from ..system.json import unsealed
 
 TYPE_CHECKING = False
@@ -73,6 +73,24 @@ def sessions_of_project(
             if folder not in of_project:
                 found += sessions_in(folder, is_elsewhere=True)
     return found
+
+
+def is_of_namesake(runtime: Runtime, path: str, start: str, own_start: str, user_dir: str) -> bool:
+    """Check if the session with the transcript at `path`, started in `start`, is of another project than one started in
+    `own_start`, though they share a folder: a runtime gives `/srv/my-app` and `/srv/my/app` folders of one name."""
+    if start == own_start or not (start.startswith("/") and own_start.startswith("/")):
+        return False
+    if not runtime.is_folder_of(path.rpartition("/")[0], start):  # the transcript was put there, or has moved
+        return False
+    from ..system.git import find_worktree
+
+    tree, own_tree = find_worktree(start, user_dir), find_worktree(own_start, user_dir)
+    if tree is not None and own_tree is not None:
+        return tree.common_dir != own_tree.common_dir
+    if not runtime.is_folder_of(path.rpartition("/")[0], own_start):  # perhaps of a worktree that is gone
+        return False
+    directory, project = f"{real_path(start)}/", f"{real_path(own_tree.root if own_tree else own_start)}/"
+    return not (directory.startswith(project) or project.startswith(directory))
 
 
 def read_index(index_file: str) -> dict[str, Any]:

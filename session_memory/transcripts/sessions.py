@@ -19,6 +19,7 @@ from .entries import Entry, Session
 from .gate import TITLE_CHARACTERS, Described, Family, Gate, Unruled, describe
 from .log import has_entries, last_entries
 from .project_folders import project_folders
+from .projects import is_of_namesake
 from .reader import USER_RANK, Title, title_by_time
 from .turns import is_at_work
 
@@ -113,22 +114,76 @@ def find_sessions(
         former = {home.root: former_names(home) for home in {home.root: home for _, _, home in candidates}.values()}
         candidates += _put_by(candidates, former)
     taken = {session.name for session, _, _ in candidates if session.name}
-    names = {
+    latest = _latest(candidates, since)
+    families = _Families(environ, _names(candidates, former), former_names, with_private=with_private)
+    start = "" if all_projects else _start(path, environ)
+
+    def show(batch: list[tuple[os.stat_result, Candidate]]) -> Iterator[FoundSession]:
+        return _shown(batch, families, own_id, environ, taken, former)
+
+    listed, are_others = _of_project(latest, most, show, start)
+    if are_others and not listed:
+        listed = find_sessions(
+            path,
+            True,
+            environ,
+            own_id=own_id,
+            with_private=with_private,
+            since=since,
+            most=most,
+            former_names=former_names,
+        )
+        for each in listed:
+            each.session.is_elsewhere = True
+    return listed
+
+
+def _names(
+    candidates: list[Candidate], former: Mapping[str, Mapping[str, Sequence[str]]]
+) -> dict[str, tuple[str, ...]]:
+    """Return the present and former names of sessions, by the paths of their transcripts."""
+    return {
         session.path: (
             session.name or session.key,
             *former.get(home.root, {}).get(runtime.session_id_of(session.path), ()),
         )
         for session, runtime, home in candidates
     }
+
+
+def _latest(candidates: list[Candidate], since: float) -> list[tuple[os.stat_result, Candidate]]:
+    """Return the candidates that have a transcript and wrote something `since`, the latest first."""
     statuses = [(status_at(one[0].path, follow_symlinks=False), one) for one in candidates]
     latest = [(status, one) for status, one in statuses if status and is_regular(status) and status.st_mtime >= since]
-    latest.sort(key=lambda pair: -pair[0].st_mtime)
-    families = _Families(environ, names, former_names, with_private=with_private)
-    found: list[FoundSession] = []
+    return sorted(latest, key=lambda pair: -pair[0].st_mtime)
+
+
+def _of_project(
+    latest: list[tuple[os.stat_result, Candidate]],
+    most: int | None,
+    show: Callable[[list[tuple[os.stat_result, Candidate]]], Iterator[FoundSession]],
+    start: str,
+) -> tuple[list[FoundSession], bool]:
+    """Return the `most` latest sessions of the project at `start`, and whether another project shares its folder; if
+    `start` is '', return the sessions of all projects."""
+    listed: list[FoundSession] = []
+    are_others = False
     for at in range(0, len(latest), most or len(latest) or 1):
-        if most is None or len(found) < most:
-            found += _shown(latest[at : at + (most or len(latest))], families, own_id, environ, taken, former)
-    return found[:most]
+        if most is None or len(listed) < most:
+            for each in show(latest[at : at + (most or len(latest))]):
+                if start and _is_of_namesake(each, start):
+                    are_others = True
+                else:
+                    listed.append(each)
+    return listed[:most], are_others
+
+
+def _is_of_namesake(each: FoundSession, start: str) -> bool:
+    """Check if a session in the folder of the project at `start` is of another project."""
+    session, home = each.session, each.home
+    if session.is_elsewhere or session.name:
+        return False
+    return is_of_namesake(each.runtime, session.path, each.start, start, home.user_dir)
 
 
 def _shown(
@@ -271,8 +326,12 @@ def choose(found: list[FoundSession], name: str) -> FoundSession:
     raise UnknownSessionError(f"no session goes by {name!r}; {there_are}:", "\n".join(names))
 
 
+def _start(path: str | None, environ: Mapping[str, str]) -> str:
+    return os.path.abspath(path) if path else environ.get(homes.ENV_HOME) or os.getcwd()
+
+
 def _candidates(path: str | None, all_projects: bool, environ: Mapping[str, str]) -> Iterator[Candidate]:
-    start = os.path.abspath(path) if path else environ.get(homes.ENV_HOME) or os.getcwd()
+    start = _start(path, environ)
     named = list(_in_agent_home(start, "" if path else environ.get("HOME", ""), homes.naming(path and start, environ)))
     if named and not all_projects:
         return iter(named)
