@@ -12,10 +12,9 @@ from ..errors import SessionMemoryError
 from ..settings.homes import user_dir
 from ..system.git import find_worktree, refusal_at
 from ..system.terminal import Terminal
-from ..text.format import counted, one_line
-from ..text.sanitize import for_people
+from ..text.format import counted
 from ..text.timestamps import iso_time
-from ..upkeep.conflicts import Side, Unjudged, find_conflicts, live_sessions, sides_of
+from ..upkeep.conflicts import Unjudged, find_conflicts, live_sessions, sides_of
 from .arguments import add_common
 
 SUMMARY = "show what would not merge between the worktrees and branches of live sessions"
@@ -55,26 +54,12 @@ def _show(terminal: Terminal, kept: list[dict[str, Any]], unjudged: list[Unjudge
     hidden = ("file", "pair")
     shown = [{**conflict, "at": iso_time(int(conflict["at"]))} for conflict in kept]
     shown = [{name: value for name, value in conflict.items() if name not in hidden} for conflict in shown]
-    terminal.result({"conflicts": shown, **({"not_judged": [_as_json(pair) for pair in unjudged]} if unjudged else {})})
+    not_judged = [{"sides": pair.names, "paths": list(pair.paths), "reason": pair.reason} for pair in unjudged]
+    terminal.result({"conflicts": shown, **({"not_judged": not_judged} if unjudged else {})})
     for root in dict.fromkeys(conflict["root"] for conflict in kept):
         terminal.heading(terminal.short(root))
         for conflict in kept:
             if conflict["root"] == root:
                 terminal.line(line_of(conflict, now).removeprefix("! "))
     for pair in unjudged:
-        terminal.line(_line_of_unjudged(pair))
-
-
-def _as_json(unjudged: Unjudged) -> dict[str, object]:
-    sides = [_name(side) for side in (unjudged.own, unjudged.other) if side]
-    return {"sides": sides, "paths": list(unjudged.paths), "reason": unjudged.reason}
-
-
-def _line_of_unjudged(unjudged: Unjudged) -> str:
-    names = " with ".join([_name(side) for side in (unjudged.own, unjudged.other) if side])
-    paths = f" ({', '.join(unjudged.paths)})" if unjudged.paths else ""
-    return for_people(one_line(f"Not judged: {names}{paths}: {unjudged.reason}"))
-
-
-def _name(side: Side) -> str:
-    return side.branch or side.root or side.common_dir
+        terminal.line(pair.line)

@@ -447,9 +447,10 @@ def _merged(output: bytes, commits: tuple[str, str]) -> tuple[dict[str, Stages],
     fields = [os.fsdecode(field) for field in messages.split(b"\0")]
     while len(fields) > 1:
         count = int(fields[0])
-        path, kind = made_up.sub("", fields[1]), fields[count + 1]
-        if kind.startswith("CONFLICT") and not (kind in _CONTENTS and path in kinds):
-            kinds[path] = kind
+        paths = [made_up.sub("", path) for path in fields[1 : count + 1]]
+        path, kind = next((path for path in paths if path in stages), ""), fields[count + 1]
+        if path and kind.startswith("CONFLICT") and not (kind in _CONTENTS and path in kinds):
+            kinds[path] = kind  # without a stage, git has solved it, as by another name for a file
         fields = fields[count + 3 :]
     return stages, kinds
 

@@ -21,8 +21,8 @@ from ..system.git import Worktree, find_worktree, head_of, is_commit
 from ..system.git_directories import GitDirectory, remove_leftovers
 from ..system.git_process import GitUnavailableError
 from ..system.merges import Conflict, Merges
-from ..text.format import shorten
-from ..text.sanitize import quotable
+from ..text.format import one_line, shorten
+from ..text.sanitize import for_people, quotable
 from ..transcripts.sessions import FoundSession, UnknownSessionError, find_sessions
 from .team_conflicts import base_of, conflict_with, others_in
 
@@ -148,6 +148,17 @@ class Unjudged(NamedTuple):
     other: Side | None
     paths: tuple[str, ...]
     reason: str
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the sides: their branches, else their roots."""
+        return [side.branch or side.root for side in (self.own, self.other) if side]
+
+    @property
+    def line(self) -> str:
+        """The line about it for a person."""
+        paths = f" ({', '.join(self.paths)})" if self.paths else ""
+        return for_people(one_line(f"Not judged: {' with '.join(self.names)}{paths}: {self.reason}"))
 
 
 def find_conflicts(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -304,6 +306,135 @@ def test_a_file_that_both_sides_renamed_conflicts_as_do_others(pair: Pair) -> No
         git(root, "mv", "cart", name)
         pair.commit(root, "other", f"{name}\n")
     assert pair.places() == [("cart", ((0, 0), (0, 0)), None), ("other", ((1, 1), (1, 1)), None)]
+
+
+def committed(root: Path) -> None:
+    git(root, "add", "-A")
+    git(root, "commit", "-q", "-m", "change")
+
+
+def test_a_new_file_in_a_folder_that_the_other_side_renamed_conflicts(tmp_path: Path) -> None:
+    pair = Pair(tmp_path, dir__a=CART, dir__b=CART + "b\n")
+    git(pair.main, "mv", "dir", "moved")
+    committed(pair.main)
+    (pair.fix / "dir/new").write_text("new\n")
+    committed(pair.fix)
+    assert [one.path for one in pair.conflicts()] == ["moved/new"]
+
+
+def test_a_symlink_that_both_sides_changed_conflicts_without_lines(pair: Pair) -> None:
+    for root, target in ((pair.main, "other"), (pair.fix, "cart")):
+        (root / "link").symlink_to(target)
+        committed(root)
+    assert pair.places() == [("link", ((0, 0), (0, 0)), None)]
+
+
+def test_a_file_that_the_other_side_made_a_folder_has_its_own_name(pair: Pair) -> None:
+    (pair.main / "other").unlink()
+    (pair.main / "other").mkdir()
+    (pair.main / "other/inside").write_text(CART.upper())
+    committed(pair.main)
+    pair.commit(pair.fix, "other", "2\n")
+    assert [one.path for one in pair.conflicts()] == ["other"]
+
+
+def test_attributes_in_a_folder_count_for_its_files(tmp_path: Path) -> None:
+    files = {".gitattributes": "*.lock merge=binary\n", "sub__.gitattributes": "*.lock merge=union\n",
+             "bin__.gitattributes": "*.txt -merge\n", "y.lock": "1\n", "sub__y.lock": "1\n", "bin__x.txt": CART}  # fmt: skip
+    pair = Pair(tmp_path, **files)
+    for root, words in ((pair.main, "ours"), (pair.fix, "theirs")):
+        for name in ("y.lock", "sub/y.lock"):
+            (root / name).write_text(f"1\n{words}\n")
+        (root / "bin/x.txt").write_text(with_line(3 if words == "ours" else 30, words))
+        committed(root)
+    assert sorted(one.path for one in pair.conflicts()) == ["bin/x.txt", "y.lock"]
+
+
+def test_the_person_s_settings_decide_how_renamed_folders_merge(tmp_path: Path) -> None:
+    pair = Pair(tmp_path, dir__a=CART, dir__b=CART + "b\n")
+    git(pair.main, "mv", "dir", "moved")
+    committed(pair.main)
+    (pair.fix / "dir/new").write_text("new\n")
+    committed(pair.fix)
+    git(pair.main, "config", "merge.directoryRenames", "false")
+    assert pair.conflicts() == []
+
+
+def test_in_a_shallow_clone_without_the_ancestor_the_reason_is_told(pair: Pair, tmp_path: Path) -> None:
+    pair.commit(pair.main, "cart", with_line(1, "ours"))
+    pair.commit(pair.fix, "cart", with_line(1, "theirs"))
+    shallow = pair_at(tmp_path / "shallow", tmp_path / "shallow-fix", tmp_path / "trial2")
+    git(tmp_path, "clone", "-q", "--depth", "1", "--no-single-branch", f"file://{pair.main}", str(shallow.main))
+    git(shallow.main, "worktree", "add", "-q", "-b", "fix", str(shallow.fix), "origin/fix")
+    with pytest.raises(GitUnavailableError, match="shallow"):
+        shallow.conflicts()
+
+
+def objects_in(trial: Path) -> list[bytes]:
+    """The contents of the objects that a trial merge made."""
+    return [zlib.decompress(path.read_bytes()) for path in (trial / "objects").rglob("*") if len(path.name) > 30]
+
+
+def test_of_uncommitted_files_only_those_that_the_other_side_changed_are_copied(tmp_path: Path) -> None:
+    pair = Pair(tmp_path, **{f"file{number}": f"{number}\n" for number in range(20)})
+    for number in range(15):
+        (pair.main / f"file{number}").write_text(f"secret {number}\n")
+    pair.commit(pair.fix, "file3", "theirs\n")
+    (pair.fix / "file4").write_text("theirs too\n")
+    pair.trial.mkdir()
+    trees = [find_worktree(str(root)) for root in (pair.main, pair.fix)]
+    assert trees[0]
+    assert trees[1]
+    merges = Merges(trees[0].common_dir, pair.trial, 20)
+    heads = [(git(tree.root, "rev-parse", "HEAD"), {one.path for one in merges.changes_of(tree)}) for tree in trees]
+    states = [merges.state_of(trees[at], merges.wanted(trees[at], [heads[1 - at]])) for at in (0, 1)]
+    assert sorted(one.path for one in merges.conflicts(*states)) == ["file3", "file4"]
+    copied = {name for content in objects_in(pair.trial) for name in re.findall(rb"secret \d+", content)}
+    assert copied == {b"secret 3", b"secret 4"}
+    assert len(merges.changed(states[0], states[1])) == 15  # all count as changed
+
+
+def test_a_file_renamed_without_a_commit_is_copied_if_the_other_side_changed_it(pair: Pair) -> None:
+    git(pair.main, "mv", "cart", "basket")
+    (pair.main / "basket").write_text(with_line(20, "ours"))
+    pair.commit(pair.fix, "cart", with_line(20, "theirs"))
+    pair.trial.mkdir()
+    trees = [find_worktree(str(root)) for root in (pair.main, pair.fix)]
+    assert trees[0]
+    assert trees[1]
+    merges = Merges(trees[0].common_dir, pair.trial, 20)
+    fix = git(pair.fix, "rev-parse", "HEAD")
+    state = merges.state_of(trees[0], merges.wanted(trees[0], [(fix, set())]))
+    assert [(one.path, one.lines) for one in merges.conflicts(state, fix)] == [("basket", ((20, 20), (20, 20)))]
+
+
+@pytest.mark.parametrize("is_changed", [False, True])
+def test_files_that_pass_a_filter_do_not_conflict_by_what_is_in_the_worktree(tmp_path: Path, is_changed: bool) -> None:
+    pair = Pair(tmp_path, **{".gitattributes": "secret filter=rot13\n", "secret": "grkg\n", "cart": CART})
+    rot13 = "tr a-z n-za-m"
+    git(pair.main, "config", "filter.rot13.clean", rot13)
+    git(pair.main, "config", "filter.rot13.smudge", rot13)
+    for root in (pair.main, pair.fix):
+        (root / "secret").unlink()
+        git(root, "checkout", "-q", "--", "secret")
+        assert (root / "secret").read_text() == "text\n"
+        os.utime(root / "secret", (1, 1))
+    if is_changed:
+        (pair.fix / "secret").write_text("texts\n")
+    assert pair.places() == []
+
+
+def test_copying_ends_with_the_time(tmp_path: Path) -> None:
+    pair = Pair(tmp_path, cart=CART)
+    (pair.main / "cart").write_text(with_line(20, "ours"))
+    pair.trial.mkdir()
+    tree = find_worktree(str(pair.main))
+    assert tree
+    merges = Merges(tree.common_dir, pair.trial, 20)
+    merges.changes_of(tree)
+    merges._end = 0.0
+    with pytest.raises(GitUnavailableError, match="not done within"):
+        merges.state_of(tree)
 
 
 def test_a_file_with_crlf_in_the_repository_conflicts_at_its_lines(tmp_path: Path) -> None:

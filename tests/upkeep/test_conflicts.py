@@ -17,7 +17,9 @@ from session_memory.upkeep.runner import do_upkeep
 from ..git_scene import git, repository
 from ..hooks_scene import PlainUser, run, told
 from ..own_process import plain_environment, run_here
+from ..page_scene import ServedPage
 from ..records import append, assistant, tool_result, user, write
+from ..store_scene import StoreUser
 
 CART = "".join(f"line {number}\n" for number in range(1, 41))
 
@@ -379,3 +381,40 @@ def test_a_conflict_in_a_file_whose_name_is_sanitized_is_told_with_its_call(pers
     person.prompt()
     person.upkeep()
     assert "! a ‹b›.txt: changed" in person.told_with_edit(name)
+
+
+def partial_clone_of(person: Person, root: Path) -> None:
+    """Makes the person's two worktrees those of a partial clone that lacks the file's version before both."""
+    git(person.main, "config", "uploadpack.allowFilter", "true")
+    for place, words in ((person.main, "ours"), (person.fix, "theirs")):
+        (place / "cart").write_text(changed(20, words))
+        git(place, "commit", "-q", "-a", "-m", words)
+    person.main, origin = root / "part", person.main
+    person.fix = root / "part-fix"
+    git(root, "clone", "-q", "--filter=blob:none", f"file://{origin}", str(person.main))
+    git(person.main, "worktree", "add", "-q", "-b", "fix/login", str(person.fix), "origin/fix/login")
+    person.own = person.transcript(person.main, person.user.session_id)
+    person.other = person.transcript(person.fix, "00000000-0000-4000-8000-0000000000aa")
+    person.says(person.own, person.main, "Mend the tax")
+    person.says(person.other, person.fix, "Let people choose a time")
+
+
+def test_in_a_partial_clone_the_file_that_cannot_be_judged_is_named_and_how_to_fetch_it(
+    person: Person, tmp_path: Path
+) -> None:
+    partial_clone_of(person, tmp_path)
+    _, found = person.conflicts()
+    assert [one["commits"] for one in found["conflicts"]] == [1]  # what main got since needs no file
+    [pair] = found["not_judged"]
+    assert (sorted(pair["sides"]), pair["paths"]) == (["fix/login", "main"], ["cart"])
+    assert "this clone is partial" in pair["reason"]
+    done = run_here(["conflicts"], plain_environment(person.home), person.main)
+    assert "Not judged: " in done.stdout
+    with ServedPage(StoreUser(person.home)) as page:
+        page.until("Not judged: ", "/branches/judged")
+    [command] = re.findall(r"`git ([^`]+)`", pair["reason"])
+    git(person.main, *command.split(" "))
+    code, found = person.conflicts()
+    assert code == 1
+    assert [one["commits"] for one in found["conflicts"]] == [0, 0, 1]
+    assert "not_judged" not in found

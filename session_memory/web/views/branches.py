@@ -8,7 +8,7 @@ from ...system.git_process import GitUnavailableError
 from ...system.merges import Conflict
 from ...text.format import counted
 from ...text.sanitize import for_people
-from ...upkeep.conflicts import Clash, Side, find_conflicts, live_sessions, sides_of
+from ...upkeep.conflicts import Clash, Side, Unjudged, find_conflicts, live_sessions, sides_of
 from ..page_request import PageRequest
 
 SHOWN_FILES = 20  # of a repository
@@ -19,21 +19,23 @@ _DETACHED = "(no branch)"
 
 
 def judged(request: PageRequest) -> dict[str, Any]:
-    """Return `repositories`: the name of each, its `branches`, and the `files` that would not merge, each pair of
-    branches once."""
+    """Return `repositories`: the name of each, its `branches`, the `files` that would not merge, each pair of
+    branches once, and lines about those `not_judged`."""
     home = request.location.home
     sides = sides_of(live_sessions(home.root, request.environ, request.now), home.user_dir)
     found: dict[str, dict[str, Any]] = {}
     for side in sides:
         name = for_people(side.common_dir.removesuffix("/.git").rpartition("/")[2])
-        shown = found.setdefault(side.common_dir, {"name": name, "branches": [], "files": []})
+        shown = found.setdefault(side.common_dir, {"name": name, "branches": [], "files": [], "not_judged": []})
         shown["branches"].append(_branch(side))
-    seen = set()
-    for clash in request.while_wanted(find_conflicts(sides)):
+    seen, unjudged = set(), list[Unjudged]()
+    for clash in request.while_wanted(find_conflicts(sides, unjudged=unjudged)):
         pair = (clash.conflict.path, *sorted((id(clash.own), id(clash.other))), clash.team and clash.team.session)
         if pair not in seen:
             seen.add(pair)
             found[clash.own.common_dir]["files"].append(_file(clash))
+    for pairs in unjudged[:SHOWN_FILES]:
+        found[pairs.own.common_dir]["not_judged"].append(pairs.line)
     for one in found.values():
         for branch in one["branches"]:
             branch["files"] = sum(branch["label"] in (file["own"], file["other"]) for file in one["files"])
