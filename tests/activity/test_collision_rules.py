@@ -346,3 +346,25 @@ def test_sessions_of_pi_name_files_from_their_directory_on(tmp_path):
     others = Observation(reader, [Session(other.id, paths[other.id], "discord")], settings)
     with open_update(reader, others, settings=settings, now=now, limit=500) as update:
         assert collisions(update.text or "") == ["! src/app: edited 4m ago by discord, after you read it"]
+
+
+def test_a_command_that_changed_no_byte_is_no_edit(pair: Pair) -> None:
+    pair.main.read("src/app.py")
+    pair.discord.bash("sed -i 's/slots = 6/slots = 7/' src/app.py")
+    assert collisions(pair.main.prompt()) == []
+    pair.discord.bash("sed -i 's/app/application/' src/app.py")
+    assert len(collisions(pair.main.prompt())) == 1
+
+
+def test_a_command_that_undid_an_uncommitted_edit_is_told(pair: Pair) -> None:
+    pair.main.edit("src/app.py", "1\n")
+    pair.discord.bash("sed -i '$d' src/app.py")
+    assert len(collisions(pair.main.prompt())) == 1
+
+
+def test_after_a_commit_a_command_that_changed_nothing_is_no_edit(pair: Pair) -> None:
+    pair.main.edit("src/app.py", "1\n")
+    pair.main.bash("git commit -qam Change")
+    pair.later()
+    pair.discord.bash("sed -i 's/slots = 6/slots = 7/' src/app.py")
+    assert collisions(pair.main.prompt()) == []

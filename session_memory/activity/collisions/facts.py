@@ -132,6 +132,8 @@ def _edit_fact(
             return None
         if modified is not None and mine.kind == EDIT and evidence.is_as_written(path, mine):
             return None
+        if modified is not None and action.is_command and _is_untouched(path, mine, began, evidence):
+            return None
         fact = Fact(EDITED, session, when, path=path, own_kind=mine.kind, own_time=mine.time)
         fact.is_removed = action.kind == REMOVE and modified is None
         return fact
@@ -145,6 +147,15 @@ def _edit_fact(
     fact = Fact(EDITED, session, when, path=path, own_kind=EDIT, own_time=mine.time)
     fact.is_after = False
     return fact
+
+
+def _is_untouched(path: str, mine: FileAction, began: float, evidence: Evidence) -> bool:
+    """Check if a command that began then changed no byte of a file, as with a `sed -i` that matched nothing: the file
+    is as committed, and this session has read it so, or its edit was committed before."""
+    later = [move for move in evidence.moves() if move.time >= int(mine.time)]
+    later = [move for move in later if evidence.has_changed(move, path) is not False]
+    is_known = not later if mine.kind == READ else any([move.time <= began for move in later])
+    return is_known and evidence.is_as_committed(path) is True
 
 
 def _copy_fact(own: WorkingSet, mine: FileAction, session: str, action: FileAction, evidence: Evidence) -> Fact | None:
