@@ -57,7 +57,7 @@ def values(request: PageRequest) -> dict[str, Any]:
         "kinds": [
             (Choice(one, one, one == kind), kinds[one]) for one in (*KINDS, EPISODE) if kinds[one] or one == kind
         ],
-        "all_kinds": sum(kinds.values()) - kinds[EPISODE],
+        "all_kinds": sum(kinds.values()),
         "projects": chosen_of([("", "All projects"), *((one, one) for one in projects)], project),
         "asked": asked,
         "is_limited": bool(query or kind or project),
