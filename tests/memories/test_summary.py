@@ -331,6 +331,12 @@ class TestCheck:
         assert [one.quote for one in found.memories] == [WISH["quote"]]
         assert "not the user's" in found.problems[0]
 
+    def test_a_question_needs_the_user_s_own_words_too(self) -> None:
+        asked = [{**WISH, "kind": "question"}, {**WISH, "kind": "question", "quote": "expiry – now 3600"}]
+        found = checked({**GOOD, "memories": asked}, self.TEXT, "I like short commits.", ())
+        assert [one.quote for one in found.memories] == [WISH["quote"]]
+        assert "questions that stay open" in found.problems[0]
+
     def test_an_episode_is_one_line(self) -> None:
         assert checked({**GOOD, "summary": "Asked.\n\nDone."}, self.TEXT, "", ()).summary == "Asked. Done."
 

@@ -109,6 +109,11 @@ CLAUDE = {
     "queued prompt with an image": (queued([{"type": "text", "text": "like this"}, IMAGE]), "like this\n\n[image]"),
     "channel": (user(channel("water the beans", source="telegram", chat_id="1", user="ann"), isMeta=True, origin={"kind": "channel", "server": "telegram"}), "water the beans"),
     "queued message of a channel": ({**queued(channel("and the peas", source="telegram", chat_id="1"), origin={"kind": "channel"}, isMeta=True), "isMeta": True}, "and the peas"),
+    "channel in a record of no kind": (
+        user([{"type": "text", "text": channel("and the <b>kale</b>", source="slack", user="U1")}]),
+        "and the <b>kale</b>",
+    ),
+    "event of a channel in a record of no kind": (user(channel("build failed", source="webhook")), ""),
     "event of a channel": (user(channel("build failed", source="webhook", severity="high"), isMeta=True), ""),
     "block of an editor in the same text": (user(f"{IDE}\nfix the latch"), "fix the latch"),
     "block of an editor before": (user([{"type": "text", "text": IDE}, {"type": "text", "text": "fix the latch"}]), "fix the latch"),

@@ -36,6 +36,8 @@ def typed_text(text: str) -> str:
     """Return a text without the CLI's additions; '' if nobody typed it."""
     while text.startswith(_INTERRUPTED):
         text = text.partition("]")[2].lstrip()
+    if text.startswith("<channel "):
+        return _sent_by_channel(text)
     if text.startswith(_COMMANDS):
         return _command(text)
     return "" if text.startswith(_WRAPPERS) else text
@@ -68,7 +70,7 @@ def words_of_result(text: str, result: object, *, has_failed: bool) -> str:
     return dialogs.answers_in(as_object(kept.get("answers")), kept.get("annotations")) or dialogs.words_in(text)
 
 
-def sent_by_channel(text: str) -> str:
+def _sent_by_channel(text: str) -> str:
     """Return a person's message from a channel such as a chat; '' for a program's."""
     tag, _, words = text.partition(">")
     is_of_person = ' user="' in tag or ' chat_id="' in tag

@@ -46,13 +46,9 @@ HEAD_BYTES = 2048  # of a line, in which its kind shows
 _TASK_BYTES = 256 * 1024  # before the end, in which the call stands that starts a sub-agent
 _GLUED = b'{"parentUuid":'  # a record behind another one on the same line
 
-# A result with one of these near its beginning may have the user's words: their answers, or why they refused a call.
-_WORDS_IN_RESULTS = (
-    b"ser has answered",
-    b"estions have been answered",
-    b"he user answered",
-    b"he user doesn't want to",
-)
+# A result with one of these near its beginning may have the user's words: answers, or why they refused a call.
+_ANSWERED, _REFUSED = b" answered", b"user doesn't want to"
+_WITH_WORDS = ("User has answered", "Your questions have", "The user answered", "The user doesn't want to")
 _RESULT_HEAD_BYTES = 400  # of a result, in which its text begins
 _SHELL_OUTPUT = b'"content":"<bash-stdout>'
 
@@ -215,7 +211,7 @@ def _usual_result_may_say(line: bytes, at: int) -> bool:
 def _may_bring_words(line: bytes, at: int) -> bool:
     """Check if the result that begins at `at` in a line may have the user's words."""
     end = at + _RESULT_HEAD_BYTES
-    return any([line.find(mark, at, end) > 0 for mark in _WORDS_IN_RESULTS])
+    return line.find(_ANSWERED, at, end) > 0 or line.find(_REFUSED, at, end) > 0
 
 
 def _entry_of(kind: str, message: Record, record: Record, offset: int) -> Entry | None:
@@ -225,10 +221,8 @@ def _entry_of(kind: str, message: Record, record: Record, offset: int) -> Entry 
         return None
     if kind == "user":
         content = message.get("content")
-        if record.get("isMeta") or as_object(record.get("origin")).get("kind", "human") != "human":
-            text = _sent_by_channel(content)
-        else:
-            text = _user_text(content, record)
+        is_typed = not record.get("isMeta") and as_object(record.get("origin")).get("kind", "human") == "human"
+        text = _user_text(content, record) if is_typed else _sent_by_channel(content)
         tools = () if text else _own_command(content, record)
         return _entry("user", text, tools, record, offset) if text or tools else None
     if record.get("isMeta"):
@@ -391,7 +385,7 @@ def _words_of_result(block: Record, record: Record) -> str:
     content = block.get("content")
     first = content[0] if isinstance(content, list) and content else content
     text = as_string(first.get("text") if isinstance(first, dict) else first)
-    if not any([mark.decode() in text[:_RESULT_HEAD_BYTES] for mark in _WORDS_IN_RESULTS]):
+    if not text.startswith(_WITH_WORDS):
         return ""
     from .prompts import words_of_result
 
@@ -400,11 +394,8 @@ def _words_of_result(block: Record, record: Record) -> str:
 
 def _sent_by_channel(content: object) -> str:
     """Return a person's words in a message from a channel; '' for any other message that nobody typed here."""
-    if not isinstance(content, str) or not content.startswith("<channel "):
-        return ""
-    from .prompts import sent_by_channel
-
-    return sent_by_channel(content)
+    blocks = [content] if isinstance(content, str) else [block.get("text") for block in objects_of(content)]
+    return "\n\n".join([prompt_text(text) for text in blocks if as_string(text).startswith("<channel ")])
 
 
 def _own_command(content: object, record: Record) -> tuple[ToolUse, ...]:

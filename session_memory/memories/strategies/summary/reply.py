@@ -12,6 +12,7 @@ from ...format import KINDS
 from ...strategy import Memory
 
 MOST_MEMORIES = 12
+_OF_USER = {"preference": "preferences", "question": "questions that stay open"}  # kinds that are the user's alone
 LEAST_QUOTE_CHARACTERS = 12
 LONGEST = {"title": 160, "summary": 1000, "subject": 80, "text": 1000, "quote": 1000}
 SHOWN_CHARACTERS = 80
@@ -33,8 +34,8 @@ class BadReplyError(Exception):
 
 
 def checked(value: Any, text: str, of_user: str, known_ids: Collection[str]) -> SummaryReply:
-    """Return the answer in `value`, with the memories whose quotation occurs in `text`; that of a preference must occur
-    in `of_user`, what the user said. Raises BadReplyError."""
+    """Return the answer in `value`, with the memories whose quotation occurs in `text`; that of a preference or
+    question must occur in `of_user`, the user's messages. Raises BadReplyError."""
     answer = _object(value, ("title", "summary", "memories"), "the answer")
     memories = answer["memories"]
     if not isinstance(memories, list):
@@ -45,8 +46,8 @@ def checked(value: Any, text: str, of_user: str, known_ids: Collection[str]) -> 
     for number, memory in enumerate(memories[:MOST_MEMORIES], 1):
         one = _stated(memory, number, known_ids)
         problem = _problem_of(one.quote, comparable_text)
-        if not problem and one.kind == "preference" and comparable(one.quote) not in comparable_words:
-            problem = "its quote is not the user's: only they have preferences"
+        if not problem and one.kind in _OF_USER and comparable(one.quote) not in comparable_words:
+            problem = f"its quote is not the user's: only they have {_OF_USER[one.kind]}"
         if problem:
             problems.append(f"memory {number} ({shorten(one_line(one.text), SHOWN_CHARACTERS)}): {problem}")
         else:
