@@ -6,6 +6,7 @@ import argparse
 import os
 
 from ..errors import SessionMemoryError
+from ..system.files import expanded, user_dir
 from ..text.format import whole_number
 from ..text.timestamps import EXAMPLES, last_millisecond, milliseconds_at
 
@@ -90,10 +91,10 @@ def repository_directories(path: str) -> tuple[str, ...]:
     """Return the roots of all worktrees of the repository that `path` is in; none if it is in none."""
     from ..system.git import find_worktree, worktrees_of
 
-    path = os.path.expanduser(path)
+    path = expanded(path, os.environ)
     if not ("/" in path or path in (".", "..")) or not os.path.isdir(path):
         return ()
-    found = find_worktree(os.path.realpath(path), os.path.expanduser("~"))
+    found = find_worktree(os.path.realpath(path), user_dir(os.environ))
     if found is None:
         return ()
     return tuple(sorted({one.root for one in (found, *worktrees_of(found.common_dir)) if one.root}))

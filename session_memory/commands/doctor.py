@@ -23,6 +23,7 @@ from ..runtimes import all_runtimes
 from ..settings.homes import required_user_dir
 from ..settings.program import ProgramPaths, program_paths
 from ..store.location import find_location
+from ..system.files import expanded
 from ..system.terminal import Terminal
 from .arguments import add_common
 from .status import show_status
@@ -147,7 +148,7 @@ def _targets(
     lost: dict[str, list[Finding]] = {}
     for root in [path] if path else ledger.homes:
         try:
-            at = os.path.abspath(os.path.expanduser(root))
+            at = os.path.abspath(expanded(root, os.environ))
             found = templated_home(at, ledger, environ) or known_home(at, ledger, environ)
             targets.append(found or identify(root, environ))
         except NoHomeError as error:

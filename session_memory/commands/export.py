@@ -14,6 +14,7 @@ from ..errors import SessionMemoryError, WrongCallError
 from ..memories.folders import groups_of
 from ..memories.runner import settings_of
 from ..store.values import Conversation, Filter
+from ..system.files import expanded
 from ..system.sqlite import CorruptDatabaseError
 from ..system.terminal import Terminal
 from ..text.format import counted
@@ -115,7 +116,7 @@ def _export_trajectories(opened: OpenStore, arguments: argparse.Namespace, ids: 
     for id in ids:
         if found := opened.store.conversation(id, opened.location.homes):
             sessions.setdefault((found.home, found.session_id), []).append(found)
-    out = os.path.expanduser(arguments.out)
+    out = expanded(arguments.out, os.environ)
     if len(sessions) > 1 and not os.path.isdir(out):
         raise WrongCallError(f"a trajectory is one session, not {len(sessions):,}", "name a directory: --out DIR")
     written = 0
@@ -171,7 +172,7 @@ def _print(pieces: Iterator[str], terminal: Terminal) -> None:
 def _replaced(path: str) -> Iterator[BinaryIO]:
     """Open a private file that replaces `path` when it is written whole. Anything but a file, such as a pipe, is
     written to directly. Raises OSError."""
-    path = os.path.realpath(os.path.expanduser(path))
+    path = os.path.realpath(expanded(path, os.environ))
     if os.path.exists(path) and not os.path.isfile(path):
         with open(path, "wb") as file:
             yield file

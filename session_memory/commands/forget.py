@@ -22,7 +22,7 @@ from ..store.rules import ReadRules
 from ..store.sqlite.memory_index import MemoryFilter
 from ..store.values import Conversation, Filter
 from ..system.confined_files import OutsideGroupError, pinned
-from ..system.files import Opened
+from ..system.files import Opened, expanded
 from ..system.terminal import Terminal
 from ..text.format import counted
 from ..text.timestamps import epoch_seconds, now_milliseconds
@@ -88,7 +88,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _forget(opened: OpenStore, arguments: argparse.Namespace) -> int:
-    project = os.path.abspath(os.path.expanduser(arguments.project)) if arguments.project else ""
+    project = os.path.abspath(expanded(arguments.project, os.environ)) if arguments.project else ""
     now = now_milliseconds()
     if forgotten.is_unfinished(opened.location.database) and not arguments.dry_run:
         opened.note("an earlier forget was not finished: finishing it")

@@ -17,6 +17,7 @@ from ..host.log import host_lock, is_served
 from ..host.values import ChatReply
 from ..settings.host_layout import Layout
 from ..settings.registry import register_host
+from ..system.files import expanded
 from ..system.sqlite import DatabaseError
 from ..system.terminal import Terminal
 from ..text.sanitize import plain
@@ -64,7 +65,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     terminal = Terminal(os.environ, is_json=getattr(arguments, "json", False))
-    layout = Layout(os.path.expanduser(arguments.at))
+    layout = Layout(expanded(arguments.at, os.environ))
     if arguments.action != "init" and not os.path.isfile(layout.database):
         raise SessionMemoryError(f"{layout.root}: no host is there", f"session-memory host init {layout.root}")
     import apsw

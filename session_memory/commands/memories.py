@@ -13,6 +13,7 @@ from ..memories.format import BY_AGENT, KINDS, is_by_agent, time_text
 from ..memories.library import forget_memories, open_index, take_back
 from ..memories.pages import file_of
 from ..store.sqlite.memory_index import MemoryFilter
+from ..system.files import user_dir
 from ..system.terminal import called_as
 from ..text.format import counted, enumerated, has_words, one_line
 from ..text.sanitize import for_prompt
@@ -131,7 +132,7 @@ def _doubted(opened: OpenStore, found: list[IndexedMemory]) -> list[IndexedMemor
         return found  # each machine reports doubts about its own memories
     from ..memories.doubts import with_doubts  # starts processes, whose module takes a while to load
 
-    return with_doubts(found, os.path.expanduser("~"))
+    return with_doubts(found, user_dir(os.environ))
 
 
 def show_hit(opened: OpenStore, memory: IndexedMemory, options: str) -> None:

@@ -12,6 +12,7 @@ from ..errors import SessionMemoryError
 from ..runtimes import Runtime, all_runtimes
 from ..runtimes.detection import is_started_by_agent
 from ..store.location import find_location
+from ..system.files import expanded
 from ..system.terminal import Terminal
 from ..text.format import counted
 from ..text.sanitize import name_for_people
@@ -48,17 +49,22 @@ def run(arguments: argparse.Namespace) -> int:
         terminal.line(f"No transcripts are kept; {hint}.")
         return _list([], terminal)
     with closing(pack):
+        if pack.quarantined:
+            hint = "recover it with sqlite3 .recover; upkeep keeps anew what the runtimes still have"
+            raise SessionMemoryError(f"{pack.path} was damaged: it is {pack.quarantined} now", hint)
         if not arguments.session:
             return _list(pack.sessions(), terminal)
         session = _chosen(pack.sessions(), arguments.session, is_earlier=arguments.earlier)
         runtime = next(one for one in all_runtimes() if one.name == session.runtime)
-        to = os.path.abspath(os.path.expanduser(arguments.to)) if arguments.to else ""
+        to = os.path.abspath(expanded(arguments.to, os.environ)) if arguments.to else ""
         config_dir = runtime.config_dir({runtime.CONFIG_VARIABLE: to}) if to else session.config_dir
         deletion = runtime.backup.deletion(config_dir, {one.cwd for one in pack.sessions()})
         days = deletion.days if deletion.shortest is None else deletion.shortest
         done = restore(pack, session, runtime, config_dir, days, os.environ)
     for path in done.others:
         terminal.note(f"{terminal.short(path)}: another file is there, and stays")
+    for gap in done.gaps:
+        terminal.note(f"{gap.path}: bytes {gap.start:,} to {gap.end:,} were damaged, and their lines are missing")
     if session.form == REDACTED:
         terminal.note("it was kept redacted: it goes on with [redacted: ...] in place of each secret")
     command = runtime.backup.resume_command(
@@ -68,9 +74,10 @@ def run(arguments: argparse.Namespace) -> int:
     terminal.line(f"Go on with it: {command}")
     terminal.result(
         {"session": session.session_id, "runtime": session.runtime, "written": done.written, "others": done.others,
+         "missing": [gap._asdict() for gap in done.gaps],
          "form": session.form, "resume": command}
     )  # fmt: skip
-    return 0
+    return int(bool(done.gaps))
 
 
 def _list(sessions: list[KeptSession], terminal: Terminal) -> int:

@@ -6,7 +6,7 @@ from ..errors import SessionMemoryError
 from ..runtimes import Runtime, runtimes_here
 from ..settings.homes import ENV_HOME, ENV_SESSION, Home, environment, homes_above, person_home, runtime_home
 from ..system.deadline import Deadline
-from ..system.files import is_directory
+from ..system.files import is_directory, user_dir
 from ..text.paths import is_name
 
 TYPE_CHECKING = False
@@ -127,7 +127,7 @@ class Context:
 def home_of(event: Event, environ: Mapping[str, str], runtime: Runtime) -> Home:
     """Return the agent home that the session was started in, else the person's."""
     start = _start_dir(event, environ, runtime)
-    home, stop = None, environ.get("HOME", "")
+    home, stop = None, user_dir(environ)
     if next(homes_above(start, environ, stop, runtime.SESSIONS_FOLDER), None):
         from ..settings.registry import agent_home  # only now: most directories do not even look like a home
 

@@ -21,6 +21,7 @@ from ..system.files import (
     os,
     read_end,
     read_whole,
+    user_dir,
     write_atomically,
 )
 from ..system.json import decode, encode
@@ -153,7 +154,7 @@ def untold(home: Home, others: Sequence[str] = ()) -> str:
 def looks_like_home(start: str, environ: Mapping[str, str], folder: str) -> str:
     """Return a line that names the directory which `start` is in and which looks like an agent home without being
     registered, with what makes it one; '' if there is none."""
-    root = unregistered_home(start, environ, stop=environ.get("HOME", ""), folder=folder)
+    root = unregistered_home(start, environ, stop=user_dir(environ), folder=folder)
     if not root:
         return ""
     from shlex import quote

@@ -15,6 +15,7 @@ from ..hooks.log import missed_too_often, notices
 from ..runtimes.install import Hook, Install
 from ..settings.program import ProgramPaths
 from ..settings.registry import agent_home
+from ..system.files import user_dir
 from ..system.git import find_worktree
 from ..text.format import counted, enumerated
 from ..text.timestamps import age
@@ -327,7 +328,7 @@ def _prompted_since(target: Target, since: float, environ: Mapping[str, str]) ->
         if prompt is None or (prompt.timestamp or 0) <= since:
             continue
         # What an agent home's sessions were told is noted there.
-        if target.kind == "agent" or not agent_home(prompt.cwd, environ, stop=environ.get("HOME", "")):
+        if target.kind == "agent" or not agent_home(prompt.cwd, environ, stop=user_dir(environ)):
             found.append(session)
     return found
 

@@ -16,6 +16,7 @@ from ..errors import SessionMemoryError
 from ..runtimes import Runtime, all_runtimes, runtime
 from ..settings.homes import SEED_MEMORY_DIRS, Home, home_at, named_home, person_home, runtime_home
 from ..settings.registry import agent_home
+from ..system.files import expanded, user_dir
 from ..transcripts.entries import Session
 from .ledger import InstallLedger
 
@@ -106,7 +107,7 @@ def runtime_called(name: str) -> Runtime | None:
 
 def identify(path: str, environ: Mapping[str, str]) -> Target:
     """The home that `path` is, or that has its settings in `path`. Raises NoHomeError."""
-    root = os.path.abspath(os.path.expanduser(path))
+    root = os.path.abspath(expanded(path, os.environ))
     if not os.path.isdir(root):
         raise NoHomeError(f"{path}: there is no such directory", "give the path of one that is there")
     if not os.access(root, os.R_OK | os.X_OK):
@@ -139,7 +140,7 @@ def find(
     """The homes that are found without being named: those of the runtimes that are here, those of the ledger, and the
     one we are in. Not looked for is what is at the paths `but`."""
     found = [settings_of(one, environ) for one in all_runtimes() if is_here(one, environ)]
-    home = agent_home(current_dir, environ, stop=environ.get("HOME", ""))
+    home = agent_home(current_dir, environ, stop=user_dir(environ))
     for path in [*ledger.homes, *([home.root] if home else [])]:
         target = None if path in but else known_home(path, ledger, environ)
         found += [target] if target else []
@@ -179,7 +180,7 @@ def settings_of(one: Runtime, environ: Mapping[str, str]) -> Target:
 
 def shared_skills(environ: Mapping[str, str], root: str = "") -> Target:
     """The folder of a user's skills for several runtimes, there or not."""
-    root = root or f"{environ.get('HOME', '')}/{SHARED_SKILLS_FOLDER}"
+    root = root or f"{user_dir(environ)}/{SHARED_SKILLS_FOLDER}"
     return Target("skills", root, root, "", "", person_home(environ))
 
 
@@ -218,7 +219,7 @@ def _runtime_or_project(root: str, environ: Mapping[str, str]) -> Target:
     has_transcripts = os.path.isdir(RUNTIME.transcripts_dir(root))
     if is_named and not has_transcripts and os.path.realpath(root) != os.path.realpath(config_dir):
         project = os.path.dirname(root)
-        if os.path.realpath(project) != os.path.realpath(environ.get("HOME", "")):
+        if os.path.realpath(project) != os.path.realpath(user_dir(environ)):
             home = runtime_home(config_dir, RUNTIME.USUAL_DIR, environ)
             return Target("project", root, root, project, config_dir, home)
     return Target("runtime", root, root, "", root, runtime_home(root, RUNTIME.USUAL_DIR, environ))

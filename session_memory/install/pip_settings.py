@@ -8,6 +8,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from ..system.files import user_dir as home_of
+
 _SECTIONS = ("global", "install")
 _VARIABLE = "PIP_"
 _UV_SOURCES = ("UV_DEFAULT_INDEX", "UV_INDEX_URL", "UV_INDEX", "UV_EXTRA_INDEX_URL", "UV_FIND_LINKS")
@@ -56,7 +58,7 @@ def _files(environ: Mapping[str, str]) -> list[Path]:
     chosen = environ.get("PIP_CONFIG_FILE", "")
     if chosen == os.devnull:
         return []
-    home = environ.get("HOME", "")
+    home = home_of(environ)
     shared = [*environ.get("XDG_CONFIG_DIRS", "/etc/xdg").split(os.pathsep)[::-1], "/Library/Application Support"]
     user_dir = Path(home, "Library", "Application Support", "pip")
     if sys.platform != "darwin" or not user_dir.is_dir():

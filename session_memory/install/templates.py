@@ -14,7 +14,7 @@ from ..errors import SessionMemoryError
 from ..runtimes import runtime
 from ..settings.homes import MEMORY_DIR, home_at
 from ..settings.program import ProgramPaths, source_dir
-from ..system.files import make_private_dir
+from ..system.files import expanded, make_private_dir
 from ..system.terminal import Terminal
 from ..text.timestamps import epoch_seconds, iso_time
 from . import program
@@ -65,7 +65,7 @@ def make_home(
     content, or of another template, unless `force`. Raises SessionMemoryError, OSError."""
     source = source_dir()
     program.check_source(source)
-    root = os.path.abspath(os.path.expanduser(path))
+    root = os.path.abspath(expanded(path, os.environ))
     ledger = read_ledger(paths.ledger_file)
     if not force:
         _check_root(root, template, ledger)
@@ -85,7 +85,7 @@ def make_home(
 
 def templated_home(path: str, ledger: InstallLedger, environ: Mapping[str, str]) -> Target | None:
     """The home at `path`, if it was made from a template and is still there."""
-    root = os.path.abspath(os.path.expanduser(path))
+    root = os.path.abspath(expanded(path, os.environ))
     record = ledger.homes.get(root)
     if record is None or not record.template or not os.path.isdir(root):
         return None

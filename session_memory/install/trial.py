@@ -19,6 +19,7 @@ from typing import Any, NamedTuple
 
 from ..settings.homes import ENV_DIR, ENV_HOME, Home, home_at, person_home, runtime_home
 from ..settings.registry import agent_home
+from ..system.files import user_dir
 from ..transcripts.entries import Session
 from ..transcripts.log import last_entries
 from .homes import Target
@@ -112,7 +113,7 @@ def _plain_scene(target: Target, directory: str, environ: Mapping[str, str]) -> 
         return "no session has begun in it yet"
     moved = {**environ, ENV_DIR: directory}
     home = runtime_home(target.config_dir, target.runtime.USUAL_DIR, moved)
-    is_safe = os.path.isdir(where) and not agent_home(where, environ, stop=environ.get("HOME", ""))
+    is_safe = os.path.isdir(where) and not agent_home(where, environ, stop=user_dir(environ))
     start = where if is_safe else directory  # in an agent home the hook would write to it
     own_id = str(uuid.uuid4())
     transcript = target.runtime.own_path({"session_id": own_id, "cwd": where}, where, target.config_dir)
@@ -144,7 +145,7 @@ def _last_active_project(target: Target, environ: Mapping[str, str]) -> tuple[st
             looked_at.add(project_dir)
             entries, _ = last_entries(target.runtime, session.path, 1, None)
             cwd = entries[0].cwd if entries else ""
-            if not (cwd and agent_home(cwd, environ, stop=environ.get("HOME", ""))):
+            if not (cwd and agent_home(cwd, environ, stop=user_dir(environ))):
                 return project_dir, cwd or project_dir
     return "", ""
 

@@ -18,6 +18,7 @@ from ..runtimes.install import text_of
 from ..settings.homes import home_at, person_home, private_beside
 from ..settings.program import ProgramPaths
 from ..settings.registry import registered_hosts
+from ..system.files import expanded
 from . import home_changes, program, settings_file
 from .file_changes import checksum, read_if_there, remove_if_empty
 from .homes import (
@@ -140,7 +141,7 @@ def _records(homes: list[str], ledger: InstallLedger, environ: Mapping[str, str]
 def _record_of(path: str, ledger: InstallLedger, environ: Mapping[str, str]) -> tuple[str, HomeRecord]:
     """The home that `path` is, and what is known of it: by its path, by what was installed into a home that is no more
     where it was, or by what is in it. Raises SessionMemoryError."""
-    root = os.path.abspath(os.path.expanduser(path))
+    root = os.path.abspath(expanded(path, os.environ))
     if root in ledger.homes:
         return root, ledger.homes[root]
     moved = next((old for old, record in ledger.homes.items() if _is_moved(old, record, root)), None)

@@ -4,6 +4,7 @@ import os
 
 from ..store.sqlite.engine import SqliteStore
 from ..store.values import Conversation, Filter
+from ..system.files import user_dir
 from ..system.git import find_worktree
 from .strategies.extractive.strategy import log_line
 
@@ -14,7 +15,7 @@ MOST_CONVERSATIONS = 50  # that are looked through for them
 def last_work(store: SqliteStore, wanted: Filter, own_session: str) -> list[tuple[Conversation, str]]:
     """Return the latest conversations that fit, of the project at hand if it has any, one of each session but the
     asking one, each with its line of the log."""
-    worktree = find_worktree(os.path.realpath("."), os.path.expanduser("~"))
+    worktree = find_worktree(os.path.realpath("."), user_dir(os.environ))
     here = (worktree.root,) if worktree and worktree.root else ()
     found: dict[str, tuple[Conversation, str]] = {}
     for directories in dict.fromkeys([wanted.directories or here, wanted.directories]):

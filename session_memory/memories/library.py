@@ -13,7 +13,7 @@ from ..errors import LockedError
 from ..store.location import StoreLocation
 from ..store.refresh import Note, not_taken_in
 from ..store.sqlite.memory_index import IndexedMemory, MemoryFilter, MemoryIndex
-from ..system.files import Closing, lock
+from ..system.files import Closing, lock, user_dir
 from ..system.sqlite import CorruptDatabaseError, DatabaseError, Patience
 from ..text.sanitize import for_storage
 from . import forgotten, pages, prompt_index
@@ -278,7 +278,7 @@ def search_memories(
         return found
     from .doubts import with_doubts  # starts processes and is slow to import
 
-    return with_doubts(found, os.path.expanduser("~"))
+    return with_doubts(found, user_dir(os.environ))
 
 
 def forget_memories(location: StoreLocation, memories: Iterable[IndexedMemory], note: Note) -> None:

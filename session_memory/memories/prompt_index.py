@@ -19,7 +19,7 @@ from ..store.search.query import STOP_WORDS
 from ..store.sqlite.exclusions import Stamp
 from ..store.sqlite.memory_index import IndexedMemory, MemoryFilter, MemoryIndex, PlacedMemory
 from ..system.branches import Branches
-from ..system.files import read_whole, write_atomically
+from ..system.files import read_whole, user_dir, write_atomically
 from ..system.git import Worktree, find_worktree
 from ..text.format import one_line, shorten
 from ..text.sanitize import for_prompt
@@ -61,7 +61,7 @@ def renew(directory: str, index: MemoryIndex, home: str, told: Sequence[PlacedMe
         known = b""
     if _head(told, settings) != _sources(known):
         memories = index.memories(MemoryFilter((home,), is_untrusted=False))
-        write_atomically(path, content(memories, settings, os.path.expanduser("~")))
+        write_atomically(path, content(memories, settings, user_dir(os.environ)))
 
 
 def content(memories: Sequence[IndexedMemory], settings: Mapping[str, Stamp], user_dir: str = "") -> bytes:

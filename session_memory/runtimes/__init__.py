@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..system.files import is_directory
+from ..system.files import is_directory, user_dir
 from .base import Runtime
 
 TYPE_CHECKING = False
@@ -43,7 +43,7 @@ def all_runtimes() -> list[Runtime]:
 
 def runtimes_here(environ: Mapping[str, str]) -> list[Runtime]:
     """Return the runtimes that may have been used by the user with this environment; no other is loaded."""
-    home = environ.get("HOME", "")
+    home = user_dir(environ)
     return [
         runtime(format)
         for format, (_, directory, variable) in _TABLE.items()

@@ -6,7 +6,7 @@ the lines of a transcript mean (`records`) and what an install needs (`install`)
 
 from __future__ import annotations
 
-from ..system.files import is_file, names_in, path_text
+from ..system.files import is_file, names_in, path_text, user_dir
 from ..system.json import as_string
 from ..transcripts.entries import Session, called
 
@@ -89,7 +89,7 @@ class Runtime:
 
     def config_dir(self, environ: Mapping[str, str]) -> str:
         """Return the runtime's own directory, by the environment."""
-        return (environ.get(self.CONFIG_VARIABLE) or f"{environ.get('HOME', '')}/{self.USUAL_DIR}").rstrip("/")
+        return (environ.get(self.CONFIG_VARIABLE) or f"{user_dir(environ)}/{self.USUAL_DIR}").rstrip("/")
 
     def transcripts_dir(self, config_dir: str) -> str:
         """Return the directory that holds a folder of transcripts for each project, or all transcripts."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from ..errors import ConfigError
-from ..system.files import write_atomically
+from ..system.files import user_dir, write_atomically
 from ..system.json import as_list, sealed
 from .compiled import SAME, Key, Kind, Section, Settings, stamps_of
 from .keys import expected, written
@@ -72,9 +72,9 @@ class FileCheck:
 
     def _confine(self, root: str, person_file: str) -> None:
         """Drop what the file of the home `root` may not set, unless the person's file grants it."""
-        user_dir = os.path.expanduser("~")
-        grants = granted(FileCheck(person_file).values if os.path.exists(person_file) else {}, root, user_dir)
-        for key, grant in confine(self.values, [*self.rules, *self.projects], root, grants, user_dir):
+        person = user_dir(os.environ)
+        grants = granted(FileCheck(person_file).values if os.path.exists(person_file) else {}, root, person)
+        for key, grant in confine(self.values, [*self.rules, *self.projects], root, grants, person):
             problem = f"{key} counts from your own settings only"
             how = f"; to let this file set it: session-memory config homes '{{{root}: [{grant}]}}' --home ~"
             self._fault(key, problem + (how if grant else ""))

@@ -12,6 +12,7 @@ goes by for one of its groups lies with the host: `<host>/.session-memory/groups
 from __future__ import annotations
 
 from ..system.files import is_directory, is_file, names_in, os, read_whole, real_path, status_at
+from ..system.files import user_dir as user_dir
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -154,17 +155,6 @@ def _env_files(start: str, stop: str) -> Iterator[bytes]:
                 except OSError:  # too large, or not to be read: as if it named them
                     yield b" ".join([ENV_DIR.encode(), ENV_HOME.encode(), ENV_SESSION.encode()])
         directory = directory.rpartition("/")[0]
-
-
-def user_dir(environ: Mapping[str, str]) -> str:
-    """Return the home directory of the person who runs this; '' where neither HOME nor the system knows one, as for
-    the made-up user of a container."""
-    home = environ.get("HOME")
-    if not home:
-        from os.path import expanduser
-
-        home = expanduser("~").removeprefix("~")
-    return home.rstrip("/")
 
 
 def required_user_dir(environ: Mapping[str, str]) -> str:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from ..system.files import expanded
 from .keys import written
 from .replaced_keys import FORMER_WORDS, replacement
 from .rules import HIDDEN, SHARES, PatternRule
@@ -128,7 +129,7 @@ def _spellings(pattern: str) -> list[str]:
     path = pattern.replace("\\", "/")
     if pattern == ALL or not is_path(path):
         return [path.removeprefix("./").rstrip("/") or ALL]
-    path = os.path.expanduser(path)
+    path = expanded(path, os.environ)
     above, _, name = path.rpartition("/")
     if path.endswith("*"):  # what ends so is no directory by itself
         return list(dict.fromkeys([f"{spelled.rstrip('/')}/{name}" for spelled in _both(above or "/")]))

@@ -11,15 +11,15 @@ except ImportError:
     import nt as os  # type: ignore[no-redef]
 
 __all__ = [
-    "DATABASE_SUFFIXES", "NotAFileError", "irregular", "is_directory", "is_file", "is_locked", "is_regular", "lock",
-    "make_private_dir", "move_away", "names_in", "open_private", "open_regular", "os", "path_stamp", "path_text",
-    "read_at", "read_each", "read_whole", "real_path", "replace", "stamp_of", "status_at", "without_links",
-    "write_atomically", "write_private",
+    "DATABASE_SUFFIXES", "NotAFileError", "expanded", "irregular", "is_directory", "is_file", "is_locked", "is_regular",
+    "lock", "make_private_dir", "move_away", "names_in", "open_private", "open_regular", "os", "path_stamp",
+    "path_text", "read_at", "read_each", "read_whole", "real_path", "replace", "stamp_of", "status_at", "user_dir",
+    "without_links", "write_atomically", "write_private",
 ]  # fmt: skip
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Mapping
     from os import stat_result
 
 Stamp = tuple[int, int, int]  # inode, size in bytes, time of the last change in milliseconds
@@ -93,6 +93,37 @@ def irregular(database: str) -> str:
         if status is not None and not is_regular(status):
             return database + suffix
     return ""
+
+
+def user_dir(environ: Mapping[str, str]) -> str:
+    """Return the home directory of the person who runs this, in one spelling; '' if neither HOME nor the system knows
+    one, as for the made-up user of a container. Only this function asks for HOME. Raises SessionMemoryError if that is
+    relative: it would be another directory wherever a session runs."""
+    home = environ.get("HOME")
+    if not home:
+        from os.path import expanduser
+
+        home = expanduser("~").removeprefix("~")
+    if home and not home.startswith("/") and home[1:2] != ":":
+        from ..errors import SessionMemoryError
+
+        raise SessionMemoryError(f'HOME is "{path_text(home)}", which is relative', "set HOME to an absolute path")
+    if "/../" in f"{home}/":
+        return real_path(home)
+    if "//" in home or "/./" in f"{home}/":
+        home = "/" + "/".join([part for part in home.split("/") if part not in ("", ".")])
+    return home.rstrip("/")
+
+
+def expanded(path: str, environ: Mapping[str, str]) -> str:
+    """Return a path that a person gave, with `~` as their home directory and `~name` as another user's."""
+    if path == "~" or path.startswith("~/"):
+        return user_dir(environ) + path[1:]
+    if not path.startswith("~"):
+        return path
+    from os.path import expanduser
+
+    return expanduser(path)
 
 
 def real_path(path: str) -> str:

@@ -21,7 +21,7 @@ from subprocess import CompletedProcess
 from time import monotonic
 from typing import NamedTuple
 
-from .files import read_whole
+from .files import expanded, read_whole
 from .git import Worktree
 from .git_directories import TRIAL_HEAD
 from .git_process import GitUnavailableError, TrialPlace, ask_git, ask_person, format_of, run, settings_text
@@ -391,8 +391,8 @@ class Merges:
         except GitUnavailableError:  # none is set
             output = ""
         values = dict(line.partition("\n")[::2] for line in output.split("\0") if line)
-        usual = os.path.join(os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config"), "git/attributes")
-        attributes = os.path.expanduser(values.pop("core.attributesfile", usual))
+        usual = os.path.join(os.environ.get("XDG_CONFIG_HOME") or expanded("~/.config", os.environ), "git/attributes")
+        attributes = expanded(values.pop("core.attributesfile", usual), os.environ)
         lines = []
         try:
             (self._directory / "attributes").write_bytes(read_whole(attributes, _ATTRIBUTES_BYTES))

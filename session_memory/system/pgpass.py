@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 from urllib.parse import quote, unquote, urlsplit, urlunsplit
 
-from .files import make_private_dir, read_whole, write_atomically
+from .files import make_private_dir, read_whole, user_dir, write_atomically
 
 _PORT = 5432
 _OF_EVERY_USER = (
@@ -84,7 +84,7 @@ def password_file(environ: Mapping[str, str]) -> str:
         return environ["PGPASSFILE"]
     if os.name == "nt":
         return os.path.join(environ.get("APPDATA", ""), "postgresql", "pgpass.conf")
-    return os.path.join(environ.get("HOME") or os.path.expanduser("~"), ".pgpass")
+    return os.path.join(user_dir(environ), ".pgpass")
 
 
 def _escaped(text: str) -> str:

@@ -315,7 +315,8 @@ def _is_full(path: str) -> bool:
 
 
 def fetch(connection: Connection, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-    return connection.execute(sql, values).fetchall()
+    # A cached statement would keep the ids that were bound to it.
+    return connection.execute(sql, values, can_cache="carray" not in sql).fetchall()
 
 
 def quarantine(path: str, why: str = CorruptDatabaseError.WHY) -> str:

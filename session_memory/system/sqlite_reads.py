@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import apsw
 
 from . import sqlite
+from .files import irregular
 
+READ_ERROR = "nothing was changed: try again; if it stays so, the disk is failing: copy the directory to another one"
 _NAME = "session-memory-checking"
 
 
@@ -34,6 +36,23 @@ class _CheckedFiles(apsw.VFS):
     def xOpen(self, name: str | apsw.URIFilename | None, flags: list[int]) -> apsw.VFSFile:
         """Open any file for SQLite."""
         return _CheckedFile(name, flags, self._refused)
+
+
+def is_damaged(path: str, migrations: Sequence[sqlite.Migration]) -> bool:
+    """Return whether a new connection finds the database damaged in a check of the whole file. Raises DatabaseError,
+    also if it is the disk that cannot read it."""
+    if irregular(path):
+        return True
+    try:
+        with sqlite.explained(path), checked_connection(path) as (connection, refused):
+            try:
+                sqlite.applied_migrations(connection, path, migrations)
+                return sqlite.fetch(connection, "PRAGMA integrity_check(1)") != [("ok",)]
+            finally:
+                if refused:
+                    raise sqlite.DatabaseError(f"{path}: {refused[0]}", READ_ERROR)
+    except sqlite.CorruptDatabaseError:
+        return True
 
 
 @contextmanager

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 from .. import NAME
 from ..errors import SessionMemoryError, WrongCallError, described
+from .files import user_dir
 from .plain_output import PlainOutput, painted, plain_output, plain_text
 
 TYPE_CHECKING = False
@@ -163,7 +164,7 @@ class Terminal:
     def short(self, text: str) -> str:
         """Return `text` on one line, with each path below the home directory shortened to `~`."""
         text = text.replace("\n", " ")
-        home = self.environ.get("HOME", "").rstrip("/")
+        home = user_dir(self.environ)
         shown, *parts = text.split(home + os.sep) if home else [text]
         for part in parts:
             is_inside = shown[-1:].isalnum() or shown[-1:] in ("-", "_", ".", "~")  # of another path: /mnt/root/x

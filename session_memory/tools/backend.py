@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from ..errors import SessionMemoryError
 from ..settings.sections import team_settings
+from ..system.files import user_dir
 from ..system.terminal import print_note
 from .values import EVERYWHERE, ListedSession, RefusedError, SearchResults, team_id
 
@@ -298,4 +299,4 @@ def location_with_store(path: str | None, environ: Mapping[str, str]) -> StoreLo
 def team_url(location: StoreLocation) -> str:
     """Return the address of the team's store that the home has joined; '' for none. Raises ConfigError."""
     home = location.home
-    return team_settings(home.settings().team, home.user_dir or os.path.expanduser("~")).url
+    return team_settings(home.settings().team, home.user_dir or user_dir(os.environ)).url

@@ -11,7 +11,7 @@ from ..settings import homes
 from ..settings.homes import Home
 from ..settings.privacy import Privacy
 from ..settings.registry import agent_home
-from ..system.files import is_regular, status_at
+from ..system.files import is_regular, status_at, user_dir
 from ..text.format import has_words
 from ..text.sanitize import name_for_people, shortened
 from ..text.timestamps import local_time
@@ -332,7 +332,7 @@ def _start(path: str | None, environ: Mapping[str, str]) -> str:
 
 def _candidates(path: str | None, all_projects: bool, environ: Mapping[str, str]) -> Iterator[Candidate]:
     start = _start(path, environ)
-    named = list(_in_agent_home(start, "" if path else environ.get("HOME", ""), homes.naming(path and start, environ)))
+    named = list(_in_agent_home(start, "" if path else user_dir(environ), homes.naming(path and start, environ)))
     if named and not all_projects:
         return iter(named)
     plain = _plain_homes(path and start, environ)

@@ -24,7 +24,7 @@ from ..store.sqlite.tool_uses import StoredFile, stored_files
 from ..store.team_push import SharedAs, TeamPushReport, push_new
 from ..store.values import RuleSubject
 from ..system.branches import Branches, origin_of
-from ..system.files import read_whole, write_atomically
+from ..system.files import read_whole, user_dir, write_atomically
 from ..system.git import find_worktree, worktrees_of
 from ..system.json import sealed, unsealed
 from ..text.sanitize import for_people
@@ -51,7 +51,7 @@ class TeamState(NamedTuple):
 
 def team_of(home: Home) -> TeamSettings:
     """Return the team settings of a home. Raises ConfigError."""
-    return team_settings(home.settings().team, home.user_dir or os.path.expanduser("~"))
+    return team_settings(home.settings().team, home.user_dir or user_dir(os.environ))
 
 
 class NoTeamError(SessionMemoryError):

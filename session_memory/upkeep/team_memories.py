@@ -17,6 +17,7 @@ from ..store.postgres.push import TeamPush
 from ..store.refresh import Note
 from ..store.sqlite.memory_index import IndexedMemory, MemoryFilter, Origin
 from ..store.team_push import SharedAs
+from ..system.files import user_dir
 from ..text.sanitize import for_storage
 
 AsWhat = Callable[[str, str, str], SharedAs | None]  # by group, session and directory
@@ -50,7 +51,7 @@ def push_memories(
         if is_spent():
             return MemoryPushReport(count, len(gone), is_complete=False)
         batch = shared[at : at + BATCH]
-        doubted = with_doubts([memory for memory, _ in batch], os.path.expanduser("~"))
+        doubted = with_doubts([memory for memory, _ in batch], user_dir(os.environ))
         made = [_made(memory, as_what) for memory, (_, as_what) in zip(doubted, batch)]
         changed = [one for one in made if one.key not in pushed or pushed[one.key].mark != one.mark]
         before = [pushed[one.key].number for one in changed if one.key in pushed]

@@ -32,17 +32,19 @@ def wake_ups(
     quiet_milliseconds: int = QUIET_MILLISECONDS, longest_milliseconds: int = LONGEST_MILLISECONDS,
 ) -> Iterator[bool]:  # fmt: skip
     """Yield whenever something may be new below the roots, until `stop` is set: True if the kernel reports a change,
-    False if the roots became others, or if so many `seconds` have passed. `note` is told why changes cannot be
-    watched."""
+    False if the roots became others, also at the same paths, or if so many `seconds` have passed. `note` is told why
+    changes cannot be watched."""
     from watchfiles._rust_notify import WatchfilesRustInternalError
 
     while not stop.is_set():
         roots, until = find_roots(), 0.0  # so the first wake-up comes at once, when changes are watched
+        watched = _identities(roots)
         try:
             for has_changed in (
                 _changes(roots, stop, quiet_milliseconds, longest_milliseconds) if roots else _ticks(stop)
             ):
-                now, is_same = time.monotonic(), find_roots() == roots
+                there = find_roots()
+                now, is_same = time.monotonic(), there == roots and _identities(there) == watched
                 if has_changed or now >= until or not is_same:
                     until = now + seconds() if now >= until else until
                     yield has_changed
@@ -53,6 +55,18 @@ def wake_ups(
             note(f"changes cannot be watched ({error}): looking every {pause:g} s")
             yield False
             stop.wait(pause)
+
+
+def _identities(roots: list[str]) -> list[tuple[int, int]]:
+    """Return the device and inode of each root: another directory at the same path is not watched yet."""
+    identities = []
+    for root in roots:
+        try:
+            status = os.stat(root)
+            identities.append((status.st_dev, status.st_ino))
+        except OSError:
+            identities.append((0, 0))
+    return identities
 
 
 def _changes(roots: list[str], stop: Event, quiet_milliseconds: int, longest_milliseconds: int) -> Iterator[bool]:

@@ -20,6 +20,7 @@ from ..settings.host_layout import Layout
 from ..store.location import StoreLocation
 from ..store.sqlite.engine import SqliteStore
 from ..store.values import TOOL_ROLE, Conversation, Filter, StoredEntry
+from ..system.files import user_dir
 from ..system.git import find_worktree, head_of
 from ..text.sanitize import for_people
 from ..transcripts.entries import Entry, ToolUse
@@ -231,6 +232,6 @@ def _last_request(entries: list[Entry]) -> tuple[str, str]:
 
 
 def _branch(cwd: str) -> str:
-    found = find_worktree(cwd, os.path.expanduser("~")) if cwd.startswith("/") else None
+    found = find_worktree(cwd, user_dir(os.environ)) if cwd.startswith("/") else None
     head = head_of(found.git_dir) if found else ""
     return head[:12] if len(head) == 40 else for_people(head)

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
 
 from ..runtimes import all_runtimes
+from ..system.files import user_dir
 from ..system.git import find_worktree
 from ..text.format import one_line, shorten
 from ..text.sanitize import beginning, for_people
@@ -56,7 +57,7 @@ def shown(value: Value) -> Value:
 @lru_cache(maxsize=2000)
 def project_of(cwd: str) -> str:
     """Return a directory's project name: the name of the repository's directory, else its own."""
-    found = find_worktree(cwd, os.path.expanduser("~")) if cwd.startswith("/") else None
+    found = find_worktree(cwd, user_dir(os.environ)) if cwd.startswith("/") else None
     if found is not None:
         top = os.path.dirname(found.common_dir) if found.common_dir.endswith("/.git") else found.root
         return for_people(os.path.basename(top) or top)

@@ -57,6 +57,15 @@ class TestWhileItRuns:
             watcher.wait_for(lambda: "gone" in machine.statuses(), "the file to be marked")
             assert sorted(machine.stored()) == every
 
+    def test_a_directory_that_takes_the_place_of_a_watched_one_is_watched(self, machine):
+        with machine.watching() as watcher:
+            begun(machine, watcher)
+            machine.projects.rename(machine.projects.with_name("before"))
+            machine.session("two", user("in the new directory"))
+            watcher.wait_for(lambda: "in the new directory" in machine.stored(), "the first file of the new directory")
+            machine.session("three", user("in the new directory later"))
+            watcher.wait_for(lambda: "in the new directory later" in machine.stored(), "the second file")
+
     def test_a_poll_finds_what_no_event_tells_of_and_the_settings_of_now(self, machine):
         elsewhere = machine.home / "elsewhere"
         elsewhere.mkdir()
@@ -183,9 +192,10 @@ def test_where_the_settings_leave_all_to_it_it_makes_memories_and_archives_too(m
     now = time.time() - 2 * 3600
     machine.session("two", *[record for turn in range(3) for record in exchange(f"Roses {turn}?", "Yes.", at=now)])
     done = machine.run("watch", "--once")
-    assert (done.returncode, "  1 archive, 1 memory\n" in done.stdout) == (0, True)
+    assert (done.returncode, "  2 archives, 1 memory\n" in done.stdout) == (0, True)
     place = machine.home / ".session-memory"
-    assert [path.name[10:] for path in (place / "conversations").glob("*.md")] == ["-roses-0.md"]
+    archived = sorted(path.name[10:] for path in (place / "conversations").glob("*.md"))
+    assert archived == ["-hello.md", "-roses-0.md"]
     assert "Roses 0?" in "".join(path.read_text() for path in (place / "memories/episodes").iterdir())
 
 

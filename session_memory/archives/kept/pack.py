@@ -95,6 +95,14 @@ class KeptFile(NamedTuple):
     modified: int
 
 
+class Gap(NamedTuple):
+    """A damaged part of a kept file: its path below the runtime's directory, and the bytes from `start` to `end`."""
+
+    path: str
+    start: int
+    end: int
+
+
 class _Part(NamedTuple):
     chunk: int
     size: int
@@ -110,7 +118,11 @@ class Pack(sqlite.Database):
         try:
             super().__init__(path, (create_pack,))
             self._check()
-        except sqlite.CorruptDatabaseError:
+        except sqlite.CorruptDatabaseError as error:
+            from ...system.sqlite_reads import is_damaged
+
+            if not is_damaged(path, (create_pack,)):
+                raise sqlite.DatabaseError(f"{error}; but a check found no damage", "try again") from error
             self.quarantined = sqlite.quarantine(path)
             super().__init__(path, (create_pack,))
         self.connection.execute("PRAGMA secure_delete = on")
@@ -141,18 +153,27 @@ class Pack(sqlite.Database):
             sql = "SELECT id, path, stamp, size, modified FROM kept_files WHERE session = ? ORDER BY id"
             return [KeptFile._make(row) for row in sqlite.fetch(self.connection, sql, (session,))]
 
-    def content(self, session: KeptSession, file: KeptFile) -> Iterator[bytes]:
-        """Yield what is kept of a file, in chunks. Raises DamagedChunkError, NoLibraryError."""
+    def content(self, session: KeptSession, file: KeptFile, gaps: list[Gap] | None = None) -> Iterator[bytes]:
+        """Yield what is kept of a file, in chunks; without its damaged chunks, which are added to `gaps`, if that is
+        given. Raises DamagedChunkError, NoLibraryError."""
         sql = (
-            "SELECT how, content, checksum, is_masked FROM kept_parts LEFT JOIN kept_chunks ON id = chunk "
-            "WHERE file = ? ORDER BY number"
+            "SELECT how, content, checksum, is_masked, kept_parts.size FROM kept_parts "
+            "LEFT JOIN kept_chunks ON id = chunk WHERE file = ? ORDER BY number"
         )
+        at = 0
         with sqlite.explained(self.path):
-            for how, content, sum, is_masked in self.connection.execute(sql, (file.id,)):
-                if content is None:
-                    raise DamagedChunkError("damaged: a part of it is missing")
-                found = unpacked(how, content, sum)
-                yield unmasked(found, session.session_id.encode()) if is_masked else found
+            for how, content, sum, is_masked, size in self.connection.execute(sql, (file.id,)):
+                try:
+                    if content is None:
+                        raise DamagedChunkError("damaged: a part of it is missing")
+                    chunk = unpacked(how, content, sum)
+                except DamagedChunkError:
+                    if gaps is None:
+                        raise
+                    gaps.append(Gap(file.path, at, at + size))
+                else:
+                    yield unmasked(chunk, session.session_id.encode()) if is_masked else chunk
+                at += size
 
     # What changes it
 

@@ -4,6 +4,7 @@ The transcript comes last: until it is there, the runtime has no such session, a
 completed by the next. A file appears under its name only once it is whole."""
 
 import os
+import shutil
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -14,9 +15,11 @@ from ...runtimes import Runtime
 from ...runtimes.backup import DAY_SECONDS
 from ...system.confined_files import OutsideGroupError
 from ...system.files import make_private_dir
-from .pack import KeptFile, KeptSession, Pack
+from .chunks import DamagedChunkError
+from .pack import Gap, KeptFile, KeptSession, Pack
 
 _TEMPORARY = ".restoring"
+_BLOCK_BYTES = 1024 * 1024
 _LAST_SHARE = 0.9  # of the time after which it is deleted that a restored session has been unused for at most
 _SHARE = 1 / 3  # and usually
 _NANOSECONDS = 1_000_000_000
@@ -27,26 +30,28 @@ class StillThereError(SessionMemoryError):
 
 
 class Restored(NamedTuple):
-    """The written files of a restored session, and those that were there with another content, and stay."""
+    """The written files of a restored session, those that were there with another content, and stay, and the damaged
+    parts that are missing in the written ones."""
 
     written: list[str]
     others: list[str]
+    gaps: list[Gap]
 
 
 def restore(
     pack: Pack, session: KeptSession, runtime: Runtime, config_dir: str, days: float | None, environ: Mapping[str, str]
 ) -> Restored:
     """Put back a session and its sub-agents into the runtime's directory `config_dir`, which deletes what was unused
-    for `days` (None: nothing). Raises StillThereError, DamagedChunkError, SessionMemoryError, OSError."""
+    for `days` (None: nothing). Of a damaged transcript all other lines are put back. Raises StillThereError,
+    DamagedChunkError, SessionMemoryError, OSError."""
     there = [one.files[0].source for one in runtime.backup.sessions(config_dir) if one.session_id == session.session_id]
     if any(map(os.path.lexists, there)):
         raise StillThereError(f"{runtime.TITLE} still has it", runtime.backup.resume_command(session.session_id, ""))
-    done = Restored([], [])
+    done = Restored([], [], [])
     for one in (*_sub_agents(pack, session, runtime), session):
         files = pack.files(one.id)
         for file in files:  # before anything is written
-            for _ in pack.content(one, file):
-                pass
+            done.gaps.extend(_gaps(pack, one, file, runtime))
         main, *beside = files
         if runtime.backup.IS_PUT_BACK:
             content = b"".join(pack.content(one, main))
@@ -58,7 +63,7 @@ def restore(
             if one.home:
                 _check_no_links(config_dir, path)
             seconds = spared_time(file.modified / _NANOSECONDS, days, _newest_beside(runtime, path), time.time())
-            if _put(path, lambda one=one, file=file: pack.content(one, file), runtime, seconds, file):  # type: ignore[misc]
+            if _put(path, lambda one=one, file=file: pack.content(one, file, []), runtime, seconds, file):  # type: ignore[misc]
                 done.written.append(path)
             else:
                 done.others.append(path)
@@ -112,11 +117,12 @@ def _put(
     path: str, content: Callable[[], Iterator[bytes]], runtime: Runtime, seconds: float, file: KeptFile
 ) -> bool:  # fmt: skip
     """Write a file that is not there; return False if one is there that is not the same. Raises OSError."""
-    if os.path.lexists(path):
-        return _is_same(path, content, file.size)
     folder, name = os.path.split(path)
-    make_private_dir(folder)
     temporary = f"{folder}/.{name}{_TEMPORARY}"
+    _remove_unfinished(path, temporary)
+    if os.path.lexists(path):
+        return _is_same(path, content)
+    make_private_dir(folder)
     with suppress(FileNotFoundError):
         os.unlink(temporary)  # of a process that was killed
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
@@ -128,7 +134,7 @@ def _put(
             written.flush()
             os.fsync(written.fileno())
         os.utime(temporary, (seconds, seconds))
-        os.link(temporary, path)  # fails if there is one by now
+        _link(temporary, path)
     except FileExistsError:
         return False
     finally:
@@ -137,9 +143,47 @@ def _put(
     return True
 
 
-def _is_same(path: str, content: Callable[[], Iterator[bytes]], size: int) -> bool:
+def _gaps(pack: Pack, session: KeptSession, file: KeptFile, runtime: Runtime) -> list[Gap]:
+    """Return the damaged parts of a file of lines. Raises DamagedChunkError for any other file that has one."""
+    gaps: list[Gap] = []
+    readable = sum(map(len, pack.content(session, file, gaps)))
+    if gaps and (not readable or runtime.backup.IS_PUT_BACK or not file.path.endswith(".jsonl")):
+        part = f"bytes {gaps[0].start:,} to {gaps[0].end:,}"
+        hint = "nothing was restored: a part of this kind of file is of no use; session-memory show has the text"
+        raise DamagedChunkError(f"{file.path} of {session.session_id} is damaged: {part}", hint)
+    return gaps
+
+
+def _link(temporary: str, path: str) -> None:
+    """Give a finished file its name. Raises FileExistsError if there is a file of that name by now, OSError."""
+    try:
+        os.link(temporary, path)
+    except FileExistsError:
+        raise
+    except OSError:  # FAT and some FUSE file systems have no hard links
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0)
+        with open(temporary, "rb") as finished, os.fdopen(os.open(path, flags, 0o600), "wb") as written:
+            shutil.copyfileobj(finished, written)
+            written.flush()
+            os.fsync(written.fileno())
+        shutil.copystat(temporary, path)
+
+
+def _remove_unfinished(path: str, temporary: str) -> None:
+    """Remove the beginning of a file that a killed process was copying from the finished one."""
+    with suppress(OSError):
+        if os.path.islink(path) or not 0 <= os.path.getsize(path) < os.path.getsize(temporary):
+            return
+        with open(path, "rb") as beginning, open(temporary, "rb") as finished:
+            while block := beginning.read(_BLOCK_BYTES):
+                if finished.read(len(block)) != block:
+                    return
+        os.unlink(path)
+
+
+def _is_same(path: str, content: Callable[[], Iterator[bytes]]) -> bool:
     """Check if a file begins with all of `content`, as one does that was restored before."""
-    if os.path.islink(path) or not os.path.isfile(path) or os.path.getsize(path) < size:
+    if os.path.islink(path) or not os.path.isfile(path):
         return False
     with open(path, "rb") as there:
         return all(there.read(len(block)) == block for block in content())

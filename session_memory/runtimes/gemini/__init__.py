@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...system.files import user_dir
 from ...system.json import as_string
 from ..mirrored import MirroredSessions
 
@@ -39,7 +40,7 @@ class Gemini(MirroredSessions):
 
     def config_dir(self, environ: Mapping[str, str]) -> str:
         """Return `$GEMINI_CLI_HOME/.gemini`, else `~/.gemini`."""
-        return (environ.get(self.CONFIG_VARIABLE) or environ.get("HOME", "")).rstrip("/") + f"/{self.USUAL_DIR}"
+        return (environ.get(self.CONFIG_VARIABLE) or user_dir(environ)).rstrip("/") + f"/{self.USUAL_DIR}"
 
     def is_own(self, event: Event, environ: Mapping[str, str]) -> bool:
         folder, _, file = as_string(event.get("transcript_path")).rpartition("/")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ...system.files import user_dir
 from ...transcripts.edits import patch_uses
 from ...transcripts.entries import called
 from ..mirrored import MirroredSessions
@@ -44,7 +45,7 @@ class OpenCode(MirroredSessions):
     def config_dir(self, environ: Mapping[str, str]) -> str:
         """Return `$XDG_DATA_HOME/opencode`, else `~/.local/share/opencode`."""
         data_dir = environ.get(self.CONFIG_VARIABLE)
-        return f"{data_dir.rstrip('/')}/opencode" if data_dir else f"{environ.get('HOME', '')}/{self.USUAL_DIR}"
+        return f"{data_dir.rstrip('/')}/opencode" if data_dir else f"{user_dir(environ)}/{self.USUAL_DIR}"
 
     def event_config_dir(self, event: Event, environ: Mapping[str, str]) -> str:
         return self.config_dir(environ)

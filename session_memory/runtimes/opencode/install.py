@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+from ...system.files import user_dir
 from ..install import Install
 
 
@@ -22,7 +23,7 @@ class OpenCodeInstall(Install):
 
     def settings_dir(self, environ: Mapping[str, str]) -> str:
         """Return `$XDG_CONFIG_HOME/opencode`, else `~/.config/opencode`."""
-        return f"{environ.get('XDG_CONFIG_HOME') or environ.get('HOME', '') + '/.config'}/opencode"
+        return f"{environ.get('XDG_CONFIG_HOME') or user_dir(environ) + '/.config'}/opencode"
 
     def wanted_server(self, command: str) -> dict[str, Any]:
         return {"type": "local", "command": [command, "mcp"], "enabled": True}

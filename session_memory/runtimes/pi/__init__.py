@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...system.files import is_directory, names_in, path_stamp, path_text
+from ...system.files import is_directory, names_in, path_stamp, path_text, user_dir
 from ...system.json import as_string
 from ...transcripts.entries import Session
 from ..base import ProjectFolders
@@ -39,7 +39,7 @@ class Pi(ProjectFolders):
     FAILING_TOOLS = {"read": ("read", "path")}
 
     def config_dir(self, environ: Mapping[str, str]) -> str:
-        home = environ.get("HOME", "")
+        home = user_dir(environ)
         path = environ.get(self.CONFIG_VARIABLE) or f"~/{self.USUAL_DIR}"
         return (home + path[1:] if path == "~" or path.startswith("~/") else path).rstrip("/")
 

@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping
 from typing import Any
 
+from ...system.files import expanded
 from ...system.json import as_list, as_string
 from ..install import Install, values_in
 
@@ -45,5 +46,5 @@ def _package_name(source: str, settings_dir: str) -> str:
     `git:host/user/name@v1`, the address of a repository, or a directory; '' if nothing tells."""
     if source.startswith(("npm:", "git:", "https:", "http:", "ssh:")):
         return source.rpartition("/")[2].rpartition(":")[2].partition("@")[0].removesuffix(".git")
-    directory = os.path.join(settings_dir, os.path.expanduser(source))
+    directory = os.path.join(settings_dir, expanded(source, os.environ))
     return as_string(values_in(f"{directory}/package.json").get("name"))

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 from uuid import uuid4
 
+from ...system.files import user_dir
 from ..install import Hook, SettingsHooks
 
 
@@ -28,7 +29,7 @@ class QwenCodeInstall(SettingsHooks):
 
     def settings_dir(self, environ: Mapping[str, str]) -> str:
         """Return `~/.qwen`: `$QWEN_RUNTIME_DIR` moves the chats alone."""
-        return f"{environ.get('HOME', '')}/{self.runtime.USUAL_DIR}"
+        return f"{user_dir(environ)}/{self.runtime.USUAL_DIR}"
 
     def plugins_named(self, settings_dir: str, plugin: str) -> list[str]:
         return [plugin] if os.path.isdir(f"{settings_dir}/extensions/{plugin}") else []

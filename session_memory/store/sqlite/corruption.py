@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 REBUILT = "rebuilt from transcripts and, if these are gone, archives"
 _SALVAGED = f"all that could be read of it was kept; what that lacks is {REBUILT}"
-_READ_ERROR = "nothing was changed: try again; if it stays so, the disk is failing: copy the directory to another one"
 _UNDONE, _UNFINISHED = ".salvage", ".salvaging"  # behind its path: the mark, and the store that is made
 _REASONS = {
     sqlite.CorruptDatabaseError.WHY: "was corrupt",
@@ -71,7 +70,7 @@ def _confirmed(path: str) -> str:
     except sqlite.CorruptDatabaseError as error:
         if irregular(path):
             return error.WHY
-    from ...system.sqlite_reads import checked_connection  # a search does without it
+    from ...system.sqlite_reads import READ_ERROR, checked_connection  # a search does without it
 
     refused: list[str] = []
     try:
@@ -82,7 +81,7 @@ def _confirmed(path: str) -> str:
                 fault = _fault_of(connection, path, MIGRATIONS if is_migrated else ()) or _fault_inside(connection)
             finally:
                 if refused:
-                    raise sqlite.DatabaseError(f"{path}: {refused[0]}", _READ_ERROR)
+                    raise sqlite.DatabaseError(f"{path}: {refused[0]}", READ_ERROR)
     except sqlite.CorruptDatabaseError as error:
         return error.WHY
     return sqlite.CorruptDatabaseError.WHY if fault else ""

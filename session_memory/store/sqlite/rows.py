@@ -93,7 +93,7 @@ def listed(wanted: Filter, excluding: bool) -> tuple[str, list[Any]]:
 
 def items_of(connection: Connection, items: Iterable[int]) -> dict[int, StoredEntry]:
     sql = f"{ENTRIES} WHERE e.id IN carray(?1) UNION ALL {TOOL_USES} WHERE t.id IN carray(?1)"
-    return {row[0]: StoredEntry._make(row) for row in connection.execute(sql, (ids_of(items),))}
+    return {row[0]: StoredEntry._make(row) for row in fetch(connection, sql, (ids_of(items),))}
 
 
 def items_between(connection: Connection, first: int, last: int, *, excluding: bool = False) -> list[StoredEntry]:

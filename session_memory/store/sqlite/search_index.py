@@ -131,7 +131,7 @@ class SqliteSearchIndex:
                 (value, f"{column} = ?", (value,)),
             )
             sql = f"SELECT id FROM {table} WHERE id IN carray(?) AND {condition}"
-            kept.update(_column(self._connection.execute(sql, (ids, *values))))
+            kept.update([item for (item,) in fetch(self._connection, sql, (ids, *values))])
         return [item for item in items if item in kept]
 
     def table(self) -> ConversationTable:

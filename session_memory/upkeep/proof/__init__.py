@@ -14,6 +14,7 @@ from ...store.location import StoreLocation
 from ...store.sqlite.engine import SqliteStore
 from ...store.sqlite.tool_uses import conversation_steps
 from ...store.values import Conversation, Filter, StoredEntry
+from ...system.files import user_dir
 from ...system.git import find_worktree
 from ...text.timestamps import local_time
 from ..costs import EVERY, Expense, SessionFiles, expenses
@@ -239,7 +240,7 @@ def _edited(edits: Edits, session: Session, name: str, text: ToldText) -> list[s
 @lru_cache(maxsize=500)
 def _project(directory: str) -> str:
     """Return what tells the repository of a directory from others."""
-    found = find_worktree(directory, os.path.expanduser("~")) if directory else None
+    found = find_worktree(directory, user_dir(os.environ)) if directory else None
     return found.common_dir if found else directory
 
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from ...store.sqlite.tool_uses import conversation_steps
 from ...store.values import Conversation, Filter, StoredEntry
+from ...system.files import user_dir
 from ...system.git import Worktree, find_worktree
 from ...text.paths import relative
 from ...text.sanitize import for_people
@@ -92,7 +93,7 @@ def _add(by: dict[tuple[str, str], EditedBy], conversation: Conversation, step: 
 
 def _linked_worktree(path: str, known: dict[str, Worktree | None]) -> str:
     """Return the name of the linked worktree that a file is in; '' for a main worktree or none."""
-    worktree = find_worktree(path.rpartition("/")[0], os.path.expanduser("~"), known)
+    worktree = find_worktree(path.rpartition("/")[0], user_dir(os.environ), known)
     return for_people(worktree.name) if worktree and worktree.git_dir != worktree.common_dir else ""
 
 

@@ -15,6 +15,7 @@ from ...memories.library import forget_memories, open_index, take_back
 from ...memories.pages import file_of
 from ...store.postgres.connection import TeamError
 from ...store.sqlite.memory_index import IndexedMemory, MemoryFilter
+from ...system.files import user_dir
 from ...system.sqlite import Patience
 from ...text.format import one_line, shorten
 from ...text.sanitize import for_people
@@ -47,7 +48,7 @@ def values(request: PageRequest) -> dict[str, Any]:
     shown = found[: request.number("limit", LIMIT, MOST) or LIMIT]
     is_team = is_for_team(request)
     if request.one("doubts") and not is_team:
-        shown = with_doubts(shown, os.path.expanduser("~"))
+        shown = with_doubts(shown, user_dir(os.environ))
     asked = {name: request.one(name) for name in ("q", "whose", "kind", "project", "superseded", "limit")}
     return {
         "query": query,
