@@ -24,6 +24,13 @@ _PACKAGE_SCRIPT = "/scripts/memory.py"  # the command, as plugins and packages b
 _WIDEST = 100
 
 
+_MOST_CAUSES = 10
+_NO_MEMORY = f"""{NAME}: there is not enough memory
+  nothing was lost: raise the limit (ulimit -v), or end other programs
+""".encode()
+_OF_LOADER = ("failed to map segment", "cannot allocate memory", "Cannot allocate memory")
+
+
 def exit_code(command: Callable[[], int], how_to_add: Callable[[str], str] = lambda module: _MISSING_HINT) -> int:
     """Run a command and return its exit code. For a SessionMemoryError, an OSError or a missing package, print one line
     and a hint to stderr and return 1 (2 for a WrongCallError). Print `?` for characters that stdout's encoding lacks.
@@ -36,7 +43,7 @@ def exit_code(command: Callable[[], int], how_to_add: Callable[[str], str] = lam
     if sys.unraisablehook is sys.__unraisablehook__:
         sys.unraisablehook = _interrupt_again
     try:
-        code = _interruptible(command, how_to_add)
+        code = _with_enough_memory(command, how_to_add)
     except SystemExit:  # from argparse; any other exception is a bug, whose traceback must pass the same place
         sys.stdout, sys.stderr = before
         raise
@@ -50,6 +57,34 @@ def _open_closed_streams() -> None:
     for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, mode))  # noqa: SIM115  open to the end
+
+
+def _with_enough_memory(command: Callable[[], int], how_to_add: Callable[[str], str]) -> int:
+    try:
+        return _interruptible(command, how_to_add)
+    except Exception as error:
+        if not any(map(_is_of_memory, _causes(error))):
+            raise
+    os.write(2, _NO_MEMORY)  # with nothing that has to be imported
+    return 1
+
+
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    """Yield an error and what it was raised from or after."""
+    for _ in range(_MOST_CAUSES):
+        if error is None:
+            return
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def _is_of_memory(error: BaseException) -> bool:
+    """Return whether an error reports too little memory: Python's, SQLite's, the loader's or a thread's."""
+    is_loader_s = isinstance(error, ImportError) and any(text in str(error) for text in _OF_LOADER)
+    is_thread_s = isinstance(error, RuntimeError) and "start new thread" in str(error)
+    is_lost = isinstance(error, SystemError) and "exception" in str(error)  # Python could not make one
+    is_plain = isinstance(error, MemoryError) or type(error).__name__ == "NoMemError"
+    return is_plain or is_loader_s or is_thread_s or is_lost
 
 
 def _interruptible(command: Callable[[], int], how_to_add: Callable[[str], str]) -> int:

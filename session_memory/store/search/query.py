@@ -14,6 +14,7 @@ MOST_PARTS = 48
 LEAST_VERBATIM = 4
 _QUOTES = str.maketrans("“”„‟«»＂「」『』", '"' * 11)
 _PIECE = re.compile(r'(?P<minus>(?<!\S)-(?=[^\s\-]))?(?:"(?P<phrase>[^"]*)"|(?P<word>[^\s"]+))')
+_COMMIT = re.compile(r"(?=[a-f]*\d)(?=\d*[a-f])[0-9a-f]{7,39}")  # shortened, as git shows it
 _SEPARATORS = re.compile(r"[()\[\]{}<>,;:|=*`!?]+")  # separates words, unlike what joins them, as in `package.json`
 
 STOP_WORDS = word_lists()["stop words"]
@@ -23,8 +24,8 @@ _OF_SESSIONS = {"session", "sessions", "conversation", "conversations", "time", 
 
 class Part(NamedTuple):
     """One part of a query: its words for the index and its terms. A single character of a script without spaces is a
-    prefix; a text without terms is searched for verbatim, and has no words. `is_phrase`: the terms must be in sequence.
-    `is_required`: every hit must have the part."""
+    prefix, and so is the shortened id of a commit; a text without terms is searched for verbatim, and has no words.
+    `is_phrase`: the terms must be in sequence. `is_required`: every hit must have the part."""
 
     words: Words
     terms: tuple[str, ...]
@@ -116,7 +117,7 @@ def occurrences(part: Part, text: str, terms: list[str]) -> float:
     if not part.words.each:
         return text.count(part.terms[0])
     if part.words.is_prefix:
-        return sum([term[0] == part.terms[0] for term in terms]) or 1
+        return sum([term.startswith(part.terms[0]) for term in terms]) or 1
     if len(part.terms) == 1:
         return terms.count(part.terms[0]) or 1
     return f" {' '.join(terms)} ".count(f" {' '.join(part.terms)} ") or 0.5
@@ -155,7 +156,8 @@ def _parts_of_words(words: Iterable[str], terms: Terms, stop_words: frozenset[st
                 kept = spans  # `to-do` is about something, `and/or` is not
             if kept:
                 found = {term: piece[start:end] for start, end, term in kept}
-                parts.append(Part(Words(tuple(found.values())), tuple(found)))
+                is_prefix = len(found) == 1 and bool(_COMMIT.fullmatch(piece))
+                parts.append(Part(Words(tuple(found.values()), is_prefix), tuple(found)))
     return parts
 
 

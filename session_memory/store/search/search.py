@@ -202,12 +202,15 @@ class Candidates:
         return Hits(hits, self._unchecked)
 
     def _spans(self, text: str) -> list[Span]:
-        """Return the terms of a text to highlight: of a prefix part only its character, and literal parts."""
+        """Return the terms of a text to highlight: of a prefix part only the prefix, and literal parts."""
         spans = self._terms.spans(text)
         for part in self._found.parts:
             if part.words.is_prefix:
                 first = part.terms[0]
-                spans = [(at, at + 1, first) if term[0] == first else (at, end, term) for at, end, term in spans]
+                size = len(first)
+                spans = [
+                    (at, at + size, first) if term.startswith(first) else (at, end, term) for at, end, term in spans
+                ]
             elif not part.words.each:
                 spans += literal_spans(text, part.terms[0])
         return spans
