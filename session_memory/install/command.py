@@ -20,7 +20,16 @@ from .home_changes import HomePlan
 from .homes import RUNTIME, runtime_called
 from .installation import InstallRequest, install
 from .ledger import read_ledger
-from .output import ABOUT, show_examples, show_installed, show_new, show_title, show_uninstalled
+from .output import (
+    ABOUT,
+    show_example,
+    show_installed,
+    show_new,
+    show_next,
+    show_rules,
+    show_title,
+    show_uninstalled,
+)
 from .templates import TEMPLATES, make_home
 from .uninstallation import uninstall
 
@@ -56,19 +65,22 @@ def run_install(arguments: argparse.Namespace, called_as: str = f"{NAME} install
     """Installs; returns the exit code. `called_as` is what the user typed to get here."""
     environ = _environ()
     terminal = Terminal(environ, is_json=arguments.json)
-
-    def allow(plans: list[HomePlan]) -> bool:
-        is_asked = not arguments.allow and not is_dry_run and terminal.can_ask()
-        return bool(arguments.allow or (is_asked and _ask_for_rules(plans, terminal)))
-
     is_dry_run, extras = arguments.dry_run, arguments.extras
     request = InstallRequest(arguments.home, arguments.runtime, extras, arguments.agents_skills, is_dry_run)
     paths = program_paths(environ)
     show_title(terminal, ABOUT, is_dry_run=is_dry_run)
-    if not (terminal.is_json or is_dry_run or read_ledger(paths.ledger_file).homes):
-        show_examples(sample_update(source_dir()), last_meeting(environ), terminal)
-    done = install(request, paths, environ, terminal, allow)
+    is_first = not (terminal.is_json or is_dry_run or read_ledger(paths.ledger_file).homes)
+    done = install(request, paths, environ, terminal, is_allowed=arguments.allow)
     show_installed(done, terminal, called_as)
+    if is_first:
+        if own := last_meeting(environ):
+            show_example(own, terminal, is_own=True)
+        elif sample := sample_update(source_dir()):
+            show_example(sample, terminal, is_own=False)
+    if not is_dry_run:
+        show_next(done, terminal, called_as)
+        if not done.is_sample and _ask_for_rules(done.plans, terminal):
+            show_rules(install(request, paths, environ, terminal, is_allowed=True), terminal)
     return 1 if done.refused or done.has_problems or any(trial.problem for trial in done.trials) else 0
 
 
@@ -158,6 +170,10 @@ def _ask_for_rules(plans: list[HomePlan], terminal: Terminal) -> bool:
     if not any(plan.hooks and plan.can_allow and not plan.rules for plan in plans):
         return False
     terminal.line()
+    if not terminal.can_ask():
+        terminal.line("To let agents look up the past without asking you each time:")
+        terminal.line(f"  {NAME} install --allow")
+        return False
     return terminal.ask(f"May agents look up the past without asking you each time ({RUNTIME.TITLE}: allow rules)?")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -75,12 +75,11 @@ class InstallRequest(NamedTuple):
 
 
 def install(
-    request: InstallRequest, paths: ProgramPaths, environ: Mapping[str, str], terminal: Terminal,
-    allow: Callable[[list[HomePlan]], bool],
-) -> Installed:  # fmt: skip
+    request: InstallRequest, paths: ProgramPaths, environ: Mapping[str, str], terminal: Terminal, *, is_allowed: bool
+) -> Installed:
     """Install, into a sample home if there is no other. A home whose settings are not in order is left out; if all are,
-    nothing is changed. `allow` gets what would be done, and returns whether agents may also look things up without
-    asking. Raises SessionMemoryError, OSError."""
+    nothing is changed. If it `is_allowed`, agents may also look things up without asking. Raises SessionMemoryError,
+    OSError."""
     source = source_dir()
     program.check_source(source)
     if environ.get(ENV_DIR):
@@ -93,10 +92,7 @@ def install(
         return plans._replace(refused=[*absent, *plans.refused])
 
     ledger = read_ledger(paths.ledger_file)
-    foreseen = planned(str(paths.python), ledger, is_allowed=False)
-    is_allowed = allow(foreseen.plans)
-    if is_allowed:
-        foreseen = planned(str(paths.python), ledger, is_allowed=True)
+    foreseen = planned(str(paths.python), ledger, is_allowed=is_allowed)
     targets = foreseen.targets
     is_sample = targets[0].root == str(paths.sample_home)
     if request.dry_run:

@@ -40,21 +40,19 @@ def show_title(terminal: Terminal, what: str, *, is_dry_run: bool) -> None:
     terminal.paragraph(terminal.paint("bold", f"{NAME} {__version__}: {about}"))
 
 
-def show_examples(sample: PastUpdate | None, own: PastUpdate | None, terminal: Terminal) -> None:
-    """Print what a prompt gets: in a sample, and what one of this person's would have got."""
-    introductions = {}
-    if sample:
-        who = f"Codex has edited a file that {sample.runtime} has read. With the next prompt {sample.runtime} gets:"
-        introductions[f"For example: {who}"] = sample.text
-    if own:
-        when = time.strftime("%Y-%m-%d at %H:%M", time.localtime(own.at))
-        name = shorten(one_line(for_people(own.name)), TITLE_CHARACTERS)
-        who = f'the next prompt of "{name}" ({own.runtime}) would have got:'
-        introductions[f"Your own sessions met on {when}. There {who}"] = own.text
-    for introduction, text in introductions.items():
-        terminal.line()
-        terminal.paragraph(introduction)
-        terminal.quote(text)
+def show_example(update: PastUpdate, terminal: Terminal, *, is_own: bool) -> None:
+    """Print what a prompt of this person's own sessions would have got, or of the sample."""
+    if is_own:
+        when = time.strftime("%Y-%m-%d at %H:%M", time.localtime(update.at))
+        name = shorten(one_line(for_people(update.name)), TITLE_CHARACTERS)
+        introduction = f'On {when} two of your sessions worked in one project. The next prompt of "{name}"'
+        introduction += f" ({update.runtime}) would have got:"
+    else:
+        introduction = f"For example: Codex edits a file that {update.runtime} has read. With your next prompt"
+        introduction += f" {update.runtime} gets:"
+    terminal.line()
+    terminal.paragraph(introduction)
+    terminal.quote(update.text)
 
 
 def show_installed(done: Installed, terminal: Terminal, called_as: str) -> None:
@@ -75,8 +73,6 @@ def show_installed(done: Installed, terminal: Terminal, called_as: str) -> None:
         terminal.note("You have used no agent here yet: that is a sample, with three sessions to look at.")
     for error in done.refused:
         terminal.note(f"Not installed: {terminal.short(str(error))}" + (f" ({error.hint})" if error.hint else ""))
-    if not done.is_dry_run:
-        _show_next(done, terminal, called_as)
     terminal.result(_installed_result(done))
 
 
@@ -227,29 +223,26 @@ def _show_changes(plan: HomePlan, terminal: Terminal) -> None:
             terminal.line(terminal.short(f"  would {verb} {change.path}"))
 
 
-def _show_next(done: Installed, terminal: Terminal, called_as: str) -> None:
+def show_next(done: Installed, terminal: Terminal, called_as: str) -> None:
+    """Print the one next step."""
     command = terminal.short(str(command_path(done.paths))) if done.notes else NAME
-    sample = f" --home {terminal.short(str(done.paths.sample_home))}" if done.is_sample else ""
-    is_whole = not done.has_problems
-    steps = {"a prompt in a new session": "the agent will know what the others did"}
-    if is_whole:
-        steps[f"{command} page{sample}"] = "in the browser: what all agents do, were told and will be told"
-    steps[command] = "is it all right, what is happening, what can I do"
-    if done.is_sample:
-        steps[called_as] = "install into the agents that you have used by then, or with --home PATH into a home"
-    elif any(target.runtime.install.STATUS_LINE for target in done.targets):
-        steps[f"{command} config statusline on"] = "show you in the status line what the others do"
-    if is_whole and not done.is_sample:
-        steps[f"{command} config keep whole"] = "keep transcripts that a runtime deletes (off until then)"
-    if any(plan.hooks and plan.can_allow and not plan.rules for plan in done.plans) and not done.is_sample:
-        steps[f"{command} install --allow"] = "let agents look up the past without asking you"
     terminal.heading("Next")
-    for words, what in steps.items():
-        if len(words) < STEP_CHARACTERS:
-            terminal.paragraph(what, indent=" " * (STEP_CHARACTERS + 2), first=f"  {words:<{STEP_CHARACTERS}}")
-        else:
-            terminal.line(f"  {words}")
-            terminal.paragraph(what, indent=" " * 6, first=" " * 6)
+    if done.is_sample:
+        sample = terminal.short(str(done.paths.sample_home))
+        terminal.paragraph(f"Look at the sample: {command} page --home {sample}", first="  ", indent="  ")
+        terminal.paragraph(f"Once you have used an agent here: {called_as}", first="  ", indent="  ")
+        return
+    terminal.paragraph(
+        "Start a new session of your agent. With each prompt it learns what the others did.", first="  ", indent="  "
+    )
+    terminal.paragraph(f"{command}  shows the state and everything else you can do.", first="  ", indent="  ")
+
+
+def show_rules(done: Installed, terminal: Terminal) -> None:
+    """Print how many rules each home got."""
+    for target, plan in zip(done.targets, done.plans):
+        if plan.rules:
+            terminal.item(target.runtime.TITLE, f"{len(plan.rules)} rules for lookups")
 
 
 def _show_removal(plan: HomePlan, done: Uninstalled, terminal: Terminal) -> None:

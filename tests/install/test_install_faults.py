@@ -147,7 +147,7 @@ def _install_until(breaks_at: int, machine: Machine) -> None:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(home_changes.FileChange, "make", make)
         with pytest.raises(CannotWriteError):
-            install(InstallRequest([str(machine.claude)]), paths, machine.environ, terminal, lambda plans: False)
+            install(InstallRequest([str(machine.claude)]), paths, machine.environ, terminal, is_allowed=False)
 
 
 def test_a_settings_file_that_changes_under_our_hands_is_not_overwritten(tmp_path: Path) -> None:

@@ -54,7 +54,7 @@ def test_at_a_terminal_the_rules_are_put_in_if_the_answer_is_yes(machine: Machin
     assert question.startswith(
         "May agents look up the past without asking you each time (Claude Code: allow rules)? [y/N]"
     )
-    assert drawn.index("For example:") < drawn.index(question) < drawn.index("Installed:")
+    assert drawn.index("Installed:") < drawn.index("would have got:") < drawn.index("Next") < drawn.index(question)
     assert rules(machine) == []
     at_a_terminal(machine, "y")
     assert any(rule.endswith("bin/session-memory search:*)") for rule in rules(machine))
