@@ -78,13 +78,14 @@ def run(arguments: argparse.Namespace) -> int:
             terminal.note(for_people(text))
         return _show_one(name, values, rules, terminal) or bool(wrong)
     found = notices(home)
-    _show_all(home, values, rules, terminal)
     ways = {runtime.name: kind_of_delivery(runtime) for runtime in all_runtimes() if runtime.PROMPT_EVENT}
-    for kind in dict.fromkeys(ways.values()):
-        names = enumerated(name for name, its_kind in ways.items() if its_kind == kind)
-        terminal.line(terminal.paint("dim", f"Delivery of updates in {names}: {kind}."))
-    for notice in found:
-        terminal.note(for_people(notice))
+    with terminal.paged():
+        _show_all(home, values, rules, terminal)
+        for kind in dict.fromkeys(ways.values()):
+            names = enumerated(name for name, its_kind in ways.items() if its_kind == kind)
+            terminal.line(terminal.paint("dim", f"Delivery of updates in {names}: {kind}."))
+        for notice in found:
+            terminal.note(for_people(notice))
     shown = {name: {"value": value, "source": source or None} for name, (value, source) in values.items()}
     terminal.result({"file": home.config_file, "values": shown, "rules": rules, "delivery": ways, "notices": found})
     return 1 if found else 0

@@ -52,17 +52,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Check the section, or all of them; return 1 if something is wrong. Raises SessionMemoryError."""
     terminal = Terminal(os.environ, is_json=arguments.json)
-    if arguments.section == "hooks":
-        is_well, result = _check_hooks(arguments, terminal)
-    elif arguments.section != "all":
-        is_well, result = _show_section(arguments.section, arguments, terminal)
-    else:
-        parts = {name: _section_result(name, arguments, terminal) for name in ("status", "store")}
-        terminal.line()
-        is_well, result = _check_hooks(arguments, terminal, is_sound=parts["store"]["ok"])
-        result |= parts
+    with terminal.paged():
+        is_well, result = _check(arguments, terminal)
     terminal.result(result)
     return 0 if is_well else 1
+
+
+def _check(arguments: argparse.Namespace, terminal: Terminal) -> tuple[bool, dict[str, Any]]:
+    if arguments.section == "hooks":
+        return _check_hooks(arguments, terminal)
+    if arguments.section != "all":
+        return _show_section(arguments.section, arguments, terminal)
+    parts = {name: _section_result(name, arguments, terminal) for name in ("status", "store")}
+    terminal.line()
+    is_well, result = _check_hooks(arguments, terminal, is_sound=parts["store"]["ok"])
+    return is_well, result | parts
 
 
 def _show_section(name: str, arguments: argparse.Namespace, terminal: Terminal) -> tuple[bool, dict[str, Any]]:

@@ -36,21 +36,26 @@ def run(opened: OpenStore, arguments: argparse.Namespace) -> int:
     if not found.tool_uses:
         opened.terminal.line("No tool was used yet.")
         return 0
-    opened.terminal.line(f"{counted(found.tool_uses, 'tool use')} in {counted(found.conversations, 'conversation')}.")
-    _show_commands(opened, found.commands[: arguments.limit])
+    with opened.terminal.paged():
+        _show(opened, found, arguments)
+    return 0
+
+
+def _show(opened: OpenStore, habits: Habits, arguments: argparse.Namespace) -> None:
+    opened.terminal.line(f"{counted(habits.tool_uses, 'tool use')} in {counted(habits.conversations, 'conversation')}.")
+    _show_commands(opened, habits.commands[: arguments.limit])
     orders = [
         f"{one.times:>4} times  {for_prompt(' → '.join(one.tools))}: "
         f"the last succeeds {(one.times - one.failures) / one.times:.0%}"
-        for one in found.orders[: arguments.limit]
+        for one in habits.orders[: arguments.limit]
     ]
     _show_lines(opened, "In which order (✗ failed)", orders)
-    names = {path: _brief(name) for path, name in short_names(found).items()}
+    names = {path: _brief(name) for path, name in short_names(habits).items()}
     together = [
         f"{one.times:>4} times  {names[one.first]} ({one.first_times})  with  {names[one.second]} ({one.second_times})"
-        for one in found.together[: arguments.limit]
+        for one in habits.together[: arguments.limit]
     ]
     _show_lines(opened, "Changed together (how often at all)", together)
-    return 0
 
 
 def _show_commands(opened: OpenStore, commands: Sequence[FailingCommand]) -> None:

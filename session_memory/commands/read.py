@@ -43,7 +43,8 @@ def run(arguments: argparse.Namespace) -> int:
     chosen = chosen_session(arguments.name, arguments, os.environ, with_private=with_private)
     if is_agent_s and not is_own(chosen, os.environ):
         raise OnlyForPeopleError("--include-private and --raw")
-    _show(chosen, arguments, terminal)
+    with terminal.paged():
+        _show(chosen, arguments, terminal)
     return 0
 
 

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     import argparse
 
     from ..store.values import Conversation, StoredEntry
+    from ..system.terminal import Terminal
     from .opened_store import OpenStore
 
 SUMMARY = "read a conversation, or what was said around a message that a search has found"
@@ -83,6 +84,18 @@ def _print(
     arguments: argparse.Namespace,
 ) -> None:  # fmt: skip
     terminal = opened.terminal
+    with terminal.paged():
+        _print_head(terminal, conversation)
+        if not shown:
+            terminal.line("\n[the rules in config.yaml hide the text]")
+        if before:
+            terminal.line(f"\n[{counted(before, 'earlier item')}]")
+        _print_items(terminal, shown, arguments)
+        if after:
+            terminal.line(f"\n[{counted(after, 'later item')}]")
+
+
+def _print_head(terminal: Terminal, conversation: Conversation) -> None:
     title = for_prompt(conversation.title)
     terminal.line(terminal.paint("bold", shorten(one_line(title), terminal.width) or f"Conversation {conversation.id}"))
     first, last = moment(conversation.first_message_at), moment(conversation.last_message_at)
@@ -92,10 +105,9 @@ def _print(
     whose += f", {for_people(conversation.origin)}" if conversation.origin else ""
     session, where = map(name_for_people, (conversation.session_id, conversation.cwd or "-"))
     terminal.line(f"Session {session}{whose} ({conversation.runtime}) in {where}")
-    if not shown:
-        terminal.line("\n[the rules in config.yaml hide the text]")
-    if before:
-        terminal.line(f"\n[{counted(before, 'earlier item')}]")
+
+
+def _print_items(terminal: Terminal, shown: list[StoredEntry], arguments: argparse.Namespace) -> None:
     previous = (0, "")
     for entry in shown:
         text = for_prompt(entry.text)
@@ -110,8 +122,6 @@ def _print(
         kept = text if arguments.full else shorten(text, MESSAGE_CHARACTERS)
         rest = f"\n[{len(text) - len(kept) + 1:,} more characters: --full]" if kept != text else ""
         terminal.line(kept + rest)
-    if after:
-        terminal.line(f"\n[{counted(after, 'later item')}]")
 
 
 def _tool_line(entry: StoredEntry, argument: str, error: str) -> str:

@@ -191,6 +191,7 @@ class Terminal:
         self.is_interactive = self._out.isatty()
         self._is_coloured = self.is_interactive and not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
         self.width = min(columns() if self.is_interactive else 80, _WIDEST)
+        self._collected: list[str] | None = None
 
     def paint(self, style: str, text: str) -> str:
         """Return `text` in bold, dim, red, green or yellow if the terminal shows colours."""
@@ -216,8 +217,28 @@ class Terminal:
         self._out.flush()
         return sys.stdin.readline().strip().lower() in ("y", "yes")
 
+    @contextmanager
+    def paged(self) -> Iterator[None]:
+        """Break long lines between words, and show more than a screen in a pager, if the output is a terminal."""
+        if self.is_json or not self.is_interactive:
+            yield
+            return
+        from .pager import broken_at_words, show_in_pager
+
+        lines = self._collected = []
+        try:
+            yield
+        finally:
+            self._collected = None
+            text = broken_at_words("\n".join([*lines, ""]), columns())
+            if not show_in_pager(plain_text(text), self.environ):
+                self._out.write(text)
+                self._out.flush()
+
     def line(self, text: str = "") -> None:
-        if not self.is_json:
+        if self._collected is not None:
+            self._collected.append(text)
+        elif not self.is_json:
             print(text, file=self._out, flush=True)
 
     def table(self, rows: Sequence[Sequence[str]], numbers: Collection[int]) -> None:
@@ -312,7 +333,9 @@ class Terminal:
     def verbatim(self, text: str) -> None:
         """Print text as it is, without a line feed: a script, a page or a transcript. A terminal gets it as plain
         characters. Nothing is lost in a pipe, whatever its encoding."""
-        if not self.is_json:
+        if self._collected is not None:
+            self._collected.append(text.removesuffix("\n"))
+        elif not self.is_json:
             self._out.verbatim(text.encode("utf-8", "backslashreplace"))
 
 

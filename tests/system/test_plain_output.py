@@ -15,8 +15,9 @@ from session_memory.system.plain_output import PlainOutput, painted, plain_text
 from session_memory.system.terminal import Terminal, exit_code
 
 PACKAGE = ROOT / "session_memory"
-# The two that are that place, and three that answer a program in its protocol.
+# The two that are that place, three that answer a program in its protocol, and one that sets the streams' encoding.
 PRINTING = {
+    "system/utf8_mode.py",
     "system/plain_output.py", "system/terminal.py", "hooks/main.py", "install/plugin_start.py", "tools/stdio_server.py",
 }  # fmt: skip
 STREAMS = {"stdout", "stderr", "__stdout__", "__stderr__"}
