@@ -188,9 +188,10 @@ def _is_committed(path: str, edited_at: float, evidence: Evidence) -> bool:
     return any([evidence.has_changed(move, path) is not False for move in later])
 
 
-def unjudged(command: str) -> Objection:
-    """Return the objection to a git command that could not be judged in time: the user knows better."""
-    objection = Objection()
+def unjudged(command: str, path: str = "", modified: float = 0.0) -> Objection:
+    """Return the objection to a git command, or to an edit of the file at `path`, which was `modified` then, that could
+    not be judged in time: the user knows better."""
+    objection = Objection("", None, modified, path)
     objection.command = command[:_MOST_QUOTED]
     return objection
 
@@ -205,7 +206,7 @@ def reason_of(objection: Objection, directory: str, now: float) -> str:
 
         return line_of(objection.conflict, now).removeprefix("! ")
     if objection.report is None:
-        return f"{command} could not be checked in time against what other sessions have not committed"
+        return f"{command or path} could not be checked in time against what other sessions have not committed"
     name = called(objection.report)
     if objection.is_possible:
         reached = f"{command} reaches" if command else "is edited here"

@@ -12,6 +12,7 @@ from ..text.paths import is_name
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from os import stat_result
     from typing import Any
 
     from ..settings.compiled import Settings
@@ -34,8 +35,9 @@ class Context:
     `session` is its key in the home: the name in an agent home ('' if it has none), else the same as `session_id`, the
     runtime's own. `own_path` is its transcript, which may not exist yet, `config_dir` the runtime's directory ('' if
     not needed), `directory` the one that the session was started in. `named` are the named sessions of the home if they
-    were read already. `sub_agents` are those in the project's index, once `other_sessions` has read it. Parts that may
-    be odd or slow run under the `deadline`."""
+    were read already. `sub_agents` are those in the project's index, once `other_sessions` has read it;
+    `statuses` those of the files that a call is about to edit, once they were looked at. Parts that may be odd or slow
+    run under the `deadline`."""
 
     def __init__(
         self, event: Event, home: Home, session: str, own_path: str, runtime: Runtime, *, session_id: str,
@@ -53,6 +55,7 @@ class Context:
         self.named: list[Session] | None = None
         self.settings: Settings = home.settings()
         self.sub_agents: SubAgents = {}
+        self.statuses: dict[str, stat_result | None] | None = None
         self.deadline = Deadline()
 
     @property

@@ -39,7 +39,7 @@ def pre_tool_use() -> None:
     """Run the hook PreToolUse, and Pi's `tool_call`: report collisions over the file that a tool is about to edit."""
     from .tool_call import answer, is_answered
 
-    _run(is_answered, answer, is_waited_for=True)
+    _run(is_answered, answer, is_waited_for=True, tries=2)
 
 
 def post_tool_use_failure() -> None:
@@ -133,55 +133,83 @@ def _answer_prompt(runtime_name: str = _FIRST) -> None:
 
 def _run(
     is_answered: Callable[[Event, Runtime], bool], answer: Callable[..., object], runtime_name: str = _FIRST, *,
-    with_upkeep: bool = False, is_waited_for: bool = False,
+    with_upkeep: bool = False, is_waited_for: bool = False, tries: int = 1,
 ) -> None:  # fmt: skip
     """Read an event, answer it if `is_answered` says so, and end the process; `with_upkeep` start that of the store
-    first. A hook that `is_waited_for` prints its answer, at the deadline what is ready of it. The event is one of the
-    runtime `runtime_name`, unless it names another itself, or shows that another one sent it: several take the plugins
-    of Claude Code."""
+    first. A hook that `is_waited_for` prints its answer, at the deadline what is ready of it. If not even the context
+    was known at the deadline, there are more `tries`. The event is one of the runtime `runtime_name`, unless it names
+    another itself, or shows that another one sent it: several take the plugins of Claude Code."""
     environ: Mapping[str, str] = environment()
     if not environ.get(ENV_GUARD):
-        home, context, event_name, deadline = None, None, "hook", Deadline()
+        given = _Given(runtime_name)
+        context, deadline = None, given.deadline
         try:
-            runtime = runtime_of(runtime_name)
-            home = runtime_home(runtime.config_dir(environ), runtime.USUAL_DIR, environ)
-            content = sys.stdin.buffer.read()
-            if is_waited_for:
-                deadline.start()
-            event = decode(content.decode("utf-8", "replace"))
-            if not isinstance(event, dict):
-                raise ValueError("stdin holds no JSON object")
-            event_name = str(event.get("hook_event_name", event_name))
-            if "runtime" in event:
-                runtime = runtime_of(event["runtime"])
-            sender = sender_of(event, environ, runtime)
-            if sender is not None and is_answered(event, sender):
-                named = _named_home(sys.argv)
-                environ = naming(named, environ)
-                home = home_of(event, environ, sender)
-                if named and home.sessions_dir:
-                    from ..settings.registry import register_named
-
-                    try:
-                        register_named(home.root, environ)
-                    except OSError:  # the next hook does
-                        pass
-                context = context_of(event, environ, sender, home, deadline)
+            content = given.read(environ)
+            while True:
                 try:
+                    if is_waited_for:
+                        deadline.start()
+                    context = given.context(content, environ, is_answered)
+                    break
+                except DeadlineError:
+                    tries -= 1
+                    if not tries:
+                        raise
+            try:
+                if context is not None:
                     answer(context, *([_printer(context)] if is_waited_for else []))
-                finally:
-                    if with_upkeep:
-                        _start_upkeep(context)
+            finally:
+                if with_upkeep and context is not None:
+                    _start_upkeep(context)
         except BaseException as error:
             deadline.end()
             if isinstance(error, DeadlineError):
                 deadline.late.append("all of it")
-            if home is not None:
-                _log_fault(home, event_name, error)
+            if given.home is not None:
+                _log_fault(given.home, given.event_name, error)
         deadline.end()
         if context is not None:
-            _note_end(context, event_name)
+            _note_end(context, given.event_name)
     os._exit(0)
+
+
+class _Given:
+    """The event that a runtime gave to the hook: its name, and its `home` as far as known; with the `deadline`."""
+
+    def __init__(self, runtime_name: str) -> None:
+        self.home: Home | None = None
+        self.event_name = "hook"
+        self.deadline = Deadline()
+        self._runtime_name = runtime_name
+
+    def read(self, environ: Mapping[str, str]) -> bytes:
+        """Return the event's JSON, read from stdin."""
+        runtime = runtime_of(self._runtime_name)
+        self.home = runtime_home(runtime.config_dir(environ), runtime.USUAL_DIR, environ)
+        return sys.stdin.buffer.read()
+
+    def context(
+        self, content: bytes, environ: Mapping[str, str], is_answered: Callable[[Event, Runtime], bool]
+    ) -> Context | None:
+        """Return the context of the event, None if it is not to be answered. Raises ValueError, SessionMemoryError."""
+        event = decode(content.decode("utf-8", "replace"))
+        if not isinstance(event, dict):
+            raise ValueError("stdin holds no JSON object")
+        self.event_name = str(event.get("hook_event_name", self.event_name))
+        sender = sender_of(event, environ, runtime_of(event.get("runtime") or self._runtime_name))
+        if sender is None or not is_answered(event, sender):
+            return None
+        named = _named_home(sys.argv)
+        environ = naming(named, environ)
+        self.home = home_of(event, environ, sender)
+        if named and self.home.sessions_dir:
+            from ..settings.registry import register_named
+
+            try:
+                register_named(self.home.root, environ)
+            except OSError:  # the next hook does
+                pass
+        return context_of(event, environ, sender, self.home, self.deadline)
 
 
 def _log_fault(home: Home, event_name: str, error: BaseException) -> None:

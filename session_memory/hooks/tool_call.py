@@ -11,7 +11,7 @@ from ..activity.changes import conflicts_stamp
 from ..settings.compiled import ASK, OFF
 from ..settings.homes import environment
 from ..system.deadline import DeadlineError
-from ..system.files import without_links
+from ..system.files import status_at, without_links
 from ..text.paths import resolved
 from ..transcripts.entries import INTRODUCTION, ToolUse
 from .prompt import joined, may_have_memories, note_status, observation, own_session
@@ -19,9 +19,11 @@ from .prompt import joined, may_have_memories, note_status, observation, own_ses
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from os import stat_result
     from typing import Any
 
     from ..activity.approval import Objection
+    from ..activity.changes import OwnSession
     from ..runtimes import Runtime
     from .context import Context, Event
 
@@ -37,31 +39,59 @@ def is_answered(event: Event, runtime: Runtime) -> bool:
 
 def answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> None:
     """Print what the agent gets with the result of the call, or what the user is asked before it, if anything. Raises
-    SessionMemoryError, OSError: then nothing counts as reported. At the deadline the user is asked about a git command
+    SessionMemoryError, OSError: then nothing counts as reported. At the deadline the user is asked about a call
     that is not judged yet."""
     printed: list[bool] = []
 
     def print_once(output: dict[str, Any]) -> None:
-        printed.append(True)
         print_answer(output)
+        printed.append(True)
 
     try:
+        if context.settings.collisions == ASK:
+            statuses_of(context)  # first: a call that cannot be judged in time is by these
         _answer(context, print_once)
     except DeadlineError:
-        runtime, event = context.runtime, context.event
-        command = next((one.argument for one in runtime.tool_calls(event) if one.kind != _EDIT), "")
-        if command and not printed and context.settings.collisions == ASK:
-            from ..activity.approval import reason_of, unjudged
-
-            reason = reason_of(unjudged(command), "", 0.0)
-            can_ask = runtime.can_ask(event, environment())
-            text = f"{INTRODUCTION}! {reason}"
-            print_answer(
-                runtime.held_output(f"{ASKER}: {reason}", "")
-                if can_ask
-                else runtime.context_output(text, runtime.TOOL_EVENT)
-            )
+        if not printed and context.settings.collisions == ASK:
+            _answer_unjudged(context, print_answer)
         raise
+
+
+def _answer_unjudged(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> None:
+    """Ask about a git command, or about an edit of a file that may have changed since this session last saw it."""
+    from ..activity.approval import reason_of, unjudged
+
+    runtime, event = context.runtime, context.event
+    command = next((call.argument for call in runtime.tool_calls(event) if call.kind != _EDIT), "")
+    session = own_session(context, environment())
+    objection = unjudged(command) if command else None
+    for path in () if command else statuses_of(context):
+        objection = objection or unjudged_edit(context, session, path)
+    if objection is None:
+        return
+    reason = reason_of(objection, session.directory, time.time())
+    if runtime.can_ask(event, environment()):
+        print_answer(runtime.held_output(f"{ASKER}: {reason}", ""))
+    else:
+        print_answer(runtime.context_output(f"{INTRODUCTION}! {reason}", runtime.TOOL_EVENT))
+
+
+def statuses_of(context: Context) -> dict[str, stat_result | None]:
+    """Return the status of each file that the call is about to edit, as it was when this was asked first."""
+    if context.statuses is None:
+        cwd, calls = _cwd(context.event), context.runtime.tool_calls(context.event)
+        paths = [without_links(resolved(call.argument, cwd)) for call in calls if call.kind == _EDIT]
+        context.statuses = {path: status_at(path) for path in paths}
+    return context.statuses
+
+
+def unjudged_edit(context: Context, session: OwnSession, path: str) -> Objection | None:
+    """Return the objection to an edit that could not be judged in time; None if the file is as the session left it."""
+    from ..activity.approval import unjudged
+    from ..activity.last_seen import may_differ
+
+    status = statuses_of(context).get(path)
+    return unjudged("", path, status.st_mtime if status else 0.0) if may_differ(session, path, status) else None
 
 
 def _answer(context: Context, print_answer: Callable[[dict[str, Any]], None]) -> None:
@@ -169,6 +199,8 @@ def find_objections(context: Context, *, can_ask: bool) -> list[tuple[ToolUse, O
         if is_edit:
             path = resolved(tool.argument, cwd)
             objection = deadline.attempt("edit", search.of_edit, path)
+            if objection is None and len(deadline.late) > before:
+                objection = unjudged_edit(context, own, without_links(path))
             conflict = deadline.attempt("conflicts", search.of_conflict, path, replaced) if replaced else None
             found += [(tool, conflict)] if conflict else []
         else:

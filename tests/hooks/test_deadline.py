@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -12,7 +13,7 @@ from pathlib import Path
 import pytest
 from hooks_scene import ROOT, PlainUser, told
 from own_process import plain_environment, run_here
-from records import exchange, qwen_exchange, user, write
+from records import append, assistant, exchange, qwen_exchange, user, write
 from tool_call_scene import Project
 
 from session_memory.system.deadline import Deadline
@@ -176,6 +177,74 @@ approval.ObjectionSearch.of_command = hang
         answer = self.ask(asking, permission_mode="dontAsk")
         assert "permissionDecision" not in answer
         assert "could not be checked in time" in answer["additionalContext"]
+
+
+STEPS = {
+    "the whole hook": "from session_memory.hooks.context import Context\nContext.other_sessions = hang",
+    "its judgement": "from session_memory.activity import approval\napproval.ObjectionSearch.of_edit = hang",
+    "reading another session": "from session_memory.activity import new_entries\nnew_entries._read_session = hang",
+}
+
+
+@pytest.mark.sample(1)
+@pytest.mark.parametrize("step", STEPS)
+class TestAnEditThatWasNotJudgedInTime:
+    PATCH = "def hang(*_, **__):\n    os.read(os.pipe()[0], 1)\n"
+    READ = 1  # minutes ago
+
+    @pytest.fixture
+    def project(self, tmp_path: Path) -> Project:
+        """The own session has read the file, which was written before."""
+        project = Project(tmp_path)
+        project.user.config("collisions: ask\n")
+        self.write(project, "app", minutes_ago=2)
+        self.read(project, "app")
+        append(project.other, user("and now?", cwd=project.cwd))
+        return project
+
+    def write(self, project: Project, name: str, minutes_ago: float) -> None:
+        path, then = project.directory / name, time.time() - 60 * minutes_ago
+        path.write_text("another\n")
+        os.utime(path, (then, then))
+
+    def read(self, project: Project, name: str, tool: str = "Read") -> None:
+        then, path = time.time() - 60 * self.READ, str(project.directory / name)
+        call = {"type": "tool_use", "id": f"toolu_{name}", "name": tool, "input": {"file_path": path}}
+        result = {"tool_use_id": f"toolu_{name}", "type": "tool_result", "content": "ok"}
+        append(project.own, assistant(call, cwd=project.cwd, at=then), user([result], cwd=project.cwd, at=then))
+
+    def edit(self, project: Project, step: str, name: str = "app", **fields: object) -> dict[str, str]:
+        call = {"tool_name": "Edit", "tool_input": {"file_path": str(project.directory / name)}, "tool_use_id": "t1"}
+        event = {"hook_event_name": "PreToolUse", "cwd": project.cwd, **call, **fields}
+        output, _ = run(project.user, self.PATCH + STEPS[step], "pre_tool_use", **event)
+        return json.loads(output)["hookSpecificOutput"] if output else {}
+
+    def test_is_made_if_the_file_is_as_the_session_read_it(self, project: Project, step: str) -> None:
+        assert "permissionDecision" not in self.edit(project, step)
+
+    def test_is_made_if_the_file_is_as_the_session_wrote_it(self, project: Project, step: str) -> None:
+        self.write(project, "db", minutes_ago=self.READ)
+        self.read(project, "db", tool="Edit")
+        assert "permissionDecision" not in self.edit(project, step, "db")
+
+    def test_is_asked_about_if_the_file_has_changed_since(self, project: Project, step: str) -> None:
+        self.write(project, "app", minutes_ago=0.5)
+        answer = self.edit(project, step)
+        assert answer["permissionDecision"] == "ask"
+        assert answer["permissionDecisionReason"].startswith("session-memory: app could not be checked in time")
+
+    def test_is_asked_about_if_the_session_does_not_know_the_file(self, project: Project, step: str) -> None:
+        self.write(project, "db", minutes_ago=600)
+        assert self.edit(project, step, "db")["permissionDecision"] == "ask"
+
+    def test_is_made_if_there_is_no_file(self, project: Project, step: str) -> None:
+        assert "permissionDecision" not in self.edit(project, step, "new")
+
+    def test_is_made_and_the_agent_told_so_where_nobody_can_be_asked(self, project: Project, step: str) -> None:
+        self.write(project, "app", minutes_ago=0.5)
+        answer = self.edit(project, step, permission_mode="dontAsk")
+        assert "permissionDecision" not in answer
+        assert "! app could not be checked in time" in answer["additionalContext"]
 
 
 class TestMissedDeadlines:
