@@ -4,6 +4,8 @@ from __future__ import annotations
 
 _BLANK = " \t\r"
 _ENDS_WORD = " \t\r\n;&|<>()"
+_DEEPEST = 20  # of `$(...)` in `$(...)`
+_BEFORE_COMMANDS = frozenset(("!", "do", "elif", "else", "if", "then", "time", "until", "while", "{"))
 _QUOTING = "'\"\\$`*?[{~#"  # ends a plain run of characters, together with what ends a word
 
 
@@ -27,26 +29,31 @@ class SimpleCommand:
 
 def simple_commands(line: str) -> list[SimpleCommand]:
     """Return the commands of a command line, in order. A command with only `(` or `)` in its `before` opens or closes a
-    subshell. Here-documents and `$(...)` are not read."""
+    subshell. The contents of here-documents and of `$(...)` are skipped."""
     return _Lexer(line).commands()
 
 
 class _Lexer:
-    """Goes through a command line once."""
+    """Goes through a command line once, or from `at` to the end of a `$(...)` that is `depth` deep in others."""
 
-    def __init__(self, line: str) -> None:
+    def __init__(self, line: str, at: int = 0, depth: int = 0) -> None:
         self._line = line
-        self._at = 0
+        self._at = at
+        self._depth = depth
+        self._open: list[str] = []  # parentheses and `case` that are not closed yet
+        self._is_over = False
         self._found: list[SimpleCommand] = []
         self._command = SimpleCommand("")
         self._here_ends: list[tuple[str, bool]] = []  # of the here-documents that begin behind this line
 
     def commands(self) -> list[SimpleCommand]:
         line, end = self._line, len(self._line)
-        while self._at < end:
+        while self._at < end and not self._is_over:
             character = line[self._at]
             if character in _BLANK:
                 self._at += 1
+            elif line.startswith("((", self._at) and self._is_first():
+                self._skip_to(")", is_quoted=False)
             elif character == "#":
                 at = line.find("\n", self._at)
                 self._at = at if at >= 0 else end
@@ -58,14 +65,40 @@ class _Lexer:
                 word = self._word()
                 if word.text.isdecimal() and self._at < end and line[self._at] in "<>":
                     continue  # the number of a descriptor
+                if word.typed in ("case", "esac") and self._is_first():
+                    self._note_case(word.typed)
                 self._command.words.append(word)
         self._end_command("")
         return self._found
+
+    def _is_first(self) -> bool:
+        """Check if a command begins here."""
+        return all([word.typed in _BEFORE_COMMANDS for word in self._command.words])
+
+    def _note_case(self, word: str) -> None:
+        if word == "case":
+            self._open.append(word)
+        elif self._open and self._open[-1] == "case":
+            self._open.pop()
+
+    def _parenthesis(self, character: str) -> str:
+        """Note a parenthesis, and return the operator that it is: `;` behind a pattern of a `case`."""
+        if character == "(":
+            self._open.append(character)
+        elif self._open and self._open[-1] == "case":
+            return ";"
+        elif self._open:
+            self._open.pop()
+        elif self._depth:
+            self._is_over = True
+        return character
 
     def _operator(self, character: str) -> None:
         doubled = character in "&|;" and self._line.startswith(character * 2, self._at)
         operator = character * 2 if doubled else character
         self._at += len(operator)
+        if character in "()":
+            character = operator = self._parenthesis(character)
         if operator == "|" and self._line.startswith("&", self._at):
             self._at += 1
         self._end_command(operator)
@@ -134,7 +167,7 @@ class _Lexer:
                 parts.append("" if line.startswith("\n", self._at + 1) else line[self._at + 1 : self._at + 2])
                 self._at += 2
             elif character in "$`":
-                self._skip_expansion()
+                self._skip_expansion(is_quoted=False)
                 is_sure = False
             else:
                 start = self._at
@@ -159,7 +192,7 @@ class _Lexer:
                 parts.append("" if following == "\n" else following if following in '$`"\\' else character + following)
                 self._at += 2
             elif character in "$`":
-                self._skip_expansion()
+                self._skip_expansion(is_quoted=True)
                 is_sure = False
             else:
                 start = self._at
@@ -169,24 +202,39 @@ class _Lexer:
         self._at += 1
         return "".join(parts), is_sure
 
-    def _skip_expansion(self) -> None:
-        """Go behind `$name`, `${...}`, `$(...)` or backquotes."""
+    def _skip_expansion(self, *, is_quoted: bool) -> None:
+        """Go behind `$name`, `${...}`, `$(...)`, `$'...'` or backquotes, perhaps in double quotes."""
         line, end = self._line, len(self._line)
         if line[self._at] == "`":
-            close = line.find("`", self._at + 1)
-            self._at = close + 1 if close >= 0 else end
+            self._at += 1
+            self._skip_to("`", is_quoted=True)
             return
         opening = line[self._at + 1 : self._at + 2]
         self._at += 1
-        if opening not in ("(", "{"):
-            return
-        closing = ")" if opening == "(" else "}"
-        depth = 0
+        if opening == "'" and not is_quoted:
+            self._at += 1
+            while self._at < end and line[self._at] != "'":
+                self._at += 1 + (line[self._at] == "\\")
+            self._at += 1
+        elif opening == "{":
+            self._skip_to("}", is_quoted=False)
+        elif line.startswith("((", self._at) or (opening == "(" and self._depth == _DEEPEST):
+            self._skip_to(")", is_quoted=False)
+        elif opening == "(":
+            inner = _Lexer(line, self._at + 1, self._depth + 1)
+            inner.commands()
+            self._at = inner._at
+
+    def _skip_to(self, closing: str, *, is_quoted: bool) -> None:
+        """Go behind a closing parenthesis, brace or backquote. Apostrophes are plain characters if it `is_quoted`."""
+        line, end = self._line, len(self._line)
+        opening = {")": "(", "}": "{"}.get(closing, "")
+        depth = 0 if opening else 1
         while self._at < end:
             character = line[self._at]
             if character == "\\":
                 self._at += 1
-            elif character == "'":
+            elif character == "'" and not is_quoted:
                 close = line.find("'", self._at + 1)
                 self._at = close if close >= 0 else self._at
             elif character == opening:

@@ -173,3 +173,54 @@ def test_no_regular_expressions_are_loaded():
     root = str(Path(__file__).resolve().parents[2])
     done = subprocess.run([sys.executable, "-I", "-S", "-c", code, root], capture_output=True, text=True, check=True)
     assert done.stdout == "False\n"
+
+
+# Each is a whole command line, behind which the shell runs more.
+QUOTING = {
+    "an apostrophe in a here-document in a substitution": "true -m \"$(cat <<'EOF'\nDon't break it\nEOF\n)\"",
+    "two apostrophes there": "true -m \"$(cat <<'EOF'\nDon't, it's (odd\nEOF\n)\"",
+    "an unquoted here-document there": 'true -m "$(cat <<EOF\nDon\'t say "no\nEOF\n)"',
+    "a parenthesis there": "true -m \"$(cat <<'EOF'\n1) one\n2) two :-) \nEOF\n)\"",
+    "a backquote there": "true -m \"$(cat <<'EOF'\nuse `it\nEOF\n)\"",
+    "an indented here-document there": "true -m \"$(cat <<-'EOF'\n\tDon't\n\tEOF\n)\"",
+    "a delimiter in double quotes": "true -m \"$(cat <<\"EOF\"\nDon't\nEOF\n)\"",
+    "a delimiter behind a backslash": "true -m \"$(cat <<\\EOF\nDon't\nEOF\n)\"",
+    "two here-documents there": "true -m \"$(cat <<'A' - <<'B'\nDon't\nA\nit's\nB\n)\"",
+    "a substitution outside of quotes": "true $(cat <<'EOF'\nDon't\nEOF\n)",
+    "a substitution in a substitution": "true \"$(echo \"$(cat <<'EOF'\nDon't\nEOF\n)\" \"it's\")\"",
+    "a comment in a substitution": "true \"$(true # Don't )\n)\"",
+    "a pattern in a substitution": "true \"$(case x in x) echo 'a)';; (y) echo;; *) echo;; esac)\"",
+    "two here-documents": "cat <<A - <<'B' >/dev/null\nDon't $(\nA\nit's\nB\ntrue",
+    "a here-document behind a pipe": "cat <<'EOF' | cat >/dev/null\nDon't\nEOF\ntrue",
+    "an indented here-document": "if true; then\n\tcat >/dev/null <<-EOF\n\tDon't\n\tEOF\nfi",
+    "a here-document with an empty delimiter": "cat >/dev/null <<''\nDon't\n\ntrue",
+    "a here-string": 'cat >/dev/null <<<"it\'s"',
+    "a here-string without quotes": "cat >/dev/null <<<it\\'s",
+    "a comment": "true # Don't\ntrue",
+    "an escaped apostrophe": "echo don\\'t >/dev/null",
+    "an apostrophe in $'...'": "echo $'it\\'s' >/dev/null",
+    "translated text": 'echo $"it\'s" >/dev/null',
+    "a default": "echo ${x:-it\\'s} \"${y:-'a }'}\" >/dev/null",
+    "a length": 'true "${#x}" $#',
+    "a shift": "(( x = 1 << 2 )) && true $(( 1 << 3 ))",
+    "a case": "case x in x) true;; 'y)') false;; esac",
+    "a case in a subshell": "(case x in x) true;; esac)",
+    "a case in a loop": "for i in 1; do case $i in 1) true;; *) false;; esac; done",
+    "two patterns": "case x in\n  a|x)\n    true\n    ;;\nesac",
+    "backquotes": "true `echo \\`echo a\\``",
+    "a comparison of processes": "cat <(echo \"it's\") >/dev/null",
+    "an array": "a=(it\\'s 'b c'); true",
+    "a function": "f() { echo \"it's\"; }; f >/dev/null",
+    "a continued line": "true \\\n  \"it's\"",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", QUOTING)
+def test_a_command_behind_any_quoting_is_read_as_the_shell_reads_it(name: str, tmp_path: Path) -> None:
+    line = f"{QUOTING[name]} && sed -i 's/1/2/' a && echo 'it is done' > b"
+    (tmp_path / "a").write_text("1\n")
+    subprocess.run(["bash", "-c", line], cwd=tmp_path, check=True, capture_output=True)
+    assert (tmp_path / "a").read_text() == "2\n"
+    assert [(effect.kind, effect.path) for effect in effects_of(line, "/w") if effect.path[:4] != "/dev"] == [
+        ("edit", "/w/a"), ("edit", "/w/b"),
+    ]  # fmt: skip
