@@ -100,6 +100,9 @@ class Clone:
         for path, found in self._stamps().items():
             if before.get(path) != found and found[1] > real * 1e9:
                 os.utime(path, (self.now, self.now))
+        for head in [self.root / ".git" / "HEAD", *(self.root / ".git").glob("worktrees/*/HEAD")]:
+            if head.is_file() and head.stat().st_mtime > real:
+                os.utime(head, (self.now, self.now))
         for root in {actor.root for actor in self.sessions} | {self.root}:
             if (root / ".git").exists():
                 git(root, "update-index", "-q", "--refresh")

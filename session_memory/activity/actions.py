@@ -17,6 +17,7 @@ READ, EDIT, REMOVE, GIT, COMMAND = "read", "edit", "remove", "git", "command"
 READ_ONLY = (
     "blame", "branch", "diff", "fetch", "log", "ls-files", "push", "remote", "rev-parse", "show", "status",
 )  # fmt: skip
+_SETS_BRANCHES = frozenset(("-m", "-M", "--move", "-f", "--force", "-C"))  # with these `git branch` is more than a list
 DECODED_BYTES = 2 * 1024 * 1024  # of one sub-agent at most: the rest is read the next time
 READ_BYTES = 16 * 1024 * 1024  # of one sub-agent at most
 
@@ -68,6 +69,11 @@ def actions_of(entries: Iterable[Entry], is_wanted: Callable[[str], bool] | None
                         found.append(FileAction(effect.kind, effect.path, place, is_command=True, words=effect.words))
                         found[-1].is_doubtful = effect.is_doubtful
     return found
+
+
+def is_read_only(words: tuple[str, ...]) -> bool:
+    """Check if a git command changes nothing in the worktree that it is run in."""
+    return words[0] in READ_ONLY and not (words[0] == "branch" and _SETS_BRANCHES.intersection(words))
 
 
 def may_concern(command: str, names: Iterable[str]) -> bool:

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from ..system.files import Closing, lock, open_own, os, read_at, read_whole
 from ..system.json import decode, encode
-from .actions import EDIT, GIT, READ_ONLY, REMOVE, FileAction, actions_elsewhere, actions_of, sub_agent_actions
+from .actions import EDIT, GIT, REMOVE, FileAction, actions_elsewhere, actions_of, is_read_only, sub_agent_actions
 from .changes import OwnSession, changed_sessions
 from .state import LAST_SECOND, LOCK_WAIT_SECONDS, are_cursors, is_whole
 
@@ -241,7 +241,7 @@ class ActionIndex:
     def _add(self, key: str, actions: list[FileAction]) -> None:
         found = self.edited.setdefault(key, {})
         for action in actions:
-            is_git = action.kind == GIT and bool(action.words) and action.words[0] not in READ_ONLY
+            is_git = action.kind == GIT and bool(action.words) and not is_read_only(action.words)
             path = action.path if action.kind in (EDIT, REMOVE) else GIT if is_git else ""
             if path:
                 found[path] = max(min(action.time, self._log.now), found.pop(path, 0.0))

@@ -32,6 +32,8 @@ RUNNING_SECONDS = 3600  # a session that waits for its sub-agents writes nothing
 MOST_RUNNING = 20  # sessions whose sub-agents are looked at
 _STANDSTILL_BYTES = 8 * 1024
 _STANDSTILL_START, _STANDSTILL_END = b'{" standstill": ', b'"], "'
+_HEAD_BYTES = 4096
+_REFERENCE = b"ref: "
 _LARGE_PRIME = (1 << 61) - 1
 
 
@@ -124,8 +126,22 @@ def _is_unchanged(cursor: Cursor, status: stat_result, session: Session) -> bool
 
 
 def head_stamp(git_dir: str) -> list[int]:
-    """Return a stamp that stays the same until HEAD of a worktree is moved."""
-    return [*path_stamp(git_dir + "/HEAD"), *path_stamp(git_dir + "/logs/HEAD")]
+    """Return a stamp that stays the same until HEAD of a worktree, or the branch that it names, is moved."""
+    return [*path_stamp(git_dir + "/HEAD"), *path_stamp(git_dir + "/logs/HEAD"), *path_stamp(_branch_file(git_dir))]
+
+
+def _branch_file(git_dir: str) -> str:
+    """Return the file with the commit of the branch that is checked out; '' if HEAD names none."""
+    try:
+        with Opened(git_dir + "/HEAD") as descriptor:
+            head = read_at(descriptor, 0, _HEAD_BYTES).strip()
+    except OSError:
+        return ""
+    if not head.startswith(_REFERENCE):
+        return ""
+    common_dir, _, worktree = git_dir.rpartition("/worktrees/")  # where linked worktrees have their own part
+    shared = common_dir if common_dir and "/" not in worktree else git_dir
+    return f"{shared}/{head[len(_REFERENCE) :].decode('utf-8', 'surrogateescape')}"
 
 
 def conflicts_stamp(own: OwnSession) -> list[int]:

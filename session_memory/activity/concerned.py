@@ -8,7 +8,7 @@ from ..system.files import Opened, os, read_at, status_at
 from ..system.json import objects_in
 from ..transcripts.entries import Entry
 from ..transcripts.lines import resume_offset, windows_backward
-from .actions import EDIT, GIT, READ_ONLY, REMOVE, actions_of, may_concern
+from .actions import EDIT, GIT, REMOVE, actions_of, is_read_only, may_concern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -125,7 +125,7 @@ class WorkSearch:
             if action.kind in (EDIT, REMOVE):
                 if action.kind == REMOVE or action.path.rpartition("/")[2] in self._names:
                     return True
-            elif action.kind == GIT == self._takes and action.words and action.words[0] not in READ_ONLY:
+            elif action.kind == GIT == self._takes and action.words and not is_read_only(action.words):
                 return True
         return False
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..system.files import Opened, os
+from ..system.files import Opened, os, status_at
 from ..text.format import shorten
 from ..text.paths import relative, resolved
 from ..text.sanitize import for_people
@@ -79,6 +79,12 @@ class SessionSummary:
         self.messages = 0
         self.first_timestamp: float | None = None
         self.last_timestamp: float | None = None
+
+    def relate_to(self, root: str) -> None:
+        """Name the files relative to `root`, a directory at or above the first working directory."""
+        if root != self.directory:
+            self.directory = root
+            self.count_calls()
 
     def count_calls(self) -> None:
         """Count the calls, without those of which it is known that they did nothing."""
@@ -298,10 +304,18 @@ def reports_of(
     """Return the report of each session, None if there is nothing to report, without those for which that fails."""
     rules = rules_for(settings, own.home, [new.cursor.get("start", "") for new in read])
 
+    roots: dict[str, str] = {}
+
     def report(new: NewEntries) -> tuple[Report | None, NewEntries]:
         if is_elsewhere(new.session, new.cursor, own):
             return None, new
-        return report_of(new, rules, own.id_of(new.session), now), new
+        made = report_of(new, rules, own.id_of(new.session), now)
+        if made is not None:
+            directory = made.summary.directory
+            if directory not in roots:
+                roots[directory] = _root_of(directory, own.user_dir)
+            made.summary.relate_to(roots[directory])
+        return made, new
 
     found = [own.deadline.attempt(new.session.path, report, new) for new in read]
     return [one for one in found if one is not None]
@@ -313,6 +327,16 @@ def is_elsewhere(session: Session, cursor: Cursor, reader: OwnSession) -> bool:
     if session.is_elsewhere or session.name or start == reader.directory:
         return False
     return is_of_namesake(reader.runtime_of(session), session.path, start, reader.directory, reader.user_dir)
+
+
+def _root_of(directory: str, user_dir: str) -> str:
+    """Return the root of the repository that a directory is in; without one below the person's home, the directory."""
+    root = directory
+    while root and root != user_dir:
+        if status_at(root + "/.git") is not None:
+            return root
+        root = root.rpartition("/")[0]
+    return directory
 
 
 def report_of(new: NewEntries, rules: Privacy | None, session_id: str, now: float) -> Report | None:

@@ -36,8 +36,8 @@ class Context:
     runtime's own. `own_path` is its transcript, which may not exist yet, `config_dir` the runtime's directory ('' if
     not needed), `directory` the one that the session was started in. `named` are the named sessions of the home if they
     were read already. `sub_agents` are those in the project's index, once `other_sessions` has read it;
-    `statuses` has one for each file that a call is about to edit, once they were looked at. Parts that may be odd or slow
-    run under the `deadline`."""
+    `statuses` has one for each file that a call is about to edit, once they were looked at. Parts that may be odd or
+    slow run under the `deadline`."""
 
     def __init__(
         self, event: Event, home: Home, session: str, own_path: str, runtime: Runtime, *, session_id: str,

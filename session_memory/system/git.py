@@ -152,8 +152,17 @@ def commit_of(worktree: Worktree) -> str:
 
 def head_moves(git_dir: str, since: float) -> list[HeadMove]:
     """Return how HEAD moved since a time (seconds since the epoch), in order; nothing without a log."""
+    return _moves_in(git_dir + "/logs/HEAD", since)
+
+
+def branch_moves(worktree: Worktree, branch: str, since: float) -> list[HeadMove]:
+    """Return how a branch moved since a time, from whichever worktree, in order; nothing without a log."""
+    return _moves_in(f"{worktree.common_dir}/logs/refs/heads/{branch}", since)
+
+
+def _moves_in(log: str, since: float) -> list[HeadMove]:
     moves = []
-    for line in reversed(files.read_end(git_dir + "/logs/HEAD", LOG_BYTES).split(b"\n")):
+    for line in reversed(files.read_end(log, LOG_BYTES).split(b"\n")):
         move = _head_move(line.decode("utf-8", "replace"))
         if move is not None:
             if move.time < int(since):

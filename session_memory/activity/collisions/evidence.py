@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...runtimes.records import RESULTS, SUB_AGENTS, CallResult
 from ...system.files import Opened, is_regular, os, read_at, read_whole, status_at
-from ...system.git import HeadMove, Worktree, commit_of, find_worktree, head_moves
+from ...system.git import HeadMove, Worktree, branch_moves, commit_of, find_worktree, head_moves
 from ...system.json import objects_in
 from ...transcripts.entries import FAILED, NOTHING
 from ...transcripts.lines import last_line_end, lines_forward, windows_backward
@@ -138,6 +138,23 @@ class Evidence:
         if self._moves is None:
             self._moves = head_moves(self._worktree.git_dir, 0.0) if self._worktree else []
         return self._moves
+
+    def moves_elsewhere(self, branch: str, since: float) -> list[HeadMove]:
+        """Return the moves of the branch that is checked out since a time which the log of HEAD does not have: another
+        worktree made them, or a command that moves branches alone."""
+        here = {(move.before, move.after) for move in self.moves()}
+        found = branch_moves(self._worktree, branch, since) if self._worktree and branch else []
+        return [move for move in found if move.before != move.after and (move.before, move.after) not in here]
+
+    def head_written(self) -> float:
+        """Return when HEAD was last made to name another branch or commit; 0 if unknown."""
+        status = status_at(self._worktree.git_dir + "/HEAD") if self._worktree else None
+        return status.st_mtime if status else 0.0
+
+    def is_in_repository(self, directory: str) -> bool:
+        """Check if a directory is in a worktree of this session's repository."""
+        worktree = find_worktree(directory, self._user_dir)
+        return bool(worktree and self._worktree and worktree.common_dir == self._worktree.common_dir)
 
     def has_changed(self, move: HeadMove, path: str) -> bool | None:
         """Check if the commit that HEAD moved to changed a file; None if unknown."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ...system.git import USUAL_BRANCHES, HeadMove, Worktree, head_of
+from ...system.git import USUAL_BRANCHES, HeadMove, Worktree, head_of, is_commit
 from ...text.paths import resolved
 from ..actions import COMMAND, EDIT, GIT, FileAction
 from .facts import BRANCH, HEAD, MOVED, SHORT_COMMIT, SLACK_SECONDS, TAKEN, Fact
@@ -31,11 +31,17 @@ _MOVED_BY = {
     "revert": ("revert",),
     "am": ("am",),
 }
+# Commands that may move a branch from elsewhere, or make HEAD name another one without a line in its log.
+_FROM_ELSEWHERE = (
+    "am", "bisect", "branch", "checkout", "cherry-pick", "commit", "fetch", "merge", "pull", "push", "rebase", "reset",
+    "revert", "stash", "switch", "symbolic-ref", "update-ref", "worktree",
+)  # fmt: skip
+_RENAMED = "Branch: renamed "
 _COMMIT_VALUES = ("--message", "--file", "--author", "--date", "--reuse-message", "--reedit-message", "--template")
 _NO_STASH = ("list", "show", "drop", "pop", "apply", "branch", "clear", "create", "store")
 MOVES = ("switch", "rebase", "pull", "merge")
 _OVERWRITE = (*MOVES, "restore", "checkout")
-_SHIFTS = ("reset", "rebase", "pull", "merge")  # a plain commit is what is expected on a branch
+_EXPECTED = ("commit", "cherry-pick", "revert", "am", "clone", "Branch")  # moves of a branch that need no mention
 
 
 def taken_facts(
@@ -129,18 +135,42 @@ def head_fact(
         elif move.before != move.after:
             if who == "":
                 shifted = None
-            elif move.verb in _SHIFTS:
+            elif move.verb not in _EXPECTED:
                 shifted = move, who or "", words
-    if now == before or not switched:
-        if not shifted or (now != before and before):
-            # Without a log of HEAD nothing but the commands of this session tells that it was not this one.
-            is_unknown = now != before and not moves and not own.commands
-            return Fact(HEAD, "", own.updated, own_time=own.updated, heads=(before, now)) if is_unknown else None
-        move, who, words = shifted
-        before = move.before[:SHORT_COMMIT]
-        return Fact(MOVED, who, move.time, own_time=move.time, words=words, heads=(before, now))
-    move, who, words = switched
-    return Fact(HEAD, who, move.time, own_time=move.time, words=words, heads=(before, now))
+    if now != before and switched:
+        move, who, words = switched
+        return Fact(HEAD, who, move.time, own_time=move.time, words=words, heads=(before, now))
+    is_logged = bool(moves) and is_commit(now) and moves[-1].after == now
+    if now != before and before and not is_logged:
+        return _unlogged_head(own, (before, now), others, evidence)
+    shifted = _from_elsewhere(own, now, others, evidence) or shifted
+    if not shifted:
+        return None
+    move, who, words = shifted
+    return Fact(MOVED, who, move.time, own_time=move.time, words=words, heads=(move.before[:SHORT_COMMIT], now))
+
+
+def _unlogged_head(
+    own: WorkingSet, heads: tuple[str, str], others: dict[str, list[FileAction]], evidence: Evidence
+) -> Fact | None:
+    """Return that HEAD names another branch than before, as a renamed one, without a log of who switched; None if this
+    session may have done it."""
+    renamed = [move for move in evidence.moves() if move.message.startswith(_RENAMED)]
+    time = renamed[-1].time if renamed and renamed[-1].time >= int(own.updated) else evidence.head_written()
+    who, words = _who_moved(own, HeadMove("", "", time, ""), others, evidence, _FROM_ELSEWHERE)  # type: ignore[arg-type]
+    return None if who == "" else Fact(HEAD, who or "", time, own_time=time, words=words, heads=heads)
+
+
+def _from_elsewhere(
+    own: WorkingSet, branch: str, others: dict[str, list[FileAction]], evidence: Evidence
+) -> tuple[HeadMove, str, tuple[str, ...]] | None:
+    """Return the last move of the branch that was not made in this worktree, and by whom; None if there is none, or if
+    this session made it."""
+    shifted = None
+    for move in evidence.moves_elsewhere(branch, own.updated):
+        who, words = _who_moved(own, move, others, evidence, _FROM_ELSEWHERE)
+        shifted = None if who == "" else (move, who or "", words)
+    return shifted
 
 
 def _uncommitted(own: WorkingSet, action: FileAction, end: float, evidence: Evidence) -> list[tuple[str, float]]:
@@ -214,16 +244,19 @@ def _is_overwritten(
 
 
 def _who_moved(
-    own: WorkingSet, move: HeadMove, others: dict[str, list[FileAction]], evidence: Evidence
-) -> tuple[str | None, tuple[str, ...]]:
-    """Return the session that moved HEAD and the words of its command: '' for this one or perhaps, None if unknown."""
-    verbs = _MOVED_BY.get(move.verb, (move.verb,))
+    own: WorkingSet, move: HeadMove, others: dict[str, list[FileAction]], evidence: Evidence,
+    from_elsewhere: tuple[str, ...] = (),
+) -> tuple[str | None, tuple[str, ...]]:  # fmt: skip
+    """Return the session that moved HEAD and the words of its command: '' for this one or perhaps, None if unknown. The
+    command was run in this worktree, or, if it may be one of those `from_elsewhere`, in any of the repository."""
+    verbs = from_elsewhere or _MOVED_BY.get(move.verb, (move.verb, "update-ref"))
+    is_there = evidence.is_in_repository if from_elsewhere else evidence.is_in_worktree
     fitting: list[tuple[int, float, str, FileAction]] = []
     for session, actions in [("", own.commands), *others.items()]:
         for action in actions:
             if action.kind != GIT or action.words[:1] == () or action.words[0] not in verbs:
                 continue
-            if _may_have_moved(session, action, move, evidence) and evidence.is_in_worktree(action.path):
+            if _may_have_moved(session, action, move, evidence) and is_there(action.path):
                 names_it = move.branches is not None and move.branches[1] in action.words
                 fitting.append((-names_it, abs(action.time - move.time), session, action))
     if fitting:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from ...system.files import real_path, status_at
 from ...system.git import copied_to, find_worktree
 from ...system.json import sealed, unsealed
-from ..actions import COMMAND, EDIT, GIT, READ, READ_ONLY, REMOVE, FileAction
+from ..actions import COMMAND, EDIT, GIT, READ, REMOVE, FileAction, is_read_only
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class WorkingSet:
         if action.kind in (READ, COMMAND):
             return False
         if action.kind == GIT:
-            return bool(action.words) and action.words[0] not in READ_ONLY
+            return bool(action.words) and not is_read_only(action.words)
         return bool(self.reached_by(action))
 
 
