@@ -144,10 +144,11 @@ class ObjectionSearch:
             for action in reversed(self._actions(report, new, time - 1)):
                 if action.kind != EDIT or action.path != path:
                     continue
-                modified = evidence.modified(path, is_moved=bool(action.words))
+                until = evidence.modified_until(path, is_moved=bool(action.words))
                 end, has_failed = evidence.end(key, action)
                 is_done = end is not None and (action.is_command or not has_failed)
-                if is_done and (modified or 0.0) >= evidence.began(key, action) - SLACK_SECONDS:
+                began = evidence.began(key, action) - SLACK_SECONDS
+                if is_done and (until >= began or (not action.is_command and evidence.is_older(path, began))):
                     return Objection(key, report, action.time, path)
             if new.is_partial:
                 return Objection(key, report, time, path, is_possible=True)

@@ -9,6 +9,7 @@ from ..system.json import objects_in
 from ..text.paths import resolved
 from ..transcripts.entries import Entry
 from .actions import EDIT, READ
+from .collisions.evidence import grain_of
 from .collisions.facts import SLACK_SECONDS
 from .state import COLLISIONS, KnownState
 
@@ -31,7 +32,7 @@ def may_differ(session: OwnSession, path: str, status: stat_result | None) -> bo
     last = last or _last_at_prompt(session, path)
     if status is None:
         return last > 0
-    return status.st_mtime > last + SLACK_SECONDS
+    return status.st_mtime + grain_of(status.st_mtime) > last + SLACK_SECONDS
 
 
 def _last_in(transcript: str, path: str, session: OwnSession) -> float:

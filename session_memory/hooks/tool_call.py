@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from .context import Context, Event
 
 _EDIT = "edit"
+_LONGEST_PATH = 4096  # no system has longer ones
 ASKER = "session-memory"  # the dialog names who asks
 
 
@@ -80,8 +81,9 @@ def statuses_of(context: Context) -> dict[str, stat_result | None]:
     """Return the status of each file that the call is about to edit, as it was when this was asked first."""
     if context.statuses is None:
         cwd, calls = _cwd(context.event), context.runtime.tool_calls(context.event)
-        paths = [without_links(resolved(call.argument, cwd)) for call in calls if call.kind == _EDIT]
-        context.statuses = {path: status_at(path) for path in paths}
+        paths = [resolved(call.argument, cwd) for call in calls if call.kind == _EDIT]
+        there = [without_links(path) for path in paths if len(path) <= _LONGEST_PATH]
+        context.statuses = {path: status_at(path) for path in there}
     return context.statuses
 
 

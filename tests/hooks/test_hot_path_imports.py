@@ -34,7 +34,6 @@ SOMETHING_NEW = {
     "session_memory.transcripts.reader", "session_memory.transcripts.lines", "session_memory.activity.new_entries", "session_memory.text.sanitize",
     "session_memory.text.secrets", "session_memory.text.secrets.rules",
     "session_memory.activity.forks", "session_memory.activity.report", "session_memory.activity.update_text", "session_memory.text.format",
-    "session_memory.transcripts.edits",
 }  # fmt: skip
 # What a project is has to be found out once, and again where a directory changed.
 NEW_PROJECT = {

@@ -21,7 +21,17 @@ RESULT_BYTES = 64 * 1024 * 1024  # searched behind a call for its result
 CALL_BYTES = 2 * 1024 * 1024  # searched before a record for its call, if the record was written when that was over
 WINDOW_BYTES = 64 * 1024  # most results stand close behind their call, and the calls close to each other
 NEAR_BYTES = 4 * 1024
+LOG_SECONDS = 1.5  # the log of HEAD has whole seconds, and is written a moment later
+_EXACT_SECONDS = 1e-6  # a number of seconds as a float is no more exact
 LARGEST_FILE = 1024 * 1024  # compared with what was written
+
+
+def grain_of(time: float) -> float:
+    """Return how much later the time of a file may have been, in seconds: some file systems have whole seconds (HFS+,
+    NFS and SMB of some servers), every other one (FAT) or hundredths (exFAT)."""
+    if abs(time - round(time)) < _EXACT_SECONDS:
+        return 1.0 + (round(time) % 2 == 0)
+    return 0.01 if abs(time * 100 - round(time * 100)) < 100 * _EXACT_SECONDS else 0.0
 
 
 class Evidence:
@@ -39,6 +49,7 @@ class Evidence:
         self._begins: dict[tuple[str, str, int], float] = {}
         self._is_own_worktree: dict[str, bool] = {}
         self._moves: list[HeadMove] | None = None
+        self._behind: float | None = None
         self._windows: dict[str, tuple[int, bytes]] = {}
         self._index: GitIndex | None = None
         self._objects: GitObjects | None = None
@@ -85,14 +96,44 @@ class Evidence:
         return action.time if end is None else end
 
     def modified(self, path: str, *, is_moved: bool = False) -> float | None:
-        """Return when the file was last modified; None if there is none, 0 if it is not a regular file. A moved file
-        keeps its mtime, but not its ctime."""
+        """Return when the file was last modified, at the earliest; None if there is none, 0 if it is not a regular
+        file. A moved file keeps its mtime, but not its ctime."""
+        times = self._modified(path, is_moved)
+        return times[0] if times else None
+
+    def modified_until(self, path: str, *, is_moved: bool = False) -> float:
+        """Return when the file was last modified, at the latest: the same as `modified`, except if the file system has
+        whole seconds, or a clock that is behind ours. 0 if there is none."""
+        times = self._modified(path, is_moved)
+        return times[1] if times else 0.0
+
+    def _modified(self, path: str, is_moved: bool) -> tuple[float, float] | None:
         status = status_at(path, follow_symlinks=False)
         if status is None:
             return None
         if not is_regular(status):
-            return 0.0
-        return max(status.st_mtime, status.st_ctime) if is_moved else status.st_mtime
+            return 0.0, 0.0
+        time = max(status.st_mtime, status.st_ctime) if is_moved else status.st_mtime
+        behind = self._seconds_behind()
+        if behind:
+            return time + behind - LOG_SECONDS, time + behind + LOG_SECONDS + grain_of(time)
+        return time, time + grain_of(time)
+
+    def is_older(self, path: str, since: float) -> bool:
+        """Check if nothing about a file has changed since a time, by the clock of the file system."""
+        status = status_at(path, follow_symlinks=False)
+        changed = max(status.st_mtime, status.st_ctime) if status else since
+        return changed + grain_of(changed) < since
+
+    def _seconds_behind(self) -> float:
+        """Return by how much the clock of the file system is behind ours, 0 if nothing shows that: the log of HEAD was
+        not written before the time in its last line."""
+        if self._behind is None:
+            moves = self.moves()
+            status = status_at(self._worktree.git_dir + "/logs/HEAD") if self._worktree and moves else None
+            behind = moves[-1].time - status.st_mtime - grain_of(status.st_mtime) if status else 0.0
+            self._behind = behind if behind > LOG_SECONDS else 0.0
+        return self._behind
 
     def may_have_gone(self, path: str, since: float) -> bool:
         """Check if a missing file may have been removed since a time: its directory has changed since."""
@@ -101,7 +142,10 @@ class Evidence:
         while directory and status is None:
             status = status_at(directory)
             directory = directory.rpartition("/")[0]
-        return status is None or status.st_mtime >= since
+        if status is None:
+            return True
+        behind = self._seconds_behind()
+        return status.st_mtime + grain_of(status.st_mtime) + behind + (LOG_SECONDS if behind else 0.0) >= since
 
     def is_as_written(self, path: str, action: FileAction) -> bool:
         """Check if a file still has the content that this session's own call wrote, if that wrote all of it."""
@@ -143,8 +187,8 @@ class Evidence:
         """Return the moves of the branch that is checked out since a time which the log of HEAD does not have: another
         worktree made them, or a command that moves branches alone."""
         here = {(move.before, move.after) for move in self.moves()}
-        found = branch_moves(self._worktree, branch, since) if self._worktree and branch else []
-        return [move for move in found if move.before != move.after and (move.before, move.after) not in here]
+        moves = branch_moves(self._worktree, branch, since) if self._worktree and branch else []
+        return [move for move in moves if move.before != move.after and (move.before, move.after) not in here]
 
     def head_written(self) -> float:
         """Return when HEAD was last made to name another branch or commit; 0 if unknown."""

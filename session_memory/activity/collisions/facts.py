@@ -116,17 +116,20 @@ def _edit_fact(
     began = evidence.began(session, action) - SLACK_SECONDS
     own_end = evidence.ended("", mine)
     modified = evidence.modified(path, is_moved=bool(action.words))
-    if modified is not None and modified < began:
-        return None  # nothing has changed it since: the command did not get that far
-    if action.is_doubtful and (modified is None or end is None or modified > end + SLACK_SECONDS):
-        return None
+    until = evidence.modified_until(path, is_moved=bool(action.words))
+    if modified is not None and until < began:
+        if action.is_command or end is None or not evidence.is_older(path, began):
+            return None  # nothing has changed it since: the command did not get that far
+        modified = until = end  # a tool says that it has: the clock of the file system is behind
+    if action.is_doubtful and (modified is None or end is None or not began <= modified <= end + SLACK_SECONDS):
+        return None  # not even the file's time shows that it was run
     when = action.time if end is None else end
     is_own = modified is not None and mine.call_id != ""  # a planned edit has no call yet
-    is_own = is_own and evidence.began("", mine) - SLACK_SECONDS <= (modified or 0) <= own_end + SLACK_SECONDS
-    if modified is not None and (began <= modified <= when if end is not None else not is_own):
-        when = modified
+    is_own = is_own and evidence.began("", mine) - SLACK_SECONDS <= until and (modified or 0) <= own_end + SLACK_SECONDS
+    if modified is not None and (began <= until and modified <= when if end is not None else not is_own):
+        when = max(modified, min(until, began + SLACK_SECONDS))
     if when > own_end + SLACK_SECONDS or (modified is None and when > mine.time):
-        if modified is not None and modified <= own_end + SLACK_SECONDS:
+        if modified is not None and until <= own_end + SLACK_SECONDS:
             return None  # as this session left it
         if modified is None and action.kind == EDIT and end is None:
             return None
@@ -164,7 +167,8 @@ def _copy_fact(own: WorkingSet, mine: FileAction, session: str, action: FileActi
     modified = evidence.modified(action.copy)
     if end is None or not modified or own.last(mine.path, evidence, (EDIT,)) is None:
         return None
-    if not evidence.began(session, action) - SLACK_SECONDS <= modified <= end + SLACK_SECONDS:
+    began, until = evidence.began(session, action), evidence.modified_until(action.copy)
+    if until < began - SLACK_SECONDS or modified > end + SLACK_SECONDS:
         return None
     fact = Fact(EDITED, session, modified, path=mine.path, own_kind=EDIT, own_time=mine.time)
     fact.worktree = action.worktree

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from .evidence import Evidence
     from .working_set import WorkingSet
 
+    Shift = tuple[HeadMove, str, tuple[str, ...]]  # by which session, and the words of its command
+
 GIT_SLACK_SECONDS = 1.5  # the log of HEAD has them in whole seconds
 LONGEST_SECONDS = 60  # a command without a result is assumed to run at most so long
 MOST_FILES = 50  # of this session are checked for one git command
@@ -33,9 +35,9 @@ _MOVED_BY = {
 }
 # Commands that may move a branch from elsewhere, or make HEAD name another one without a line in its log.
 _FROM_ELSEWHERE = (
-    "am", "bisect", "branch", "checkout", "cherry-pick", "commit", "fetch", "merge", "pull", "push", "rebase", "reset",
-    "revert", "stash", "switch", "symbolic-ref", "update-ref", "worktree",
-)  # fmt: skip
+    *("branch", "fetch", "push", "symbolic-ref", "update-ref", "worktree"),
+    *[command for commands in _MOVED_BY.values() for command in commands],
+)
 _RENAMED = "Branch: renamed "
 _COMMIT_VALUES = ("--message", "--file", "--author", "--date", "--reuse-message", "--reedit-message", "--template")
 _NO_STASH = ("list", "show", "drop", "pop", "apply", "branch", "clear", "create", "store")
@@ -123,20 +125,8 @@ def head_fact(
 ) -> Fact | None:
     """Return that HEAD is not at `known`, the branch or commit at this session's last update, and that this session did
     not move it; or that the branch was set to another commit."""
-    before, switched, shifted = known, None, None
     moves = [move for move in evidence.moves() if move.time >= int(own.updated)]
-    for move in moves:
-        who, words = _who_moved(own, move, others, evidence)
-        if move.branches:
-            if who == "":
-                before, switched = move.branches[1], None  # this session did, and knows
-            elif move.branches[0] != move.branches[1]:
-                switched = move, who or "", words
-        elif move.before != move.after:
-            if who == "":
-                shifted = None
-            elif move.verb not in _EXPECTED:
-                shifted = move, who or "", words
+    before, switched, shifted = _logged(own, known, moves, others, evidence)
     if now != before and switched:
         move, who, words = switched
         return Fact(HEAD, who, move.time, own_time=move.time, words=words, heads=(before, now))
@@ -150,25 +140,46 @@ def head_fact(
     return Fact(MOVED, who, move.time, own_time=move.time, words=words, heads=(move.before[:SHORT_COMMIT], now))
 
 
+def _logged(
+    working_set: WorkingSet, known: str, moves: list[HeadMove], others: dict[str, list[FileAction]], evidence: Evidence
+) -> tuple[str, Shift | None, Shift | None]:
+    """Return by the log of HEAD which branch or commit this session left checked out, and the last switch and the last
+    move of the branch by anybody else since."""
+    before, switched, shifted = known, None, None
+    for move in moves:
+        who, words = _who_moved(working_set, move, others, evidence)
+        if move.branches:
+            if who == "":
+                before, switched = move.branches[1], None  # this session did, and knows
+            elif move.branches[0] != move.branches[1]:
+                switched = move, who or "", words
+        elif move.before != move.after:
+            if who == "":
+                shifted = None
+            elif move.verb not in _EXPECTED:
+                shifted = move, who or "", words
+    return before, switched, shifted
+
+
 def _unlogged_head(
-    own: WorkingSet, heads: tuple[str, str], others: dict[str, list[FileAction]], evidence: Evidence
+    working_set: WorkingSet, heads: tuple[str, str], others: dict[str, list[FileAction]], evidence: Evidence
 ) -> Fact | None:
     """Return that HEAD names another branch than before, as a renamed one, without a log of who switched; None if this
     session may have done it."""
     renamed = [move for move in evidence.moves() if move.message.startswith(_RENAMED)]
-    time = renamed[-1].time if renamed and renamed[-1].time >= int(own.updated) else evidence.head_written()
-    who, words = _who_moved(own, HeadMove("", "", time, ""), others, evidence, _FROM_ELSEWHERE)  # type: ignore[arg-type]
+    time = renamed[-1].time if renamed and renamed[-1].time >= int(working_set.updated) else evidence.head_written()
+    who, words = _who_moved(working_set, HeadMove("", "", time, ""), others, evidence, _FROM_ELSEWHERE)  # type: ignore[arg-type]
     return None if who == "" else Fact(HEAD, who or "", time, own_time=time, words=words, heads=heads)
 
 
 def _from_elsewhere(
-    own: WorkingSet, branch: str, others: dict[str, list[FileAction]], evidence: Evidence
-) -> tuple[HeadMove, str, tuple[str, ...]] | None:
+    working_set: WorkingSet, branch: str, others: dict[str, list[FileAction]], evidence: Evidence
+) -> Shift | None:
     """Return the last move of the branch that was not made in this worktree, and by whom; None if there is none, or if
     this session made it."""
     shifted = None
-    for move in evidence.moves_elsewhere(branch, own.updated):
-        who, words = _who_moved(own, move, others, evidence, _FROM_ELSEWHERE)
+    for move in evidence.moves_elsewhere(branch, working_set.updated):
+        who, words = _who_moved(working_set, move, others, evidence, _FROM_ELSEWHERE)
         shifted = None if who == "" else (move, who or "", words)
     return shifted
 
@@ -240,13 +251,17 @@ def _is_overwritten(
         return may_be_gone and evidence.may_have_gone(path, began - SLACK_SECONDS)
     if action.words[0] == "clean":  # it only removes
         return False
-    return modified > since + SLACK_SECONDS and began - SLACK_SECONDS <= modified <= end + SLACK_SECONDS
+    until = evidence.modified_until(path)
+    return until > max(since + SLACK_SECONDS, began - SLACK_SECONDS) and modified <= end + SLACK_SECONDS
 
 
 def _who_moved(
-    own: WorkingSet, move: HeadMove, others: dict[str, list[FileAction]], evidence: Evidence,
+    own: WorkingSet,
+    move: HeadMove,
+    others: dict[str, list[FileAction]],
+    evidence: Evidence,
     from_elsewhere: tuple[str, ...] = (),
-) -> tuple[str | None, tuple[str, ...]]:  # fmt: skip
+) -> tuple[str | None, tuple[str, ...]]:
     """Return the session that moved HEAD and the words of its command: '' for this one or perhaps, None if unknown. The
     command was run in this worktree, or, if it may be one of those `from_elsewhere`, in any of the repository."""
     verbs = from_elsewhere or _MOVED_BY.get(move.verb, (move.verb, "update-ref"))
