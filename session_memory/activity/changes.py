@@ -199,9 +199,10 @@ class OwnSession:
     """The session that the hook runs for: its key, runtime, state file (`cursor_file`), transcript, the directory that
     it was started in ('' if collisions do not matter), and its home if known. `deadline` is the hook's.
 
-    `keeps_transcript` says if a transcript exists as soon as a prompt was answered, None if unknown. `prompt_id` is the
-    current prompt's: a prompt in the middle of a turn has the turn's. `process` names the runtime's process. Both are
-    '' if unknown. `known_sub_agents` are those of a Session. If it `counts_deeds`, updates have the seed's form."""
+    `keeps_transcript` says if a transcript exists as soon as a prompt was answered, None if unknown. `prompt` is the
+    one that is answered, `prompt_id` its id: a prompt in the middle of a turn has the turn's. `process` names the
+    runtime's process. Both are '' if unknown. `known_sub_agents` are those of a Session. If it `counts_deeds`, updates
+    have the seed's form."""
 
     def __init__(
         self, key: str, runtime: Runtime, cursor_file: str, path: str = "", directory: str = "",
@@ -216,7 +217,7 @@ class OwnSession:
         self.deadline = deadline or Deadline()
         self.keeps_transcript: bool | None = None
         self.may_conflict = False  # as its HEAD moved, or another worktree's copy of its file was edited
-        self.prompt_id = ""
+        self.prompt = self.prompt_id = ""
         self.process = ""
         self.known_sub_agents: Sequence[str] = ()
         self.counts_deeds = False

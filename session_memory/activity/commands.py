@@ -5,13 +5,15 @@ from __future__ import annotations
 from ..text.format import counted
 from ..text.shell_commands import LOOKING, commit_message, family
 from ..transcripts.entries import FAILED, ToolUse
-from .actions import COMMAND, FileAction
+from .actions import COMMAND, EDIT, FileAction, sub_agent_actions
+from .changes import RUNNING_SECONDS
 from .collisions.evidence import Evidence
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from ..runtimes import Runtime
-    from .report import SessionSummary
+    from .new_entries import NewEntries
+    from .report import Report, SessionSummary
 
 HOUSEKEEPING = ("git add", "mkdir", "rm", "rmdir", "touch")
 MOST_NAMED = 3
@@ -32,6 +34,18 @@ def note_outcomes(summary: SessionSummary, runtime: Runtime, path: str) -> None:
             )
             tool.outcome = evidence.outcome("", action, is_last=is_last)
     summary.count_calls()
+
+
+def add_sub_agents(report: Report, new: NewEntries, transcripts: list[str]) -> None:
+    """Add to a report the files that the session's sub-agents edited, since the first of its new entries."""
+    runtime, since = new.runtime, report.summary.first_timestamp or report.last_active - RUNNING_SECONDS
+    evidence = Evidence({"": runtime}, {"": new.session.path}, None, "")
+    actions = sub_agent_actions(transcripts, runtime, {}, since, gate=report.gate)
+    edits = [action for action in actions if action.kind == EDIT and action.time >= since]
+    done = [action.path for action in edits if not action.is_doubtful and evidence.is_done("", action)]
+    if done:
+        report.summary.by_sub_agents = list(dict.fromkeys(done))
+        report.summary.count_calls()
 
 
 def names_of(ran: list[ToolUse]) -> list[str]:

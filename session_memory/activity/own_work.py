@@ -9,6 +9,8 @@ from .state import COLLISIONS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Container
+
     from ..transcripts.lines import Cursor
     from .changes import OwnSession
     from .collisions.working_set import CollisionState
@@ -56,6 +58,11 @@ class OwnWork:
         state.working_set.add(sorted(actions, key=lambda action: action.time))
         self.cursor.update(new.cursor)
         return state
+
+    @property
+    def paths(self) -> Container[str]:
+        """The absolute paths of the files in hand."""
+        return self.state.working_set.actions if self.state else ()
 
     def moved(self, own_key: str) -> Cursors:
         """Return the own cursor and, if it has changed, the state to keep."""

@@ -25,7 +25,7 @@ from .state import drop_titles
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Container, Iterable, Mapping, Sequence
 
     from ..runtimes import Runtime
     from ..settings.compiled import Settings
@@ -35,7 +35,12 @@ if TYPE_CHECKING:
     from ..transcripts.lines import Cursor
     from .changes import OwnSession
 
-SEARCHES = ("glob", "grep", "list_directory", "ls", "todowrite")  # tools of which nothing is reported
+SEARCHES = ("glob", "grep", "list_directory", "ls", "toolsearch", "tool_search")  # tools of which nothing is reported
+_LISTS = (
+    *("todowrite", "todo_write", "write_todos", "update_plan", "taskcreate", "taskupdate", "tasklist", "taskget"),
+    *("enterplanmode", "exitplanmode"),
+)  # the agent's own notes: no work either
+_SPILLED = "/tool-results/"  # in which Claude Code puts results that are too long
 NAME_CHARACTERS = 40
 PLACE_CHARACTERS = 24
 FILLER_CHARACTERS = 200  # a longer text is no filler
@@ -60,8 +65,9 @@ class SessionSummary:
     ('' for none), `edited_files` are the distinct paths in their order, relative to the first working directory if
     below it, as is `last_read`, `ran` are the calls of commands, `other_tools` the names of further tools,
     `from_agents` counts the messages of other agents, and the times are in seconds since the epoch (None if no entry
-    has one). `calls` are edits, reads and commands, with their entries and paths, `touched` the files that
-    they edited or read, as path, kind and time. `last` is the last entry."""
+    has one). `calls` are edits, reads and commands, with their entries and paths, `touched` the files that they
+    edited or read, as path, kind and time, `by_sub_agents` the paths of files that sub-agents edited. `last` is the
+    last entry."""
 
     def __init__(self) -> None:
         self.first_request = ""
@@ -72,6 +78,7 @@ class SessionSummary:
         self.ran: list[ToolUse] = []
         self.calls: list[tuple[Entry, ToolUse, str]] = []
         self.touched: list[tuple[str, str, float | None]] = []
+        self.by_sub_agents: list[str] = []
         self.directory = ""
         self.last: Entry | None = None
         self.other_tools: tuple[str, ...] = ()
@@ -99,11 +106,11 @@ class SessionSummary:
                 written = edited_files(tool.kind, tool.argument, entry.cwd, tool.outcome)
                 if not (written and _only_writes(tool.argument)):
                     self.ran.append(tool)
-            elif tool.kind == "read":
+            elif tool.kind == "read" and _SPILLED not in path:
                 self.touched.append((path, "read", entry.timestamp))
             self.touched += [(path, "edit", entry.timestamp) for path in written]
         read = dict.fromkeys([path for path, kind, _ in self.touched if kind == "read"])
-        edited = dict.fromkeys([path for path, kind, _ in self.touched if kind == "edit"])
+        edited = dict.fromkeys([path for path, kind, _ in self.touched if kind == "edit"] + self.by_sub_agents)
         self.edited_files = tuple([relative(path, self.directory) for path in edited])
         self.files_read = len(read)
         self.last_read = relative(next(reversed(read)), self.directory) if read else ""
@@ -153,7 +160,7 @@ def summarize(entries: Iterable[Entry]) -> SessionSummary | None:
                 summary.calls.append((entry, tool, resolved(tool.argument, entry.cwd) or tool.argument))
             elif tool.kind == "command":
                 summary.calls.append((entry, tool, ""))
-            elif tool.name.lower() not in SEARCHES:
+            elif tool.name.lower() not in (*SEARCHES, *_LISTS):
                 others[tool.name] = None
         if entry.timestamp is not None:
             if summary.first_timestamp is None:
@@ -179,8 +186,8 @@ class Report:
 
     `entries` are those that may be reported, `gate` decides that of what its sub-agents did, None for all. `ran`
     names its commands, None to count them; if it `counts_deeds`, it is told in the seed's form, which counts several
-    files too. `runtime` is '' if it is this session's. What it did up to `since`, in seconds since the epoch, was
-    forgotten."""
+    files too. `preferred` is the edited file that matters most to the reader, '' if unknown. `runtime` is '' if it
+    is this session's. What it did up to `since`, in seconds since the epoch, was forgotten."""
 
     def __init__(
         self, name: str, summary: SessionSummary, *, last_active: float, place: tuple[str, str] = ("", ""),
@@ -201,6 +208,7 @@ class Report:
         self.counts_deeds = False
         self.runtime = ""
         self.since = 0.0
+        self.preferred = ""
 
     @property
     def texts(self) -> list[str]:
@@ -221,9 +229,21 @@ class Report:
         if self.counts_deeds and len(summary.edited_files) != 1:
             return "", 0, ""
         edited = [path for path in summary.edited_files if self.counts_deeds or _PLANS not in path]
+        if self.preferred in edited:
+            return "edited", len(edited), self.preferred
         for path in (*[path for path in reversed(edited) if not path.startswith("/")], *edited[-1:]):
             return "edited", len(edited), path
         return "read", summary.files_read, "" if self.counts_deeds else summary.last_read
+
+    def prefer(self, names: Collection[str], in_hand: Container[str]) -> int:
+        """Prefer an edited file with one of the `names`, else one `in_hand` (absolute paths), and return how much the
+        session matters to the reader by that: 2, 1, or 0."""
+        rank = 0
+        for path in [path for path, kind, _ in reversed(self.summary.touched) if kind == "edit"]:
+            value = 2 if path.rpartition("/")[2] in names else int(path in in_hand)
+            if value > rank:
+                rank, self.preferred = value, relative(path, self.summary.directory)
+        return rank
 
     @property
     def named_commands(self) -> list[str]:

@@ -190,6 +190,8 @@ def _named_actions(report: Report, file: str, ran: list[str], tools: list[str]) 
     names = [_command(name) for name in ran if name]
     if summary.ran and report.ran is None:
         names = [_counted(summary.commands, "command", report.is_partial)]
+    elif file and not report.named_commands:
+        names = []  # their number says nothing
     commands, last = f"ran {', '.join(names)}" if names else "", ""
     if report.named_commands:
         told = names[: len(report.named_commands)]

@@ -7,6 +7,7 @@ is noted."""
 from __future__ import annotations
 
 from ..system.files import is_file
+from ..text.timestamps import age
 from .changes import OLD_SECONDS, conflicts_stamp, is_head_known, pending_in, seen_until, standstill
 from .delivery import Delivery, resolved, with_last
 from .state import COLLISIONS, LAST, MEMORIES, KnownState, StateFile, is_whole
@@ -30,6 +31,8 @@ if TYPE_CHECKING:
     Reports = list[tuple[Report, NewEntries]]
 
 MOST_LEFT_OUT = 20  # sessions that are noted
+SAME_SECONDS = 600  # within which the same prompt is given to two sessions by mistake
+PROMPT_CHARACTERS = 4000  # that are searched for names of files
 SHORT_BYTES = 64 * 1024  # of a session that is seen first so many are read in any case
 
 
@@ -178,6 +181,7 @@ class _Pass:
         self.moved.update({new.session.key: new.cursor for report, new in pairs if report is None})
         reports = self._without_collisions(reports)
         self._add_conflicts()
+        self._add_same_request(reports)
         return self._text_of(reports)
 
     def after(self) -> Cursors:
@@ -292,6 +296,25 @@ class _Pass:
             ]
             self.moved[reader.key] = cursor
 
+    def _add_same_request(self, reports: Reports) -> None:
+        """Add a line about each session that was just asked for the same in this directory."""
+        request = self.reader.prompt.strip()
+        if not self.reader.directory or self.reader.counts_deeds or not request:
+            return
+        from ..transcripts.reader import says_enough
+
+        for report, new in reports if says_enough(request) else ():
+            session = new.session
+            if not report.with_text or session.is_elsewhere or session.worktree or session.is_remote:
+                continue
+            times = [entry.timestamp or 0.0 for entry in report.entries if entry.text.strip() == request]
+            if times and self.now - max(times) <= SAME_SECONDS:
+                from .collisions.facts import called
+
+                line = f"! {called(report)} got the same prompt {age(self.now - max(times))}, in this directory"
+                if len(line) < self.room:
+                    self.lines = [*self.lines, line]
+
     @property
     def room(self) -> int:
         """The characters that the lines leave."""
@@ -304,7 +327,9 @@ class _Pass:
         nothing to report."""
         from .update_text import most_lines, text_of
 
-        reports.sort(key=lambda pair: -pair[0].last_active)
+        names, in_hand = named_files(self.reader.prompt), self.work.paths if self.work else ()
+        ranks = {new.session.key: report.prefer(names, in_hand) for report, new in reports}
+        reports.sort(key=lambda pair: (-ranks[pair[1].session.key], -pair[0].last_active))
         spoken = [pair for pair in reports if pair[0].summary.messages and not pair[0].is_empty]
         named = [pair for pair in spoken if not pair[0].is_nameless]
         new_ones = [pair for pair in named if pair[0].last_active >= self.recent]
@@ -320,6 +345,12 @@ class _Pass:
         waiting = {new.session.key for _, new in new_ones}.difference(shown_keys)
         self.moved.update({new.session.key: new.cursor for _, new in reports if new.session.key not in waiting})
         return text
+
+
+def named_files(prompt: str) -> set[str]:
+    """Return the names of the files that a prompt seems to name: its words with a dot inside."""
+    words = [word.strip("\"'`()[]{}<>,;:!?.@*").rpartition("/")[2] for word in prompt[:PROMPT_CHARACTERS].split()]
+    return {word for word in words if "." in word[1:-1]}
 
 
 def _may_be_cut(changed: Changed, cursors: Cursors) -> bool:
@@ -345,6 +376,10 @@ def _worth_a_line(own: OwnSession, told: Reports, most: int) -> Reports:
             continue
         if report.with_text and report.summary.calls:
             report.ran = own.deadline.attempt("commands", _names_of, report, new)
+        if report.with_text and not report.summary.edited_files and own.sub_agents_of(new.session):
+            from .commands import add_sub_agents
+
+            own.deadline.attempt("sub-agents", add_sub_agents, report, new, own.sub_agents_of(new.session))
         if report.is_concrete:
             concrete.append((report, new))
     return concrete or told[:most]

@@ -107,7 +107,7 @@ def own_session(context: Context, environ: Mapping[str, str]) -> OwnSession:
     file, home = context.cursor_file, context.home
     own = OwnSession(context.session, runtime, file, context.own_path, directory, home, context.deadline)
     own.keeps_transcript = runtime.keeps_transcript(event, environ)
-    own.prompt_id = runtime.prompt_id(event)
+    own.prompt, own.prompt_id = str(event.get("prompt") or ""), runtime.prompt_id(event)
     own.process = runtime.process(event, environ)
     own.known_sub_agents = context.sub_agents.get(context.session_id, ())
     return own
