@@ -42,6 +42,8 @@ _DIALOGS_IN_LINE = tuple(f'"{name}"'.encode() for name in _DIALOGS)
 class GeminiRecords(records.Records):
     """Decodes messages; cancelled ones stay in the log, and each message continues the one before it."""
 
+    CALL_MARK = b'toolCalls"'
+
     TITLE_MARKS = (b'"summary"',)
     BEGINNINGS = (b'{"id":', b'{"$set":', b'{"$rewindTo":', b'{"sessionId":', b'{"type": "mirrored"')
 

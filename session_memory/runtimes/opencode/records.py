@@ -31,6 +31,8 @@ _ENDED = ("stop", "length", "content-filter", "error")  # for what reasons the m
 class OpenCodeRecords(records.Records):
     """A message comes part by part; behind them it says whether the model's turn ends there."""
 
+    CALL_MARK = b'"tool"'
+
     TITLE_MARKS = (b'"title"',)
     BEGINNINGS = (b'{"type": "',)
 

@@ -34,6 +34,8 @@ _INJECTED = "<qwen:"  # how a part begins that Qwen Code or a hook put in
 class QwenCodeRecords(records.Records):
     """A chat is no tree, every record counts."""
 
+    CALL_MARK = b'functionCall"'
+
     TITLE_MARKS = (b'"custom_title"',)
     BEGINNINGS = (b'{"uuid":"',)
 
