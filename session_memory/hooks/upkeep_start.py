@@ -7,7 +7,7 @@ import sys
 import time
 
 from ..settings.homes import Home, host_of
-from ..system.files import is_file, os
+from ..system.files import is_directory, is_file, os
 
 INTERVAL_SECONDS = 600
 SCRIPT = "/hooks/upkeep.py"
@@ -66,10 +66,23 @@ def start_judgement(home: Home, mode: str) -> None:
 
 
 def _start(home: Home, mode: str, *words: str) -> None:
-    if mode == "sessions" and hasattr(os, "fork") and not host_of(home.root) and detach():
-        from ..settings.program import source_dir  # only now: it takes as long as the hook
+    if mode == "sessions" and hasattr(os, "posix_spawn") and not host_of(home.root):
+        loaded = sys.modules.get("os")  # only `os.environ` has what this process changed
+        os.posix_spawn(
+            sys.executable,
+            [sys.executable, "-I", _script(), path_of(home), *words],
+            loaded.environ if loaded else os.environ,
+            file_actions=[(os.POSIX_SPAWN_OPEN, descriptor, "/dev/null", os.O_RDWR, 0) for descriptor in (0, 1, 2)],
+            setsid=True,
+        )
 
-        os.execv(sys.executable, [sys.executable, "-I", f"{source_dir()}{SCRIPT}", path_of(home), *words])
+
+def _script() -> str:
+    """Return the path of the script that runs upkeep: beside the package, or in a wheel's part of it. As
+    `settings.program.source_dir`, which takes as long as the hook to import."""
+    package: str = sys.modules[__package__.partition(".")[0]].__path__[0]
+    packaged = f"{package}/packaged"
+    return (packaged if is_directory(packaged) else package.rpartition("/")[0]) + SCRIPT
 
 
 def detach() -> bool:

@@ -142,6 +142,8 @@ def replace_directory(built: Path, at: Path) -> None:
         shutil.rmtree(at, ignore_errors=True)
         built.rename(at)
     else:
+        if at.is_dir() and not at.is_symlink():  # a copy of a home directory that followed links
+            at.rename(at.with_name(f"{at.name}-copied-{os.getpid()}"))
         link = at.with_name(at.name + ".new")
         link.unlink(missing_ok=True)
         link.symlink_to(built.name, target_is_directory=True)

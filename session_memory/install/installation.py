@@ -207,7 +207,7 @@ def _notes(paths: ProgramPaths, environ: Mapping[str, str]) -> list[str]:
         return [problem]
     if str(paths.bin_dir) not in environ.get("PATH", "").split(os.pathsep):
         add = 'export PATH="$HOME/.local/bin:$PATH"'
-        return [f"{paths.bin_dir} is not on your PATH: add the line {add} to the startup file of your shell"]
+        return [f"{paths.bin_dir} is not on your PATH. Add this line to the startup file of your shell:\n{add}"]
     return []
 
 

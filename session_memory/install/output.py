@@ -64,7 +64,10 @@ def show_installed(done: Installed, terminal: Terminal, called_as: str) -> None:
     )
     terminal.item("archives", f"the text of all sessions so far, about {size}; off: {NAME} config archive_history off")
     for note in done.notes:
-        terminal.note(terminal.short(note))
+        text, *commands = note.split("\n")
+        terminal.note(terminal.short(text))
+        for command in commands:  # not wrapped: it is to be copied
+            terminal.line(f"      {command}")
     for index, (target, plan) in enumerate(zip(done.targets, done.plans)):
         _show_home(target, plan, terminal, is_dry_run=done.is_dry_run)
         if done.trials and done.trials[index].problem:

@@ -20,6 +20,8 @@ from .settings_file import SettingsFileError
 
 _LAUNCHER = f"/{NAME}/bin/{NAME}"
 _POSITION = re.compile(r"\(at line (\d+), column (\d+)\)$")
+_LONG_QUOTES = ('"""', "'''")
+_TOML_TOKEN = re.compile(r'''"""(?:\\.|[^\\])*?"""|\'\'\'.*?\'\'\'|"(?:\\.|[^"\\\n])*"|'[^'\n]*'|#[^\n]*''', re.DOTALL)
 _SCHEMA_KEY = "$schema"  # OpenCode puts it into a file that has none
 
 
@@ -123,7 +125,7 @@ def _with_table(content: bytes, path: Path, install: Install, server: Mapping[st
     text = content.decode()
     newline = "\r\n" if "\r\n" in text else "\n"
     lines = [f"[{install.MCP_KEY}.{NAME}]", *(f"{key} = {_toml_value(value)}" for key, value in server.items()), ""]
-    gap = (newline if text.endswith("\n") else newline * 2) if text else ""
+    gap = newline if text else ""  # a blank line, unless the last line has no end: `_without_tables` tells by that
     after = text + gap + newline.join(lines)
     there = _toml(text, path)
     if _toml(after, path) != {**there, install.MCP_KEY: {**there.get(install.MCP_KEY, {}), NAME: dict(server)}}:
@@ -138,16 +140,19 @@ def _toml_value(value: Any) -> str:
 
 
 def _without_tables(text: str, name: str) -> str:
-    """Return a TOML text without a table, those below it, and the blank line before; comments before the next stay."""
+    """Return a TOML text without a table, those below it, and the blank line before; comments before the next stay. A
+    last line that had no end before has none again."""
     header = re.compile(rf"^\[{re.escape(name)}[.\]]")
     kept: list[str] = []
     trailing: list[str] = []  # blank lines and comments since the last line of a table that goes
     is_going = False
-    for line in text.splitlines(keepends=True):
-        if line.startswith("["):
-            is_now = header.match(line) is not None
-            if is_now and not is_going and kept and not kept[-1].strip():
-                kept.pop()
+    is_open = False  # if the line before the table had no end
+    for line, plain in zip(_lines(text), _lines(_without_long_strings(text))):
+        if plain.startswith("["):
+            is_now = header.match(plain) is not None
+            if is_now and not is_going:
+                is_open = bool(kept and kept[-1].strip())
+                kept = kept if is_open else kept[:-1]
             kept += trailing if is_going and not is_now else []
             trailing, is_going = [], is_now
         if not is_going:
@@ -156,4 +161,16 @@ def _without_tables(text: str, name: str) -> str:
             trailing = []
         else:
             trailing.append(line)
-    return "".join(kept + (trailing if any(line.strip() for line in trailing) else []))
+    after = "".join(kept + (trailing if any(line.strip() for line in trailing) else []))
+    return after.rstrip("\r\n") if is_open and is_going and not any(line.strip() for line in trailing) else after
+
+
+def _lines(text: str) -> list[str]:
+    return re.findall(r"[^\n]*\n|[^\n]+", text)
+
+
+def _without_long_strings(text: str) -> str:
+    """Return a TOML text of the same lines in which strings over several lines hold nothing."""
+    return _TOML_TOKEN.sub(
+        lambda match: re.sub(r"[^\r\n]", "x", match[0]) if match[0][:3] in _LONG_QUOTES else match[0], text
+    )

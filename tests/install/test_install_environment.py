@@ -184,9 +184,8 @@ def test_a_command_of_that_name_which_is_not_ours_is_left_alone(machine: Machine
 
 def test_a_bin_directory_that_is_not_on_the_path_is_told_of(machine: Machine) -> None:
     done = machine.install(PATH="/usr/bin:/bin")
-    assert '~/.local/bin is not on your PATH: add the line export PATH="$HOME/.local/bin:$PATH"' in " ".join(
-        done.stdout.split()
-    )
+    assert "~/.local/bin is not on your PATH" in done.stdout
+    assert '      export PATH="$HOME/.local/bin:$PATH"' in done.stdout.splitlines()
     assert "~/.local/bin/session-memory page" in done.stdout
 
 
@@ -218,6 +217,22 @@ def test_an_update_has_no_moment_without_the_program(tmp_path: Path, monkeypatch
     reader.join()
     assert missed == []
     assert {path.name for path in tmp_path.iterdir()} == {"app", *[f"app-{turn}" for turn in range(149, 200)]}
+
+
+def test_a_copy_of_a_home_that_followed_links_is_installed_into(machine: Machine) -> None:
+    """As `cp -rL` and `rsync -L` make it: directories instead of links."""
+    shutil.rmtree(machine.program_dir / "env")
+    (machine.program_dir / "env").mkdir()
+    app = machine.program_dir / "app"
+    copy = shutil.copytree(app.resolve(), machine.home / "copy")
+    (copy / ".stamp").write_text("of an older version")
+    app.unlink()
+    copy.rename(app)
+    done = machine.install()
+    assert "Is a directory" not in done.stderr
+    assert (machine.program_dir / "env").is_symlink()
+    assert (machine.program_dir / "app").is_symlink()
+    assert "user_prompt_submit.py" in machine.hook_command()
 
 
 def test_the_installed_program_is_compiled_for_the_interpreter_of_the_hooks(bare_machine: Machine) -> None:

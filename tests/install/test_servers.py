@@ -24,6 +24,8 @@ TEXTS = [
     b"# only a comment, without a newline",
     b'model = "x"\r\n\r\n[tui]\r\ntheme = "dark"\r\n',
     b'mcp_servers.docs.command = "docs"\n',
+    b'note = """\n[mcp_servers.session-memory]\nx\n"""\n',
+    "note = '''\n[mcp_servers.session-memory]\u2028x # \"\"\"\n'''\na = 'b' # it's".encode(),
     b'[mcp_servers.docs]\ncommand = "docs"\nargs = [\n["a"],\n]\n\n# the end\n',
 ]
 
@@ -43,8 +45,9 @@ def test_a_table_is_added_to_a_toml_text_and_taken_out_again(text: bytes) -> Non
     assert there.startswith(text)
     assert entry_of(there) == CODEX.wanted_server(LAUNCHER)
     assert with_server(there, TOML, CODEX, LAUNCHER) == there
-    ends_without_newline = bool(text) and not text.endswith(b"\n")
-    assert without_server(there, TOML, CODEX) == text + b"\n" * ends_without_newline
+    assert without_server(there, TOML, CODEX) == text
+    theirs = b'\n[later]\ntheme = "dark"\n'  # added since
+    assert without_server(there + theirs, TOML, CODEX).endswith(theirs)
 
 
 @reads_toml
@@ -65,9 +68,8 @@ def test_a_toml_text_is_refused_by_a_python_that_cannot_read_it(monkeypatch: pyt
 
 @reads_toml
 def test_a_text_that_only_looks_like_our_table_is_not_cut() -> None:
-    there = with_server(b'text = """\n[mcp_servers.session-memory]\n"""\n', TOML, CODEX, LAUNCHER)
-    with pytest.raises(SettingsFileError):
-        without_server(there or b"", TOML, CODEX)
+    before = b'text = """\n[mcp_servers.session-memory]\n"""\n'
+    assert without_server(with_server(before, TOML, CODEX, LAUNCHER) or b"", TOML, CODEX) == before
 
 
 @reads_toml

@@ -9,8 +9,10 @@ from pathlib import Path
 import pytest
 from clients.everyone import CLIENTS, User
 from clients.npm import NpmPlace
-from install_machine import Machine, copy_repository
+from install_machine import REPOSITORY, Machine, copy_repository
 from skills_scene import link_packages
+
+from session_memory.runtimes import runtime
 
 # The names by which each offers a tool of ours to its model.
 NAMES = {
@@ -74,3 +76,10 @@ def settings(home: Path) -> dict[str, bytes]:
         ".config/opencode/opencode.json",
     )  # fmt: skip
     return {name: (home / name).read_bytes() for name in names if os.path.exists(home / name)}
+
+
+def test_codex_gets_no_longer_limit_than_it_allows_at_the_end_of_a_session() -> None:
+    """It prints a warning at each start otherwise."""
+    declared = (REPOSITORY / "hooks" / "hooks.json").read_text()
+    hooks = runtime("codex").install.wanted_hooks(declared, "python3", "/app")
+    assert [hook.entry["timeout"] for hook in hooks if hook.event == "SessionEnd"] == [3]

@@ -13,6 +13,7 @@ from ...system.json import as_object
 from ..install import Hook, SettingsHooks, text_of
 
 _CONFIG_FILE = "config.toml"
+_END_SECONDS = 3  # the longest that Codex lets a hook take at a session's end
 _CAPITAL = re.compile(r"(?<!^)(?=[A-Z])")
 _TOOLS = {"Bash": "Bash", "Edit|MultiEdit|Write|NotebookEdit": "apply_patch"}  # by the matcher for Claude Code's
 # What config.toml holds of a hook, after its user was asked about it, under file, event and position.
@@ -48,6 +49,8 @@ class CodexInstall(SettingsHooks):
         return [match.group(1) for match in found if not _is_off(match.group(3))]
 
     def adapted(self, hook: Hook) -> Hook | None:
+        if hook.event == "SessionEnd":  # Codex warns of a longer limit at each start
+            return Hook(hook.event, hook.matcher, {**hook.entry, "timeout": _END_SECONDS})
         if hook.event != self.runtime.TOOL_EVENT:
             return hook if self.answers(hook.event) else None
         entry = {key: value for key, value in hook.entry.items() if key != "if"}
