@@ -7,6 +7,7 @@ import os
 import posix
 import random
 import shutil
+import signal
 import tempfile
 from collections.abc import Iterator
 from contextlib import closing
@@ -74,6 +75,8 @@ def pytest_configure(config: pytest.Config) -> None:
         if config.getoption("numprocesses", None):
             return  # it only starts those that run tests
     gc.disable()
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # inherited from a shell that started this in the background
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     stop_syncing()
     os.environ.setdefault("XDG_CACHE_HOME", os.path.expanduser("~/.cache"))
     os.environ["HOME"] = HOME

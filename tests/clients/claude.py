@@ -8,6 +8,7 @@ import json
 import os
 import pty
 import re
+import signal
 import struct
 import subprocess
 import sys
@@ -186,13 +187,15 @@ class Terminal:
             time.sleep(0.02)
 
     def close(self) -> None:
-        """Ends the program and waits for it."""
+        """Ends the program and waits for it, then ends what is left of its process group: a launcher's own child."""
         self._child.terminate()
         try:
             self._child.wait(5)
         except subprocess.TimeoutExpired:
             self._child.kill()
             self._child.wait()
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self._child.pid, signal.SIGKILL)
         self._reader.join(5)
         os.close(self._master)
 
