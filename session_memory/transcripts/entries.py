@@ -53,9 +53,9 @@ class ToolUse(Value):
 
 
 def typed_by_person(text: str) -> str:
-    """Return a person's words in a prompt, without the blocks that a program put around them; '' if it has none."""
+    """Return a person's words in a prompt, without the blocks that a program put before them; '' if it has none."""
     text = text.strip()
-    if text.startswith(_AROUND) or text.endswith(">"):
+    if text.startswith(_AROUND):
         from .typed_words import typed_words
 
         return typed_words(text)

@@ -1,5 +1,5 @@
 """Finds a person's words in a prompt: programs put blocks such as `<system_instruction>...` before them, or wrap them
-in `<user_query>`. Only prompts that begin or end with a tag load this."""
+in `<user_query>`. Only prompts that begin with a tag load this."""
 
 from __future__ import annotations
 
@@ -30,19 +30,17 @@ _MORE_WORDS = """
 """
 _WITH_HYPHENS = frozenset(_WORDS.split())
 _WITH_UNDERSCORES = _WITH_HYPHENS.union(_MORE_WORDS.split())
-_LAST = ("system-reminder", "system_reminder", "hook_context", "environment_details")  # blocks put behind a prompt
 _FIELD = "[[ ## "  # begins a line that names what follows, in prompts that DSPy makes: `[[ ## user_query ## ]]`
+_TYPED_MEANWHILE = "User hint"  # begins words that were typed during a turn of Gemini CLI, before `<user_input>`
 _MARKS = ("[image]", "[document]")
 
 
 def typed_words(text: str) -> str:
-    """Return a prompt without blocks that a program put before or behind it, and without tags around it; '' if nothing
-    is left. A block that the person pasted behind their words stays."""
+    """Return a prompt without blocks that a program put before it, and without tags around it; '' if nothing is left. A
+    block behind the person's words stays: they may have pasted it."""
     text = _of_field(text.strip())
-    if (
-        text.startswith("User hint") and "<user_input>" in text[:200]
-    ):  # as Gemini CLI passes on words that were typed meanwhile
-        text = text[text.find("<user_input>") :].partition("</user_input>")[0].removeprefix("<user_input>").strip()
+    if text.startswith(_TYPED_MEANWHILE) and "<user_input>" in text[:200]:
+        text = text.partition("<user_input>")[2].partition("</user_input>")[0].strip()
     while text.startswith("<"):
         name, inside, behind = _block(text)
         if name in _OF_PERSON:
@@ -51,9 +49,6 @@ def typed_words(text: str) -> str:
             text = behind
         else:
             break
-    while text.endswith(tuple([f"</{name}>" for name in _LAST])):
-        start = text.rfind("<" + text[text.rfind("</") + 2 : -1])
-        text = text[: max(0, start)].rstrip()
     return text
 
 

@@ -117,7 +117,7 @@ CLAUDE = {
     "event of a channel": (user(channel("build failed", source="webhook", severity="high"), isMeta=True), ""),
     "block of an editor in the same text": (user(f"{IDE}\nfix the latch"), "fix the latch"),
     "block of an editor before": (user([{"type": "text", "text": IDE}, {"type": "text", "text": "fix the latch"}]), "fix the latch"),
-    "reminder behind": (user("fix it <system-reminder>\nUse tools.\n</system-reminder>"), "fix it"),
+    "reminder before": (user("<system-reminder>\nUse tools.\n</system-reminder>\nfix it"), "fix it"),
     "interrupted, and then": (user([{"type": "text", "text": INTERRUPTED}, {"type": "text", "text": "do the gate"}]), "do the gate"),
     "interruption": (user([{"type": "text", "text": INTERRUPTED}]), ""),
     "image with words": (user([IMAGE, {"type": "text", "text": "can we mend this?"}]), "[image]\n\ncan we mend this?"),

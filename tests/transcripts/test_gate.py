@@ -373,6 +373,7 @@ ALLOWED = {
     "session_monitor.py": "asks the gate; lines that a program brings are its own",
     "store/ingest/extract.py": "the store keeps all, and judges whoever reads it (exclusions.py)",
     "store/rules.py": "makes the gate",
+    "store/sqlite/unread_words.py": "keys of messages, which are only compared",
     "store/sqlite/unread_lines.py": "hashes of lines of sessions that the rules show",
     "tools/group_backend.py": "makes the gate",
     "upkeep/costs.py": "tokens and dollars of what the store may tell of",
