@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import subprocess
 import time
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import pytest
 from session_memory.runtimes.claude import encode_cwd
 from session_memory.upkeep.runner import do_upkeep
 
-from ..git_scene import git, repository
+from ..git_scene import GIT_ENVIRONMENT, git, repository
 from ..hooks_scene import PlainUser, run, told
 from ..own_process import plain_environment, run_here
 from ..page_scene import ServedPage
@@ -413,7 +414,10 @@ def test_in_a_partial_clone_the_file_that_cannot_be_judged_is_named_and_how_to_f
     with ServedPage(StoreUser(person.home)) as page:
         page.until("Not judged: ", "/branches/judged")
     [command] = re.findall(r"`git ([^`]+)`", pair["reason"])
-    git(person.main, *command.split(" "))
+    done = subprocess.run(
+        ["git", *command.split(" ")], cwd=person.main, env=GIT_ENVIRONMENT, capture_output=True, text=True
+    )
+    assert done.returncode == 1, done.stderr  # they conflict
     code, found = person.conflicts()
     assert code == 1
     assert [one["commits"] for one in found["conflicts"]] == [0, 0, 1]
