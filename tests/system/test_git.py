@@ -172,7 +172,7 @@ class TestHead:
 
     def test_where_there_is_no_head_nothing_is_told(self, tmp_path):
         assert (head_of(str(tmp_path)), head_moves(str(tmp_path), 0)) == ("", [])
-        assert head_stamp(str(tmp_path)) == [0] * 6
+        assert not any(head_stamp(str(tmp_path)))
 
 
 FORMATS = {
