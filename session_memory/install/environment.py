@@ -23,7 +23,7 @@ OLDEST_PYTHON = (3, 10)
 GROUPS = {
     "basic": ("orjson", "pyyaml"),
     "store": ("apsw",),
-    "watch": ("rich", "shtab", "watchfiles"),
+    "watch": ("shtab", "watchfiles"),
     "page": ("jinja2", "markdown-it-py", "pygments", "starlette", "uvicorn"),
 }
 NO_INDEX = "no package index that has it could be reached"

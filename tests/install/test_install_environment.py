@@ -36,7 +36,7 @@ def test_without_a_package_index_all_that_needs_none_is_installed(bare_machine: 
     assert done.returncode == 1
     said = " ".join(done.stdout.split())
     assert (
-        "Not installed: orjson, pyyaml, apsw, rich, shtab, watchfiles, jinja2, markdown-it-py, pygments, starlette, uvicorn (no package"
+        "Not installed: orjson, pyyaml, apsw, shtab, watchfiles, jinja2, markdown-it-py, pygments, starlette, uvicorn (no package"
         in said
     )
     assert "To install them, where a package index answers: python3" in said
@@ -186,7 +186,7 @@ def test_a_bin_directory_that_is_not_on_the_path_is_told_of(machine: Machine) ->
     done = machine.install(PATH="/usr/bin:/bin")
     assert "~/.local/bin is not on your PATH" in done.stdout
     assert '      export PATH="$HOME/.local/bin:$PATH"' in done.stdout.splitlines()
-    assert "~/.local/bin/session-memory page" in done.stdout
+    assert "~/.local/bin/session-memory  shows the state" in done.stdout
 
 
 def test_an_update_has_no_moment_without_the_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -110,7 +110,18 @@ class TestArchives:
         assert "session_memory/py.typed" in files
         metadata = files[f"session_memory-{__version__}.dist-info/METADATA"].decode()
         needed = re.findall(r"^Requires-Dist: ([\w-]+)[^;\n]*$", metadata, re.MULTILINE)
-        assert needed == ["apsw", "orjson", "pyyaml", "rich", "shtab", "watchfiles"]
+        assert needed == [
+            "apsw",
+            "jinja2",
+            "markdown-it-py",
+            "orjson",
+            "pygments",
+            "pyyaml",
+            "shtab",
+            "starlette",
+            "uvicorn",
+            "watchfiles",
+        ]
 
 
 @pytest.fixture(scope="module")
