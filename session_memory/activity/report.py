@@ -409,7 +409,7 @@ def _gate(new: NewEntries, rules: Privacy, session_id: str) -> Gate:
     if gate.rule.ignore or (gate.hides_forgotten and not gate.done(new.entries)):
         drop_titles(new.cursor)
     # The title may quote hidden entries, or a forgotten session had it.
-    may_show_hidden = gate.repeats_forgotten or (gate.hides_some and new.title[0] < USER_RANK)
+    may_show_hidden = gate.hides_forgotten or (gate.hides_some and new.title[0] < USER_RANK)
     if may_show_hidden and not new.cursor.get("own_title"):  # it stays the same from then on
         requests = [one.text for one in gate.told(new.entries) if one.role == "user" and is_request(one.text)]
         new.cursor["own_title"] = kept_title((FIRST_PROMPT_RANK, title_of(telling_request(requests))))[1]

@@ -170,7 +170,7 @@ class Gate:
         it is hidden, `own_title` in place of one that may have been made of that."""
         if self.rule.ignore or (title[0] < USER_RANK and not self.rule.quote):
             return title[0], ""
-        if self.repeats_forgotten and self._forgotten.has_title(title[1]):
+        if self.hides_forgotten and self._forgotten.has_title(title[1]):
             return FIRST_PROMPT_RANK, own_title
         if title[0] < USER_RANK and self.hides_some:
             return FIRST_PROMPT_RANK, own_title
@@ -178,7 +178,7 @@ class Gate:
 
     def shown_title(self, runtime: Runtime, path: str, title: Title) -> Title:
         """Return what may be told of the title of the transcript at `path`, on one line. Raises OSError."""
-        may_be_hidden = self.repeats_forgotten or (title[0] < USER_RANK and self.hides_some)
+        may_be_hidden = self.hides_forgotten or (title[0] < USER_RANK and self.hides_some)
         is_hidden = may_be_hidden and self.rule.quote and not self.rule.ignore
         return self.title(title, for_title(title_of(own_prompt(runtime, path, self))) if is_hidden else "")
 

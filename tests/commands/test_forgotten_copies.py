@@ -208,3 +208,47 @@ def test_an_agent_does_not_read_what_its_own_session_repeats(of_claude: Person) 
     id = fork_on_the_command_line(person)
     shown = person.run("read", id, CLAUDE_CODE_SESSION_ID=id).stdout
     assert ("tamarind" in shown, WORD in shown) == (True, False)
+
+
+def test_a_name_that_a_person_gave_a_forgotten_session_stays_away_when_it_goes_on(of_claude: Person) -> None:
+    person = of_claude
+    person.prompt()
+    person.upkeep()
+    assert person.run("forget", person.ids[0], "--yes").returncode == 0
+    [path] = transcripts(person)
+    append(path, *exchange("And the tamarind tree?", "It is green.", sessionId=person.ids[0], cwd=str(person.app)))
+    assert WORD not in person.prompt()
+    person.upkeep()
+    assert person.holding() == []
+    assert WORD not in person.run("sessions", "--all").stdout
+    assert person.result("search", "tamarind")["hits"] != []
+
+
+@pytest.mark.parametrize("place", ["app", "elsewhere"])
+def test_forks_of_a_forgotten_project_do_not_have_the_names_that_a_person_gave(of_claude: Person, place: str) -> None:
+    person = of_claude
+    person.prompt()
+    person.upkeep()
+    assert person.run("forget", "--project", str(person.app), "--yes").returncode == 0
+    [path], id = transcripts(person), new_id()
+    fork = Path(CLAUDE.project_dir(str(person.home / ".claude"), str(person.app.parent / place)), f"{id}.jsonl")
+    fork.parent.mkdir(exist_ok=True)
+    fork.write_text(path.read_text().replace(person.ids[0], id))
+    append(fork, *exchange("And the tamarind tree?", "It is green.", sessionId=id, cwd=str(person.app.parent / place)))
+    assert WORD not in person.prompt()
+    person.upkeep()
+    assert person.holding() == []
+    assert WORD not in person.run("sessions", "--all").stdout
+    assert person.result("search", "tamarind")["hits"] != []
+
+
+def test_a_session_of_which_a_part_was_forgotten_keeps_the_name_that_a_person_gave(of_claude: Person) -> None:
+    person = of_claude
+    [path] = transcripts(person)
+    append(path, *exchange("And the quince?", "It is yellow.", sessionId=person.ids[0], cwd=str(person.app)))
+    before = time.strftime("%Y-%m-%d %H:%M", time.localtime(time.time() - 3600))
+    assert person.run("forget", "--before", before, "--yes").returncode == 0
+    name = f"{WORD} the site"
+    assert name in person.prompt()
+    assert name in person.run("conversations").stdout
+    assert name in person.run("sessions", "--all").stdout

@@ -20,7 +20,10 @@ _OWN = """
 """
 _TITLES = """
     SELECT DISTINCT title FROM memory_file_states
-    WHERE title != '' AND id IN (SELECT file_id FROM memory_conversations WHERE id IN carray(?))
+    WHERE title != '' AND id IN (SELECT file_id FROM memory_conversations WHERE id IN carray(?1))
+"""
+_TITLES_OF_WHOLE = f"""
+    {_TITLES} AND id NOT IN (SELECT file_id FROM memory_conversations WHERE id NOT IN carray(?1))
 """
 _TIMES = """
     SELECT s.id, e.timestamp FROM memory_shared_items AS s JOIN memory_transcript_entries AS e ON e.id = s.original
@@ -32,7 +35,7 @@ _TIMES = """
 """
 _DROP_TITLE = f"""
     UPDATE memory_file_states SET title = '', title_rank = -1
-    WHERE id = ?1 AND title IN ({_TITLES.replace("carray(?)", "carray(?2)")})
+    WHERE id = ?1 AND title IN ({_TITLES.replace("?1", "?2")})
 """
 
 
@@ -49,7 +52,8 @@ class Copies(NamedTuple):
 
 
 def marks_of_conversations(connection: Connection, ids: Sequence[int]) -> Iterator[str]:
-    """Yield the marks of all messages and titles of conversations (see transcripts.marks)."""
+    """Yield the marks of all messages of conversations, and of the titles of sessions of which no other conversation is
+    left (see transcripts.marks)."""
     items = _items(connection, _spans(connection, ids))
     sql = "SELECT key FROM memory_item_keys WHERE id IN carray(?)"
     for (key,) in fetch(connection, sql, (ids_of(items),)):
@@ -60,7 +64,7 @@ def marks_of_conversations(connection: Connection, ids: Sequence[int]) -> Iterat
     )
     for role, when, text in fetch(connection, sql, (ids_of(items),)):
         yield content_mark(role, when, text)
-    for (title,) in fetch(connection, _TITLES, (ids_of(list(ids)),)):
+    for (title,) in fetch(connection, _TITLES_OF_WHOLE, (ids_of(list(ids)),)):
         yield title_mark(title)
 
 
