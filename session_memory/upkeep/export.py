@@ -13,7 +13,7 @@ from ..settings.sections import Filtering
 from ..store.values import TOOL_ROLE, Conversation, StoredEntry
 from ..text.format import counted, one_line
 from ..text.markdown import escape
-from ..text.sanitize import for_people, for_storage
+from ..text.sanitize import for_people, for_storage, name_for_people
 from ..text.timestamps import iso_time, local_time
 
 JSON_VERSION = 1
@@ -57,7 +57,11 @@ def _exported(
     for conversation in conversations:
         items = entries(conversation.id)
         first = next(items, None)
-        safe = conversation._replace(title=for_people(conversation.title), cwd=for_people(conversation.cwd))
+        safe = conversation._replace(
+            session_id=name_for_people(conversation.session_id),
+            title=for_people(conversation.title),
+            cwd=for_people(conversation.cwd),
+        )
         wanted = (one for one in chain([first] if first else [], items) if full or one.role != TOOL_ROLE)
         batches = in_batches(map(_redacted, _joined(wanted)), lambda one: len(one.text))
         yield Exported(safe, first is not None, batches)

@@ -15,7 +15,7 @@ from ..store.sqlite.engine import SqliteStore
 from ..store.values import TOOL_ROLE, Conversation, RuleSubject, StoredEntry
 from ..system.files import Closing, Opened, read_at
 from ..system.quick_json import decode_line
-from ..text.sanitize import for_people
+from ..text.sanitize import for_people, name_for_people
 from ..text.timestamps import iso_time
 from ..transcripts.entries import Entry
 from ..transcripts.gate import Gate
@@ -92,7 +92,7 @@ def _document(conversation: Conversation, steps: list[Record], head: bytes) -> R
     cwd, title = for_people(conversation.cwd), for_people(conversation.title)
     return {
         "schema_version": VERSION,
-        "session_id": conversation.session_id,
+        "session_id": name_for_people(conversation.session_id),
         "agent": {**agent, **({"model_name": models[-1]} if models else {}), "extra": {"cwd": cwd}},
         "steps": [{"step_id": number, **step} for number, step in enumerate(steps, 1)],
         "final_metrics": {**totals, "total_steps": len(steps)},

@@ -319,3 +319,13 @@ def test_atif_has_nothing_that_rules_hide_nor_a_secret_nor_what_was_forgotten(ma
     machine.config("")
     machine.run("forget", "9c01-bread", "--yes")
     assert "slowly" not in machine.run("export", "9c01", "--format", "atif").stdout
+
+
+@pytest.mark.parametrize("form", ["markdown", "json", "html", "filtered", "atif"])
+def test_in_a_file_the_name_of_a_transcript_is_plain_characters(machine, form):
+    machine.session("evil\x1b]0;PWN\x07\x1b[31m\u202egnp\x9b", *exchange("hello", "hi", at=MONDAY + 9 * HOUR))
+    out = machine.home / "export"
+    assert machine.run("export", "hello", "--format", form, "--out", str(out)).returncode == 0
+    text = out.read_text()
+    assert "hello" in text
+    assert [one for one in "\x1b\x07\u202e\x9b" if one in text] == []
