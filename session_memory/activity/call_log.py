@@ -250,7 +250,7 @@ class ActionIndex:
         return {
             "index": self._name,
             "session": key,
-            "cursor": self.cursors.get(key, {}),
+            "cursor": _without_titles(self.cursors.get(key, {})),
             "edited": dict(list(self.edited[key].items())[-MOST_PATHS:]),
             "sub_agents": {path: self._offsets[path] for path in transcripts if path in self._offsets},
         }
@@ -263,6 +263,12 @@ class ActionIndex:
             self.edited[key] = {path: time for path, time in times if time <= self._log.now}
             self._offsets.update({str(path): int(at) for path, at in offsets.items()})  # type: ignore[attr-defined]
             self.cursors[key] = cursor  # type: ignore[assignment]
+
+
+def _without_titles(cursor: Cursor) -> Cursor:
+    """Return a cursor with no title's words: a rule may hide the session, and nothing here is told by its title."""
+    kept = {name: value for name, value in cursor.items() if name != "own_title"}
+    return {**kept, "title": [0, "-"]} if "title" in kept else kept  # without one the head would be read again
 
 
 def _path(cursor_file: str) -> str:

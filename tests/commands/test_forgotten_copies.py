@@ -252,3 +252,22 @@ def test_a_session_of_which_a_part_was_forgotten_keeps_the_name_that_a_person_ga
     assert name in person.prompt()
     assert name in person.run("conversations").stdout
     assert name in person.run("sessions", "--all").stdout
+
+
+def test_edits_of_a_forgotten_session_s_sub_agent_are_not_told_of_a_copy_either(of_claude: Person) -> None:
+    person = of_claude
+    [path] = transcripts(person)
+    edit = ("Edit", {"file_path": str(person.app / "Makefile"), "old_string": "all", "new_string": WORD})
+    agent = path.with_suffix("") / "subagents" / "agent-a1.jsonl"
+    agent.parent.mkdir(parents=True)
+    where = {"sessionId": person.ids[0], "cwd": str(person.app), "isSidechain": True, "agentId": "a1"}
+    append(agent, *exchange(f"Write {WORD}", edit, **where))
+    assert "Makefile" in person.prompt()
+    assert person.run("forget", person.ids[0], "--yes").returncode == 0
+    id = new_id()
+    shutil.copytree(path.with_suffix(""), path.with_name(id))
+    shutil.copy(path, path.with_name(f"{id}.jsonl"))
+    told = person.prompt() + person.about_to_edit()
+    assert ("Makefile" in told, WORD in told) == (False, False)
+    person.upkeep()
+    assert person.holding() == []
