@@ -196,7 +196,7 @@ class _Given:
         if not isinstance(event, dict):
             raise ValueError("stdin holds no JSON object")
         self.event_name = str(event.get("hook_event_name", self.event_name))
-        sender = sender_of(event, environ, runtime_of(event.get("runtime") or self._runtime_name))
+        sender = sender_of(event, environ, runtime_of(event.get("runtime", self._runtime_name)))
         if sender is None or not is_answered(event, sender):
             return None
         named = _named_home(sys.argv)

@@ -207,7 +207,7 @@ class Merges:
 
     def changed(self, commit: str, target: str) -> list[str]:
         """Return the files that `commit` changed since it left `target`. Raises GitUnavailableError."""
-        base = self._ask("merge-base", commit, target, fine=(0, 1)).decode().strip()
+        base = self.base_of(commit, target)
         names = self._ask("diff-tree", "-r", "-z", "--name-only", base, commit) if base else b""
         return [os.fsdecode(name) for name in names.split(b"\0")[:-1]]
 
