@@ -68,9 +68,14 @@ def _text(value: bytes) -> str:
     return value.decode("utf-8", "surrogateescape")
 
 
+def _user_id() -> int:
+    """Return this process's user; Windows has none and gives every file the user 0."""
+    return os.geteuid() if hasattr(os, "geteuid") else 0
+
+
 def _is_ours(path: str, name: str) -> bool:
     status = status_at(path, follow_symlinks=False)
-    if status is None or status.st_mode & 0o170000 != 0o040000 or status.st_uid != os.geteuid():
+    if status is None or status.st_mode & 0o170000 != 0o040000 or status.st_uid != _user_id():
         return False
     if name.startswith(PREFIX):
         return True
