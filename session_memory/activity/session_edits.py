@@ -42,7 +42,7 @@ class SessionEdit:
         if not wanted:
             return None
         if self.is_command:
-            return sum([len(line) >= LEAST_LITERAL and line in self.command for line in wanted]) or None
+            return self._count_by_command(wanted)
         try:
             with Opened(self.written_in) as descriptor:
                 lines_there = lines_forward(descriptor, self.offset, os.fstat(descriptor).st_size)
@@ -55,6 +55,13 @@ class SessionEdit:
                 after = {line.strip() for _, new in edits for line in new.split("\n")}
                 return len(wanted & (after - before))
         return None
+
+    def _count_by_command(self, wanted: set[str]) -> int | None:
+        if count := sum([len(line) >= LEAST_LITERAL and line in self.command for line in wanted]):
+            return count
+        from ..text.shell_written import can_have_written  # only conflicts need it
+
+        return None if any(can_have_written(self.command, line) for line in wanted) else 0
 
 
 def edits_of(

@@ -162,7 +162,7 @@ def forget(location: StoreLocation, id: str, note: Note) -> IndexedMemory:
         wanted = id.strip().removeprefix("^").lower()
         found = [one for one in index.beginning_with(wanted, location.homes) if one.id == wanted]
         if not found:
-            raise AgentMemoryError(f"no memory has the id {id!r}", "search_sessions shows the ids of memories")
+            raise AgentMemoryError(f"no memory has the id {id!r}", "find it with search_sessions")
         library_of(location, index, found[0].home).forget([wanted], can_undo=True)
         return found[0]
 

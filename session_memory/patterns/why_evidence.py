@@ -10,6 +10,7 @@ from ..system.commits import UNCOMMITTED, CodeLine, Commit, Repository
 from ..system.git import find_worktree, worktrees_of
 from ..text.shell_commands import commit_message
 from ..text.shell_effects import GIT, effects_of
+from ..text.shell_written import can_have_written
 from ..text.timestamps import now_milliseconds
 from ..text.written_lines import LEAST_CHARACTERS, normalised
 from ..transcripts.edits import edited_files
@@ -126,10 +127,11 @@ class CallEvidence:
 
 
 def _can_have_written(call: TimedCall, text: str) -> bool:
-    """Check if a call that edited a file can have written a line that none of the known lines is: an editing tool and a
-    here-document show their lines, and only long ones are kept."""
-    is_known = call.item.kind == "edit" or "<<" in call.item.argument
-    return not is_known or len(text) < LEAST_CHARACTERS
+    """Check if a call that edited a file can have written a line that none of the known lines is. An editing tool and a
+    here-document show their lines, but only long ones are kept. A substitution shows a part of its lines."""
+    if call.item.kind == "edit" or "<<" in call.item.argument:
+        return len(text) < LEAST_CHARACTERS
+    return can_have_written(call.item.argument, text)
 
 
 def _commits(call: TimedCall, subject: str) -> bool:

@@ -55,21 +55,27 @@ def find_reasons(
     if not target:
         return repository, reasons.of_staged(), ""
     if is_file and matched:
-        first = int(matched[2] or 1)
-        last = int(matched[3] or matched[2] or MOST_LINES)
         inside = os.path.relpath(os.path.realpath(path), worktree.root)
-        return repository, reasons.of_lines(inside, first, max(first, last)), ""
+        return repository, _of_lines(reasons, inside, matched), ""
     commit = repository.resolved(target)
     if not commit:
         raise SessionMemoryError(f"{target}: neither a file nor a commit here", HINT)
     return repository, reasons.of_commit(commit), commit
 
 
+def _of_lines(reasons: Reasons, path: str, matched: re.Match[str]) -> list[Reason]:
+    first = int(matched[2] or 1)
+    last = int(matched[3] or matched[2] or MOST_LINES)
+    its_reasons = reasons.of_lines(path, first, max(first, last)) if first else []
+    if matched[2] and not its_reasons:
+        raise SessionMemoryError(f"{path} has no line {first}", HINT)
+    return its_reasons
+
+
 def told(reason: Reason) -> list[str]:
     """Return the lines that tell a reason: the quotations first."""
     lines = []
-    lines_named = f"{reason.first}-{reason.last}" if reason.last != reason.first else f"{reason.first}"
-    where = f"{name_for_people(reason.path)}:{lines_named}"
+    where = f"{name_for_people(reason.path)}:{_line_numbers(reason)}"
     commit = reason.commit
     written = f"commit {commit.id[:8]}, {name_for_people(commit.subject)}" if commit else "not committed"
     if reason.ranges:  # of a commit
@@ -100,6 +106,10 @@ def told(reason: Reason) -> list[str]:
     return lines
 
 
+def _line_numbers(reason: Reason) -> str:
+    return f"{reason.first}-{reason.last}" if reason.last != reason.first else f"{reason.first}"
+
+
 def _told_of(asked: Asked) -> list[str]:
     lines = [f"  asked: “{for_prompt(asked.words)}”"] if asked.words else ["  asked: no request is recorded"]
     if asked.proposal:
@@ -113,7 +123,7 @@ def _told_of(asked: Asked) -> list[str]:
 
 def told_to_agent(reasons: Sequence[Reason]) -> str:
     """Return the reasons for an agent, at most AGENT_CHARACTERS: the words of each request first."""
-    blocks: list[str] = []
+    blocks: list[str] = [] if reasons else ["There are no lines."]
     for one in reasons:
         block = _block(one)
         if blocks and sum(map(len, blocks)) + 2 * len(blocks) + len(block) > AGENT_CHARACTERS - 60:
@@ -145,7 +155,7 @@ def _block(reason: Reason) -> str:
             lines.append(f"A guess, by {reason.guessed_by}: {session}")
     if reason.not_compared:
         lines.append(f"{reason.not_compared:,} of its added lines were not compared.")
-    place = f"{_quoted(reason.path)}:{reason.first}-{reason.last}" if reason.path else "all of it"
+    place = f"{_quoted(reason.path)}:{_line_numbers(reason)}" if reason.path else "all of it"
     lines.append(place + (f", commit {commit.id[:8]} “{_quoted(commit.subject)}”" if commit else ", not committed"))
     return "\n".join(lines)
 

@@ -340,6 +340,33 @@ def test_the_tool_tells_the_words_first_and_at_most_1200_characters(work, monkey
         backend.why(f"{work.root}/cart.py:2")
 
 
+@pytest.mark.parametrize("line", ["0", "3", "9-12", "9-1"])
+def test_a_line_that_a_file_lacks_is_an_error_for_people_and_agents(work, monkeypatch, line):
+    from session_memory.tools import HomeBackend
+
+    work.write(f"price = 1\n{LINE}\n")
+    work.commit()
+    first = line.partition("-")[0]
+    done = work.user.run("why", f"cart.py:{line}", cwd=work.root)
+    assert (done.returncode, f"cart.py has no line {first}\n" in done.stderr) == (1, True)
+    monkeypatch.chdir(work.root)
+    with pytest.raises(SessionMemoryError, match=f"cart.py has no line {first}"):
+        HomeBackend(None, work.user.environment).why(f"cart.py:{line}")
+
+
+def test_an_agent_is_told_one_number_for_one_line_and_that_an_empty_file_has_none(work, monkeypatch):
+    from session_memory.tools import HomeBackend
+
+    work.write(f"price = 1\n{LINE}\n")
+    work.commit()
+    work.user.run("ingest")
+    (work.root / "empty.py").touch()
+    monkeypatch.chdir(work.root)
+    backend = HomeBackend(None, work.user.environment)
+    assert "\ncart.py:2, commit " in backend.why("cart.py:2")
+    assert backend.why("empty.py") == "There are no lines."
+
+
 def test_reasons_for_an_agent_are_cut_at_1200_characters():
     asked = Asked("s" * 36, "codex", "", 1, 1, 0, "word " * 100, "plan " * 100, ("because " * 25,) * 3)
     reasons = [Reason("a.py", n, n, None, asked) for n in range(20)]

@@ -140,6 +140,25 @@ def test_a_line_that_was_written_and_committed_in_another_worktree_is_its_sessio
 
 
 @pytest.mark.parametrize(
+    "command",
+    [
+        "sed -i 's/number 1 of/number one of/' cart.ts",
+        "sed -i.bak -e 's|number 1 of|number one of|g' -e 's/number 2 of/number two of/' cart.ts",
+        "perl -pi -e 's/(number) 1 of/$1 one of/' cart.ts",
+        "echo 'the last line of all' >> cart.ts",
+        "touch cart.ts",
+    ],
+)
+def test_a_line_that_a_person_wrote_is_not_a_sessions_whose_command_wrote_others(
+    authors: Authors, command: str
+) -> None:
+    next_second()
+    authors.session(CODEX, "Change another line", ago=5).shell(command)
+    (authors.root / "cart.ts").write_text((authors.root / "cart.ts").read_text().replace("9 of the", "nine of my"))
+    assert authors.named("cart.ts:9")[1] in ("", "guess")
+
+
+@pytest.mark.parametrize(
     ("items", "first", "last", "is_running"),
     [
         ([(100, "user", 0), (200, "assistant", 0)], 150, 150, True),

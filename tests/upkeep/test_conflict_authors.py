@@ -74,3 +74,10 @@ def test_what_a_sub_agent_wrote_is_its_sessions(authors: Authors) -> None:
     agent.path.unlink()
     [line] = authors.conflicts()
     assert 'by "Ask an agent" (Claude Code, branch work)' in line
+
+
+def test_a_command_that_changed_other_lines_of_the_file_did_not_write_this_one(authors: Authors) -> None:
+    (authors.root / "a.txt").write_text("by hand\n" + "more\n" * 9)
+    session = authors.session(CODEX, "Add an end")
+    session.shell("sed -i '9s/more/the end/' a.txt")
+    assert authors.conflicts() == [ON_BRANCH]
