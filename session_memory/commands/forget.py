@@ -131,6 +131,7 @@ def _forget(opened: OpenStore, arguments: argparse.Namespace) -> int:
             "titles": {group: sorted(names) for group, names in chosen.forks.names.items()},
             "graph": [(*who, until) for who, until in chosen.until.items()],
             "team": {"sessions": list(chosen.until), "memories": chosen.memories},
+            "set_aside": True,
             "free_pages": True,
         },
     )

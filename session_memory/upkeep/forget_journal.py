@@ -12,6 +12,7 @@ from typing import Any
 from ..activity.call_log import forget_calls
 from ..activity.state import StateFile
 from ..activity.status_line import forget_line
+from ..archives.kept.pack import pack_path
 from ..archives.list import given_title
 from ..archives.writer import archive_group_session
 from ..errors import SessionMemoryError, described
@@ -23,6 +24,8 @@ from ..settings.homes import FORGETTING
 from ..settings.host_layout import Layout
 from ..store.location import StoreLocation
 from ..store.refresh import Note
+from ..store.sqlite import queue_file
+from ..store.sqlite.corruption import delete_set_aside, set_aside
 from ..store.sqlite.engine import SqliteStore
 from ..store.values import Conversation
 from ..system.files import Closing, lock, read_whole, write_atomically
@@ -94,6 +97,7 @@ UNFINISHED = {
     "titles": "cursors keep titles made of it until the next prompt",
     "graph": "the knowledge graph keeps its facts",
     "team": "the team keeps what was shared of it until the next push",
+    "set_aside": "damaged files that were set aside may keep it",
     "free_pages": "free pages of the store keep it",
 }
 
@@ -220,6 +224,14 @@ class Forgetting:
 
             sessions = {(group, id) for group, id in given["sessions"]}
             withdraw_forgotten(self._location, sessions, given["memories"])
+
+    def set_aside(self, _: object) -> None:
+        """Delete the corrupt stores that were set aside, and name what else was."""
+        left = delete_set_aside(self._store)
+        for path in (queue_file.path_of(self._location.database), pack_path(self._location.database)):
+            left += set_aside(path)
+        if left:
+            raise StepError(f"delete them by hand: {', '.join(left)}")
 
     def free_pages(self, _: object) -> None:
         """Rewrite the database without what was deleted."""

@@ -354,3 +354,26 @@ def test_a_part_of_a_group_s_session_is_gone_from_its_archive_and_from_the_archi
     assert name.name.endswith("-water-the-garden.md")
     assert "aubergine" not in name.read_text()
     assert "water the garden" in name.read_text()
+
+
+def test_a_damaged_store_that_was_set_aside_goes_if_the_new_one_has_its_rows(person: Person) -> None:
+    with person.database.open("r+b") as file:
+        file.write(bytes(100))
+    assert person.hits(WORDS[NEW]) > 0
+    assert [name for name in person.holds(WORDS[OLD]) if ".corrupt-" in name] != []
+    assert person.run("forget", OLD, "--yes").returncode == 0
+    assert person.holds(WORDS[OLD]) == []
+    assert person.hits(WORDS[NEW]) > 0
+
+
+@pytest.mark.parametrize("file", ["memory.db", "memory.db.queue", "kept.db"])
+def test_a_damaged_file_that_an_earlier_version_set_aside_is_named_until_it_is_gone(person: Person, file: str) -> None:
+    aside = person.database.with_name(f"{file}.corrupt-20260101-000000")
+    aside.write_text(WORDS[OLD])
+    done = person.run("forget", OLD, "--yes")
+    assert done.returncode == 1
+    assert f"set aside may keep it: delete them by hand: ~/.session-memory/store/{aside.name}" in done.stderr
+    aside.unlink()
+    assert person.run("ingest").returncode == 0
+    assert not person.database.with_name("memory.db.forgetting.json").exists()
+    assert person.holds(WORDS[OLD]) == []

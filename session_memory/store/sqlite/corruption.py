@@ -142,9 +142,7 @@ def set_aside(path: str) -> list[str]:
 def aside_lines(store: sqlite.Database) -> list[str]:
     """Return a line for each store that was moved away and is still there, with the numbers of kept and lost rows.
     Raises DatabaseError."""
-    with sqlite.explained(store.path):
-        rows = sqlite.fetch(store.connection, "SELECT moved, entries, tool_uses, lost FROM memory_salvages")
-    salvaged = {os.path.basename(moved): counts for moved, *counts in rows}
+    salvaged = _salvages(store)
     lines = []
     for path in set_aside(store.path):
         why = next(reason for word, reason in _REASONS.items() if f".{word}-" in path)
@@ -158,6 +156,26 @@ def aside_lines(store: sqlite.Database) -> list[str]:
             what = f"{kept}, {lost} them" if counts[2] else f"{kept}: all that it had"
         lines.append(f"the store {why} once: it is {path} now; {what}. Delete it if you miss nothing")
     return lines
+
+
+def delete_set_aside(store: sqlite.Database) -> list[str]:
+    """Delete the stores that were moved away and of which `store` has all rows that could be read; return the paths of
+    the others that may have been ours. Raises DatabaseError, OSError."""
+    salvaged = _salvages(store)
+    left = []
+    for path in set_aside(store.path):
+        if os.path.basename(path) in salvaged:
+            _remove(path)
+        elif f".{sqlite.ForeignDatabaseError.WHY}-" not in path and not irregular(path):
+            left.append(path)
+    return left
+
+
+def _salvages(store: sqlite.Database) -> dict[str, list[int]]:
+    """Return the numbers of kept messages and tool uses, and of lost items, by the names of corrupt stores."""
+    with sqlite.explained(store.path):
+        rows = sqlite.fetch(store.connection, "SELECT moved, entries, tool_uses, lost FROM memory_salvages")
+    return {os.path.basename(moved): counts for moved, *counts in rows}
 
 
 def _remove(path: str) -> None:
