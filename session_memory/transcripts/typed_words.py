@@ -28,16 +28,18 @@ _MORE_WORDS = """
     rules runtime selected selection server servers session skill skills snapshot state status terminal tool tools
     workspace
 """
+_ALSO_IN_LINE = frozenset((*_WORDS.split(), "current", "datetime", "ide"))  # where the person's words go on in the line
 _WITH_HYPHENS = frozenset(_WORDS.split())
 _WITH_UNDERSCORES = _WITH_HYPHENS.union(_MORE_WORDS.split())
 _FIELD = "[[ ## "  # begins a line that names what follows, in prompts that DSPy makes: `[[ ## user_query ## ]]`
 _TYPED_MEANWHILE = "User hint"  # begins words that were typed during a turn of Gemini CLI, before `<user_input>`
+_OPENS_WORDS = tuple([f"<{name}>" for name in sorted(_OF_PERSON)])
 _MARKS = ("[image]", "[document]")
 
 
 def typed_words(text: str) -> str:
     """Return a prompt without blocks that a program put before it, and without tags around it; '' if nothing is left. A
-    block behind the person's words stays: they may have pasted it."""
+    block behind the person's words stays: they may have pasted it. So does a block that their sentence begins with."""
     text = _of_field(text.strip())
     if text.startswith(_TYPED_MEANWHILE) and "<user_input>" in text[:200]:
         text = text.partition("<user_input>")[2].partition("</user_input>")[0].strip()
@@ -45,6 +47,12 @@ def typed_words(text: str) -> str:
         name, inside, behind = _block(text)
         if name in _OF_PERSON:
             text = "\n\n".join([part for part in (inside, behind) if part])
+        elif behind.startswith(_OPENS_WORDS):
+            text = behind
+        elif _goes_on_in_line(text, behind):
+            if not _is_of_program(name, _ALSO_IN_LINE):
+                break
+            text = behind
         elif _is_of_program(name) or (behind and _may_be_of_program(name)):
             text = behind
         else:
@@ -86,10 +94,15 @@ def _block(text: str) -> tuple[str, str, str]:
     return name, inside[:end].strip(), inside[end + len(name) + 3 :].strip()
 
 
-def _is_of_program(name: str) -> bool:
+def _goes_on_in_line(text: str, behind: str) -> bool:
+    """Check if the text `behind` a block begins in the line that ends the block."""
+    return bool(behind) and "\n" not in text[text.rfind(">", 0, len(text) - len(behind)) : len(text) - len(behind)]
+
+
+def _is_of_program(name: str, with_underscores: frozenset[str] = _WITH_UNDERSCORES) -> bool:
     """Check if a tag is surely a program's."""
     words = name.lower().replace("-", "_").split("_")
-    known = _WITH_HYPHENS if "-" in name else _WITH_UNDERSCORES
+    known = _WITH_HYPHENS if "-" in name else with_underscores
     return len(words) > 1 and not known.isdisjoint(words)
 
 
