@@ -4,7 +4,7 @@ import re
 import unicodedata
 from typing import NamedTuple
 
-from ..store.search.index import indexable
+from ..store.search.index import spaced
 
 LEAST_SHARED = 0.8  # of the words of both texts: near duplicates
 LEAST_COMMON = 3  # words that two texts share before one can contradict the other
@@ -37,7 +37,7 @@ def wording(text: str) -> Wording:
 
 def normalised(text: str) -> str:
     """Return the words of `text`: equal for texts that differ in case, punctuation or white space."""
-    folded = unicodedata.normalize("NFKC", indexable(text)).casefold()
+    folded = unicodedata.normalize("NFKC", spaced(text)).casefold()
     return " ".join(_WORD.findall(folded))
 
 

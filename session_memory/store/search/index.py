@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager
 from functools import cache
 
 from ...named_tuple import NamedTuple
+from ...text.marks import folded
 from ..values import NUMBERS, Conversation, Filter, StoredEntry
 
 TYPE_CHECKING = False
@@ -134,7 +135,7 @@ _UNSPACED = (
 )  # fmt: skip
 _ASCII = bytes(range(128))
 _SPACED: set[str] = set()  # characters that were met, of other scripts
-_LETTER = re.compile(r"[^\W\x00-\x7f]")  # beyond ASCII
+_LETTER = re.compile(r"[^\W\x00-\x7f]|[\ue000-\uf8ff]|(?<=\w)\u0301")  # beyond ASCII, or on a letter, of a folded text
 
 
 @cache
@@ -155,7 +156,12 @@ def _has_unspaced(text: str) -> bool:
 
 
 def indexable(text: str) -> str:
-    """Return `text` for the index, also to delete it there: runs of scripts without spaces become pairs."""
+    """Return `text` for the index, also to delete it there."""
+    return folded(spaced(text))
+
+
+def spaced(text: str) -> str:
+    """Return `text` with a space between words: runs of scripts without spaces become pairs."""
     if not _has_unspaced(text):
         return text
     return _runs().sub(lambda run: f" {' '.join(pairs(run[0]))} ", text)
@@ -198,27 +204,28 @@ class Terms:
 
     def of_word(self, word: str) -> str:
         """Return the term of a word of an expression, or of a pair of characters; '' if it has none."""
-        return "".join(self._tokens(_encoded(word))[:1])
+        return "".join(self._tokens(_encoded(folded(word)))[:1])
 
     def spans(self, text: str) -> list[tuple[int, int, str]]:
         """Return the terms of `text` with their start and end; pairs overlap."""
         if text.isascii():
             return self._byte_spans(text.encode())
-        if not _LETTER.search(text):
-            return self.spans(text.encode("ascii", "replace").decode())  # as long; what is replaced is no term
+        whole = folded(text)
+        if not _LETTER.search(whole):
+            return self._byte_spans(whole.encode("ascii", "replace"))  # as long; what is replaced is no term
         spans = []
         for is_unspaced, start, piece in split_unspaced(text):
             if is_unspaced:
                 for number, pair in enumerate(pairs(piece)):
                     at = start + number
-                    spans += [(at, at + len(pair), term) for term in self._tokens(_encoded(pair))]
+                    spans += [(at, at + len(pair), term) for term in self._tokens(_encoded(folded(pair)))]
             else:
                 spans += self._spans_of_spaced(piece, start)
         return spans
 
     def _spans_of_spaced(self, text: str, at: int) -> list[tuple[int, int, str]]:
         """Return the spans of a text with spaces that begins at `at`; the tokenizer counts bytes."""
-        encoded = _encoded(text)
+        encoded = _encoded(folded(text))
         spans = []
         byte = 0
         for start, end, term in self._byte_spans(encoded):

@@ -85,6 +85,26 @@ def add_unread_words(connection: Connection) -> None:
         connection.execute(f"INSERT INTO memory_unread_words {files}")
 
 
+def index_words_whole(connection: Connection) -> None:
+    """Index texts with vowel signs and other marks anew: earlier versions had words cut there. Of all other texts the
+    index stays as it is."""
+    from ...text.marks import folded
+    from ..search.index import spaced
+
+    for table, column in (("memory_transcript_entries", "content"), ("memory_tool_uses", "argument")):
+        beyond_ascii = f"SELECT id, {column} FROM {table} WHERE octet_length({column}) > length({column})"
+        for item, text in connection.execute(beyond_ascii):
+            before = spaced(text)
+            if (after := folded(before)) != before:
+                delete = "INSERT INTO memory_search (memory_search, rowid, text) VALUES ('delete', ?, ?)"
+                connection.execute(delete, (item, before))
+                connection.execute("INSERT INTO memory_search (rowid, text) VALUES (?, ?)", (item, after))
+    for number, *texts in fetch(connection, "SELECT rowid, title, subject, content, quote FROM memories_search"):
+        if (after_all := [folded(text) for text in texts]) != texts:
+            sql = "UPDATE memories_search SET title = ?, subject = ?, content = ?, quote = ? WHERE rowid = ?"
+            connection.execute(sql, (*after_all, number))
+
+
 # Each runs once, in one transaction with its record.
 MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     create_store,
@@ -97,6 +117,7 @@ MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     adding("add_salvages", "memory_incomplete_files", "memory_salvages"),
     widen_session_index,
     add_unread_words,
+    index_words_whole,
 )
 
 

@@ -7,6 +7,7 @@ from functools import partial
 from itertools import islice
 
 from ...system.sqlite import Connection, fetch
+from ...text.marks import folded
 from ..search.index import ConversationRange, ConversationTable, Expression, Scope, Terms, TextStart, Words
 from ..search.ranking import length_norms
 from ..values import ITEM_BITS, TOOL_ROLE, Conversation, Filter, StoredEntry, joined
@@ -168,7 +169,7 @@ def match_of(expression: Expression) -> str:
     """Return an expression as FTS5 writes it, with all precedence in parentheses."""
 
     def any_of(some: Iterable[Words]) -> str:
-        every = [" AND ".join([f'"{word}"' for word in one.each]) + " *" * one.is_prefix for one in some]
+        every = [" AND ".join([f'"{folded(word)}"' for word in one.each]) + " *" * one.is_prefix for one in some]
         return f"({' OR '.join(every)})"
 
     groups = [[*expression.parts]] if expression.parts else []

@@ -1,0 +1,133 @@
+"""Search in the world's scripts: words with vowel signs and points are words, with both engines."""
+
+from __future__ import annotations
+
+from records import assistant, exchange, user
+from store_scene import Scene
+
+from session_memory.store.search.index import spaced
+from session_memory.store.sqlite.engine import SqliteStore
+from session_memory.store.sqlite.memory_index import IndexedMemory, MemoryFilter, MemoryIndex
+from session_memory.store.values import Filter, Hits
+from session_memory.system.sqlite import open_file
+
+START = 1_780_000_000
+DAY = 86_400
+# Words of the same letters that differ in their signs, by script; the first is looked for.
+ALIKE = {
+    "Hindi": ("दिन", "दान", "दीन"), "Tamil": ("பல்", "பால்", "பில்"), "Bengali": ("দিন", "দান", "দীন"),
+    "Telugu": ("కల", "కాల", "కీల"), "Sinhala": ("ගල", "ගාල", "ගිල"), "Thaana": ("ބަސް", "ބިސް", "ބުސް"),
+    "Thai": ("วัน", "วิน", "วุน"), "Khmer": ("កុក", "កូក", "កិក"), "Myanmar": ("ကား", "ကူး", "ကီး"),
+}  # fmt: skip
+# How a word is typed, and how it may stand in a text.
+SAME = {
+    "Hebrew": ("שלום", "שָׁלוֹם"), "Arabic": ("العربية", "العَرَبِيَّة"), "Arabic stretched": ("محمد", "محـــمد"),
+    "Arabic composed": ("أخبار", "أخبار"), "Hindi with dots": ("ज़मीन", "जमीन"), "Bengali composed": ("বাড়ি", "বাড়ি"),
+    "Sinhala with a joiner": ("ශ්රී", "ශ්‍රී"), "full width": ("Cache42", "Ｃａｃｈｅ４２"), "Latin": ("Zürich", "Zu\u0308rich"),
+    "stroke": ("plum", "pl\u0336u\u0336m"), "Korean": ("한국어", "한국어"), "Chinese": ("旅行", "京都旅行"), "Japanese": ("カメラ", "カメラ"),
+}  # fmt: skip
+
+
+def sessions(scene: Scene, **texts: str) -> None:
+    """A session for each text, said by the user, a day apart."""
+    for number, (name, text) in enumerate(texts.items()):
+        scene.write(name, *exchange(text, "All right.", at=START + number * DAY))
+    scene.ingest()
+
+
+def search(scene: Scene, query: str) -> Hits:
+    return scene.told.search(query, Filter())
+
+
+def found(scene: Scene, query: str) -> dict[str, list[str]]:
+    """The sessions, each with the marked texts of its hit."""
+    return {
+        hit.conversation.session_id: [hit.snippet[start:end] for start, end in hit.marks]
+        for hit in search(scene, query)
+    }
+
+
+def test_words_that_differ_in_a_vowel_sign_are_different_words(each_scene):
+    texts = {
+        f"{script} {number}": f"1 {word} 2" for script, words in ALIKE.items() for number, word in enumerate(words)
+    }
+    sessions(each_scene, **texts)
+    for script, words in ALIKE.items():
+        for number, word in enumerate(words):
+            hits = found(each_scene, word)
+            assert list(hits) == [f"{script} {number}"]
+            assert "".join(hits[f"{script} {number}"]) == word, "the whole word is marked"
+            assert list(found(each_scene, f'"{word}"')) == [f"{script} {number}"]
+
+
+def test_a_word_is_found_with_and_without_the_marks_that_many_leave_out(each_scene):
+    sessions(
+        each_scene, **{f"{script} {form}": text for script, forms in SAME.items() for form, text in enumerate(forms)}
+    )
+    for script, forms in SAME.items():
+        for word in forms[:1] if script == "Chinese" else forms:
+            hits = found(each_scene, word)
+            assert sorted(hits) == [f"{script} 0", f"{script} 1"], script
+            assert all(marks and "".join(marks) in (*forms, word) for marks in hits.values()), hits
+
+
+def test_a_sign_without_a_letter_is_no_word(each_scene):
+    sessions(each_scene, warned="⚠️ the plum is ripe ❤️", other="🎉 a plum")
+    assert list(found(each_scene, "⚠️ ripe")) == ["warned"]
+    assert found(each_scene, "ripe")["warned"] == ["ripe"]
+
+
+def forget_the_signs(store: str) -> None:
+    """Turn the index into that of an earlier version, which got texts with their marks as they were."""
+    connection = open_file(store)
+    connection.execute("INSERT INTO memory_search (memory_search) VALUES ('delete-all')")
+    for table, column in (("memory_transcript_entries", "content"), ("memory_tool_uses", "argument")):
+        for item, text in connection.execute(f"SELECT id, {column} FROM {table} WHERE {column} != ''").fetchall():
+            connection.execute("INSERT INTO memory_search (rowid, text) VALUES (?, ?)", (item, spaced(text)))
+    for number, *texts in connection.execute("SELECT number, title, subject, content, quote FROM memories").fetchall():
+        connection.execute(
+            "UPDATE memories_search SET title = ?, subject = ?, content = ?, quote = ? WHERE rowid = ?",
+            (*map(spaced, texts), number),
+        )
+    connection.execute("DELETE FROM migrations WHERE name = 'index_words_whole'")
+    connection.close()
+
+
+def test_a_store_of_an_earlier_version_finds_words_whole_once_it_is_opened(tmp_path):
+    scene = Scene(tmp_path)
+    words = {"Hindi": "दिन", "other": "दान", "Hebrew": "שָׁלוֹם", "Thai": "วัน", "ASCII": "plum", "Latin": "Zürich"}
+    call = {"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "echo দিন"}}
+    for number, (name, text) in enumerate(words.items()):
+        scene.write(name, *exchange(text, "All right.", at=START + number * DAY))
+    scene.write("tool", user("Run it", at=START + 9 * DAY), assistant(call, at=START + 9 * DAY))
+    scene.ingest()
+    new = IndexedMemory("", "a.md", "m1", "fact", "दिन", "Tea at noon")
+    index = MemoryIndex(str(scene.database))
+    index.replace("", {"a.md": ("1", [new, new._replace(id="m2", title="दान")])}, ())
+    index.close()
+    expected = terms_in(str(scene.database))
+    scene.store.close()
+    forget_the_signs(str(scene.database))
+    assert terms_in(str(scene.database)) != expected
+    store = SqliteStore(str(scene.database))
+    hits = {word: [hit.conversation.session_id for hit in store.search(word, Filter())] for word in words.values()}
+    assert hits == {word: [name] for name, word in words.items()}
+    assert [hit.conversation.session_id for hit in store.search("দিন", Filter())] == ["tool"]
+    assert [hit.conversation.session_id for hit in store.search("שלום", Filter())] == ["Hebrew"]
+    store.close()
+    index = MemoryIndex(str(scene.database))
+    assert [memory.id for memory in index.search("दिन", MemoryFilter())] == ["m1"]
+    index.close()
+    assert terms_in(str(scene.database)) == expected, "as if it had been made now"
+
+
+def terms_in(store: str) -> list[tuple[str, str, int]]:
+    """The terms of both indexes, each with an item that has it."""
+    connection = open_file(store)
+    found = []
+    for index in ("memory_search", "memories_search"):
+        connection.execute(f"CREATE VIRTUAL TABLE temp.terms USING fts5vocab(main, {index}, instance)")
+        found += [(index, term, item) for term, item in connection.execute("SELECT term, doc FROM terms ORDER BY 1, 2")]
+        connection.execute("DROP TABLE temp.terms")
+    connection.close()
+    return found
