@@ -11,6 +11,7 @@ from typing import NamedTuple
 from ..settings.rules import SHARES
 from .postgres.push import TeamPush
 from .postgres.session_push import PreparedBatch, PushedSession, SessionPush, SharedSession, checksum, mark_of
+from .search.index import TERMS_VERSION
 from .sqlite.engine import SqliteStore
 from .sqlite.redaction import rule_set
 from .sqlite.tool_uses import StoredFile, common_items, spans_from, store_id, stored_files
@@ -97,7 +98,7 @@ def push_new(
         before = pushed.get(key)
         shares[file.id] = shared_as(file, before.session if before else None) if file.item_count else None
     held, copies = _in_common(store, files.values(), shares)
-    id, rules = store_id(store), rule_set()
+    id, rules = store_id(store), f"{rule_set()} {TERMS_VERSION}"
     news = []
     for key, file in files.items():
         before, shared = pushed.get(key), shares[file.id]
@@ -173,7 +174,8 @@ def _with(report: TeamPushReport, under_way: tuple[PreparedBatch, Future[bool]] 
 
 def _is_another(store: SqliteStore, one: _Outgoing, session: SharedSession, shape: int) -> bool:
     """Check if the pushed items are no longer the beginning of the session, whose `shape` is given: the transcript was
-    ingested again, part of it was forgotten or excluded, the rules for secrets changed, or other people may read it."""
+    ingested again, part of it was forgotten or excluded, the rules for secrets or terms changed, or other people may
+    read it."""
     before = one.before
     assert before is not None
     if (before.session.rules, before.session.share) != (session.rules, session.share):

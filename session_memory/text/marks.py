@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 
-# Stored indexes and those of teams depend on these lists and their order: to add to `_VOWELS`, append, and migrate.
+# The indexes of stores and teams depend on these lists and their order: to add to `_VOWELS`, append, and migrate.
 # Vowel signs and the like, without which it is another word. Each becomes a character for private use, which FTS5 takes
 # for a letter: Thaana, the scripts of India, Sinhala, Thai, Lao, Tibetan, Myanmar, Khmer, and others near them.
 _VOWELS = (
@@ -26,7 +26,7 @@ _OPTIONAL = (
     "180b-180d 1cd0-1cd2 1cd4-1ce8 1ced 1cf4 1dc0-1dff 200d 20d0-20f0 2cef-2cf1 2de0-2dff 302a-302f a66f-a672 "
     "a674-a67d fb1e fe00-fe0f fe20-fe2f"
 )
-# Letters with such a mark and the letters without, and letters and digits of full width.
+# Letters that have a mark, and the letters without it; letters and digits of full width.
 _MARKED = "آأإٱؤئۀۂۓ" + "\u0929\u0931\u0934\u0958\u0959\u095a\u095b\u095c\u095d\u095e\u095f"
 _UNMARKED = "اااا" + "وي" + "\u06d5\u06c1\u06d2" + "\u0928\u0930\u0933\u0915\u0916\u0917\u091c\u0921\u0922\u092b\u092f"
 _MARKED_OTHERS = "\u09dc\u09dd\u09df\u0a33\u0a36\u0a59\u0a5a\u0a5b\u0a5e\u0b5c\u0b5d"
@@ -47,8 +47,8 @@ def _table() -> dict[int, int]:
 
 
 def _codes(ranges: str) -> Iterator[int]:
-    for one in ranges.split():
-        first, _, last = one.partition("-")
+    for limits in ranges.split():
+        first, _, last = limits.partition("-")
         yield from range(int(first, 16), int(last or first, 16) + 1)
 
 

@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import closing
+from zlib import crc32
+
 from records import assistant, exchange, user
 from store_scene import Scene
+from team_scene import TeamScene, memory
 
+from session_memory.store.postgres.memories import push_memories, pushed_memories
+from session_memory.store.postgres.push import TeamPush
 from session_memory.store.search.index import spaced
 from session_memory.store.sqlite.engine import SqliteStore
 from session_memory.store.sqlite.memory_index import IndexedMemory, MemoryFilter, MemoryIndex
+from session_memory.store.sqlite.redaction import rule_set
 from session_memory.store.values import Filter, Hits
 from session_memory.system.sqlite import open_file
 
@@ -78,7 +86,7 @@ def test_a_sign_without_a_letter_is_no_word(each_scene):
 
 
 def forget_the_signs(store: str) -> None:
-    """Turn the index into that of an earlier version, which got texts with their marks as they were."""
+    """Make the index of an earlier version, which got texts with their marks as they were."""
     connection = open_file(store)
     connection.execute("INSERT INTO memory_search (memory_search) VALUES ('delete-all')")
     for table, column in (("memory_transcript_entries", "content"), ("memory_tool_uses", "argument")):
@@ -119,6 +127,21 @@ def test_a_store_of_an_earlier_version_finds_words_whole_once_it_is_opened(tmp_p
     assert [memory.id for memory in index.search("दिन", MemoryFilter())] == ["m1"]
     index.close()
     assert terms_in(str(scene.database)) == expected, "as if it had been made now"
+
+
+def test_a_team_gets_again_what_an_earlier_version_shared(tmp_path, team):
+    scene = TeamScene(tmp_path, team)
+    sessions(scene, day="दिन", gift="दान")
+    assert list(found(scene, "दिन")) == ["day"]
+    with closing(TeamPush(team.url(), "laptop")) as pushing:
+        push_memories(pushing, [memory("दिन", "m1")], ())
+        before = pushed_memories(pushing)["", "m1"].mark
+    team.rows("DELETE FROM posting")  # that version made other terms, and did not say which
+    team.rows("UPDATE session SET rules = %s", rule_set())
+    assert team.push(scene).withdrawn == 2
+    assert [hit.conversation.session_id for hit in scene.reader.search("दिन", Filter())] == ["day"]
+    assert team.push(scene).withdrawn == 0
+    assert before == memory("दिन", "m1").mark != crc32(json.dumps(memory("दिन", "m1")).encode())
 
 
 def terms_in(store: str) -> list[tuple[str, str, int]]:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from zlib import crc32
 
 from ...text.sanitize import plain
-from ..search.index import Expression, Terms
+from ..search.index import TERMS_VERSION, Expression, Terms
 from ..search.query import LONGEST, parse, whole_expression
 from ..sqlite.memory_index import WEIGHTS, IndexedMemory, MemoryFilter, Origin
 from ..sqlite.search_index import local_terms
@@ -164,7 +164,7 @@ class MemoryPush(NamedTuple):
 
     @property
     def mark(self) -> int:
-        return crc32(json.dumps(self).encode())
+        return crc32(json.dumps((TERMS_VERSION, *self)).encode())
 
 
 class PushedMemory(NamedTuple):

@@ -45,7 +45,7 @@ CREATE TABLE IF NOT EXISTS session (
     shape bigint NOT NULL,                  -- which items of which file in that machine's store were pushed
     next_number integer NOT NULL DEFAULT 0, -- all items with lower numbers are here
     mark bigint NOT NULL DEFAULT 0,         -- checksum of them: compared if `shape` differs
-    rules text NOT NULL DEFAULT '',         -- what secrets were looked for when it was pushed
+    rules text NOT NULL DEFAULT '',         -- the rules for secrets and terms when it was pushed
     open_calls integer[] NOT NULL DEFAULT '{}', -- tool uses whose result had not come
     item_count integer NOT NULL DEFAULT 0,
     text_count integer NOT NULL DEFAULT 0,  -- items that can be found, and how many terms they have in all

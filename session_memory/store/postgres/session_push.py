@@ -19,7 +19,8 @@ _LARGEST = (1 << 63) - 1  # of a bigint
 class SharedSession(NamedTuple):
     """A session for the team. `home` and `file_path` are its transcript's in the machine's own store; `project` is the
     same on all machines; `cwd` is the project with the directory in its repository. `shape` is a checksum of which
-    items are shared; `rules` of the rules for redaction. Times are in milliseconds since the epoch."""
+    items are shared; `rules` of the rules for redaction, with the version of terms. Times are in milliseconds since the
+    epoch."""
 
     home: str
     file_path: str

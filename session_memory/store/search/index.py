@@ -133,6 +133,7 @@ _UNSPACED = (
     ("\u3040", "\u312f"), ("\u31a0", "\u31ff"), ("\u3400", "\u4dbf"), ("\u4e00", "\u9fff"), ("\uac00", "\ud7af"),
     ("\uf900", "\ufaff"), ("\uff66", "\uff9f"), ("\U00020000", "\U0003ffff"),
 )  # fmt: skip
+TERMS_VERSION = 2  # changes with the terms of any text: then a team gets all that was shared again
 _ASCII = bytes(range(128))
 _SPACED: set[str] = set()  # characters that were met, of other scripts
 _LETTER = re.compile(r"[^\W\x00-\x7f]|[\ue000-\uf8ff]|(?<=\w)\u0301")  # beyond ASCII, or on a letter, of a folded text
