@@ -22,6 +22,7 @@ from .installation import InstallRequest, install
 from .ledger import read_ledger
 from .output import (
     ABOUT,
+    command_of,
     show_example,
     show_installed,
     show_new,
@@ -34,7 +35,7 @@ from .templates import TEMPLATES, make_home
 from .uninstallation import uninstall
 
 _AGENTS_SKILLS = "put the skills into .agents/skills too, where several runtimes look"
-_ALLOW = "let agents look things up without asking: what of this command, the reader and the tools changes nothing"
+_ALLOW = "let agents look things up without asking: allow the commands and tools that change nothing"
 _WITH = "also install what this needs, which is large; it stays with later installs"
 _PURGE = "also delete what is kept of sessions (archives, store, memories), and the configuration, after asking"
 _EPILOG = "--uninstall takes everything out again, `new HOME` makes an agent's home from a template: see their --help."
@@ -79,7 +80,7 @@ def run_install(arguments: argparse.Namespace, called_as: str = f"{NAME} install
             show_example(sample, terminal, is_own=False)
     if not is_dry_run:
         show_next(done, terminal, called_as)
-        if not done.is_sample and _ask_for_rules(done.plans, terminal):
+        if not done.is_sample and _ask_for_rules(done.plans, terminal, command_of(done, terminal)):
             show_rules(install(request, paths, environ, terminal, is_allowed=True), terminal)
     return 1 if done.refused or done.has_problems or any(trial.problem for trial in done.trials) else 0
 
@@ -165,14 +166,14 @@ def _runtime(name: str) -> Runtime:
     return found
 
 
-def _ask_for_rules(plans: list[HomePlan], terminal: Terminal) -> bool:
+def _ask_for_rules(plans: list[HomePlan], terminal: Terminal, command: str) -> bool:
     """Ask if agents may look things up without asking, in the homes where they have to."""
     if not any(plan.hooks and plan.can_allow and not plan.rules for plan in plans):
         return False
     terminal.line()
     if not terminal.can_ask():
         terminal.line("To let agents look up the past without asking you each time:")
-        terminal.line(f"  {NAME} install --allow")
+        terminal.line(f"  {command} install --allow")
         return False
     return terminal.ask(f"May agents look up the past without asking you each time ({RUNTIME.TITLE}: allow rules)?")
 

@@ -58,11 +58,13 @@ def show_example(update: PastUpdate, terminal: Terminal, *, is_own: bool) -> Non
 def show_installed(done: Installed, terminal: Terminal, called_as: str) -> None:
     terminal.heading("What would be changed:" if done.is_dry_run else "Installed:")
     _show_program(done, terminal, called_as)
-    terminal.item("upkeep", f"copies what is said into ~/{MEMORY_DIR}; off: {NAME} config upkeep off")
+    terminal.item("upkeep", f"copies what is said into ~/{MEMORY_DIR}; off:")
+    terminal.line(f"{' ' * 15}{command_of(done, terminal)} config upkeep off")  # not wrapped: it is to be copied
     size = byte_size(
         archive_bytes({(target.runtime, target.config_dir) for target in done.targets if target.kind == "runtime"})
     )
-    terminal.item("archives", f"the text of all sessions so far, about {size}; off: {NAME} config archive_history off")
+    terminal.item("archives", f"the text of all sessions so far, about {size}; off:")
+    terminal.line(f"{' ' * 15}{command_of(done, terminal)} config archive_history off")
     for note in done.notes:
         text, *commands = note.split("\n")
         terminal.note(terminal.short(text))
@@ -226,9 +228,14 @@ def _show_changes(plan: HomePlan, terminal: Terminal) -> None:
             terminal.line(terminal.short(f"  would {verb} {change.path}"))
 
 
+def command_of(done: Installed, terminal: Terminal) -> str:
+    """Return the installed command as this person's shell finds it."""
+    return terminal.short(str(command_path(done.paths))) if done.notes else NAME
+
+
 def show_next(done: Installed, terminal: Terminal, called_as: str) -> None:
     """Print the one next step."""
-    command = terminal.short(str(command_path(done.paths))) if done.notes else NAME
+    command = command_of(done, terminal)
     terminal.heading("Next")
     if done.is_sample:
         sample = terminal.short(str(done.paths.sample_home))
