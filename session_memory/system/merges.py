@@ -157,7 +157,7 @@ class Merges:
             return []
         done = self._run("merge-tree", "--write-tree", "-z", "--messages", one, other)
         if done.returncode in (0, 1):
-            stages, kinds = _merged(done.stdout, (one, other))
+            stages, kinds = _merged(done.stdout, (one, other), is_clean=done.returncode == 0)
         elif done.returncode in (_FATAL, _NO_SUCH_OPTION):
             stages = self._stages(base, one, other)
             kinds = dict.fromkeys(stages, _CONTENTS[0])
@@ -416,11 +416,14 @@ class Merges:
     def _run(
         self, *arguments: str, given: bytes = b"", more: Mapping[str, str] | None = None
     ) -> CompletedProcess[bytes]:
+        seconds = self._end - monotonic()
+        if seconds <= 0:
+            raise GitUnavailableError(f"git {arguments[0]}: not done within the time for all trial merges")
         directory = str(self._directory)
         who = {f"GIT_{who}_{what}": "trial@localhost" for who in _WHO for what in ("NAME", "EMAIL")}
         variables = {"GIT_WORK_TREE": f"{directory}/tree", **who, **(more or {})}
         place = TrialPlace(directory, variables.pop("GIT_WORK_TREE"), variables)
-        return run(place, arguments, given, max(0.01, self._end - monotonic()))
+        return run(place, arguments, given, seconds)
 
 
 def _of(worktree: Worktree) -> dict[str, str]:
@@ -433,9 +436,10 @@ def _failed(done: CompletedProcess[bytes], command: str) -> GitUnavailableError:
     return GitUnavailableError(f"git {command}: {said or f'exit code {done.returncode}'}")
 
 
-def _merged(output: bytes, commits: tuple[str, str]) -> tuple[dict[str, Stages], dict[str, str]]:
-    """Parse what `git merge-tree -z --messages` prints: the stages by path, and the kind of conflict by path. A path
-    that git made up, as `f~<commit>` beside a folder `f`, becomes the file's."""
+def _merged(output: bytes, commits: tuple[str, str], *, is_clean: bool) -> tuple[dict[str, Stages], dict[str, str]]:
+    """Parse the output of `git merge-tree -z --messages`: the stages by path, and the kind of conflict by path. A path
+    that git made up, as `f~<commit>` beside a folder `f`, becomes the file's. If the merge is not clean and no conflict
+    has a stage, as for a folder whose files went to several others, the conflicts have the paths that git names."""
     made_up = re.compile(rf"~(?:{'|'.join(commits)})(?:_\d+)?$")
     head, _, messages = output.partition(b"\0\0")
     stages: dict[str, Stages] = {}
@@ -444,15 +448,18 @@ def _merged(output: bytes, commits: tuple[str, str]) -> tuple[dict[str, Stages],
         mode, name, stage = facts.split(" ")
         stages.setdefault(made_up.sub("", path), {})[stage] = mode, name
     kinds: dict[str, str] = {}
+    unstaged: dict[str, str] = {}
     fields = [os.fsdecode(field) for field in messages.split(b"\0")]
     while len(fields) > 1:
         count = int(fields[0])
         paths = [made_up.sub("", path) for path in fields[1 : count + 1]]
         path, kind = next((path for path in paths if path in stages), ""), fields[count + 1]
         if path and kind.startswith("CONFLICT") and not (kind in _CONTENTS and path in kinds):
-            kinds[path] = kind  # without a stage, git has solved it, as by another name for a file
+            kinds[path] = kind
+        elif paths and kind.startswith("CONFLICT"):  # git has solved it, as by another name for a file
+            unstaged[paths[0]] = kind
         fields = fields[count + 3 :]
-    return stages, kinds
+    return stages, kinds or ({} if is_clean else unstaged)
 
 
 def touching(own: Sequence[Lines], other: Sequence[Lines]) -> tuple[Hunk, ...]:

@@ -322,6 +322,20 @@ def test_a_new_file_in_a_folder_that_the_other_side_renamed_conflicts(tmp_path: 
     assert [one.path for one in pair.conflicts()] == ["moved/new"]
 
 
+def test_a_new_file_in_a_folder_whose_files_went_to_several_others_conflicts(tmp_path: Path) -> None:
+    pair = Pair(tmp_path, dir__a=CART, dir__b=CART.upper())
+    for name, folder in (("a", "one"), ("b", "two")):
+        (pair.main / folder).mkdir()
+        git(pair.main, "mv", f"dir/{name}", f"{folder}/{name}")
+    committed(pair.main)
+    (pair.fix / "dir/new").write_text("new\n")
+    committed(pair.fix)
+    with pytest.raises(AssertionError):  # git itself does not merge it
+        git(pair.main, "merge", "--no-commit", "fix")
+    git(pair.main, "reset", "-q", "--hard")
+    assert [one.path for one in pair.conflicts()] == ["dir"]
+
+
 def test_a_symlink_that_both_sides_changed_conflicts_without_lines(pair: Pair) -> None:
     for root, target in ((pair.main, "other"), (pair.fix, "cart")):
         (root / "link").symlink_to(target)
