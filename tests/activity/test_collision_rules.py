@@ -368,3 +368,13 @@ def test_after_a_commit_a_command_that_changed_nothing_is_no_edit(pair: Pair) ->
     pair.later()
     pair.discord.bash("sed -i 's/slots = 6/slots = 7/' src/app.py")
     assert collisions(pair.main.prompt()) == []
+
+
+def test_an_edit_by_a_command_that_was_committed_since_is_told(pair: Pair) -> None:
+    pair.main.edit("src/app.py", "1\n")
+    pair.main.bash("git commit -qam Change")
+    pair.later()
+    pair.discord.bash("sed -i 's/1/2/' src/app.py")
+    pair.later()
+    pair.discord.bash("git commit -qam Another")
+    assert [line.partition(" by ")[0] for line in collisions(pair.main.prompt())] == ["! src/app.py: edited 5m ago"]

@@ -135,7 +135,8 @@ def _edit_fact(
             return None
         if modified is not None and mine.kind == EDIT and evidence.is_as_written(path, mine):
             return None
-        if modified is not None and action.is_command and _is_untouched(path, mine, began, evidence):
+        is_last = modified is not None and (end is None or modified <= end + SLACK_SECONDS)
+        if is_last and action.is_command and _is_untouched(path, mine, began, evidence):
             return None
         fact = Fact(EDITED, session, when, path=path, own_kind=mine.kind, own_time=mine.time)
         fact.is_removed = action.kind == REMOVE and modified is None
@@ -157,8 +158,9 @@ def _is_untouched(path: str, mine: FileAction, began: float, evidence: Evidence)
     is as committed, and this session has read it so, or its edit was committed before."""
     later = [move for move in evidence.moves() if move.time >= int(mine.time)]
     later = [move for move in later if evidence.has_changed(move, path) is not False]
-    is_known = not later if mine.kind == READ else any([move.time <= began for move in later])
-    return is_known and evidence.is_as_committed(path) is True
+    # A commit after the command may have taken its change along.
+    is_known = not later if mine.kind == READ else later and all([move.time <= began for move in later])
+    return bool(is_known) and evidence.is_as_committed(path) is True
 
 
 def _copy_fact(own: WorkingSet, mine: FileAction, session: str, action: FileAction, evidence: Evidence) -> Fact | None:
