@@ -12,7 +12,6 @@ from store_scene import StoreUser
 LINE = "total = price * (1 + tax_rate)"
 OTHER = "shipping = weight * rate_per_kilogram"
 REQUEST = "the cart has to add the tax to the price, as the invoice does"
-BEGAN = time.time() - 5 * 3600  # the commits are made now
 
 
 class Work:
@@ -20,16 +19,17 @@ class Work:
 
     def __init__(self, path: Path) -> None:
         self.user = StoreUser(path / "home")
+        self.began = time.time() - 5 * 3600  # the commits are made now
         self.root = repository(path / "repo", **{"cart.py": "price = 1\n"})
         self._calls = 0
 
     def said(self, text: str, session: str, role: str = "user", minute: float = 0) -> dict[str, object]:
         make = user if role == "user" else assistant
-        return make(text, sessionId=session, cwd=str(self.root), at=BEGAN + 60 * minute)
+        return make(text, sessionId=session, cwd=str(self.root), at=self.began + 60 * minute)
 
     def edit(self, session: str, after: str, path: str = "cart.py", minute: float = 1) -> dict[str, object]:
         given = {"file_path": f"{self.root}/{path}", "old_string": "price = 1", "new_string": after}
-        return assistant(("Edit", given), sessionId=session, cwd=str(self.root), at=BEGAN + 60 * minute)
+        return assistant(("Edit", given), sessionId=session, cwd=str(self.root), at=self.began + 60 * minute)
 
     def session(self, name: str, *records: dict[str, object]) -> None:
         self.user.session(name, *records)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from git_scene import git
 from records import assistant, user
-from repository_scene import BEGAN, LINE, REQUEST, Work
+from repository_scene import LINE, REQUEST, Work
 
 from session_memory.cli import parser_of
 from session_memory.patterns.handoff import PAGE_CHARACTERS
@@ -40,10 +40,10 @@ def work(tmp_path: Path) -> Work:
 
 
 def ran(work: Work, command: str, output: str, failed: bool = False) -> list[dict[str, object]]:
-    call = assistant(("Bash", {"command": command}), sessionId="a", cwd=str(work.root), at=BEGAN + 90)
+    call = assistant(("Bash", {"command": command}), sessionId="a", cwd=str(work.root), at=work.began + 90)
     [block] = [one for one in call["message"]["content"] if one["type"] == "tool_use"]
     result = {"type": "tool_result", "tool_use_id": block["id"], "is_error": failed, "content": output}
-    return [call, user([result], sessionId="a", cwd=str(work.root), at=BEGAN + 95)]
+    return [call, user([result], sessionId="a", cwd=str(work.root), at=work.began + 95)]
 
 
 def page(work: Work, *words: str) -> str:

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 from git_scene import git
 from records import assistant, user, write
-from repository_scene import BEGAN, LINE, OTHER, REQUEST, Work
+from repository_scene import LINE, OTHER, REQUEST, Work
 
 from session_memory.errors import SessionMemoryError
 from session_memory.patterns.quotations import decisions, is_go_ahead, proposal_in
@@ -69,7 +69,7 @@ def test_a_moved_block_names_its_author_and_the_mover(work):
     work.session("a", work.said(REQUEST, "a"), work.edit("a", f"price = 1\n{block}"))
     work.write(f"price = 1\n{block}\n")
     work.commit()
-    later = (time.time() - BEGAN) / 60 + 20  # after the commit, however long the other tests took
+    later = (time.time() - work.began) / 60 + 20  # after the commit, however long the other tests took
     moved = work.edit("b", block, "tax.py", minute=later)
     work.session("b", work.said("move the tax into a file of its own please", "b", minute=later - 1), moved)
     work.write("price = 1\n")
@@ -83,7 +83,9 @@ def test_a_moved_block_names_its_author_and_the_mover(work):
 def test_a_short_line_of_a_sub_agent_is_its_sessions_in_a_file_of_that_name(work):
     wrote = {**work.edit("a", "rate = tax() / 2", minute=2), "isSidechain": True}
     write(work.user.projects / "-srv-agent" / "a" / "subagents" / "agent-1.jsonl", wrote)
-    started = assistant(("Agent", {"description": "Write the rate"}), sessionId="a", cwd=str(work.root), at=BEGAN + 30)
+    started = assistant(
+        ("Agent", {"description": "Write the rate"}), sessionId="a", cwd=str(work.root), at=work.began + 30
+    )
     work.session("a", work.said(REQUEST, "a"), started)
     work.write("rate = tax() / 2\n")
     work.write("rate = tax() / 2\n", "other.py")
@@ -123,7 +125,7 @@ def test_a_guess_by_time_is_of_when_a_commit_was_written_not_of_when_it_was_reba
 
 def test_the_guess_for_a_line_is_the_session_that_wrote_other_lines_of_its_commit(work):
     work.write(f"price = 1\n{LINE}\n{OTHER}\n")
-    work.commit("Add the tax", f"--date=@{int(BEGAN + 2 * 3600)}")
+    work.commit("Add the tax", f"--date=@{int(work.began + 2 * 3600)}")
     work.session("nearer", work.said("look at the costs again", "nearer", minute=119))
     reason = work.reasons("cart.py:3", code=1)[0]
     assert (reason["asked"], reason["guess_by_time"]["session"]) == (None, "a")
@@ -132,7 +134,7 @@ def test_the_guess_for_a_line_is_the_session_that_wrote_other_lines_of_its_commi
 
 def test_words_do_not_overrule_the_date_of_a_commit_but_break_ties(work):
     work.write("fees = 5\n", "fees.py")
-    began = int(BEGAN + 3600)
+    began = int(work.began + 3600)
     commit = work.commit("Round shipping fees", f"--date=@{began}")
     for name, minute in (("words", 10), ("words1", -9000), ("words2", -18000), ("words3", -27000)):
         work.session(name, work.said("round shipping fees: shipping fees of fees.py", name, minute=minute))

@@ -18,7 +18,7 @@ import share
 from checkpoint_branch import BRANCH
 from git_scene import GIT_ENVIRONMENT, git, repository
 from records import assistant, user
-from repository_scene import BEGAN, LINE, REQUEST, Work
+from repository_scene import LINE, REQUEST, Work
 
 from session_memory.memories.doubts import with_doubts
 from session_memory.store.sqlite.memory_index import IndexedMemory, Origin
@@ -99,7 +99,7 @@ class Scene:
         git(self.root, "worktree", "add", "-q", "-b", "old", str(root / "old"))
         self.work.session("tax", self.work.said(REQUEST, "tax"), self.work.edit("tax", f"price = 1\n{LINE}"))
         edit = {"file_path": f"{self.fix}/log", "old_string": "2", "new_string": "5"}
-        fields = {"sessionId": "fix", "cwd": str(self.fix), "at": BEGAN}
+        fields = {"sessionId": "fix", "cwd": str(self.fix), "at": self.work.began}
         self.work.session("fix", user("change the log", **fields), assistant(("Edit", edit), **fields))
         self.work.write(f"price = 1\n{LINE}\n")
         for name in ("log", "filtered"):
