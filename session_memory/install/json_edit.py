@@ -151,10 +151,11 @@ class _Edit:
         if not kept:
             return self._refilled(start, there, end, added)
         parts = [text[start : there[0].start]]
-        for index, one in kept.items():
+        before = -1
+        for index, one in kept.items():  # in ascending order
             child = there[index]
-            before = [other for other in kept if other < index]
-            parts.append(self._between(there, before[-1], index) if before else "")
+            parts.append(self._between(there, before, index) if before >= 0 else "")
+            before = index
             parts.append(text[child.start : child.value_start] + self.written(child, one))
         return "".join(parts) + self._end(start, there, max(kept), end, added)
 

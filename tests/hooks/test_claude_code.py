@@ -235,4 +235,4 @@ def test_the_status_line_shows_who_else_is_at_work(claude: Claude) -> None:
     claude.run("how do I deploy this?")
     with claude.terminal() as terminal:
         ask(terminal, claude.api, "what is left to do?")
-        terminal.wait(lambda: "1otheratwork" in "".join(terminal.text().split()), "the status line")
+        terminal.wait(lambda: "1otheractive" in "".join(terminal.text().split()), "the status line")

@@ -254,12 +254,12 @@ def machine(tmp_path: Path) -> Machine:
 @pytest.mark.slow
 class TestFreshHomes:
     def test_everything_but_the_sdk_takes_less_than_60_mb(self, built: tuple[Path, Path], machine: Machine) -> None:
-        environment(machine.home, f"{built[0]}[page]")
+        environment(machine.home, built[0])
         size = sum(path.lstat().st_size for path in (machine.home / "env").rglob("*"))
         assert size < MEGABYTES * 1e6
 
     def test_the_lowest_versions_that_are_asked_for_do(self, built: tuple[Path, Path], machine: Machine) -> None:
-        lowest = ["--resolution", "lowest-direct", "-r", REPOSITORY / "pyproject.toml", "--extra", "page"]
+        lowest = ["--resolution", "lowest-direct", "-r", REPOSITORY / "pyproject.toml"]
         directory = environment(machine.home, *lowest)
         uv("pip", "install", "--python", machine.home / "env", "--no-deps", built[0], home=machine.home)
         command = str(directory / NAME)
