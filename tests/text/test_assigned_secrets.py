@@ -148,7 +148,7 @@ the password is base64-encoded and sha256-hashed
 reset the password to continue; the password is too short
 docker run -p 8080:80 nginx
 mkdir -p build && go -p 4
-https://registry.npmjs.org:443/@scope/pkg@1.2.3
+https://packages.example.org:443/@scope/pkg@1.2.3
 http://localhost:3000/users/@me
 order 4111 1111 1111 1112, run 1234567890123456, at 1718000000000
 0.4539148803436467 and 4539148803436460123
