@@ -66,7 +66,7 @@ UNSAID = [
     assistant({"type": "thinking", "thinking": "hm", "signature": "x"}),
     user("<command-name>/clear</command-name>\n<command-message>clear</command-message>"),
     user("<local-command-stdout>ok</local-command-stdout>"),
-    user("<local-command-caveat>The command below was run directly"),
+    user("<local-command-caveat>The command below was run directly</local-command-caveat>"),
     user("<bash-stdout>a b</bash-stdout><bash-stderr></bash-stderr>"),
     user("<task-notification>\n<task-id>1</task-id></task-notification>"),
     user("done", origin={"kind": "task-notification"}),
@@ -78,7 +78,11 @@ UNSAID = [
     record("attachment", attachment={"type": "hook_additional_context", "content": ["[Session Activity]"]}),
     record(
         "attachment",
-        attachment={"type": "queued_command", "prompt": "<task-notification>x", "commandMode": "prompt"},
+        attachment={
+            "type": "queued_command",
+            "prompt": "<task-notification>x</task-notification>",
+            "commandMode": "prompt",
+        },
     ),
     record("attachment", attachment={"type": "queued_command", "prompt": "x", "commandMode": "task-notification"}),
     record("attachment", attachment={"type": "queued_command", "prompt": "x", "origin": {"kind": "coordinator"}}),
