@@ -25,11 +25,9 @@ def disk_usage(location: StoreLocation) -> dict[str, int]:
         home.memory_dir: "copies",
     }
     usage = dict.fromkeys(kinds.values(), 0)
-    counted: set[str] = set()
-    for root in (home.memory_dir, *kinds):
-        for path, size in _sizes(root):
-            if path not in counted:
-                counted.add(path)
+    for root in kinds:
+        if not any(root.startswith(f"{other}/") for other in kinds):  # else it is counted with that one
+            for path, size in _sizes(root):
                 usage[next(kind for start, kind in kinds.items() if path.startswith(start))] += size
     return usage
 
@@ -62,7 +60,7 @@ def room_for_kept(location: StoreLocation, limit: int) -> int | None:
 
 
 def _sizes(root: str) -> Iterator[tuple[str, int]]:
-    """Yield the path and size of the file `root` and its journals, or of each file below the directory `root`."""
+    """Yield the path and size of each file below the directory `root`."""
     for directory, _, names in os.walk(root):
         for name in names:
             path = os.path.join(directory, name)
