@@ -60,7 +60,8 @@ def show_status(arguments: argparse.Namespace, terminal: Terminal) -> tuple[bool
     location = find_location(arguments.home, os.environ)
     runs = upkeep_runs(location)
     found, obstacles = _store_state(arguments, location)
-    problems = [*_problems(runs, found), *obstacles, *notices(location.home), *_disk_problems(location)]
+    usage, limit = disk_usage(location), location.home.settings().disk_bytes
+    problems = [*_problems(runs, found), *obstacles, *notices(location.home), *_disk_problems(usage, limit)]
     terminal.line(terminal.paint("bold", f"{NAME} {__version__}"))
     terminal.line()
     _show_upkeep(runs, terminal, is_host=bool(host_of(location.home.root)))
@@ -84,7 +85,6 @@ def show_status(arguments: argparse.Namespace, terminal: Terminal) -> tuple[bool
         for number, line in enumerate(deletion_lines(found.deletions)):
             terminal.item("" if number else "deleted by", terminal.short(line))
         terminal.item("keeps", kept_line(found.kept))
-    usage, limit = disk_usage(location), location.home.settings().disk_bytes
     terminal.item("disk", size_line(usage, limit))
     result = {
         "version": __version__,
@@ -114,7 +114,8 @@ def show_overview() -> int:
     location = find_location(None, os.environ)
     runs = upkeep_runs(location)
     found, obstacles = _store_state(argparse.Namespace(home=None, json=False), location)
-    problems = [*_problems(runs, found), *obstacles, *notices(location.home), *_disk_problems(location)]
+    disk = _disk_problems(disk_usage(location), location.home.settings().disk_bytes)
+    problems = [*_problems(runs, found), *obstacles, *notices(location.home), *disk]
     is_installed = program_paths(os.environ).ledger_file.exists() or os.path.exists(location.home.state_dir)
     if not is_installed:
         problems.insert(0, "no agent has the hooks yet")
@@ -246,9 +247,9 @@ def _cost(spent: Spent) -> str:
     return f"{today}, {spent.tokens:,} (${spent.dollars:.2f}{unpriced}) in seven days"
 
 
-def _disk_problems(location: StoreLocation) -> list[str]:
+def _disk_problems(usage: dict[str, int], limit: int) -> list[str]:
     """Return that the data takes more than the person allows, if it does."""
-    problem = over_limit(disk_usage(location), location.home.settings().disk_bytes)
+    problem = over_limit(usage, limit)
     return [problem] if problem else []
 
 
