@@ -108,6 +108,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     items[:] = [item for item in items if item not in gone]
 
 
+def pytest_make_parametrize_id(val: object, argname: str) -> str | None:
+    """Name a long value by its argument: it may hold the time, and processes that number tests apart run none."""
+    return argname if isinstance(val, (str, bytes)) and len(val) > 100 else None
+
+
 def beyond_samples(items: list[pytest.Item]) -> set[pytest.Item]:
     """Return the cases of tests marked `sample` beyond the number it names; the kept ones are spread over all cases."""
     cases: dict[str, list[pytest.Item]] = {}
