@@ -53,7 +53,8 @@ def test_of_loose_objects_it_is_what_git_says(root: Path) -> None:
 def test_of_a_pack_with_deltas_it_is_what_git_says(root: Path) -> None:
     git(root, "repack", "-q", "-a", "-d", "-f", "--depth=50", "--window=50")
     (index,) = (root / ".git/objects/pack").glob("*.idx")
-    assert "chain length = 5" in git(root, "verify-pack", "-v", str(index))
+    is_delta_to_a_delta = "chain length = 2"  # how long the longest chain gets varies
+    assert is_delta_to_a_delta in git(root, "verify-pack", "-v", str(index))
     assert_as_git_says(root, root / ".git")
 
 
