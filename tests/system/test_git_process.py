@@ -211,6 +211,7 @@ STORED = (
 )  # how it is: see the next tests
 NAMES = {"remote": "origin", "branch": "main", "submodule": "lib", "gpg": "openpgp", "pager": "log"}
 ENABLING = "[log]\n\tshowSignature = true\n[diff]\n\tsubmodule = diff\n[core]\n\tfsmonitorHookVersion = 2\n"
+PARTS = 8  # in which the longest test runs: at once, and each within the time of a test
 
 
 def setting(key: str, value: str) -> str:
@@ -293,12 +294,14 @@ def test_a_repository_that_names_programs_everywhere_runs_none(scene: Scene, lis
     assert scene.marker.exists()  # this is how it would have shown
 
 
-def test_no_argument_list_runs_a_program_with_any_single_key(scene: Scene, lists: list[Call]) -> None:
+@pytest.mark.parametrize("part", range(PARTS))
+def test_no_argument_list_runs_a_program_with_any_single_key(scene: Scene, lists: list[Call], part: int) -> None:
     settings = keys(scene.program)
-    tries = [(key, *call) for key in settings for call in lists]
-    tries = Random(seed := int(time.time())).sample(tries, share.some(len(tries), 60))
-    print(f"seed {seed}: {len(tries)} of {len(settings) * len(lists)}")
-    trial = scene.root.parent / "trial"
+    tries = [(key, *call) for key in sorted(settings)[part::PARTS] for call in lists]
+    whole = len(tries)
+    tries = Random(seed := int(time.time())).sample(tries, share.some(whole, 60 // PARTS))
+    print(f"seed {seed}: {len(tries)} of {whole}")
+    trial = scene.root.parent / f"trial-{part}"
     trial.mkdir()
     worktree = find_worktree(str(scene.fix))
     assert worktree
