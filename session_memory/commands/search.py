@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..errors import WrongCallError
-from ..store.search.query import asks_for_last_work
+from ..store.search.query import asks_for_last_work, verbatim_form
 from ..store.values import ENTRY_ROLES, KINDS, TOOL_ROLE
 from ..system.terminal import called_as, print_note
 from ..text.format import one_line
@@ -200,21 +200,20 @@ def _absent_words(opened: OpenStore, query: str, wanted: Filter, hits: Hits) -> 
     words = _words_of(query)
     if len(words) < 2 or len(words) > MOST_WORDS:
         return []
-    marked = {hit.pieces[index].casefold() for hit in hits for index in _marked(hit.pieces)}
-    rest = [word for word in words if word.casefold() not in marked]
+    marked = {verbatim_form(hit.pieces[index]) for hit in hits for index in _marked(hit.pieces)}
+    rest = [word for word in words if verbatim_form(word) not in marked]
     return [word for word in rest if not opened.store.search(word, wanted._replace(limit=1))]
 
 
 def _missing_words(query: str, hit: Hit) -> list[str]:
     """Return the words of the query that the entry of a hit lacks: others of its conversation have them."""
     entry = hit.entry
-    shown = {hit.pieces[index].casefold() for index in _marked(hit.pieces)}
-    text = f"{entry.text} {entry.error} {entry.tool}".casefold()
+    shown = {verbatim_form(hit.pieces[index]) for index in _marked(hit.pieces)}
+    text = verbatim_form(f"{entry.text} {entry.error} {entry.tool}")
     words = _words_of(query) if len(_words_of(query)) > 1 else []
+    forms = {word: verbatim_form(word) for word in words}
     return [
-        word
-        for word in words
-        if word.casefold() not in text and not any(_are_forms(word.casefold(), one) for one in shown)
+        word for word, form in forms.items() if form not in text and not any(_are_forms(form, one) for one in shown)
     ]
 
 

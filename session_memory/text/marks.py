@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 
+from .letters import beyond_ascii
+
 # The indexes of stores and teams depend on these lists and their order: to add to `_VOWELS`, append, and migrate.
 # Vowel signs and the like, without which it is another word. Each becomes a character for private use, which FTS5 takes
 # for a letter: Thaana, the scripts of India, Sinhala, Thai, Lao, Tibetan, Myanmar, Khmer, and others near them.
@@ -35,7 +37,6 @@ _WIDE = "ff10-ff19 ff21-ff3a ff41-ff5a"
 _TO_ASCII = 0xFF01 - ord("!")
 _PRIVATE = 0xE000
 _ACCENT = 0x301
-_ASCII = bytes(range(128))
 
 
 @cache
@@ -56,5 +57,4 @@ def folded(text: str) -> str:
     """Return `text` for FTS5, as long as it was: vowel signs are letters, and marks that many leave out are dropped."""
     if text.isascii():
         return text
-    beyond = text.encode("utf-8", "replace").translate(None, _ASCII).decode()
-    return text if _table().keys().isdisjoint(map(ord, set(beyond))) else text.translate(_table())
+    return text if _table().keys().isdisjoint(map(ord, beyond_ascii(text))) else text.translate(_table())

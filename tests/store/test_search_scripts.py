@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import sys
+from collections.abc import Callable
 from contextlib import closing
 from zlib import crc32
 
+import pytest
 from records import assistant, exchange, user
 from store_scene import Scene
 from team_scene import TeamScene, memory
@@ -18,6 +21,8 @@ from session_memory.store.sqlite.memory_index import IndexedMemory, MemoryFilter
 from session_memory.store.sqlite.redaction import rule_set
 from session_memory.store.values import Filter, Hits
 from session_memory.system.sqlite import open_file
+from session_memory.text.letters import Aligned, compatible
+from session_memory.text.marks import folded
 
 START = 1_780_000_000
 DAY = 86_400
@@ -32,7 +37,10 @@ SAME = {
     "Hebrew": ("שלום", "שָׁלוֹם"), "Arabic": ("العربية", "العَرَبِيَّة"), "Arabic stretched": ("محمد", "محـــمد"),
     "Arabic composed": ("أخبار", "أخبار"), "Hindi with dots": ("ज़मीन", "जमीन"), "Bengali composed": ("বাড়ি", "বাড়ি"),
     "Sinhala with a joiner": ("ශ්රී", "ශ්‍රී"), "full width": ("Cache42", "Ｃａｃｈｅ４２"), "Latin": ("Zürich", "Zu\u0308rich"),
-    "stroke": ("plum", "pl\u0336u\u0336m"), "Korean": ("한국어", "한국어"), "Chinese": ("旅行", "京都旅行"), "Japanese": ("カメラ", "カメラ"),
+    "stroke": ("plum", "pl\u0336u\u0336m"), "ligature": ("workflow", "work\ufb02ow"), "sharp s": ("strasse", "Straße"),
+    "capital sharp s": ("GROSS", "GROẞ"), "half-width kana": ("ガラス", "ｶﾞﾗｽ"), "kana with a mark apart": ("ギター", "キ\u3099ター"),
+    "jamo": ("서울", "\u1109\u1165\u110b\u116e\u11af"), "radical": ("人々", "\u2f08々"), "power": ("x2", "x²"),
+    "bold": ("Merge", "𝐌𝐞𝐫𝐠𝐞"), "Arabic forms": ("سلام", "\ufeb3\ufefc\ufee1"), "digraph": ("ijsje", "\u0133sje"), "Korean": ("한국어", "한국어"), "Chinese": ("旅行", "京都旅行"), "Japanese": ("カメラ", "カメラ"),
 }  # fmt: skip
 
 
@@ -76,7 +84,34 @@ def test_a_word_is_found_with_and_without_the_marks_that_many_leave_out(each_sce
         for word in forms[:1] if script == "Chinese" else forms:
             hits = found(each_scene, word)
             assert sorted(hits) == [f"{script} 0", f"{script} 1"], script
-            assert all(marks and "".join(marks) in (*forms, word) for marks in hits.values()), hits
+            shown = {"".join(marks) for marks in hits.values()}
+            assert shown <= {*forms}, hits
+
+
+def test_a_phrase_is_found_and_marked_whatever_form_its_letters_have(each_scene):
+    sessions(
+        each_scene,
+        ligature="then the \ufb01rst work\ufb02ow ran, said \ufb01ne Straße 12, and ended",
+        plain="then the first workflow ran, said fine strasse 12, and ended",
+        other="the workflow that ran first",
+        kana="この ｶﾞﾗｽの ﾌﾟﾗｸﾞｲﾝ を使う",
+    )
+    for typed in ('"first workflow"', '"\ufb01rst work\ufb02ow"'):
+        hits = found(each_scene, typed)
+        assert sorted(hits) == ["ligature", "plain"]
+        assert hits["ligature"] == ["\ufb01rst", "work\ufb02ow"]
+        assert hits["plain"] == ["first", "workflow"]
+    assert found(each_scene, "strasse -workflow") == {}
+    assert found(each_scene, '"fine STRASSE 12"')["ligature"] == ["\ufb01ne", "Straße", "12"]
+    assert found(each_scene, '"プラグイン"') == {"kana": ["ﾌﾟﾗｸﾞｲﾝ"]}
+    assert found(each_scene, "プ") == {"kana": ["ﾌﾟ"]}, "a single character is the beginning of a word"
+    assert found(each_scene, "then the first workflow ran said fine")["ligature"], "a sentence, without quotes"
+
+
+def test_a_symbol_beside_a_word_is_no_part_of_it(each_scene):
+    sessions(each_scene, brand="Plum™ costs 1½ ℃ and 20％…", other="a plumtm and 112")
+    assert found(each_scene, "plum") == {"brand": ["Plum"]}
+    assert list(found(each_scene, "112")) == ["other"]
 
 
 def test_a_sign_without_a_letter_is_no_word(each_scene):
@@ -85,25 +120,43 @@ def test_a_sign_without_a_letter_is_no_word(each_scene):
     assert found(each_scene, "ripe")["warned"] == ["ripe"]
 
 
-def forget_the_signs(store: str) -> None:
-    """Make the index of an earlier version, which got texts with their marks as they were."""
+def with_marks(text: str) -> str:
+    """The form of texts in the index of version 0.4: with their marks as they were."""
+    return spaced(text)
+
+
+def with_every_letter(text: str) -> str:
+    """The form that followed, with each letter as it was typed."""
+    return folded(spaced(text))
+
+
+def index_as_before(store: str, form: Callable[[str], str], *migrations: str) -> None:
+    """Make the index of an earlier version, which got texts in this form and had not run these migrations."""
     connection = open_file(store)
     connection.execute("INSERT INTO memory_search (memory_search) VALUES ('delete-all')")
     for table, column in (("memory_transcript_entries", "content"), ("memory_tool_uses", "argument")):
         for item, text in connection.execute(f"SELECT id, {column} FROM {table} WHERE {column} != ''").fetchall():
-            connection.execute("INSERT INTO memory_search (rowid, text) VALUES (?, ?)", (item, spaced(text)))
+            connection.execute("INSERT INTO memory_search (rowid, text) VALUES (?, ?)", (item, form(text)))
     for number, *texts in connection.execute("SELECT number, title, subject, content, quote FROM memories").fetchall():
         connection.execute(
             "UPDATE memories_search SET title = ?, subject = ?, content = ?, quote = ? WHERE rowid = ?",
-            (*map(spaced, texts), number),
+            (*map(form, texts), number),
         )
-    connection.execute("DELETE FROM migrations WHERE name = 'index_words_whole'")
+    for name in migrations:
+        connection.execute("DELETE FROM migrations WHERE name = ?", (name,))
     connection.close()
 
 
-def test_a_store_of_an_earlier_version_finds_words_whole_once_it_is_opened(tmp_path):
+LETTERS = "index_one_form_of_letters"
+
+
+@pytest.mark.parametrize(
+    ("form", "migrations"), [(with_marks, ("index_words_whole", LETTERS)), (with_every_letter, (LETTERS,))]
+)
+def test_a_store_of_an_earlier_version_finds_words_whole_once_it_is_opened(tmp_path, form, migrations):
     scene = Scene(tmp_path)
     words = {"Hindi": "दिन", "other": "दान", "Hebrew": "שָׁלוֹם", "Thai": "วัน", "ASCII": "plum", "Latin": "Zürich"}
+    words |= {"ligature": "\ufb01sh", "kana": "ｶﾞﾗｽ", "sharp s": "Gruß"}
     call = {"type": "tool_use", "id": "t1", "name": "Bash", "input": {"command": "echo দিন"}}
     for number, (name, text) in enumerate(words.items()):
         scene.write(name, *exchange(text, "All right.", at=START + number * DAY))
@@ -115,13 +168,14 @@ def test_a_store_of_an_earlier_version_finds_words_whole_once_it_is_opened(tmp_p
     index.close()
     expected = terms_in(str(scene.database))
     scene.store.close()
-    forget_the_signs(str(scene.database))
+    index_as_before(str(scene.database), form, *migrations)
     assert terms_in(str(scene.database)) != expected
     store = SqliteStore(str(scene.database))
     hits = {word: [hit.conversation.session_id for hit in store.search(word, Filter())] for word in words.values()}
     assert hits == {word: [name] for name, word in words.items()}
     assert [hit.conversation.session_id for hit in store.search("দিন", Filter())] == ["tool"]
-    assert [hit.conversation.session_id for hit in store.search("שלום", Filter())] == ["Hebrew"]
+    for typed, name in {"שלום": "Hebrew", "fish": "ligature", "ガラス": "kana", "gruss": "sharp s"}.items():
+        assert [hit.conversation.session_id for hit in store.search(typed, Filter())] == [name]
     store.close()
     index = MemoryIndex(str(scene.database))
     assert [memory.id for memory in index.search("दिन", MemoryFilter())] == ["m1"]
@@ -142,6 +196,18 @@ def test_a_team_gets_again_what_an_earlier_version_shared(tmp_path, team):
     assert [hit.conversation.session_id for hit in scene.reader.search("दिन", Filter())] == ["day"]
     assert team.push(scene).withdrawn == 0
     assert before == memory("दिन", "m1").mark != crc32(json.dumps(memory("दिन", "m1")).encode())
+
+
+def test_every_character_has_one_form_and_keeps_its_place():
+    for character in map(chr, range(0x80, sys.maxunicode + 1)):
+        if not character.isalnum():
+            continue
+        text = f"\ufb01 {character} x"
+        aligned = Aligned(text)
+        start, end = len("fi "), len(aligned.form) - len(" x")
+        assert aligned.form[start:end] == compatible(character) == compatible(compatible(character)) != ""
+        assert aligned.span(start, end) == (2, 3)
+        assert aligned.span(end + 1, end + 2) == (4, 5)
 
 
 def terms_in(store: str) -> list[tuple[str, str, int]]:

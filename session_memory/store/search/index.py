@@ -9,6 +9,7 @@ from contextlib import AbstractContextManager
 from functools import cache
 
 from ...named_tuple import NamedTuple
+from ...text.letters import Aligned, beyond_ascii, compatible
 from ...text.marks import folded
 from ..values import NUMBERS, Conversation, Filter, StoredEntry
 
@@ -133,8 +134,7 @@ _UNSPACED = (
     ("\u3040", "\u312f"), ("\u31a0", "\u31ff"), ("\u3400", "\u4dbf"), ("\u4e00", "\u9fff"), ("\uac00", "\ud7af"),
     ("\uf900", "\ufaff"), ("\uff66", "\uff9f"), ("\U00020000", "\U0003ffff"),
 )  # fmt: skip
-TERMS_VERSION = 2  # changes with the terms of any text: then a team gets all that was shared again
-_ASCII = bytes(range(128))
+TERMS_VERSION = 3  # changes with the terms of any text: then a team gets all that was shared again
 _SPACED: set[str] = set()  # characters that were met, of other scripts
 _LETTER = re.compile(r"[^\W\x00-\x7f]|[\ue000-\uf8ff]|(?<=\w)\u0301")  # beyond ASCII, or on a letter, of a folded text
 
@@ -148,8 +148,7 @@ def _runs() -> re.Pattern[str]:
 def _has_unspaced(text: str) -> bool:
     if text.isascii():
         return False
-    beyond = text.encode("utf-8", "replace").translate(None, _ASCII).decode()  # few, most of the time
-    for character in set(beyond).difference(_SPACED):
+    for character in beyond_ascii(text).difference(_SPACED):  # few, most of the time
         if any(first <= character <= last for first, last in _UNSPACED):
             return True
         _SPACED.add(character)
@@ -158,7 +157,7 @@ def _has_unspaced(text: str) -> bool:
 
 def indexable(text: str) -> str:
     """Return `text` for the index, also to delete it there."""
-    return folded(spaced(text))
+    return folded(spaced(compatible(text)))
 
 
 def spaced(text: str) -> str:
@@ -205,12 +204,17 @@ class Terms:
 
     def of_word(self, word: str) -> str:
         """Return the term of a word of an expression, or of a pair of characters; '' if it has none."""
-        return "".join(self._tokens(_encoded(folded(word)))[:1])
+        return "".join(self._tokens(_encoded(folded(compatible(word))))[:1])
 
     def spans(self, text: str) -> list[tuple[int, int, str]]:
         """Return the terms of `text` with their start and end; pairs overlap."""
         if text.isascii():
             return self._byte_spans(text.encode())
+        aligned = Aligned(text)
+        return [(*aligned.span(start, end), term) for start, end, term in self._spans_of_form(aligned.form)]
+
+    def _spans_of_form(self, text: str) -> list[tuple[int, int, str]]:
+        """Return the spans in a text that has one form of each letter."""
         whole = folded(text)
         if not _LETTER.search(whole):
             return self._byte_spans(whole.encode("ascii", "replace"))  # as long; what is replaced is no term

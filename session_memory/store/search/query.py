@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 
 from ...named_tuple import NamedTuple
+from ...text.letters import compatible
 from ...text.words import word_lists
 from .index import Expression, Terms, Words, split_unspaced
 
@@ -34,7 +35,7 @@ class Part(NamedTuple):
 
 
 class Verbatim(NamedTuple):
-    """A query verbatim: the expression for candidates, its text in the casefolded form that is compared, its terms."""
+    """A query verbatim: the expression for candidates, its text as `verbatim_form` has it, its terms."""
 
     expression: Expression
     text: str
@@ -51,6 +52,11 @@ class Query(NamedTuple):
     verbatim: Verbatim | None = None
 
 
+def verbatim_form(text: str) -> str:
+    """Return `text` as it is compared with another: without differences in case, forms of letters and white space."""
+    return " ".join(compatible(text).casefold().split())
+
+
 def asks_for_last_work(text: str) -> bool:
     """Return whether a query names nothing to look for, but asks what was done last, as "what were we working on in the
     last session?"."""
@@ -64,7 +70,7 @@ def parse(text: str, terms: Terms) -> Query:
     parts: list[Part] = []
     unwanted: list[Words] = []
     unwanted_phrases: list[tuple[str, ...]] = []
-    for piece in _PIECE.finditer(text[:LONGEST].translate(_QUOTES)):
+    for piece in _PIECE.finditer(compatible(text[:LONGEST].translate(_QUOTES))):
         if piece["minus"]:
             part = _phrase(piece["phrase"] or piece["word"] or "", terms)
             if part and part.is_phrase:
@@ -81,7 +87,7 @@ def parse(text: str, terms: Terms) -> Query:
         found = _parts_of_words(words, terms, frozenset())
     unique = {part.terms: part for part in (*found, *parts)}
     chosen = tuple(unique.values())[-MOST_PARTS:]
-    return Query(chosen, tuple(unwanted), tuple(unwanted_phrases), _verbatim(text, terms))
+    return Query(chosen, tuple(unwanted), tuple(unwanted_phrases), _verbatim(compatible(text[:LONGEST]), terms))
 
 
 def whole_expression(query: Query) -> Expression | None:
@@ -134,8 +140,8 @@ def literal_spans(text: str, literal: str) -> list[tuple[int, int, str]]:
 
 
 def _verbatim(text: str, terms: Terms) -> Verbatim | None:
-    words = text[:LONGEST].casefold().split()
-    whole = _phrase(text[:LONGEST], terms)
+    words = text.casefold().split()
+    whole = _phrase(text, terms)
     if whole is None or len(whole.terms) < LEAST_VERBATIM:
         return None
     content = _parts_of_words(words, terms, STOP_WORDS)[:MOST_PARTS]

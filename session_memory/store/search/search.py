@@ -14,6 +14,7 @@ from itertools import pairwise
 from operator import attrgetter
 
 from ...text.format import one_line, shorten
+from ...text.letters import Aligned
 from ...text.sanitize import beginning, for_prompt, plain
 from ..values import Filter, Hit, Hits
 from . import ranking
@@ -30,7 +31,7 @@ from .postings import (
     postings_of_literal,
     scope_of,
 )
-from .query import LONGEST, Query, contains, literal_spans, occurrences, parse, relaxed
+from .query import LONGEST, Query, contains, literal_spans, occurrences, parse, relaxed, verbatim_form
 from .time_words import words_of_times
 
 MOST_CONVERSATIONS = 50  # whose items are ranked: reading those of more changes nothing
@@ -118,7 +119,7 @@ class Candidates:
         if not verbatim:
             return set()
         heads = self._index.text_starts(items, CHECKED_CHARACTERS)
-        literally = {item for item, head in heads.items() if verbatim.text in " ".join(head.text.casefold().split())}
+        literally = {item for item, head in heads.items() if verbatim.text in verbatim_form(head.text)}
         if literally or self._asked.unwanted or self._asked.unwanted_phrases:
             return literally
         return {
@@ -209,7 +210,10 @@ class Candidates:
                 first = part.terms[0]
                 size = len(first)
                 spans = [
-                    (at, at + size, first) if term.startswith(first) else (at, end, term) for at, end, term in spans
+                    (at, at + Aligned(text[at:end]).span(0, size)[1], first)
+                    if term.startswith(first)
+                    else (at, end, term)
+                    for at, end, term in spans
                 ]
             elif not part.words.each:
                 spans += literal_spans(text, part.terms[0])

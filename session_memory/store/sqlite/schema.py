@@ -91,18 +91,31 @@ def index_words_whole(connection: Connection) -> None:
     from ...text.marks import folded
     from ..search.index import spaced
 
+    _index_anew(connection, spaced, lambda text: folded(spaced(text)))
+
+
+def index_one_form_of_letters(connection: Connection) -> None:
+    """Index texts with ligatures, ß, letters of half or full width and the like anew, in the form that search compares.
+    Of all other texts the index stays as it is."""
+    from ...text.marks import folded
+    from ..search.index import indexable, spaced
+
+    _index_anew(connection, lambda text: folded(spaced(text)), indexable)
+
+
+def _index_anew(connection: Connection, before: Callable[[str], str], after: Callable[[str], str]) -> None:
+    """Index anew the texts beyond ASCII that the index got in the form `before`, if `after` has another."""
     for table, column in (("memory_transcript_entries", "content"), ("memory_tool_uses", "argument")):
         beyond_ascii = f"SELECT id, {column} FROM {table} WHERE octet_length({column}) > length({column})"
         for item, text in connection.execute(beyond_ascii):
-            before = spaced(text)
-            if (after := folded(before)) != before:
+            if (new := after(text)) != (old := before(text)):
                 delete = "INSERT INTO memory_search (memory_search, rowid, text) VALUES ('delete', ?, ?)"
-                connection.execute(delete, (item, before))
-                connection.execute("INSERT INTO memory_search (rowid, text) VALUES (?, ?)", (item, after))
-    for number, *texts in fetch(connection, "SELECT rowid, title, subject, content, quote FROM memories_search"):
-        if (after_all := [folded(text) for text in texts]) != texts:
+                connection.execute(delete, (item, old))
+                connection.execute("INSERT INTO memory_search (rowid, text) VALUES (?, ?)", (item, new))
+    for number, *texts in fetch(connection, "SELECT number, title, subject, content, quote FROM memories"):
+        if (new_texts := [after(text) for text in texts]) != [before(text) for text in texts]:
             sql = "UPDATE memories_search SET title = ?, subject = ?, content = ?, quote = ? WHERE rowid = ?"
-            connection.execute(sql, (*after_all, number))
+            connection.execute(sql, (*new_texts, number))
 
 
 # Each runs once, in one transaction with its record.
@@ -118,6 +131,7 @@ MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     widen_session_index,
     add_unread_words,
     index_words_whole,
+    index_one_form_of_letters,
 )
 
 
