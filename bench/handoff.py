@@ -20,7 +20,7 @@ from session_memory.patterns.handoff import handed_over, page
 from session_memory.store.ingest.ingestion import Ingestion
 from session_memory.store.ingest.sources import SourceDirectory
 from session_memory.store.sqlite.engine import SqliteStore
-from session_memory.store.values import Conversation, Filter, StoredEntry
+from session_memory.store.values import Conversation, Filter, StoredEntry, edits_in
 from session_memory.transcripts.reader import is_plan, title_of
 
 from .command import run
@@ -57,7 +57,8 @@ def measure(path: Path, root: Path) -> None:
     commands: list[float] = []
     for before, after in dict.fromkeys(pairs):
         last = sessions[before][-1]
-        text = page(handed_over(last, items[before], {}, ""), "session-memory")
+        edited = [path for _, path in edits_in(items[before], last.cwd)]
+        text = page(handed_over(last, items[before], {}, "", edited), "session-memory")
         opened = _files(items[after], last.cwd)[:FIRST_FILES]
         used = _files(items[before][::-1], last.cwd)[:RECENT_FILES]
         ran = list(dict.fromkeys(_program(one.text) for one in items[after] if one.kind == "command"))[:FIRST_COMMANDS]

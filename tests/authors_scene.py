@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import time
+from copy import copy
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,11 @@ from records import append, assistant, codex_exchange, codex_item, codex_line, n
 from session_memory.runtimes.claude import encode_cwd
 
 CODEX, CLAUDE = "codex", "claude-code"
+
+
+def next_second() -> None:
+    """Lets git's clock, which counts in seconds, go on."""
+    time.sleep(1.0 - time.time() % 1 + 0.02)
 
 
 class Authors:
@@ -112,6 +118,25 @@ class Author:
         given = {"file_path": str(path), "old_string": old, "new_string": new}
         self._call("Edit", given, began, "String to replace not found." if fails else "Done.", failed=fails)
 
+    def sub_agent(self, request: str, directory: Path | None = None) -> Author:
+        """A sub-agent that this session of Claude Code starts, perhaps in another directory; `goes_on` ends it."""
+        given = {"description": request, "prompt": request, "subagent_type": "general-purpose"}
+        append(self.path, assistant(("Agent", given), **self.fields))
+        agent = copy(self)
+        agent.directory = directory or self.directory
+        agent.fields = {**self.fields, "cwd": str(agent.directory), "isSidechain": True, "agentId": new_id()[:8]}
+        agent.path = self.path.with_suffix("") / "subagents" / f"agent-{agent.fields['agentId']}.jsonl"
+        write(agent.path, user(request, **agent.fields))
+        return agent
+
+    def goes_on(self) -> None:
+        """Takes the answer of its sub-agent, and ends its turn."""
+        content = [block for line in self.path.read_text().splitlines() for block in _blocks(json.loads(line))]
+        [*_, started] = [block["id"] for block in content if block.get("name") == "Agent"]
+        result = {"type": "tool_result", "tool_use_id": started, "content": "It is done."}
+        append(self.path, user([result], **self.fields))
+        self.says("Done.")
+
     def _call(self, tool: str, given: dict[str, Any], began: float, output: str, *, failed: bool) -> None:
         call = assistant((tool, given), at=began, **self.fields)
         result = {"type": "tool_result", "tool_use_id": call["message"]["content"][0]["id"], "content": output}
@@ -119,3 +144,8 @@ class Author:
 
     def _message(self, text: str) -> dict[str, Any]:
         return codex_item({"type": "AgentMessage", "id": new_id(), "content": [{"type": "Text", "text": text}]})
+
+
+def _blocks(record: dict[str, Any]) -> list[dict[str, Any]]:
+    content = record.get("message", {}).get("content")
+    return [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []

@@ -15,7 +15,7 @@ from ..runtimes import all_runtimes
 from ..runtimes.detection import is_started_by_agent
 from ..settings.homes import user_dir
 from ..store.postgres.connection import place_of
-from ..store.values import Conversation, Filter
+from ..store.values import Conversation, Filter, edits_in
 from ..system.terminal import called_as
 from ..text.sanitize import for_people
 from ..upkeep.conflicts import find_conflicts, live_sessions, sides_of
@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(opened: OpenStore, arguments: argparse.Namespace) -> int:
     if arguments.to_team and is_started_by_agent(os.environ):
         raise OnlyForPeopleError("--team")
-    refresh(opened)
+    refresh(opened, with_sub_agents=True)
     last = last_conversation(opened, arguments.session)
     if last is None:
         given = [one for one in kept(opened.location.home) if one["session"].startswith(arguments.session)]
@@ -56,7 +56,9 @@ def run(opened: OpenStore, arguments: argparse.Namespace) -> int:
     items = sorted((item for id in ids for item in opened.store.entries(id)), key=lambda one: one.id)
     if not items:
         raise SessionMemoryError(f"the rules in config.yaml hide the text of session {last.session_id}")
-    found = handed_over(last, items, _conflicts(last, arguments.home), user_dir(os.environ))
+    calls = [*items, *(call for id in ids for call in opened.store.sub_agent_calls(id))]
+    edited = [path for _, path in edits_in(calls, last.cwd)]
+    found = handed_over(last, items, _conflicts(last, arguments.home), user_dir(os.environ), edited)
     if arguments.to_team:
         return _hand_to_team(opened, last, found, is_confirmed=arguments.yes)
     values = {**fields(found), "files": [one._asdict() for one in found.files]}

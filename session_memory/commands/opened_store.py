@@ -98,12 +98,14 @@ def _with_team(location: StoreLocation, terminal: Terminal, work: Callable[[Open
         return work(OpenStore(cast("SqliteStore", store), location, terminal, False, print_note, None, team=store))
 
 
-def refresh(opened: OpenStore) -> None:
+def refresh(opened: OpenStore, *, with_sub_agents: bool = False) -> None:
     """Ingest what is new before a question is answered: see store.refresh. A team's store has what was pushed to it."""
     if opened.team:
         return
     shown = partial(_shown, opened.terminal, opened.location)
     store_refresh.refresh(opened.store, opened.location, opened.note, shown, workers=os.cpu_count() or 1)
+    if with_sub_agents:
+        store_refresh.read_sub_agents(opened.store)
 
 
 def options_of(arguments: argparse.Namespace) -> str:

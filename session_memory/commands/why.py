@@ -52,7 +52,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _why(opened: OpenStore, arguments: argparse.Namespace) -> int:
-    refresh(opened)
+    refresh(opened, with_sub_agents=True)
     try:
         repository, reasons, commit = find_reasons(
             lambda repository: Reasons(opened.store, repository, known_key(opened.store.path), opened.location.homes),

@@ -83,10 +83,14 @@ class Handoff(NamedTuple):
 
 
 def handed_over(
-    conversation: Conversation, items: Sequence[StoredEntry], conflicts: Mapping[str, str], user_dir: str
+    conversation: Conversation,
+    items: Sequence[StoredEntry],
+    conflicts: Mapping[str, str],
+    user_dir: str,
+    edited_files: Sequence[str],
 ) -> Handoff:
     """Return what `items` of a session say, of which `conversation` is the last. `conflicts` has the files that would
-    not merge, by path, each with whom."""
+    not merge, by path, each with whom; `edited_files` those that the session and its sub-agents edited, in order."""
     requests = [one for one in items if one.role == "user" and is_request(one.text)]
     answers = [one for one in items if one.role == "assistant" and one.text]
     first = requests[0] if requests else None
@@ -104,7 +108,7 @@ def handed_over(
     between = [one.text for one in requests[1:] if one is not last and not is_go_ahead(one.text)]
     tools = [one for one in items if one.role == "tool" and one.text]
     worktree = find_worktree(conversation.cwd, user_dir) if conversation.cwd else None
-    edited = _paths([path for tool in tools for path in tool.edited_files(conversation.cwd)], conversation)
+    edited = _paths(edited_files, conversation)
     reads = [tool for tool in tools if tool.kind == "read" and tool.outcome != "error" and "\n" not in tool.text]
     paths_read = _paths([os.path.join(tool.cwd or conversation.cwd, tool.text) for tool in reads], conversation)
     open_failures = [one.tool for one in failures(items) if one.fixed is None and one.tool.kind == "command"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 
 from ..errors import SessionMemoryError, described
 from ..system.sqlite import UPDATE, CorruptDatabaseError, DatabaseError, NewerDatabaseError, Patience, explained
@@ -32,6 +32,7 @@ ProgressShown = Callable[[SqliteStore], AbstractContextManager[Progress]]
 Note = Callable[[str], None]
 
 REFRESH_SECONDS = 3.0
+SUB_AGENT_SECONDS = 2.0
 PATIENCE_SECONDS = 2.0  # that a question waits for other processes, which leaves a second to answer it
 REFRESH_BATCH_BYTES = 4 * 1024 * 1024
 TRY_AGAIN = "nothing was changed: try again; if it stays so, report it"
@@ -157,6 +158,15 @@ def refresh(
     except DatabaseError as error:
         note(not_taken_in(error))
     return ""
+
+
+def read_sub_agents(store: SqliteStore) -> None:
+    """Read what sub-agents wrote that the store lacks, within SUB_AGENT_SECONDS; the next call continues."""
+    from .sqlite.unread_lines import add_missing  # imported late: a search does without it
+
+    if not (store.is_newer or store.obstacle):
+        with suppress(DatabaseError, OSError):
+            add_missing(store, SUB_AGENT_SECONDS)
 
 
 def _take_in_all(store: SqliteStore, location: StoreLocation, shown: ProgressShown | None, workers: int) -> None:

@@ -108,6 +108,13 @@ class StoredEntry(NamedTuple):
         return edited_files(self.kind, self.text, self.cwd or directory, self.outcome) if self.kind else []
 
 
+def edits_in(calls: Iterable[StoredEntry], directory: str) -> list[tuple[StoredEntry, str]]:
+    """Return the edits of a session started in `directory`, in order, each with the absolute path of the file. `calls`
+    are its items and its sub-agents' calls (`SqliteStore.sub_agent_calls`)."""
+    ordered = sorted(calls, key=lambda call: call.id)
+    return [(call, path) for call in ordered for path in call.edited_files(directory)]
+
+
 class Filter(NamedTuple):
     """The limits of a listing or a search. `homes` None is all groups. `project` is part of a directory or of a file
     key; a conversation must be in or below one of `directories`; `session` is an id or its beginning; `since` and

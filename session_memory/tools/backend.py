@@ -125,7 +125,7 @@ class Backend(ABC):
         """Return why a line or commit of the current directory's repository is so, for the model."""
         if self.administration is not None:
             raise RefusedError("a group has no repository", "go on without it")
-        with self._question() as (location, store, *_):
+        with self._question(with_sub_agents=True) as (location, store, *_):
             from ..patterns.why import Reasons
             from ..patterns.why_text import find_reasons, told_to_agent
             from ..settings.homes import user_dir
@@ -142,11 +142,11 @@ class Backend(ABC):
         return told_to_agent(reasons) + (f"\n{repository.lacks}" if repository.lacks else "")
 
     @contextmanager
-    def _question(self) -> Iterator[tuple[StoreLocation, SqliteStore, Patience, str]]:
+    def _question(self, *, with_sub_agents: bool = False) -> Iterator[tuple[StoreLocation, SqliteStore, Patience, str]]:
         """Yield the store with new content ingested within a query's patience, and a sentence about the rest, ''
         for none. The agent sees the excluded content of its own session."""
         location = self._searched_location()
-        from ..store.refresh import PATIENCE_SECONDS, open_store, refresh
+        from ..store.refresh import PATIENCE_SECONDS, open_store, read_sub_agents, refresh
         from ..store.sqlite.exclusions import VisibilityOverrides
         from ..system.sqlite import Patience
 
@@ -154,6 +154,8 @@ class Backend(ABC):
         store = open_store(location, print_note, patience, VisibilityOverrides((own,) if own else ()))
         try:
             missing = refresh(store, location, print_note)
+            if with_sub_agents:
+                read_sub_agents(store)
             yield location, store, patience, missing and f"{missing}."
         finally:
             store.close()

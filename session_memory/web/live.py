@@ -17,7 +17,7 @@ from typing import NamedTuple
 from ..errors import SessionMemoryError, described
 from ..store.ingest.intake import pending, take_in
 from ..store.location import StoreLocation
-from ..store.refresh import NEWER, use_store
+from ..store.refresh import NEWER, read_sub_agents, use_store
 from ..store.sqlite.engine import SqliteStore
 from ..store.values import Progress
 from ..system.files import path_stamp
@@ -158,6 +158,7 @@ class Live:
             raise store.obstacle
         with self._shown(store) as progress:
             report = take_in(store, self._pool.location, progress)
+        read_sub_agents(store)
         return bool(store.mark_ready(now_milliseconds())) or bool(report.bytes or report.gone)
 
     @contextmanager

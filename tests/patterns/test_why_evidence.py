@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from authors_scene import CLAUDE, CODEX, Authors
+from authors_scene import CLAUDE, CODEX, Authors, next_second
 from git_scene import git
 
 from session_memory.store.sqlite.times_of_work import _has_turn
@@ -18,11 +18,6 @@ CART = "".join(f"line number {number} of the cart\n" for number in range(1, 10))
 @pytest.fixture
 def authors(tmp_path: Path) -> Authors:
     return Authors(tmp_path, **{"cart.ts": CART})
-
-
-def next_second() -> None:
-    """Lets git's clock, which counts in seconds, go on."""
-    time.sleep(1.0 - time.time() % 1 + 0.02)
 
 
 def test_a_line_that_a_shell_wrote_and_committed_is_its_sessions(authors: Authors) -> None:

@@ -258,10 +258,19 @@ class SqliteStore(StoreDatabase):
         )
 
     def calls_between(self, since: int, until: int, homes: tuple[str, ...] | None) -> list[TimedCall]:
-        """Return the edits and commands made between two times: see written_lines.py."""
+        """Return the edits and commands made between two times, by sessions and their sub-agents, the earliest first:
+        see written_lines.py."""
+        from .sub_agent_calls import between
         from .written_lines import calls_between
 
-        return calls_between(self, since, until, homes)
+        calls = [*calls_between(self, since, until, homes), *between(self, (since, until), homes)]
+        return sorted(calls, key=lambda call: (call.item.at or 0, call.item.item))
+
+    def sub_agent_calls(self, conversation_id: int) -> list[StoredEntry]:
+        """Return the calls of a conversation's sub-agents that write files or run git: see sub_agent_calls.py."""
+        from .sub_agent_calls import of_conversation
+
+        return of_conversation(self, conversation_id)
 
     def running_at(self, conversations: Sequence[Conversation], first: int, last: int) -> list[Conversation]:
         """Return the conversations with a running turn between two times: see times_of_work.py."""

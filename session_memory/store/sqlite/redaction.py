@@ -79,12 +79,13 @@ def redact_some(connection: Connection, known: Redaction) -> Redaction:
     is_done = not ends
     if is_done:
         from ...text.sanitize import for_storage
+        from . import sub_agent_calls
 
         files = fetch(connection, "SELECT title, cwd, id FROM memory_file_states")
         redacted = [(for_storage(title), for_storage(cwd), id) for title, cwd, id in files]
         differing = [after for before, after in zip(files, redacted) if before != after]
         connection.executemany("UPDATE memory_file_states SET title = ?, cwd = ? WHERE id = ?", differing)
-        changed.append(bool(differing))
+        changed += [bool(differing), sub_agent_calls.redact(connection)]
         connection.execute("UPDATE memory_pages SET stamp = 'unsettled'")  # these are reloaded, and redacted
     after = Redaction(known.rules, until, known.is_changed or any(changed), is_done)
     keep(connection, after)

@@ -30,10 +30,11 @@ if TYPE_CHECKING:
 _STATES, _ENTRIES, _TOOLS = "memory_file_states", "memory_transcript_entries", "memory_tool_uses"
 _SHARED, _KEYS, _CONVERSATIONS = "memory_shared_items", "memory_item_keys", "memory_conversations"
 _LINES, _EXCLUDED_FILES, _EXCLUDED_ITEMS = "memory_written_lines", "memory_excluded_files", "memory_excluded_items"
+_AGENT_CALLS = "memory_sub_agent_calls"
 _TABLES = (
     *(_STATES, _ENTRIES, _TOOLS, _SHARED, _KEYS, _CONVERSATIONS, _LINES, _EXCLUDED_FILES, _EXCLUDED_ITEMS),
     *("memory_store", "memory_unread_lines", "memory_foreign_items", "memory_redaction"),
-    *("memory_incomplete_files", "memory_salvages"),
+    *("memory_incomplete_files", "memory_salvages", _AGENT_CALLS),
 )
 _INDEXED = 9  # values in a row of the index of sessions, with the id of the file
 _FIRST_ITEM = 1 << ITEM_BITS  # the lowest id of an item
@@ -215,6 +216,8 @@ def _copy(source: _DamagedStore, connection: Connection) -> None:
     if _LINES in source.damaged:
         connection.execute(f"DELETE FROM {_LINES}")
         connection.execute(f"INSERT OR REPLACE INTO memory_unread_lines SELECT id, NULL FROM {_STATES}")
+    if _AGENT_CALLS in source.damaged:
+        connection.execute(f"INSERT OR IGNORE INTO memory_unread_lines SELECT id, 0 FROM {_STATES}")
     connection.execute(f"PRAGMA user_version = {source.pragma('user_version'):d}")
 
 
@@ -257,6 +260,7 @@ def _drop_homeless(connection: Connection) -> None:
     """Drop items and conversations whose file is not known any more, and copies whose original is lost."""
     for table in (_ENTRIES, _TOOLS, _KEYS, _SHARED, "memory_foreign_items"):
         connection.execute(f"DELETE FROM {table} WHERE id >> {ITEM_BITS} NOT IN (SELECT id FROM {_STATES})")
+    connection.execute(f"DELETE FROM {_AGENT_CALLS} WHERE item >> {ITEM_BITS} NOT IN (SELECT id FROM {_STATES})")
     connection.execute(f"DELETE FROM {_CONVERSATIONS} WHERE file_id NOT IN (SELECT id FROM {_STATES})")
     connection.execute(f"DELETE FROM memory_incomplete_files WHERE file_id NOT IN (SELECT id FROM {_STATES})")
     connection.execute(f"DELETE FROM {_SHARED} WHERE original NOT IN ({_ITEMS})")

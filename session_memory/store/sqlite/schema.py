@@ -71,6 +71,13 @@ def add_unread_lines(connection: Connection) -> None:
         connection.execute("DROP TABLE memory_files_without_lines")
 
 
+def add_sub_agent_calls(connection: Connection) -> None:
+    """Add the table of sub-agents' calls to stores that were made without it, and read all sub-agents again."""
+    _add_table(connection, "memory_sub_agent_calls")
+    connection.execute("INSERT OR IGNORE INTO memory_unread_lines SELECT id, 0 FROM memory_file_states")
+    connection.execute("UPDATE memory_unread_lines SET since = 0 WHERE since IS NOT NULL")
+
+
 def widen_session_index(connection: Connection) -> None:
     """Give the index of sessions the columns by which a session is salvaged from a damaged store."""
     connection.execute("DROP INDEX IF EXISTS memory_file_states_session")
@@ -132,6 +139,7 @@ MIGRATIONS: tuple[Callable[[Connection], None], ...] = (
     add_unread_words,
     index_words_whole,
     index_one_form_of_letters,
+    add_sub_agent_calls,
 )
 
 

@@ -119,7 +119,19 @@ CREATE TABLE memory_written_lines (
     PRIMARY KEY (line, item)
 ) WITHOUT ROWID;
 
--- Files with lines that upkeep hashes: those of sub-agents that wrote since a time (Unix milliseconds), or, if that is NULL,
+-- Calls of sub-agents that write files or run git, each with its session's call that started the sub-agent.
+CREATE TABLE memory_sub_agent_calls (
+    item INTEGER NOT NULL,                  -- the session's call
+    call INTEGER NOT NULL,                  -- hash of the id of the sub-agent's call
+    timestamp INTEGER NOT NULL,
+    kind TEXT NOT NULL,                     -- command or edit
+    argument TEXT NOT NULL,                 -- the command or the path
+    outcome TEXT CHECK (outcome IN ('ok', 'error')),
+    cwd TEXT NOT NULL,
+    PRIMARY KEY (item, call)
+) WITHOUT ROWID;
+
+-- Files with lines and calls that upkeep reads: those of sub-agents that wrote since a time (Unix milliseconds), or, if that is NULL,
 -- all, since an earlier version ingested the file or rules exclude it.
 CREATE TABLE memory_unread_lines (
     file_id INTEGER PRIMARY KEY,

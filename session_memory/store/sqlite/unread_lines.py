@@ -1,5 +1,6 @@
 """Hashes the lines that ingest did not: those of files that an earlier version ingested, that rules excluded, or whose
-key was lost; and those of sub-agents, for the session that started them, with the call that did.
+key was lost; and the lines of sub-agents, for the session that started them, with the call that did. The calls of
+sub-agents are kept likewise (sub_agent_calls.py).
 
 That call names no file, so each line of a sub-agent is hashed a second time, with the name of its file. A row of
 `memory_unread_lines` says which of this a file waits for.
@@ -10,23 +11,28 @@ import time
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ...runtimes import Runtime
 from ...runtimes.detection import runtime_of
 from ...runtimes.records import CallResult
+from ...settings.forgotten import ForgottenSessions, forgotten_of
 from ...system.files import Opened
 from ...system.quick_json import decode_line
 from ...system.sqlite import Connection, fetch
+from ...text.sanitize import beginning, for_people
 from ...text.written_lines import line_hashes, line_in
-from ...transcripts.entries import Entry
+from ...transcripts.edits import edited_files
+from ...transcripts.entries import Entry, ToolUse
 from ...transcripts.lines import first_line, lines_forward
 from ...transcripts.reader import TranscriptReader
-from ..ingest.extract import Extractor, written_by
+from ..ingest.extract import ARGUMENT_CHARACTERS, SECRET_CHARACTERS, Extractor, written_by
 from ..ingest.values import NewEntry
 from ..values import ITEM_BITS, items_of_file, key_of
 from .engine import SqliteStore
 from .rows import ids_of
+from .sub_agent_calls import SubAgentCall
+from .sub_agent_calls import insert as insert_calls
 from .written_lines import insert, key_for
 
 _EXCLUDED = (
@@ -52,13 +58,15 @@ _SUB_AGENTS = "INSERT OR IGNORE INTO memory_unread_lines SELECT id, 0 FROM memor
 
 
 class _Edit(NamedTuple):
-    """The lines of one call of a sub-agent: in which file, since when the sub-agent ran (milliseconds; if it stands in
-    its session's transcript, when it called), and the session that it names as its own, '' for none."""
+    """One call of a sub-agent and the lines that it wrote: in which file, since when the sub-agent ran (milliseconds;
+    if it stands in its session's transcript, when it called), and the session that it names as its own, '' for none.
+    The call's item is not known yet."""
 
     at: int
     name: str
     lines: list[str]
     owner: str
+    call: SubAgentCall
 
 
 def add_missing(store: SqliteStore, seconds: float) -> None:
@@ -81,14 +89,15 @@ def add_missing(store: SqliteStore, seconds: float) -> None:
             return
         path = f"{root}/{file_path}"
         own = _entries_of(path, home, session_id, end, key) if since is None and items else []
-        of_sub_agents = list(_transcripts(path, root, is_empty=not items, since=since or 0))
+        forgotten = forgotten_of(store.path, home)
+        of_sub_agents = list(_transcripts(path, root, forgotten, is_empty=not items, since=since or 0))
         with store.transaction() as connection:
             insert(connection, _lines_of(connection, file_id, own))
             for edits in of_sub_agents:
                 owner = next((edit.owner for edit in edits if edit.owner), session_id)
                 files = [(file_id,)] if items else fetch(connection, f"{_OWNER} {shown}", (home, owner))
                 for (one,) in files[:1]:
-                    insert(connection, _lines_of_calls(connection, one, edits, key))
+                    _insert_edits(connection, one, edits, key)
             connection.execute(_READ, (file_id, modified))
 
 
@@ -100,7 +109,8 @@ def _remove_excluded(store: SqliteStore) -> None:
     if not ids:
         return
     with store.transaction() as connection:
-        connection.execute(f"DELETE FROM memory_written_lines WHERE item >> {ITEM_BITS} IN carray(?)", (ids_of(ids),))
+        for table in ("memory_written_lines", "memory_sub_agent_calls"):
+            connection.execute(f"DELETE FROM {table} WHERE item >> {ITEM_BITS} IN carray(?)", (ids_of(ids),))
         connection.executemany("INSERT OR REPLACE INTO memory_unread_lines VALUES (?, NULL)", [(one,) for one in ids])
 
 
@@ -124,21 +134,25 @@ def _lines_of(connection: Connection, file_id: int, entries: Iterable[NewEntry])
     return [(line, item) for tool, item in found if item for line in tool.lines]
 
 
-def _lines_of_calls(
-    connection: Connection, file_id: int, edits: Sequence[_Edit], key: bytes
-) -> list[tuple[int, int]]:  # fmt: skip
-    """Return the lines of a sub-agent, each with the last call of its session before it began."""
+def _insert_edits(connection: Connection, file_id: int, edits: Sequence[_Edit], key: bytes) -> None:
+    """Write the lines and the calls of a sub-agent, each with the last call of its session before it began."""
     calls = fetch(connection, _CALLS, items_of_file(file_id))
-    found: list[tuple[int, int]] = []
+    lines: list[tuple[int, int]] = []
+    made: list[SubAgentCall] = []
     for edit in edits:
         place = bisect_right(calls, (edit.at, items_of_file(file_id)[1]))
         if place:
+            item = calls[place - 1][1]
             texts = [*edit.lines, *(line_in(edit.name, line) for line in edit.lines)] if edit.name else edit.lines
-            found += [(line, calls[place - 1][1]) for line in line_hashes(texts, key)]
-    return found
+            lines += [(line, item) for line in line_hashes(texts, key)]
+            made.append(edit.call._replace(item=item))
+    insert(connection, lines)
+    insert_calls(connection, made)
 
 
-def _transcripts(path: str, root: str, *, is_empty: bool, since: int) -> Iterator[list[_Edit]]:
+def _transcripts(
+    path: str, root: str, forgotten: ForgottenSessions, *, is_empty: bool, since: int
+) -> Iterator[list[_Edit]]:
     """Yield the edits in each transcript of the session's sub-agents; of a file without items in this one, which may
     be a sub-agent's. None is read outside the root, and what cannot be read has none."""
     with suppress(OSError), Opened(path) as descriptor:
@@ -147,10 +161,10 @@ def _transcripts(path: str, root: str, *, is_empty: bool, since: int) -> Iterato
             with suppress(Exception):
                 is_inside = os.path.realpath(one).startswith(f"{os.path.realpath(root)}/")
                 if runtime and is_inside and os.stat(one).st_mtime_ns // 1_000_000 >= since:
-                    yield _edits(one, runtime, is_own=one == path and not is_empty)
+                    yield _edits(one, runtime, forgotten, is_own=one == path and not is_empty)
 
 
-def _edits(path: str, runtime: Runtime, *, is_own: bool) -> list[_Edit]:
+def _edits(path: str, runtime: Runtime, forgotten: ForgottenSessions, *, is_own: bool) -> list[_Edit]:
     found: dict[str, _Edit] = {}
     began: int | None = None
     with Opened(path) as descriptor:
@@ -159,12 +173,34 @@ def _edits(path: str, runtime: Runtime, *, is_own: bool) -> list[_Edit]:
         of_session = branch.of_session if branch else ""
         reader = TranscriptReader(runtime, first, decode_line, of_sub_agents=True)
         for one in reader.forward(lines_forward(descriptor, 0, os.fstat(descriptor).st_size), with_results=True):
-            if isinstance(one, CallResult) and one.has_failed:
-                found.pop(one.call_id, None)
+            if isinstance(one, CallResult) and one.call_id in found:
+                edit = found[one.call_id]
+                outcome = "error" if one.has_failed else "ok"
+                lines = [] if one.has_failed else edit.lines
+                found[one.call_id] = edit._replace(lines=lines, call=edit.call._replace(outcome=outcome))
             elif isinstance(one, Entry) and one.timestamp is not None and not one.is_copy:
                 began = round(one.timestamp * 1000) if began is None or is_own else began
+                owner = of_session or one.origin
+                if forgotten and forgotten.holds(one, owner):
+                    continue
                 for tool in one.tools:
-                    if lines := written_by(runtime, tool, reader.record):
-                        name = tool.argument.rpartition("/")[2] if tool.kind == "edit" else ""
-                        found[tool.call_id or str(len(found))] = _Edit(began, name, lines, of_session or one.origin)
+                    if call := _edit(runtime, tool, one, reader.record):
+                        found[tool.call_id or str(len(found))] = call._replace(at=began, owner=owner)
     return list(found.values())
+
+
+def _edit(runtime: Runtime, tool: ToolUse, entry: Entry, record: dict[str, Any]) -> _Edit | None:
+    """Return a call of an entry if it writes lines or files or runs git; of no session and time yet."""
+    lines = written_by(runtime, tool, record)
+    runs_git = tool.kind == "command" and "git " in tool.argument
+    if not (lines or runs_git or edited_files(tool.kind, tool.argument, entry.cwd)):
+        return None
+    return _Edit(0, tool.argument.rpartition("/")[2] if tool.kind == "edit" else "", lines, "", _stored(tool, entry))
+
+
+def _stored(tool: ToolUse, entry: Entry) -> SubAgentCall:
+    """Return a call as the store has it, with secrets redacted."""
+    argument = for_people(beginning(tool.argument, ARGUMENT_CHARACTERS + SECRET_CHARACTERS))[:ARGUMENT_CHARACTERS]
+    at = round((entry.timestamp or 0.0) * 1000)
+    key = key_of(f"{entry.id} {entry.offset} {tool.call_id} {tool.argument}")
+    return SubAgentCall(0, key, at, tool.kind, argument, None, for_people(entry.cwd))

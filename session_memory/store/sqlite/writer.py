@@ -15,6 +15,7 @@ from .conversations import TimedItem, add_items
 from .exclusions import GIVEN_TITLE
 from .redaction import reindex
 from .rows import ids_of
+from .sub_agent_calls import remove as remove_sub_agent_calls
 from .written_lines import insert as insert_lines
 from .written_lines import is_without_lines
 from .written_lines import remove as remove_lines
@@ -94,6 +95,7 @@ def remove_items(connection: Connection, first: int, last: int) -> None:
     new_ids = dict(fetch(connection, sql, (first, last)))
     _move_keys(connection, first, last, new_ids)
     remove_lines(connection, first, last, new_ids)
+    remove_sub_agent_calls(connection, first, last, new_ids)
     connection.executemany(
         "INSERT INTO memory_search (memory_search, rowid, text) VALUES ('delete', ?, ?)",
         _indexed(connection, first, last),

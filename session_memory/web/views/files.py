@@ -7,7 +7,7 @@ from collections import Counter
 from typing import Any, NamedTuple
 
 from ...store.sqlite.tool_uses import conversation_steps
-from ...store.values import Conversation, Filter, StoredEntry
+from ...store.values import Conversation, Filter, StoredEntry, edits_in
 from ...system.files import user_dir
 from ...system.git import Worktree, find_worktree
 from ...text.paths import relative
@@ -56,10 +56,8 @@ def values(request: PageRequest) -> dict[str, Any]:
     wanted = Filter(request.location.homes, directories=chosen.directories, since=since, limit=CONVERSATIONS)
     edits: dict[str, dict[tuple[str, str], EditedBy]] = {}
     for conversation, steps in request.while_wanted(conversation_steps(request.store, wanted)):
-        for step in steps:
-            if (step.timestamp or 0) < (since or 0):
-                continue
-            for path in step.edited_files(conversation.cwd):
+        for step, path in edits_in([*steps, *request.store.sub_agent_calls(conversation.id)], conversation.cwd):
+            if (step.timestamp or 0) >= (since or 0):
                 _add(edits.setdefault(path, {}), conversation, step)
     latest = sorted(edits, key=lambda path: -max(one.at for one in edits[path].values()))
     worktrees: dict[str, Worktree | None] = {}

@@ -13,7 +13,7 @@ from ...memories.prices import all_prices
 from ...memories.runner import settings_of
 from ...runtimes import all_runtimes
 from ...store.sqlite.memory_index import MemoryFilter
-from ...store.values import TOOL_ROLE, Conversation, Filter, StoredEntry
+from ...store.values import TOOL_ROLE, Conversation, Filter, StoredEntry, edits_in
 from ...system.sqlite import Patience
 from ...text.paths import relative
 from ...text.sanitize import for_people
@@ -134,12 +134,14 @@ def outline(request: PageRequest) -> dict[str, Any]:
     requests: list[StoredEntry] = []
     files: dict[str, list[int]] = {}
     for one in conversations:
+        calls = request.store.sub_agent_calls(one.id)
         for item in request.store.entries(one.id):
             if item.role == TOOL_ROLE:
-                for path in item.edited_files(start):
-                    files[path] = [*files.pop(path, ()), item.number]
+                calls.append(item)
             elif item.role == "user" and is_request(item.text):
                 requests.append(item)
+        for item, path in edits_in(calls, start):
+            files[path] = [*files.pop(path, ()), item.number]
     part = request.one("part")
     earlier, latest = _split(requests, REQUESTS)
     files_before, last_files = _split([ChangedFile(relative(path, start), some) for path, some in files.items()], FILES)
