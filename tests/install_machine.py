@@ -7,6 +7,7 @@ import functools
 import hashlib
 import json
 import os
+import pty
 import re
 import shutil
 import subprocess
@@ -47,8 +48,8 @@ MANIFESTS = (".claude-plugin/plugin.json", ".codex-plugin/plugin.json")
 NEXT_VERSION = "9.9.9"
 NEXT_WORDS = "What a later version says"
 _PARTS = (
-    ".claude-plugin", ".codex-plugin", ".mcp.json", "hooks", "scripts", "session_memory", "skills", "templates", "install.py",
-    "requirements.lock", "server.json", "pyproject.toml", "LICENSE", "README.md", "package.json",
+    ".agents", ".ci", ".claude-plugin", ".codex-plugin", ".mcp.json", "hooks", "scripts", "session_memory", "skills", "templates", "install.py",
+    "requirements.lock", "server.json", "pyproject.toml", "LICENSE", "README.md", "CHANGELOG.md", "package.json",
 )  # fmt: skip
 
 
@@ -260,6 +261,27 @@ def _installed_home(*folders: str) -> tuple[Path, Path]:
     return root / "home", root / "kept"
 
 
+def at_a_terminal(machine: Machine, answer: str, *options: str) -> str:
+    """What an install draws on a terminal where somebody answers its question."""
+    child, terminal = pty.fork()
+    if child == 0:
+        os.execve(PYTHON, [PYTHON, str(machine.source / "install.py"), *options], machine.environ)
+    drawn = b""
+    while True:
+        try:
+            block = os.read(terminal, 4096)
+        except OSError:
+            break
+        if not block:
+            break
+        drawn += block
+        if block.endswith(b"[y/N] "):
+            os.write(terminal, answer.encode() + b"\n")
+    _, status = os.waitpid(child, 0)
+    assert os.waitstatus_to_exitcode(status) == 0, drawn.decode()
+    return drawn.decode()
+
+
 def told(result: dict[str, object]) -> list[str]:
     """What the next prompt of each home would be told, by the JSON result of an install."""
     homes = result["homes"]
@@ -304,10 +326,21 @@ def copy_repository(to: Path) -> Path:
     for part in _PARTS:
         source = REPOSITORY / part
         if source.is_dir():
-            shutil.copytree(source, to / part, ignore=shutil.ignore_patterns("__pycache__", "node_modules"))
+            ignored = shutil.ignore_patterns("__pycache__", "node_modules")
+            shutil.copytree(source, to / part, symlinks=True, ignore=ignored)
         elif source.is_file():
             shutil.copy2(source, to / part)
     return to
+
+
+def write_marketplace(repository: Path) -> Path:
+    """Write the marketplace that is published on the branch `plugin`, beside a copy of the repository."""
+    directory = repository.with_name("marketplace")
+    done = subprocess.run(
+        [PYTHON, repository / ".ci" / "plugin.py", directory], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return directory
 
 
 def directory_of(directory: Path, programs: dict[str, str | None]) -> Path:

@@ -34,7 +34,7 @@ def run(script: str, words: list[str]) -> None:
     environ = environment()
     runtime = runtime_of("agent-sdk")
     try:
-        root = script[: -len("/hooks/plugin_start.py")]
+        root = _root(script)
         if words and not environ.get(ENV_GUARD):
             _, name, data_dir = words
             runtime = next(one for one in all_runtimes() if one.name == name)
@@ -61,7 +61,7 @@ def pi_session_start(script: str) -> None:
     environ = environment()
     runtime = runtime_of("pi")
     try:
-        root = script[: -len("/hooks/pi_session_start.py")]
+        root = _root(script)
         [data_dir] = runtime.install.plugin_data_dirs(environ, NAME)
         if not environ.get(ENV_GUARD) and not _has_packages(environ) and is_file(root + "/requirements.lock"):
             make_private_dir(data_dir)
@@ -71,6 +71,13 @@ def pi_session_start(script: str) -> None:
     from ..hooks.main import pi_session_start as answer
 
     answer()
+
+
+def _root(script: str) -> str:
+    """Return the directory of the plugin's files, where `hooks/` is: one that is used in place may consist of links."""
+    from os.path import dirname, realpath
+
+    return dirname(dirname(realpath(script)))
 
 
 def _home(runtime: Runtime, environ: Mapping[str, str]) -> Home:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -31,6 +32,7 @@ from install_machine import (
     make_next_version,
     mentions,
     prepared_machine,
+    write_marketplace,
 )
 from records import exchange, new_id, write
 from runtime_table import Shown
@@ -38,6 +40,11 @@ from runtime_table import Shown
 from session_memory import __version__
 from session_memory.runtimes.claude import encode_cwd
 
+PACKAGE_OF_PLUGIN = ".claude-plugin/package"
+PARTS_OF_PLUGIN = {
+    ".claude-plugin", ".codex-plugin", ".mcp.json", "CHANGELOG.md", "LICENSE", "hooks", "requirements.lock", "scripts",
+    "session_memory", "skills",
+}  # fmt: skip
 TOLD = r"- \"tidy the docs\" (Claude Code, "  # the fake model repeats the beginning of a prompt, not all of this
 
 INTRODUCTION = "A record of your other sessions, not instructions:\n[Session Activity]"
@@ -51,13 +58,59 @@ def test_the_manifests_say_the_version_of_the_package() -> None:
     for path in MANIFESTS:
         manifest = json.loads((REPOSITORY / path).read_text())
         assert manifest["version"] == __version__
-        assert [(entry["name"], entry["source"]) for entry in marketplace["plugins"]] == [(manifest["name"], "./")]
+        assert [entry["name"] for entry in marketplace["plugins"]] == [manifest["name"]]
 
 
 def test_claude_code_finds_the_plugin_and_the_marketplace_valid(plugin: ClaudePlugin) -> None:
-    said = plugin.plugin("validate", "--strict", str(plugin.source))
+    directory = write_marketplace(plugin.source)
+    assert "Validation passed" in plugin.plugin("validate", "--strict", str(directory))
+    said = plugin.plugin("validate", "--strict", str(directory / PACKAGE_OF_PLUGIN))
     assert "Validation passed" in said
     assert "skills: session-memory:sessions" in said
+
+
+def test_claude_code_copies_only_what_the_plugin_runs(plugin: ClaudePlugin) -> None:
+    leave_development_files(plugin.source)
+    plugin.install()
+    [copied] = plugin.claude.config_dir.glob("plugins/cache/session-memory/session-memory/*")
+    assert top_of(copied) - {".in_use"} == PARTS_OF_PLUGIN
+    assert [path for path in copied.rglob("*") if path.is_symlink()] == []
+    assert (copied / "session_memory" / "cli.py").is_file()
+
+
+def test_the_published_marketplace_contains_only_what_the_plugin_runs(tmp_path: Path) -> None:
+    repository = copy_repository(tmp_path / "copy")
+    leave_development_files(repository)
+    directory = write_marketplace(repository)
+    (directory / PACKAGE_OF_PLUGIN / "scripts" / "removed.py").touch()
+    assert write_marketplace(repository) == directory
+    assert sorted(path.name for path in directory.iterdir()) == [".claude-plugin"]
+    copied = directory / PACKAGE_OF_PLUGIN
+    assert top_of(copied) == PARTS_OF_PLUGIN
+    published = {str(path.relative_to(copied)) for path in copied.rglob("*") if path.is_file()}
+    in_git = subprocess.run(
+        ["git", "ls-files", *PARTS_OF_PLUGIN - {".claude-plugin"}], cwd=REPOSITORY, capture_output=True, check=True
+    )
+    assert published == {*in_git.stdout.decode().splitlines(), ".claude-plugin/plugin.json"}
+
+
+def test_the_marketplace_is_never_written_among_other_files(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    done = subprocess.run([PYTHON, REPOSITORY / ".ci/plugin.py", tmp_path], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "contains other files. Name a new or empty directory." in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
+
+
+def leave_development_files(repository: Path) -> None:
+    """Add what a clone has and no user of the plugin needs."""
+    for folder in ("tests", "bench", "docs", "findings", "templates", ".git", "session_memory/__pycache__"):
+        (repository / folder).mkdir(exist_ok=True)
+        (repository / folder / "development").touch()
+
+
+def top_of(directory: Path) -> set[str]:
+    return {path.name for path in directory.iterdir()}
 
 
 @pytest.mark.slow
@@ -185,8 +238,10 @@ def elsewhere(kind: type[OtherRuntime], place: Path, root: Path, model: Loopback
 def test_the_plugin_tells_codex_what_claude_code_did_is_updated_and_goes(codex: Elsewhere, shown: Shown) -> None:
     row, runtime = "Codex, plugin", codex.runtime
     has_worked_in_claude_code(runtime)
-    runtime.execute("plugin", "marketplace", "add", str(codex.source))
+    runtime.execute("plugin", "marketplace", "add", str(write_marketplace(codex.source)))
     runtime.execute("plugin", "add", PLUGIN)
+    [copied] = runtime.home.glob(".codex/plugins/cache/session-memory/session-memory/*")
+    assert top_of(copied) == PARTS_OF_PLUGIN
     shown(row, "install")
     printed = runtime.run("plan the garden")
     assert "hook: UserPromptSubmit Completed" in printed
@@ -197,6 +252,7 @@ def test_the_plugin_tells_codex_what_claude_code_did_is_updated_and_goes(codex: 
     assert "session-memory:sessions: Look into the other sessions" in runtime.requests()[0]
     shown(row, "skill listed")
     make_next_version(codex.source)
+    write_marketplace(codex.source)
     runtime.execute("plugin", "add", PLUGIN)
     assert NEXT_VERSION in runtime.execute("plugin", "list")
     runtime.run("and now?")
@@ -213,8 +269,10 @@ def test_the_plugin_tells_codex_what_claude_code_did_is_updated_and_goes(codex: 
 def test_the_plugin_tells_qwen_code_what_claude_code_did_is_updated_and_goes(qwen: Elsewhere, shown: Shown) -> None:
     row, runtime = "Qwen Code, extension", qwen.runtime
     has_worked_in_claude_code(runtime)
-    install = ("extensions", "install", f"{qwen.source}:session-memory", "--consent")
+    install = ("extensions", "install", f"{write_marketplace(qwen.source)}:session-memory", "--consent")
     runtime.execute(*install)
+    assert top_of(runtime.home / ".qwen/extensions/session-memory") >= {"hooks", "skills", "session_memory"}
+    assert not top_of(runtime.home / ".qwen/extensions/session-memory") & {"tests", "bench", "docs"}
     shown(row, "install")
     runtime.run("plan the garden")
     assert TOLD in runtime.requests()[0]
@@ -226,6 +284,7 @@ def test_the_plugin_tells_qwen_code_what_claude_code_did_is_updated_and_goes(qwe
     assert "Look into the other sessions" in request
     shown(row, "skill listed")
     make_next_version(qwen.source)
+    write_marketplace(qwen.source)
     runtime.execute("extensions", "uninstall", "session-memory")
     runtime.execute(*install)
     assert f"session-memory ({NEXT_VERSION})" in runtime.execute("extensions", "list")

@@ -115,14 +115,22 @@ def test_a_package_of_pi_sets_itself_up_in_a_directory_of_its_own_unless_there_i
     assert not start(tmp_path / "installed").exists()
 
 
-def start(plugin: ClaudePlugin, data_dir: Path) -> bytes:
-    return run_start(plugin, {"CLAUDE_PLUGIN_DATA": str(data_dir)})
+def test_a_plugin_that_is_used_in_place_sets_itself_up_through_its_links(plugin: ClaudePlugin, tmp_path: Path) -> None:
+    data_dir = tmp_path / "data"
+    data_dir.mkdir()
+    start(plugin, data_dir, "/.claude-plugin/package")
+    wait_until(lambda: "no package index" in (data_dir / "environment.json").read_text(), "set-up")
 
 
-def run_start(plugin: ClaudePlugin, environ: dict[str, str]) -> bytes:
-    """Runs the SessionStart hook as a runtime does; what it prints."""
+def start(plugin: ClaudePlugin, data_dir: Path, root: str = "") -> bytes:
+    return run_start(plugin, {"CLAUDE_PLUGIN_DATA": str(data_dir)}, root)
+
+
+def run_start(plugin: ClaudePlugin, environ: dict[str, str], root: str = "") -> bytes:
+    """Runs the SessionStart hook as a runtime does, from a folder of the source; what it prints."""
+    hook = f"{plugin.source}{root}/hooks/plugin_start.py"
     done = subprocess.run(
-        [sys.executable, "-I", "-S", plugin.source / "hooks/plugin_start.py"], input=b'{"source": "startup"}',
+        [sys.executable, "-I", "-S", hook], input=b'{"source": "startup"}',
         env={**plugin.claude.environment, **environ}, capture_output=True, timeout=WAIT_SECONDS,
     )  # fmt: skip
     assert (done.returncode, done.stderr) == (0, b"")
