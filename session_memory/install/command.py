@@ -31,7 +31,7 @@ from .output import (
     show_title,
     show_uninstalled,
 )
-from .templates import TEMPLATES, make_home
+from .templates import TEMPLATES, HomeRequest, make_home
 from .uninstallation import uninstall
 
 _AGENTS_SKILLS = "put the skills into .agents/skills too, where several runtimes look"
@@ -59,6 +59,7 @@ def add_new_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("home", metavar="HOME", help="the directory that becomes the agent's home")
     parser.add_argument("--template", choices=list(TEMPLATES), required=True, help="the runtime that the agent runs on")
     parser.add_argument("--force", action="store_true", help="even where there is something else")
+    parser.add_argument("--with", dest="extras", choices=list(EXTRAS), action="append", default=[], help=_WITH)
     _add_output(parser)
 
 
@@ -100,10 +101,10 @@ def run_uninstall(arguments: argparse.Namespace) -> int:
 def run_new(arguments: argparse.Namespace) -> int:
     environ = _environ()
     terminal = Terminal(environ, is_json=arguments.json)
-    done = make_home(
-        arguments.home, arguments.template, program_paths(environ), terminal,
-        force=arguments.force, dry_run=arguments.dry_run,
-    )  # fmt: skip
+    request = HomeRequest(
+        arguments.home, arguments.template, arguments.extras, force=arguments.force, is_dry_run=arguments.dry_run
+    )
+    done = make_home(request, program_paths(environ), terminal)
     show_new(done, terminal)
     return 0
 

@@ -98,6 +98,12 @@ def missing_groups(paths: ProgramPaths, lock_file: Path) -> list[str]:
     return list(GROUPS)
 
 
+def installed_extras(paths: ProgramPaths) -> list[str]:
+    """Return the extras that the environment has, or had before it became outdated: an install keeps these."""
+    record = _read_record(paths.env)
+    return [name for name in EXTRAS if record and name in record.groups]
+
+
 def remedy_of(paths: ProgramPaths) -> str:
     """The command that brings what the last install needed for packages, or ''."""
     record = _read_record(paths.env)
@@ -112,8 +118,7 @@ def ensure_environment(
     missing = missing_groups(paths, lock_file)
     record = _read_record(paths.env)
     if record is None or missing == list(GROUPS):
-        kept = [name for name in EXTRAS if record and name in record.groups]
-        return _make_anew(paths, lock_file, terminal, list(dict.fromkeys([*groups, *kept])))
+        return _make_anew(paths, lock_file, terminal, list(dict.fromkeys([*groups, *installed_extras(paths)])))
     absent = [group for group in (*GROUPS, *EXTRAS) if group in groups and group not in record.groups]
     problems, remedy = _install(paths.env, record, absent, lock_file, terminal)
     state = "added" if len(problems) < len(absent) else "ready"

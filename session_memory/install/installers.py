@@ -90,6 +90,7 @@ class Installers:
         self._environ = {name: value for name, value in environ.items() if not name.startswith("PYTHON")}
         self._environ.update(PIP_USER="0", PIP_NO_INPUT="1", PIP_DISABLE_PIP_VERSION_CHECK="1")
         self._environ.setdefault("PIP_RETRIES", "1")
+        self._environ.setdefault("RUSTUP_HOME", _rustup_home(environ))
         self._directory: str | None = None
         self._problem = NO_PIP
         self._installers = self._all()
@@ -155,6 +156,13 @@ class Installers:
             )  # fmt: skip
         except (OSError, subprocess.TimeoutExpired) as error:
             return subprocess.CompletedProcess(command, 1, "", str(error))
+
+
+def _rustup_home(environ: Mapping[str, str]) -> str:
+    """Return the home of rustup, or a directory that cannot be made if there is none: pip asks any `rustc` on the PATH
+    for its version, and rustup's would make an empty ~/.rustup."""
+    home = os.path.join(environ.get("HOME", ""), ".rustup")
+    return home if os.path.isdir(home) else os.path.join(os.devnull, "rustup")
 
 
 def package_for(python: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 from .. import NAME, __version__
 from ..archives.estimate import archive_bytes
 from ..settings.homes import MEMORY_DIR
-from ..settings.program import EXTRAS
+from ..settings.program import EXTRAS, LARGE
 from ..system.terminal import Terminal, byte_size
 from ..text.format import counted, enumerated, one_line, shorten
 from ..text.sanitize import for_people
@@ -133,6 +133,11 @@ def show_new(done: NewHome, terminal: Terminal) -> None:
         terminal.note(terminal.short(note))
     if done.environment is not None:
         _show_missing(done.environment, terminal, f"{NAME} install")
+        if done.missing:
+            sizes = [f"{names_of([name])[0]} ({LARGE[name]})" for name in done.missing]
+            terminal.heading(f"It runs on {enumerated(sizes)}, which is not installed. Install it first:")
+            extras = "".join(f" --with {name}" for name in done.missing)
+            terminal.line(f"  {NAME} new {shlex.quote(done.root)} --template {done.template}{extras}")
         terminal.heading("Talk to it:")
         where = terminal.short(done.root)
         terminal.line(f"  cd {shlex.quote(done.root) if ' ' in where else where}")
@@ -149,6 +154,7 @@ def show_new(done: NewHome, terminal: Terminal) -> None:
             "notes": done.plan.notes,
             "program_dir": str(done.paths.program_dir),
             "problems": done.environment.problems if done.environment else {},
+            "missing": list(done.missing),
         }
     )
 

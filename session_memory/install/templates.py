@@ -9,16 +9,18 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from ..errors import SessionMemoryError
 from ..runtimes import runtime
 from ..settings.homes import MEMORY_DIR, home_at
-from ..settings.program import ProgramPaths, source_dir
+from ..settings.program import LARGE, ProgramPaths, source_dir
 from ..system.files import expanded, make_private_dir
 from ..system.terminal import Terminal
+from ..text.format import enumerated
 from ..text.timestamps import epoch_seconds, iso_time
 from . import program
-from .environment import Environment
+from .environment import Environment, installed_extras, names_of
 from .file_changes import FileChange, checksum, read_if_there, write_in_place
 from .home_changes import HomePlan, make_install
 from .homes import RUNTIME, Target
@@ -47,6 +49,17 @@ _HOME_MARK = "@HOME@"  # stands in the sample's transcripts for the path of its 
 _TIMESTAMP = re.compile(r'(?<="timestamp":")[^"]+')
 
 
+class HomeRequest(NamedTuple):
+    """The home to make at `path`, with `extras` that may be installed. A directory with other content, or of another
+    template, is refused unless `force`."""
+
+    path: str
+    template: str
+    extras: list[str]
+    force: bool
+    is_dry_run: bool
+
+
 @dataclass
 class NewHome:
     """The home that was made or renewed, or would be; `environment` is None in a dry run."""
@@ -56,31 +69,42 @@ class NewHome:
     plan: HomePlan
     paths: ProgramPaths
     environment: Environment | None
+    missing: tuple[str, ...] = ()  # extras that the agent needs, and nobody has agreed to
 
 
-def make_home(
-    path: str, template: str, paths: ProgramPaths, terminal: Terminal, *, force: bool, dry_run: bool
-) -> NewHome:
-    """Makes the home at `path`, or renews it, and installs the program that it runs. Refuses a directory with other
-    content, or of another template, unless `force`. Raises SessionMemoryError, OSError."""
+def make_home(request: HomeRequest, paths: ProgramPaths, terminal: Terminal) -> NewHome:
+    """Make a home, or renew it, and install the program that it runs. Extras that it needs are installed if the request
+    names them, or after a yes at the terminal. Raises SessionMemoryError, OSError."""
     source = source_dir()
     program.check_source(source)
-    root = os.path.abspath(expanded(path, os.environ))
+    root, template = os.path.abspath(expanded(request.path, os.environ)), request.template
     ledger = read_ledger(paths.ledger_file)
-    if not force:
+    if not request.force:
         _check_root(root, template, ledger)
     plan = plan_template(root, template, source, ledger)
     for change in plan.changes:
         change.check()
-    if dry_run:
+    if request.is_dry_run:
         return NewHome(root, template, plan, paths, None)
+    wanted = _wanted_extras(template, [*request.extras, *installed_extras(paths)], terminal)
     with program.locked(paths) as made_for_us:
         ledger = read_ledger(paths.ledger_file)  # as it is now: another install may have been at work until now
         program.note_directories(made_for_us, ledger)
-        environment = program.ensure_program(paths, source, terminal, TEMPLATES[template].extras).environment
+        environment = program.ensure_program(paths, source, terminal, wanted).environment
         plan = plan_template(root, template, source, ledger)
         _make(plan, template, ledger)
-    return NewHome(root, template, plan, paths, environment)
+    missing = tuple(name for name in TEMPLATES[template].extras if name not in wanted)
+    return NewHome(root, template, plan, paths, environment, missing)
+
+
+def _wanted_extras(template: str, agreed: list[str], terminal: Terminal) -> list[str]:
+    """Return the extras to install: those agreed to, and what the template needs beyond them if the person says yes."""
+    missing = [name for name in TEMPLATES[template].extras if name not in agreed]
+    if missing and terminal.can_ask():
+        sizes = enumerated([f"{names_of([name])[0]} ({LARGE[name]})" for name in missing])
+        if terminal.ask(f"This agent runs on {sizes}, which is not installed. Install it now?"):
+            return [*agreed, *missing]
+    return agreed
 
 
 def templated_home(path: str, ledger: InstallLedger, environ: Mapping[str, str]) -> Target | None:

@@ -27,6 +27,7 @@ EXTRAS = {
     "team": ("psycopg[binary]>=3.2",),
     "zstd": ("zstandard>=0.22",),
 }
+LARGE = {"sdk": "about 360 MB"}  # what an extra adds to the disk, if that matters to the person who is asked
 ENVIRONMENT_RECORD = "session-memory.json"  # in an environment: see install.environment
 _EXTRA_OF = {
     "claude_agent_sdk": "sdk",

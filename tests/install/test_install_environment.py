@@ -162,10 +162,15 @@ def test_what_the_graph_needs_is_installed_where_it_is_asked_for_and_stays(machi
 
 
 @pytest.mark.slow
-def test_the_agent_sdk_is_installed_where_it_is_asked_for_or_a_template_needs_it(bare_machine: Machine) -> None:
+def test_the_agent_sdk_is_installed_only_if_a_person_asks_for_it(bare_machine: Machine) -> None:
     bare_machine.has_claude_code()
     assert "claude-agent-sdk" not in " ".join(bare_machine.install().stdout.split())
-    for words in (["--with", "sdk"], ["new", "anna", "--template", "agent-sdk"]):
+    new = ["new", "anna", "--template", "agent-sdk"]
+    said = " ".join(bare_machine.install(*new).stdout.split())
+    assert "croniter" not in said
+    command = f"session-memory new {bare_machine.home}/anna --template agent-sdk --with sdk"
+    assert f"runs on claude-agent-sdk (about 360 MB), which is not installed. Install it first: {command} " in said
+    for words in (["--with", "sdk"], [*new, "--with", "sdk"]):
         said = " ".join(bare_machine.install(*words).stdout.split())
         assert "claude-agent-sdk, croniter (no package index" in said
         assert "--with sdk" in said

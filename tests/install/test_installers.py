@@ -164,6 +164,22 @@ def test_one_call_installs_all_and_single_ones_what_can_be_had(tmp_path: Path, i
 
 
 @pytest.mark.skipif(UV is None, reason="there is no uv beside this Python")
+@pytest.mark.parametrize("is_there", [False, True])
+def test_a_home_of_rustup_is_used_and_never_made(is_there: bool, tmp_path: Path, index: Path, scene: Scene) -> None:
+    rustc = tmp_path / "bin" / "rustc"  # as rustup's does it, whatever it is asked
+    rustc.parent.mkdir()
+    rustc.write_text('#!/bin/sh\ntouch "$HOME/asked"\nmkdir -p "${RUSTUP_HOME:-$HOME/.rustup}/toolchains"\n')
+    rustc.chmod(0o755)
+    if is_there:
+        (scene.home / ".rustup").mkdir()
+    path = f"{rustc.parent}:{scene.home}/.local/bin:/usr/bin:/bin"
+    made = scene.made(PIP_NO_INDEX="1", PIP_FIND_LINKS=str(index), PATH=path)
+    assert made.problems == {}
+    assert (scene.home / "asked").exists()
+    assert (scene.home / ".rustup/toolchains").exists() == is_there
+    assert (scene.home / ".rustup").exists() == is_there
+
+
 def test_uv_installs_where_it_is_there_and_reads_no_settings_of_a_project(
     bare_python: Path, tmp_path: Path, index: Path, scene: Scene
 ) -> None:

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
 from pathlib import Path
 
 import pytest
-from install_machine import MINE, PYTHON, Machine, agent_home, tree, used_machine
+from install_machine import MINE, Machine, agent_home, at_a_terminal, tree, used_machine
 
 
 @pytest.fixture
@@ -18,27 +16,6 @@ def machine(tmp_path: Path) -> Machine:
 
 def rules(machine: Machine) -> list[str]:
     return list(json.loads(machine.settings.read_text()).get("permissions", {}).get("allow", []))
-
-
-def at_a_terminal(machine: Machine, answer: str, *options: str) -> str:
-    """What an install draws on a terminal where somebody answers its question."""
-    child, terminal = pty.fork()
-    if child == 0:
-        os.execve(PYTHON, [PYTHON, str(machine.source / "install.py"), *options], machine.environ)
-    drawn = b""
-    while True:
-        try:
-            block = os.read(terminal, 4096)
-        except OSError:
-            break
-        if not block:
-            break
-        drawn += block
-        if block.endswith(b"[y/N] "):
-            os.write(terminal, answer.encode() + b"\n")
-    _, status = os.waitpid(child, 0)
-    assert os.waitstatus_to_exitcode(status) == 0, drawn.decode()
-    return drawn.decode()
 
 
 def test_no_rule_is_put_in_unless_it_is_asked_for(machine: Machine) -> None:

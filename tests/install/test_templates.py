@@ -8,7 +8,17 @@ import re
 from pathlib import Path
 
 import pytest
-from install_machine import AGENTS, REPOSITORY, TEMPLATES, Machine, new, new_home, prepared_machine, tree
+from install_machine import (
+    AGENTS,
+    REPOSITORY,
+    TEMPLATES,
+    Machine,
+    at_a_terminal,
+    new,
+    new_home,
+    prepared_machine,
+    tree,
+)
 
 from session_memory.settings.keys import sample
 from session_memory.tools.permissions import HOME_COMMAND
@@ -17,6 +27,20 @@ from session_memory.tools.permissions import HOME_COMMAND
 @pytest.fixture
 def machine(tmp_path: Path) -> Machine:
     return prepared_machine(tmp_path / "home")
+
+
+@pytest.mark.parametrize("answer", ["n", "y"])
+def test_a_person_is_asked_before_the_agent_sdk_is_installed(machine: Machine, answer: str) -> None:
+    record = machine.program_dir / "env/session-memory.json"
+    had = json.loads(record.read_text())
+    record.write_text(json.dumps({**had, "groups": [name for name in had["groups"] if name != "sdk"]}))
+    drawn = at_a_terminal(machine, answer, "new", f"{machine.home}/anna", "--template", "agent-sdk")
+    asked = "This agent runs on claude-agent-sdk (about 360 MB), which is not installed. Install it now? [y/N]"
+    assert asked in drawn
+    command = f"new {machine.home}/anna --template agent-sdk --with sdk"
+    assert (answer == "y") == ("Not installed: claude-agent-sdk, croniter" in " ".join(drawn.split()))
+    assert (answer == "n") == (command in drawn)
+    assert (machine.home / "anna/agent.py").exists()
 
 
 def names(directory: Path) -> list[str]:
