@@ -152,7 +152,7 @@ def only_sqlite_opens_databases() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def npm_place() -> NpmPlace:
-    """Where npm has installed a package; skips a test where it cannot be had."""
+    """Where npm has installed a package; skips a test where there is no npm."""
 
     def place_of(package: str) -> Path:
         try:

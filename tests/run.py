@@ -1,7 +1,7 @@
 """Sets up a virtual environment in `.venv` with everything the tests need, and runs them.
 
-Without `--all` it leaves out the longest tests, those of time and memory, and those with the clients from npm (Pi, Codex,
-Qwen Code, Copilot CLI, OpenCode, Gemini CLI), which `--clients` adds. All arguments go to pytest.
+Without `--all` it leaves out the longest tests, those of time and memory, and those with the clients from npm (Claude Code,
+Pi, Codex, Qwen Code, Copilot CLI, OpenCode, Gemini CLI), which `--clients` adds. All arguments go to pytest.
 
 Needs Python >= 3.10 with pip or uv, and a package index the first time."""
 

@@ -121,17 +121,19 @@ def _values(path: Path, install: Install) -> Mapping[str, Any]:
 def _switch_files(target: Target, managed: str) -> list[Path]:
     """Return the settings files that may switch hooks off in a home, or in the project of the current directory. They
     need not be there."""
-    install, home_file = target.runtime.install, target.settings_file
-    if home_file is None:
+    if target.kind == "skills":
         return []
-    folders = [home_file.parent]
+    install = target.runtime.install
+    names = [name for name in (install.SWITCH_FILE or install.SETTINGS_FILE, install.LOCAL_SETTINGS_FILE) if name]
+    files = [Path(target.settings_dir, name) for name in names]
     if target.kind != "runtime":
-        folders.append(Path(target.config_dir))
+        files += [Path(target.config_dir, name) for name in names]
     else:
         worktree = find_worktree(os.getcwd())
-        folders += [Path(top, install.HOME_FOLDER) for top in (os.getcwd(), *([worktree.root] if worktree else []))]
-    names = [name for name in (install.SWITCH_FILE or install.SETTINGS_FILE, install.LOCAL_SETTINGS_FILE) if name]
-    files = [folder / name for folder in folders for name in names]
+        root = worktree.root if worktree else os.getcwd()
+        files += [Path(root, name) for name in install.PROJECT_SWITCH_FILES]
+        if not install.PROJECT_SWITCH_FILES:
+            files += [Path(top, install.HOME_FOLDER, name) for top in (os.getcwd(), root) for name in names]
     return list(dict.fromkeys([*files, *([Path(managed)] if managed else [])]))
 
 

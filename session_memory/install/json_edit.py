@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..errors import SessionMemoryError
-from ..text.json_comments import COMMENT, without_comments, without_last_commas
+from ..text.json_comments import COMMENT, without_bom, without_comments, without_last_commas
 
 _INDENT_UNIT = "  "  # of a text without any indentation
 _DECODER = json.JSONDecoder()
@@ -97,7 +97,7 @@ def children(text: str, start: int) -> Iterator[JsonChild]:
 
 def position(text: str, way: Sequence[str | int]) -> int:
     """Return the offset of the value that keys and indexes lead to."""
-    text = without_last_commas(without_comments(text))
+    text = without_last_commas(without_comments(without_bom(text)))
     at = _space_end(text, 0)
     for step in way:
         found = [child.value_start for child in children(text, at) if isinstance(step, int) or child.key == step]
@@ -120,7 +120,7 @@ class _Edit:
     the text as strict JSON, with all of it at the same place."""
 
     def __init__(self, text: str) -> None:
-        self._text, self._uncommented = text, without_comments(text)
+        self._text, self._uncommented = text, without_comments(without_bom(text))
         self.plain = without_last_commas(self._uncommented)
         found = _BEGINNING.match(self.plain)
         is_empty = found is None or found.end() == found.end("space")

@@ -13,6 +13,7 @@ from typing import Any
 
 from .. import NAME
 from ..runtimes.install import Install
+from ..text.json_comments import BOM
 from . import settings_file
 from .file_changes import read_if_there
 from .json_edit import StrictJsonError
@@ -112,7 +113,7 @@ def _toml(text: str, path: Path) -> dict[str, Any]:
     import tomllib
 
     try:
-        return tomllib.loads(text)
+        return tomllib.loads(text.removeprefix(BOM))
     except ValueError as error:
         place = _POSITION.search(str(error))
         lines = text.split("\n")[: int(place[1]) - 1] if place else []

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..errors import SessionMemoryError
 from ..runtimes.install import Hook, Install
-from ..text.json_comments import without_comments, without_last_commas
+from ..text.json_comments import without_bom, without_comments, without_last_commas
 from .json_edit import StrictJsonError, edited, parse, position
 
 IsOurs = Callable[[str], bool]
@@ -224,12 +224,18 @@ def _decoded(content: bytes, path: str, dialect: Install | None) -> tuple[str, d
         before = content[: error.start].decode()
         raise SettingsFileError(path, StrictJsonError("it is not UTF-8", before, len(before))) from None
     try:
-        plain = without_comments(text) if dialect and dialect.HAS_COMMENTS else text
-        values = parse(without_last_commas(plain) if dialect and dialect.HAS_LAST_COMMAS else plain)
+        values = parse(_as_json(text, dialect) if dialect else text)
     except StrictJsonError as error:
         raise SettingsFileError(path, error) from None
     _expect(text, path, values, (), dict, "the settings should be an object")
     return text, values
+
+
+def _as_json(text: str, dialect: Install) -> str:
+    """Return a text of the same length without what the runtime of `dialect` reads although JSON does not allow it."""
+    plain = without_bom(text) if dialect.HAS_BOM else text
+    plain = without_comments(plain) if dialect.HAS_COMMENTS else plain
+    return without_last_commas(plain) if dialect.HAS_LAST_COMMAS else plain
 
 
 def _checked(content: bytes, path: str, dialect: Install | None) -> tuple[str, dict[str, Any]]:

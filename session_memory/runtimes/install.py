@@ -45,6 +45,7 @@ class Install:
     SETTINGS_FILE = ""
     HAS_COMMENTS = False  # if the runtime reads comments in the JSON of its settings
     HAS_LAST_COMMAS = False  # if it also reads a comma behind the last item of an array or object
+    HAS_BOM = False  # if it reads JSON behind a byte order mark, which editors on Windows put first
     LOCAL_SETTINGS_FILE = ""  # the file beside SETTINGS_FILE that has one user's own settings of a project
     # The command that starts it, by which an install finds it before it was ever used; '' if other programs have the
     # same name
@@ -65,6 +66,7 @@ class Install:
     STATUS_LINE_ENTRY: Mapping[str, Any] = {"type": "command", "refreshInterval": 60}
     SHOWS_STATUS = False  # if our extension shows the status line by itself, so that no settings name a command for it
     SWITCH_FILE = ""  # the file beside SETTINGS_FILE that can switch hooks off in its place
+    PROJECT_SWITCH_FILES: tuple[str, ...] = ()  # the files of a repository that can, if not those in HOME_FOLDER
     HOOKS_ARE_OFF = ""  # the key of settings that, if true, keeps every hook from running
     ONLY_MANAGED_HOOKS = ""  # the key of an administrator's settings that, if true, keeps all other hooks from running
     PLUGIN_ROOT = ""  # what stands for a plugin's directory in the commands of hooks and skills; '' if nothing does

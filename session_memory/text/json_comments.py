@@ -1,4 +1,4 @@
-"""JSON with comments, and with a comma behind the last item of an array or object: as JSON. Pure."""
+"""JSON with comments, a byte order mark, or a comma behind the last item of an array or object: as JSON. Pure."""
 
 from __future__ import annotations
 
@@ -6,7 +6,13 @@ import re
 
 _STRING = r'"(?:[^"\\\n]|\\.)*"'
 COMMENT = re.compile(rf"{_STRING}|//[^\r\n]*|/\*.*?\*/", re.DOTALL)
+BOM = "\ufeff"
 _LAST_COMMA = re.compile(rf"{_STRING}|,(?=\s*[}}\]])")
+
+
+def without_bom(text: str) -> str:
+    """Return a text with a space for its byte order mark."""
+    return " " + text[1:] if text.startswith(BOM) else text
 
 
 def without_comments(text: str) -> str:

@@ -26,6 +26,7 @@ from fakes.loopback import Request
 from records import register
 
 REPOSITORY = Path(__file__).resolve().parents[2]
+PACKAGE = "@anthropic-ai/claude-code"
 API_KEY = "sk-ant-dummy"
 RUN_SECONDS = 400
 WAIT_SECONDS = 60
@@ -37,6 +38,11 @@ def claude_executable() -> str | None:
     spec = find_spec("claude_agent_sdk")
     found = Path(spec.origin).parent / "_bundled" / "claude" if spec and spec.origin else None
     return str(found) if found and found.is_file() else None
+
+
+def _npm_executable(place: Path) -> str:
+    (binary,) = place.glob(f"node_modules/{PACKAGE}-*/claude*")
+    return str(binary)
 
 
 def activity(request: Request) -> list[str]:
@@ -62,10 +68,11 @@ class Turn:
 
 
 class Claude:
-    """One user's machine: `home` with Claude Code's configuration, `project` to work in, and the `api` that answers."""
+    """One user's machine: `home` with Claude Code's configuration, `project` to work in, and the `api` that answers. The
+    program is the one in npm's `place`, else the one in the SDK's wheel."""
 
-    def __init__(self, root: Path, api: FakeAnthropic) -> None:
-        self.executable = claude_executable() or ""
+    def __init__(self, root: Path, api: FakeAnthropic, place: Path | None = None) -> None:
+        self.executable = claude_executable() or "" if place is None else _npm_executable(place)
         self.api = api
         self.home = root / "home"
         self.project = root / "project"

@@ -11,8 +11,10 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from pathlib import Path
+from shlex import quote
 from typing import Any, Protocol
 
+from clients import claude, pi
 from clients.claude import Claude
 from clients.claude_plugin import PLUGIN, ClaudePlugin
 from clients.others import (
@@ -27,13 +29,15 @@ from clients.others import (
     OpenCode,
     Qwen,
 )
-from clients.pi import PACKAGE, Pi
+from clients.pi import Pi
 from fakes.fake_anthropic import FakeAnthropic
 from fakes.fake_gemini import FakeGemini
 from fakes.fake_llm import FakeLLM
 from fakes.fake_responses import FakeResponses
-from fakes.loopback import LoopbackServer
+from fakes.loopback import LoopbackServer, text_of
 from runtimes_scene import EDIT, READ, SHELL, TOOLS
+
+from session_memory import NAME
 
 MARKETPLACE = "session-memory"
 
@@ -60,7 +64,7 @@ class Program(Protocol):
 
 @dataclass(frozen=True)
 class Client:
-    """How a runtime is had: `package` is npm's ('' where it comes otherwise), `model` the fake that it speaks with, and
+    """How a runtime is had: `package` is npm's, `model` the fake that it speaks with, and
     `settings` the file of its user's that an install changes ('' where it adds files alone), which holds `text`."""
 
     program: Any
@@ -74,10 +78,10 @@ class _Claude(Claude):
     LAST, BY_ID = ("--continue",), ("--resume", "{}")
 
     def __init__(self, root: Path, place: Path, model: FakeAnthropic) -> None:
-        super().__init__(root, model)
+        super().__init__(root, model, place)
 
     def say(self, prompt: str, *session: str) -> None:
-        self.run(prompt, "--permission-mode", "acceptEdits", "--allowedTools=Bash", *session)
+        self.run(prompt, "--permission-mode", "acceptEdits", f"--allowedTools=Bash,mcp__{NAME}", *session)
 
     def add_plugin(self, source: Path) -> None:
         ClaudePlugin(self, source).install()
@@ -172,7 +176,7 @@ class _Gemini(Gemini):
 
     def add_plugin(self, source: Path) -> None:
         """It takes none: its user has the hook in the settings."""
-        hook = {"type": "command", "command": f"python3 -I -S {source}/hooks/user_prompt_submit.py gemini"}
+        hook = {"type": "command", "command": f"python3 -I -S {quote(str(source))}/hooks/user_prompt_submit.py gemini"}
         settings = {**json.loads(self.SETTINGS), "hooks": {"BeforeAgent": [{"hooks": [hook]}]}}
         (self.home / ".gemini" / "settings.json").write_text(json.dumps(settings))
 
@@ -188,12 +192,12 @@ _TEXTS = {
 }  # fmt: skip
 # By the name of the runtime.
 CLIENTS = {
-    "claude-code": Client(_Claude, "", FakeAnthropic, ".claude/settings.json"),
+    "claude-code": Client(_Claude, claude.PACKAGE, FakeAnthropic, ".claude/settings.json"),
     "codex": Client(_Codex, CODEX, FakeResponses, ".codex/hooks.json"),
     "copilot": Client(_Copilot, COPILOT, FakeLLM, ""),
     "gemini": Client(_Gemini, GEMINI, FakeGemini, ".gemini/settings.json", Gemini.SETTINGS),
     "opencode": Client(_OpenCode, OPENCODE, FakeLLM, ""),
-    "pi": Client(_Pi, PACKAGE, FakeLLM, ""),
+    "pi": Client(_Pi, pi.PACKAGE, FakeLLM, ""),
     "qwen-code": Client(_Qwen, QWEN, FakeLLM, ".qwen/settings.json", '{\n   "$version": 4\n}'),
 }
 
@@ -243,6 +247,18 @@ class User:
         """What the model was sent so far, as JSON."""
         with self.model.lock:
             return "\n".join([json.dumps(request.body) for request in self.model.requests])
+
+
+def results_in(body: dict[str, Any]) -> list[str]:
+    """What tools returned, in the order of a request of any of these APIs."""
+    messages = [one for one in body.get("messages", ()) if one.get("content")]
+    blocks = [block for one in messages for block in one["content"] if isinstance(block, dict)]
+    of_claude = [text_of(block["content"]) for block in blocks if block.get("type") == "tool_result"]
+    of_chat = [text_of(one["content"]) for one in messages if one.get("role") == "tool"]
+    of_responses = [one["output"] for one in body.get("input", ()) if str(one.get("type")).endswith("_call_output")]
+    parts = [part for one in body.get("contents", ()) for part in one.get("parts", ())]
+    of_gemini = [part["functionResponse"]["response"] for part in parts if "functionResponse" in part]
+    return [*of_claude, *of_chat, *map(str, of_responses), *[str(one.get("output", one)) for one in of_gemini]]
 
 
 def _codex_script(kind: str, given: str, old: str, new: str) -> str:

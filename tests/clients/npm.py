@@ -15,6 +15,7 @@ from pathlib import Path
 from filelock import FileLock
 
 VERSIONS = {
+    "@anthropic-ai/claude-code": "2.1.332",
     "@earendil-works/pi-coding-agent": "1.6.0",
     "@openai/codex": "0.171.0",
     "@qwen-code/qwen-code": "0.24.4",
@@ -26,16 +27,18 @@ VERSIONS = {
 PERSON = Path.home()  # where npm has its settings: HOME is another once tests run
 NpmPlace = Callable[[str], Path]
 NODE = 22  # what Pi and Qwen Code run on, installed beside them: the one on the PATH may be older
-INSTALL_SECONDS = 1800  # a slow npm fails the tests then: skipped, they would seem to have run
+INSTALL_SECONDS = (
+    1800  # a slow npm fails the tests then, as one that cannot install: skipped, they would seem to have run
+)
 
 
 class UnavailableError(Exception):
-    """A program that cannot be had here; the message says why."""
+    """There is no npm here."""
 
 
 @cache
 def place_of(package: str) -> Path:
-    """The directory that npm has installed `package` into, with a Node. Raises UnavailableError."""
+    """The directory that npm has installed `package` into, with a Node. Raises UnavailableError if there is no npm."""
     cache_dir = Path(os.environ.get("XDG_CACHE_HOME") or PERSON / ".cache") / "session-memory-tests"
     place = cache_dir / f"{package.rpartition('/')[2]}-{VERSIONS[package]}-node-{NODE}"
     if place.is_dir():
@@ -65,7 +68,7 @@ def _install(package: str, place: Path) -> None:
             timeout=INSTALL_SECONDS, check=False,
         )  # fmt: skip
         if done.returncode:
-            raise UnavailableError(f"npm cannot install {package}: {done.stderr.strip().splitlines()[-1:]}")
+            raise RuntimeError(f"npm cannot install {package}: {done.stderr.strip().splitlines()[-1:]}")
         os.replace(scratch, place)
         os.mkdir(scratch)  # for TemporaryDirectory to remove
 

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from argparse import ArgumentTypeError
+from shlex import quote
 
 import pytest
 from records import exchange, user
@@ -84,7 +85,7 @@ def test_a_package_that_is_missing_is_named(machine):
         done = machine.run_command(sys.executable, "-S", "-c", COMMAND, name)
         assert done.returncode == 1
         assert done.stderr.startswith(
-            f"session-memory: {package} is needed for this, and not installed\n  python3 {ROOT}/install.py"
+            f"session-memory: {package} is needed for this, and not installed\n  python3 {quote(f'{ROOT}/install.py')}"
         )
 
 

@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 import time
+from shlex import quote
 
 import pytest
 from memories_scene import conversation
@@ -184,7 +185,7 @@ class TestHints:
     def test_they_name_the_script_of_a_package_where_that_was_run(self, machine):
         script = f"{ROOT}/scripts/memory.py"
         done = machine.run_command(sys.executable, script, "show", "77")
-        assert done.stderr.splitlines()[1] == f"  {script} conversations lists them"
+        assert done.stderr.splitlines()[1] == f"  {quote(script)} conversations lists them"
 
 
 class TestNotFound:

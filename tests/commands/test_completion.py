@@ -66,7 +66,8 @@ def test_fish_completes_the_same(machine: StoreUser) -> None:
     for typed, expected in TYPED.items():
         code = f'source {source}; complete --do-complete "session-memory {typed}"'
         done = machine.run_command(shell("fish"), "--no-config", "-c", code)
-        assert (sorted(done.stdout.split()), done.stderr) == (sorted(expected), ""), typed
+        completed = [line.partition("\t")[0] for line in done.stdout.splitlines()]  # a description is behind each
+        assert (sorted(completed), done.stderr) == (sorted(expected), ""), typed
 
 
 def test_zsh_completes_the_same_from_its_first_time_on(machine: StoreUser) -> None:

@@ -8,6 +8,7 @@ import sqlite3
 import sys
 import time
 from pathlib import Path
+from shlex import quote
 
 import pytest
 from kept_scene import DAY, KeptUser, age, delete
@@ -21,15 +22,18 @@ from session_memory.runtimes.pi import encode_cwd
 
 SECRET = "ghp_" + "Ab1Cd2Ef3Gh4Ij5Kl6Mn7Op8Qr9St0Uv1Wx2"
 # A program in place of `opencode`: it takes an export as OpenCode does.
-OPENCODE = """#!{python}
+OPENCODE = """#!/bin/sh
+exec {python} - "$@" <<'END'
 import json, os, sys
 sys.path[:0] = [{tests!r}, {root!r}]
 from pathlib import Path
+from shlex import quote
 from opencode_scene import OpenCodeDatabase
 assert sys.argv[1] == "import" and os.environ["SESSION_MEMORY_GUARD"]
 database = OpenCodeDatabase.__new__(OpenCodeDatabase)
 database.path = Path(os.environ["XDG_DATA_HOME"]) / "opencode" / "opencode.db"
 database.take_export(json.loads(Path(sys.argv[2]).read_text()))
+END
 """
 
 
@@ -223,7 +227,7 @@ def test_every_runtime_gets_its_session_back_which_is_the_same_in_the_store(
     programs = tmp_path / "bin"
     programs.mkdir()
     program = programs / "opencode"
-    program.write_text(OPENCODE.format(python=sys.executable, tests=str(ROOT / "tests"), root=str(ROOT)))
+    program.write_text(OPENCODE.format(python=quote(sys.executable), tests=str(ROOT / "tests"), root=str(ROOT)))
     program.chmod(0o755)
     assert user.keep().problems == []
     kept = {one.runtime: one for one in user.sessions()}

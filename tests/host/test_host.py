@@ -283,6 +283,7 @@ class TestWhatTheHostTells:
         task = host.due(group, "water m-can-1")
         host.wait(lambda: host.ledger.schedule.runs(task), "run of the task")
         host.wait(lambda: f"{task} done in" in host.output(), "line about the end of the task")
+        host.wait(lambda: f"{group}: answered in" in host.output(), "line about the answer")
         lines = [line for line in host.output().splitlines() if f"  {group}: " in line or f"  {group} " in line]
         told = [re.sub(r"[0-9.]+ s$", "N s", line.partition(f"  {group}: ")[2]) for line in lines]
         assert "message from Anna, 12 characters" in told

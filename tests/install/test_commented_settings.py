@@ -1,4 +1,5 @@
-"""Settings with comments, and with a comma behind the last item, where the client reads them: kept through an install."""
+"""Settings with comments, a byte order mark or a comma behind the last item, where the client reads them: kept through an
+install."""
 
 from __future__ import annotations
 
@@ -9,17 +10,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from install_machine import used_machine
+from install_machine import reads_toml, used_machine
 
 from session_memory.install.json_edit import edited
 from session_memory.text.json_comments import without_comments, without_last_commas
 
+BOM = "\ufeff"
 TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 MARKED = '{\n  // my own comment\n  "theme": "dark", // as at night\n  /* two\n     lines */\n  "general": {"vimMode": true} // last\n}\n'
 
 
 def values_of(text: str) -> Any:
-    return json.loads(without_last_commas(without_comments(text)))
+    return json.loads(without_last_commas(without_comments(text.removeprefix(BOM))))
 
 
 def comments_in(text: str) -> list[str]:
@@ -94,23 +96,40 @@ def test_a_comment_stays_beside_the_value_that_it_is_about() -> None:
     (".gemini", "settings.json", MARKED),
     (".qwen", "settings.json", MARKED),
     (".config/opencode", "opencode.json", MARKED.replace("true} //", "true}, //")),
+    (".qwen", "settings.json", BOM + MARKED),
+    (".claude", "settings.json", BOM + '{"theme": "dark"}'),
+    (".copilot", "mcp-config.json", BOM + "{}\r\n"),
+    (".config/opencode", "opencode.json", BOM + "{\n}\n"),
 ])  # fmt: skip
 def test_settings_with_comments_are_installed_into_and_restored_to_the_byte(
     folder: str, name: str, text: str, tmp_path: Path
 ) -> None:
     machine = used_machine(tmp_path / "home")
     settings = machine.home / folder / name
-    settings.parent.mkdir(parents=True)
-    settings.write_text(text)
+    settings.parent.mkdir(parents=True, exist_ok=True)
+    settings.write_bytes(text.encode())
     machine.installed()
-    written = settings.read_text()
+    written = settings.read_bytes().decode()
+    assert written.startswith(BOM) == text.startswith(BOM)
     assert comments_in(written) == comments_in(text)
-    assert "bin/session-memory" in json.dumps(values_of(written))
+    assert "/session-memory/" in json.dumps(values_of(written))
     assert machine.doctor()[1] == {}
     assert machine.install().returncode == 0
-    assert settings.read_text() == written
+    assert settings.read_bytes().decode() == written
     machine.install("--uninstall")
-    assert settings.read_text() == text
+    assert settings.read_bytes().decode() == text
+
+
+@reads_toml
+def test_codex_is_given_tools_behind_a_byte_order_mark(tmp_path: Path) -> None:
+    machine = used_machine(tmp_path / "home")
+    config = machine.home / ".codex" / "config.toml"
+    config.parent.mkdir()
+    config.write_text(BOM + 'model = "gpt-6"\n')
+    machine.installed()
+    assert "[mcp_servers.session-memory]" in config.read_text()
+    machine.install("--uninstall")
+    assert config.read_text() == BOM + 'model = "gpt-6"\n'
 
 
 def test_an_uninstall_from_settings_that_were_changed_since_keeps_their_comments(tmp_path: Path) -> None:
@@ -127,6 +146,7 @@ def test_an_uninstall_from_settings_that_were_changed_since_keeps_their_comments
 
 @pytest.mark.parametrize(("folder", "text"), [
     (".claude", MARKED), (".claude", '{"a": 1,}'), (".gemini", '{"a": 1,}'), (".qwen", '{"a": [1,]}'), (".gemini", '{"a": 1 /* open }'),
+    (".gemini", BOM + "{}"),
 ])  # fmt: skip
 def test_settings_that_their_client_cannot_read_are_refused(folder: str, text: str, tmp_path: Path) -> None:
     machine = used_machine(tmp_path / "home")

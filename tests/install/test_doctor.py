@@ -126,6 +126,31 @@ def test_hooks_that_a_project_switched_off(name: str, text: str, switch: str, tm
     assert [text for text in machine.doctor()[1] if "shop" in text] == []
 
 
+@pytest.mark.parametrize(
+    ("name", "is_off"),
+    [
+        ("work/shop/.github/copilot/settings.json", True),
+        ("work/shop/.github/copilot/settings.local.json", True),
+        ("work/shop/.claude/settings.json", True),
+        ("work/shop/src/.claude/settings.json", False),
+        (".copilot/hooks/session-memory.json", True),
+        (".copilot/settings.json", False),  # there it is for the hooks in that file alone
+    ],
+)
+def test_hooks_that_copilot_has_switched_off(name: str, is_off: bool, tmp_path: Path) -> None:
+    machine = Machine(tmp_path / "home").has_environment().has_program()
+    (machine.home / ".copilot").mkdir()
+    machine.installed()
+    project = repository(machine.home / "work" / "shop", src__app="1\n")
+    path = machine.home / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    values = json.loads(path.read_text()) if path.exists() else {}
+    path.write_text(json.dumps({**values, "disableAllHooks": True}))
+    done = run_here(["doctor", "hooks", "--json"], machine.environ, project / "src")
+    switches = [one["text"] for one in json.loads(done.stdout)["findings"] if one["about"] == "settings"]
+    assert switches == ([f"{path}: disableAllHooks is true, so no hook runs there"] if is_off else [])
+
+
 @pytest.mark.sample(1)
 @pytest.mark.parametrize("key", ["disableAllHooks", "allowManagedHooksOnly"])
 def test_hooks_that_the_administrator_switched_off(

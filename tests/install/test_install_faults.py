@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 from pathlib import Path
+from shlex import quote
 
 import pytest
 from install_machine import MINE, REPOSITORY, Machine, agent_home, tree, used_machine
@@ -76,7 +77,7 @@ def test_a_hook_whose_program_is_gone_lets_the_prompt_through(machine: Machine) 
 
 
 def test_entries_of_a_copy_elsewhere_are_replaced_and_a_users_own_hook_of_that_name_is_not(machine: Machine) -> None:
-    copy = f"python3 -I -S {REPOSITORY}/hooks/user_prompt_submit.py"
+    copy = f"python3 -I -S {quote(str(REPOSITORY))}/hooks/user_prompt_submit.py"
     own = "python3 ~/.claude/hooks/user_prompt_submit.py"
     groups = [{"hooks": [{"type": "command", "command": command}]} for command in (copy, own)]
     machine.settings.write_text(json.dumps({"hooks": {"UserPromptSubmit": groups}}))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from shlex import quote
 
 from install_machine import PYTHON, REPOSITORY, Machine, tree
 
@@ -57,8 +58,9 @@ def test_the_installed_program_names_its_install_for_a_missing_module(tmp_path: 
 
 
 def test_a_clone_names_its_install_for_a_missing_module() -> None:
-    assert how_to_add("zstd") == f"python3 {REPOSITORY}/install.py --with zstd"
-    assert how_to_add_module("yaml") == f"python3 {REPOSITORY}/install.py"
+    script = quote(f"{REPOSITORY}/install.py")
+    assert how_to_add("zstd") == f"python3 {script} --with zstd"
+    assert how_to_add_module("yaml") == f"python3 {script}"
 
 
 def test_no_advice_has_an_index_look_for_this_program() -> None:

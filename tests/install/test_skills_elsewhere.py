@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 import records
 from clients.claude_plugin import wait_until
-from clients.everyone import CLIENTS
+from clients.everyone import CLIENTS, results_in
 from clients.npm import NpmPlace
 from clients.others import OtherRuntime
-from fakes.loopback import text_of
 from install_machine import NOBODY_LISTENS, PYTHON, copy_repository, directory_of, prepared_machine
 from skills_scene import NAME, check_all, commands_in, link_packages, make_archive, past, skill_texts
 
@@ -124,12 +123,3 @@ def printed(program: OtherRuntime, name: str, commands: list[str]) -> list[str]:
     results = max(found, key=len)
     assert len(results) == len(commands)
     return results
-
-
-def results_in(body: dict[str, Any]) -> list[str]:
-    """What tools returned, in the order of a request of any of these APIs."""
-    of_chat = [text_of(one["content"]) for one in body.get("messages", ()) if one.get("role") == "tool"]
-    of_responses = [one["output"] for one in body.get("input", ()) if one.get("type") == "function_call_output"]
-    parts = [part for one in body.get("contents", ()) for part in one.get("parts", ())]
-    of_gemini = [part["functionResponse"]["response"] for part in parts if "functionResponse" in part]
-    return of_chat + [str(one) for one in of_responses] + [str(one.get("output", one)) for one in of_gemini]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import codecs
 import sys
 from pathlib import Path
+from shlex import quote
 
 import pytest
 from git_scene import git
@@ -13,7 +14,7 @@ from repository_scene import LINE, REQUEST, Work
 from session_memory.system.commits import Repository
 from session_memory.system.git_process import GitUnavailableError
 
-ROT13 = f"{sys.executable} -c \"import codecs,sys; sys.stdout.write(codecs.encode(sys.stdin.read(), 'rot13'))\""
+ROT13 = f"{quote(sys.executable)} -c \"import codecs,sys; sys.stdout.write(codecs.encode(sys.stdin.read(), 'rot13'))\""
 TEXT = f"price = 1\n{LINE}\n"
 
 

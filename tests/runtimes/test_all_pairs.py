@@ -11,7 +11,6 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from clients.claude import claude_executable
 from clients.everyone import CLIENTS, User
 from clients.npm import NpmPlace
 from git_scene import git
@@ -35,10 +34,9 @@ THEIRS = (
 
 
 @pytest.fixture
-def users(tmp_path: Path, npm_place: NpmPlace, bundled_cli: None) -> Iterator[dict[str, User]]:
+def users(tmp_path: Path, npm_place: NpmPlace) -> Iterator[dict[str, User]]:
     """Each runtime with its user's settings, and a `python3` on the PATH for those that take plugins."""
     assert CLIENTS.keys() == RUNTIMES.keys()
-    assert claude_executable()
     shim = tmp_path / "bin" / "python3"
     shim.parent.mkdir()
     shim.write_text(f'#!/bin/sh\nexec "{PYTHON}" "$@"\n')
@@ -47,7 +45,7 @@ def users(tmp_path: Path, npm_place: NpmPlace, bundled_cli: None) -> Iterator[di
         found = {}
         for name, client in CLIENTS.items():
             model = stack.enter_context(client.model())
-            place = npm_place(client.package) if client.package else Path()
+            place = npm_place(client.package)
             program = client.program(tmp_path, place, model)
             program.environment.update(PIP_INDEX_URL=NOBODY_LISTENS, PIP_RETRIES="0", PIP_CONFIG_FILE=os.devnull)
             program.environment["PATH"] = f"{shim.parent}{os.pathsep}{program.environment['PATH']}"

@@ -9,7 +9,6 @@ import time
 from contextlib import ExitStack
 from pathlib import Path
 
-from clients.claude import claude_executable
 from clients.everyone import CLIENTS, User
 from clients.npm import NpmPlace
 from git_scene import git
@@ -20,9 +19,7 @@ WRITER, READER = "codex", "claude-code"
 MOST_SECONDS = 300  # from `git clone` on
 
 
-def test_what_the_first_screen_says_brings_the_line_that_it_shows(
-    tmp_path: Path, npm_place: NpmPlace, bundled_cli: None
-) -> None:
+def test_what_the_first_screen_says_brings_the_line_that_it_shows(tmp_path: Path, npm_place: NpmPlace) -> None:
     origin = copy_repository(tmp_path / "origin")
     git(origin, "init", "-q", "-b", "main")
     git(origin, "add", "-A")
@@ -35,13 +32,17 @@ def test_what_the_first_screen_says_brings_the_line_that_it_shows(
         for name in (WRITER, READER):
             client = CLIENTS[name]
             model = stack.enter_context(client.model())
-            place = npm_place(client.package) if client.package else Path()
+            place = npm_place(client.package)
             users[name] = User(name, client.program(tmp_path, place, model), model)
         project = users[READER].program.project
         path = project / file
         path.parent.mkdir(parents=True)
         path.write_text("one slot\n")
-        programs = {"python3": PYTHON, "claude": claude_executable(), "codex": users[WRITER].program.command[0]}
+        programs = {
+            "python3": PYTHON,
+            "claude": users[READER].program.executable,
+            "codex": users[WRITER].program.command[0],
+        }
         paths = directory_of(tmp_path / "bin", programs)
 
         started = time.monotonic()

@@ -51,7 +51,7 @@ def test_a_session_that_was_deleted_and_restored_goes_on_as_if_it_had_never_been
 ) -> None:
     client = CLIENTS[name]
     with client.model() as model:
-        program = client.program(tmp_path, npm_place(client.package) if client.package else Path(), model)
+        program = client.program(tmp_path, npm_place(client.package), model)
         user = User(name, program, model)
         user.orders("first question here", user.call(SHELL, "echo the first look"))
         user.ask("first question here")

@@ -16,6 +16,7 @@ class ClaudeCodeInstall(SettingsHooks):
     """Hooks go into settings.json, or come with the plugin."""
 
     HOME_FOLDER = ".claude"
+    HAS_BOM = True
     MCP_FILES = ("settings.json", ".claude.json", "../.claude.json")
     LOCAL_SETTINGS_FILE = "settings.local.json"
     COMMAND = "claude"

@@ -9,11 +9,21 @@ from typing import Any
 from ...text.timestamps import iso_time
 from ..install import Install, enabled_plugins, hooks_declared
 
+_HOOKS_FILE = "hooks/session-memory.json"
+
 
 class CopilotInstall(Install):
     """Hooks come in a file of their own: with names as Claude Code's their events come in the form of its events."""
 
     HOME_FOLDER = ".copilot"
+    HAS_BOM = True
+    SWITCH_FILE = _HOOKS_FILE  # in the person's settings the switch is for the hooks in them alone
+    PROJECT_SWITCH_FILES = tuple(
+        f"{folder}/{name}"
+        for folder in (".github/copilot", ".claude")
+        for name in ("settings.json", "settings.local.json")
+    )
+    HOOKS_ARE_OFF = "disableAllHooks"
     MCP_FILES, MCP_KEY = ("mcp-config.json",), "mcpServers"
     COMMAND = "copilot"
     STATUS_LINE, STATUS_LINE_ENTRY = ("statusLine",), {"type": "command"}
@@ -35,7 +45,7 @@ class CopilotInstall(Install):
             is_of_tools = hook.event in (self.runtime.TOOL_EVENT, self.runtime.FAILED_EVENT)
             matcher = {"matcher": hook.matcher} if is_of_tools else {}
             found.setdefault(hook.event, []).append({**matcher, **entry})
-        return {"hooks/session-memory.json": json.dumps({"version": 1, "hooks": found}, indent=2) + "\n"}
+        return {_HOOKS_FILE: json.dumps({"version": 1, "hooks": found}, indent=2) + "\n"}
 
     def prompt_event(self, session_id: str, transcript_path: str, cwd: str, prompt: str) -> dict[str, Any]:
         event = super().prompt_event(session_id, transcript_path, cwd, prompt)

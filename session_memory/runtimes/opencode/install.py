@@ -17,6 +17,7 @@ class OpenCodeInstall(Install):
     MCP_FILES, MCP_KEY = ("opencode.json", "opencode.jsonc"), "mcp"
     HAS_COMMENTS = True
     HAS_LAST_COMMAS = True
+    HAS_BOM = True
     COMMAND = "opencode"
     CLEAR, RESUME = "/new", "opencode --session {id}"
     START = "opencode --prompt {prompt}"

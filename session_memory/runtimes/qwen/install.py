@@ -22,6 +22,7 @@ class QwenCodeInstall(SettingsHooks):
     }
     MCP_FILES, MCP_KEY = ("settings.json",), "mcpServers"
     HAS_COMMENTS = True
+    HAS_BOM = True
     COMMAND = "qwen"
     STATUS_LINE = ("ui", "statusLine")
     RESUME = "qwen --resume {id}"
