@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     Found = TypeVar("Found")
 
-MAGIC = b"session-memory 5"
+MAGIC = b"session-memory 6"
 BUCKETS = 1021
 NUMBER_BYTES = 4
 SILENT_AT = len(MAGIC) + NUMBER_BYTES * (BUCKETS + 1)

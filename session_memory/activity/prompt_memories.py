@@ -85,7 +85,7 @@ def relevant(directory: str, prompt: str, max_characters: int, session: Prompted
 def terms(text: str) -> Iterator[str]:
     """Yield the index's words of `text`: their stems in lower case; of scripts without spaces pairs of characters."""
     for part in text.lower().split():
-        for word in (part,) if part.isalnum() else "".join([c if c.isalnum() else " " for c in part]).split():
+        for word in (part,) if part.isalnum() else _split(part):
             if word.isascii():
                 if len(word) > 1:
                     yield _stem(word) if word.isalpha() else word
@@ -93,6 +93,14 @@ def terms(text: str) -> Iterator[str]:
                 yield from (word[at : at + 2] for at in range(max(1, len(word) - 1)))
             elif len(word) > 1:
                 yield word
+
+
+def _split(text: str) -> list[str]:
+    if text.isascii():
+        return "".join([c if c.isalnum() else " " for c in text]).split()
+    from ..text.format import words_of  # imported late: most prompts need none
+
+    return words_of(text)
 
 
 def _stem(word: str) -> str:

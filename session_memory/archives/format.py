@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any, NamedTuple, TypeVar
 
 from ..system.json import as_string
-from ..text.format import ELLIPSIS, shorten
+from ..text.format import ELLIPSIS, shorten, words_of
 from ..text.markdown import begins_a_block, escape, escape_all, fence_around, unescape
 from ..text.sanitize import for_storage, shortened
 from ..text.timestamps import epoch_seconds, local_iso_time
@@ -148,7 +148,7 @@ def messages_in(archive: str) -> Iterator[ArchivedMessage]:
 
 def slug(title: str) -> str:
     """Return `title` for a file name: its words, of any script, in lower case, joined by hyphens; '' without words."""
-    words = re.findall(r"\w+", unicodedata.normalize("NFC", title).lower().replace("_", " "))
+    words = words_of(unicodedata.normalize("NFC", title).lower())
     joined = ""
     for word in words:
         longer = f"{joined}-{word}" if joined else word

@@ -5,11 +5,15 @@ import unicodedata
 from typing import NamedTuple
 
 from ..store.search.index import spaced
+from ..text.letters import compatible
+from ..text.marks import folded
 
 LEAST_SHARED = 0.8  # of the words of both texts: near duplicates
 LEAST_COMMON = 3  # words that two texts share before one can contradict the other
 
-_WORD = re.compile(r"[^\W_]+(?:['’._/:+-][^\W_]+)*%?")
+_LETTERS = r"(?:[^\W_]|[\ue000-\uf8ff])+"  # and vowel signs, as the search index has them
+_WORD = re.compile(rf"{_LETTERS}(?:['’._/:+-]{_LETTERS})*%?")
+_ACCENT = "\u0301"  # a mark that many leave out
 _VALUE = re.compile(r"\d[\d.,:]*[a-z%]{0,3}")
 _NEGATIONS = frozenset(["no", "not", "never", "none", "cannot", "without", "neither", "nor"])
 _EMPTY = frozenset((
@@ -37,8 +41,8 @@ def wording(text: str) -> Wording:
 
 def normalised(text: str) -> str:
     """Return the words of `text`: equal for texts that differ in case, punctuation or white space."""
-    folded = unicodedata.normalize("NFKC", spaced(text)).casefold()
-    return " ".join(_WORD.findall(folded))
+    form = unicodedata.normalize("NFKC", spaced(compatible(text))).casefold()
+    return " ".join(_WORD.findall(folded(form).replace(_ACCENT, "")))
 
 
 def says_the_same(one: Wording, other: Wording) -> bool:

@@ -81,8 +81,8 @@ def _extends(character: str) -> bool:
         return True
     if character in "\u200c\u200d\uff9e\uff9f\u0e33\u0eb3":
         return True
-    if character.isalnum():
-        return False
+    if character.isalnum() or "\u2000" <= character < "\u20d0" or "\u2100" <= character < "\u2c00":
+        return False  # letters; dashes, quotes, arrows and other symbols
     import unicodedata
 
     return unicodedata.category(character)[0] == "M"
@@ -109,10 +109,14 @@ def _is_hangul(character: str) -> bool:
 
 def has_words(text: str, words: str) -> bool:
     """Check if each of `words` begins a word of `text`, in any case."""
-    known = _words(text)
-    wanted = _words(words)
+    known = words_of(text.casefold())
+    wanted = words_of(words.casefold())
     return bool(wanted) and all(any(word.startswith(one) for word in known) for one in wanted)
 
 
-def _words(text: str) -> list[str]:
-    return "".join([character if character.isalnum() else " " for character in text.casefold()]).split()
+def words_of(text: str) -> list[str]:
+    """Return the words of `text`: its letters and digits, each with the vowel signs and other marks on it."""
+    if text.isascii():
+        return "".join([c if c.isalnum() else " " for c in text]).split()
+    words = "".join([c if c.isalnum() or _extends(c) else " " for c in text]).split()
+    return [word for word in words if word.isalnum() or any([c.isalnum() for c in word])]

@@ -105,6 +105,8 @@ class TestNames:
             ("Überraschung in Größe", "überraschung-in-größe"),
             ("日本 旅行", "日本-旅行"),
             ("snake_case_name", "snake-case-name"),
+            ("हिन्दी में, लिखो!", "हिन्दी-में-लिखो"),
+            ("the ⚠️ plum", "the-plum"),
             ("../../etc/passwd", "etc-passwd"),
             ("word " * 40, "-".join(["word"] * 12)),
             ("x" * 100, "x" * 60),

@@ -13,7 +13,7 @@ import pytest
 from memories_scene import DAY, EXPIRY, FEBRUARY, MemoryDirectory, conversation, fact
 
 from session_memory.memories import forgotten, format, library, pages, prompt_index
-from session_memory.memories.similarity import contradicts, says_the_same, wording
+from session_memory.memories.similarity import contradicts, normalised, says_the_same, wording
 from session_memory.memories.strategy import Memory, MemoryResult
 from session_memory.store.sqlite.memory_index import IndexedMemory, MemoryIndex
 
@@ -24,8 +24,17 @@ class TestLikeness:
             ("The JWT expiry is 3600 seconds.", "JWT expiry is 3600 seconds"),
             ("The user prefers tabs over spaces", "User prefers tabs over spaces."),
             ("会議は毎週月曜日です", "会議は毎週月曜日です。"),
+            ("שלום לכל העולם", "שָׁלוֹם לכל העולם"),
+            ("Die Straße ist groß", "Die Strasse ist gross"),
+            ("ガラス は あつい", "ｶﾞﾗｽ は あつい"),
         ]:
             assert says_the_same(wording(one), wording(other))
+
+    def test_words_that_differ_in_a_vowel_sign_are_different_words(self) -> None:
+        for one, other in [("दिन", "दान"), ("பால்", "பில்"), ("วัน", "วิน"), ("গ্রাম", "গরম")]:
+            assert not says_the_same(wording(f"{one} {one}{one}"), wording(f"{other} {other}{other}"))
+            assert normalised(one) != normalised(other), "which would be one memory"
+        assert len(wording("हिन्दी में लिखो").words) == 3
 
     def test_another_number_or_a_no_contradicts(self) -> None:
         for one, other in [

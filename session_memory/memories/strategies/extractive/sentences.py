@@ -2,7 +2,7 @@
 
 import re
 
-from ....text.format import one_line, shorten
+from ....text.format import one_line, shorten, words_of
 
 LONGEST = 260
 SHORTEST = 12
@@ -17,7 +17,6 @@ _SYMBOLS = re.compile(r"^[ \t]*(?:[\u2190-\u2bff\U0001f000-\U0001faff\ufe0f]+\s?
 _BOLD = re.compile(r"(?<![\w*`])\*\*(?=\S)([^*\n]+)(?<=\S)\*\*(?![\w*`])")
 _WRAPPED = re.compile(rf"(?<=[^\n]{{{WRAPPED_CHARACTERS}}}[\w,])\n(?=[a-z])")
 _CLOSED = re.compile(r"[.,;:!?…。！？、，；：]$")
-_WORD = re.compile(r"[^\W\d_]{2,}|\d+")
 
 _MARKS = re.compile(r"^[ \t]*(?:(?:#{1,6}[ \t]+|>|[-*+•][ \t]+|\d{1,3}[.)][ \t]+|\|)[ \t]*)+|\|[ \t]*$", re.MULTILINE)
 _SENTENCE_END = re.compile(
@@ -102,7 +101,8 @@ def has_words(text: str) -> bool:
     """Return whether a text has enough words beside addresses and paths."""
     said = _ADDRESS.sub("", text[:1000])
     others = sum(1 for character in said if character >= FIRST_OF_OTHER_SCRIPTS and character.isalpha())
-    return others >= FEWEST_OTHER_LETTERS or len(_WORD.findall(said)) >= FEWEST_WORDS
+    words = [word for word in words_of(said) if len(word) > 1 or word.isdigit()]
+    return others >= FEWEST_OTHER_LETTERS or len(words) >= FEWEST_WORDS
 
 
 def own_words(text: str) -> str:
