@@ -13,19 +13,26 @@ if TYPE_CHECKING:
     from ..transcripts.gate import Gate
 
 READ, EDIT, REMOVE, GIT, COMMAND = "read", "edit", "remove", "git", "command"
+NAMED = "named"
 # Commands of git that change nothing where they are run.
 READ_ONLY = (
     "blame", "branch", "diff", "fetch", "log", "ls-files", "push", "remote", "rev-parse", "show", "status",
 )  # fmt: skip
 _SETS_BRANCHES = frozenset(("-m", "-M", "--move", "-f", "--force", "-C"))  # with these `git branch` is more than a list
+# A program that rewrites files which globs, variables, `find` or settings name.
+REWRITERS = (
+    *("sed -i", "sed -E -i", "sed -Ei", "sed --in-place", "perl -pi", "perl -i", "perl -0pi"),
+    *(" --write", " --fix", " format", " fmt", "gofmt -w", "black ", "isort "),
+)
 DECODED_BYTES = 2 * 1024 * 1024  # of one sub-agent at most: the rest is read the next time
 READ_BYTES = 16 * 1024 * 1024  # of one sub-agent at most
 
 
 class FileAction:
     """One action of a tool call. `kind` is READ, EDIT or REMOVE of the file at `path`, GIT with the `words` of a git
-    command in the directory `path`, or COMMAND for any command, which is then its only word. `is_command` says that a
-    command did it, `is_doubtful` that it did so only if another one let it.
+    command in the directory `path`, NAMED for a command that may write any file with the name `path`, or COMMAND for
+    any command, which is then its only word. `is_command` says that a command did it, `is_doubtful` that only the time
+    of the file can show if it did.
 
     `time` is when the call was made, in seconds since the epoch; `offset` and `call_id` find it in its transcript, and
     behind it its result. The transcript is the session's, or for a sub-agent's call the one at `transcript`.
@@ -64,7 +71,12 @@ def actions_of(entries: Iterable[Entry], is_wanted: Callable[[str], bool] | None
                 found.append(FileAction(COMMAND, "", place, is_command=True, words=(tool.argument,)))
                 if is_wanted is None or is_wanted(tool.argument):
                     from ..text.shell_effects import effects_of
+                    from ..text.shell_names import names_in
 
+                    found += [
+                        FileAction(NAMED, name, place, is_command=True)
+                        for name in names_in(tool.argument, rewrites=_rewrites(tool.argument))
+                    ]
                     for effect in effects_of(tool.argument, entry.cwd):
                         found.append(FileAction(effect.kind, effect.path, place, is_command=True, words=effect.words))
                         found[-1].is_doubtful = effect.is_doubtful
@@ -73,12 +85,21 @@ def actions_of(entries: Iterable[Entry], is_wanted: Callable[[str], bool] | None
 
 def is_read_only(words: tuple[str, ...]) -> bool:
     """Check if a git command changes nothing in the worktree that it is run in."""
-    return words[0] in READ_ONLY and not (words[0] == "branch" and _SETS_BRANCHES.intersection(words))
+    if words[0] == "branch":
+        return not _SETS_BRANCHES.intersection(words)
+    if words[0] == "fetch":  # with `main:main` it sets a branch
+        return not any([":" in word and "//" not in word for word in words])
+    return words[0] in READ_ONLY
 
 
 def may_concern(command: str, names: Iterable[str]) -> bool:
     """Check, before a command is parsed, if it may change a file with one of these names, or run git."""
-    return "git " in command or "rm " in command or "mv " in command or any([name in command for name in names])
+    is_any = "git " in command or "rm " in command or "mv " in command or _rewrites(command)
+    return is_any or any([name in command for name in names])
+
+
+def _rewrites(command: str) -> bool:
+    return any([mark in command for mark in REWRITERS])
 
 
 def actions_elsewhere(entries: Iterable[Entry], root: str) -> list[FileAction]:

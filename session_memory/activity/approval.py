@@ -15,12 +15,13 @@ from ..text.format import shorten
 from ..text.paths import relative, resolved
 from ..text.sanitize import quotable
 from ..text.timestamps import age
-from .actions import EDIT, GIT, FileAction, actions_of, sub_agent_actions
-from .call_log import ActionIndex, CallLog
+from .actions import EDIT, GIT, REMOVE, FileAction, actions_of, sub_agent_actions
+from .call_log import ActionIndex, CallLog, edited_key
 from .changes import changed_sessions
 from .collisions.evidence import Evidence
 from .collisions.facts import PATH_CHARACTERS, SLACK_SECONDS, called, shown_command
-from .collisions.git import MOVES, commits_or_stages, has_flag, overwrites
+from .collisions.git import MOVES, commits_or_stages, has_flag, overwrites, stages
+from .collisions.working_set import KnownFiles
 from .new_entries import Budget, NewEntries, read_changed
 from .report import Report, reports_of
 
@@ -38,14 +39,16 @@ DECODED_BYTES = 32 * 1024 * 1024  # of all transcripts: if that is not enough, t
 READ_BYTES = 256 * 1024 * 1024
 RESULT_BYTES = 2 * 1024 * 1024  # at the end of a transcript, searched for the result of a call
 _MOST_QUOTED = 1000  # characters of a command that may be as long as made the time run out
+_FORCED = ("--hard", "--force", "--discard-changes")
+_WITH_NEW = ("--include-untracked", "--all")
 _NEW_BRANCH = ("-b", "-B", "--orphan", "--detach", "-d")
 
 
 class Objection:
     """Reason to ask about a call: the session with the key `session` and this `report` edited the file at `path` at
-    `time`, or with path '' was active then in the worktree. `command` is the git command in question as it was typed.
-    If it `is_possible`, not all entries of the session could be read. Without a report, nothing was read in time,
-    unless it is about a `conflict` with another branch, as upkeep keeps it."""
+    `time`, or removed it if it `is_removed`, or with path '' was active then in the worktree. `command` is the git
+    command in question as it was typed. If it `is_possible`, not all entries of the session could be read. Without a
+    report, nothing was read in time, unless it is about a `conflict` with another branch, as upkeep keeps it."""
 
     def __init__(
         self, session: str = "", report: Report | None = None, time: float = 0.0, path: str = "", *,
@@ -56,6 +59,7 @@ class Objection:
         self.time = time
         self.path = path
         self.command = ""
+        self.is_removed = False
         self.conflict: dict[str, Any] | None = None
         self.is_possible = is_possible
 
@@ -103,10 +107,12 @@ class ObjectionSearch:
             worktree = self._worktree(effect.path) if reach else None
             if reach is None or worktree is None:
                 continue
-            found = self._working_in(worktree) if reach.moves else self._uncommitted(reach, worktree, self._sessions)
-            if found is not None:
-                found.command = effect.typed
-                return found
+            objection = self._uncommitted(reach, worktree, self._sessions) if reach.paths else None
+            if objection is None and reach.moves:
+                objection = self._working_in(worktree)
+            if objection is not None:
+                objection.command = effect.typed
+                return objection
         return None
 
     def _worktree(self, directory: str) -> Worktree | None:
@@ -120,8 +126,12 @@ class ObjectionSearch:
         evidence = Evidence({}, {}, worktree, self._own.user_dir)
         found = []
         for changed in sessions:
-            for path, time in index.edited.get(changed[0].key, {}).items():
-                is_reached = path.startswith(worktree.root + "/") and reach.covers(path)
+            edited = index.edited.get(changed[0].key, {})
+            written = {
+                path: index.latest(changed[0].key, path)[edited_key(changed[0].key, path)] for path in reach.paths
+            }
+            for path, time in {**written, **edited}.items():
+                is_reached = time and path.startswith(worktree.root + "/") and reach.covers(path, evidence)
                 if is_reached and not _is_committed(path, time, evidence):
                     found.append((time, path, changed))
             if "unread" in index.cursors.get(changed[0].key, {"unread": ()}):
@@ -141,15 +151,11 @@ class ObjectionSearch:
             paths = {"": self._own.path, key: new.session.path}
             runtimes = {"": self._own.runtime, key: self._own.runtime_of(new.session)}
             evidence = Evidence(runtimes, paths, worktree, self._own.user_dir)
-            for action in reversed(self._actions(report, new, time - 1)):
-                if action.kind != EDIT or action.path != path:
-                    continue
-                until = evidence.modified_until(path, is_moved=bool(action.words))
-                end, has_failed = evidence.end(key, action)
-                is_done = end is not None and (action.is_command or not has_failed)
-                began = evidence.began(key, action) - SLACK_SECONDS
-                if is_done and (until >= began or (not action.is_command and evidence.is_older(path, began))):
-                    return Objection(key, report, action.time, path)
+            for action in reversed(self._actions(report, new, time - 1, path)):
+                if action.kind in (EDIT, REMOVE) and action.path == path and _shows(action, key, evidence):
+                    objection = Objection(key, report, action.time, path)
+                    objection.is_removed = action.kind == REMOVE
+                    return objection
             if new.is_partial:
                 return Objection(key, report, time, path, is_possible=True)
         return None
@@ -173,10 +179,28 @@ class ObjectionSearch:
         found = reports_of(read, own, self._settings, self._now)
         return [(report, new) for report, new in found if report is not None]
 
-    def _actions(self, report: Report, new: NewEntries, oldest: float) -> list[FileAction]:
+    def _actions(self, report: Report, new: NewEntries, oldest: float, path: str) -> list[FileAction]:
+        """Return the actions of a session, with those that may have written the file at `path`."""
         transcripts, runtime = self._own.sub_agents_of(new.session), self._own.runtime_of(new.session)
-        found = sub_agent_actions(transcripts, runtime, {}, oldest, gate=report.gate)
-        return sorted([*found, *actions_of(report.entries)], key=lambda action: action.time)
+        actions = sub_agent_actions(transcripts, runtime, {}, oldest, gate=report.gate) + actions_of(report.entries)
+        files = KnownFiles([path])
+        actions += [edit for action in actions for edit in files.edits_by(action)]
+        return sorted(actions, key=lambda action: action.time)
+
+
+def _shows(action: FileAction, session: str, evidence: Evidence) -> bool:
+    """Check if an edit or removal by another session was done, and shows on the disk."""
+    end, has_failed = evidence.end(session, action)
+    if end is None or (has_failed and not action.is_command):
+        return False
+    modified = evidence.modified(action.path, is_moved=bool(action.words))
+    if action.kind == REMOVE:
+        return modified is None and not action.is_doubtful
+    began = evidence.began(session, action) - SLACK_SECONDS
+    if action.is_doubtful:
+        return modified is not None and began <= modified <= end + SLACK_SECONDS
+    until = evidence.modified_until(action.path, is_moved=bool(action.words))
+    return until >= began or (not action.is_command and evidence.is_older(action.path, began))
 
 
 def _is_committed(path: str, edited_at: float, evidence: Evidence) -> bool:
@@ -215,7 +239,9 @@ def reason_of(objection: Objection, directory: str, now: float) -> str:
     if not objection.path:
         return f"{command} moves the worktree of {name}, active {when}"
     reached = f"{command} reaches " if command else ""
-    return f"{reached}{path}, edited {when} by {name} and not committed since"
+    return (
+        f"{reached}{path}, {'removed' if objection.is_removed else 'edited'} {when} by {name} and not committed since"
+    )
 
 
 def was_allowed(own: OwnSession, call_id: str) -> bool:
@@ -233,16 +259,31 @@ def was_allowed(own: OwnSession, call_id: str) -> bool:
 
 
 class Reach:
-    """Reach of a command: with `moves` the whole worktree, which is then at another commit; else the uncommitted work
-    below one of `paths` (absolute; '' for the whole worktree)."""
+    """Reach of a command: the uncommitted work below one of `paths` (absolute; '' for the whole worktree), and with
+    `moves` the sessions in the worktree, which is then at another commit. Of a `commit` by an action, only what that
+    takes along; with `is_tracked` only files that git knows."""
 
-    def __init__(self, paths: tuple[str, ...] = (), *, moves: bool = False) -> None:
+    def __init__(
+        self,
+        paths: tuple[str, ...] = (),
+        *,
+        moves: bool = False,
+        commit: FileAction | None = None,
+        is_tracked: bool = False,
+    ) -> None:
         self.paths = paths
         self.moves = moves
+        self.commit = commit
+        self.is_tracked = is_tracked
 
-    def covers(self, path: str) -> bool:
+    def covers(self, path: str, evidence: Evidence) -> bool:
         """Check if it reaches uncommitted changes of the file at `path`."""
-        return any([not one or path == one or path.startswith(one.rstrip("/") + "/") for one in self.paths])
+        if not any([not place or f"{path}/".startswith(place.rstrip("/") + "/") for place in self.paths]):
+            return False
+        takes = stages(self.commit, path) if self.commit else True
+        if takes is None:  # it takes the index
+            return evidence.is_staged(path)
+        return takes and (not self.is_tracked or evidence.is_tracked(path))
 
 
 def reach_of(words: tuple[str, ...], directory: str, is_there: Callable[[str], bool]) -> Reach | None:
@@ -252,33 +293,45 @@ def reach_of(words: tuple[str, ...], directory: str, is_there: Callable[[str], b
     if not (commits_or_stages(words) or overwrites(words)):
         return None
     if command in MOVES:
-        return None if set(rest) & {"--abort", "--continue", "--skip", "--quit"} else Reach(moves=True)
+        if set(rest) & {"--abort", "--continue", "--skip", "--quit"}:
+            return None
+        return _moving(command, rest)
     if command in ("checkout", "restore"):
         return _checked_out(command, rest, directory, is_there)
     if command == "reset" and [word for word in rest if not word.startswith("-") and word != "HEAD"]:
-        return Reach(moves=True)
+        return _moving(command, rest)
     if command == "clean":
         return Reach(_paths(rest, directory) or (directory,))
     if command == "commit":
-        return Reach(("",)) if any([has_flag(word, "a") or word == "--all" for word in rest]) else None
+        return Reach(("",), commit=FileAction(GIT, directory, (0.0, 0, ""), words=words), is_tracked=True)
     if command == "add":
         is_all = any([has_flag(word, "Au") or word in ("--all", "--update") for word in rest])
         return Reach(_paths(rest, directory) or (("",) if is_all else ()))
-    return Reach(("",))  # a stash, or a reset to HEAD
+    if command == "stash" and "--" in rest:
+        return Reach(_paths(rest[rest.index("--") + 1 :], directory))
+    takes_new = command == "stash" and any([has_flag(word, "ua") or word in _WITH_NEW for word in rest])
+    return Reach(("",), is_tracked=not takes_new)  # a stash, or a reset to HEAD
+
+
+def _moving(command: str, rest: tuple[str, ...]) -> Reach:
+    """Return the reach of a command that moves the worktree, and if it is forced overwrites all uncommitted work."""
+    is_forced = any([word in _FORCED or (command != "merge" and has_flag(word, "f")) for word in rest])
+    return Reach(("",) if is_forced else (), moves=True, is_tracked=True)
 
 
 def _checked_out(command: str, rest: tuple[str, ...], directory: str, is_there: Callable[[str], bool]) -> Reach | None:
     """Return the reach of `checkout` or `restore`: a branch moves the worktree, paths overwrite uncommitted work."""
     if "--" in rest:
-        return Reach(_paths(rest[rest.index("--") + 1 :], directory))
+        return Reach(_paths(rest[rest.index("--") + 1 :], directory), is_tracked=True)
     if command == "restore":
-        return None if "--staged" in rest and "--worktree" not in rest else Reach(_paths(rest, directory))
+        is_index = "--staged" in rest and "--worktree" not in rest
+        return None if is_index else Reach(_paths(rest, directory), is_tracked=True)
     paths = _paths(rest, directory)
     if not paths or any([word in _NEW_BRANCH for word in rest]):
-        return Reach(moves=True) if rest else None
+        return _moving(command, rest) if rest else None
     if len(paths) > 1 and not is_there(paths[0]):  # out of a commit
         paths = paths[1:]
-    return Reach(paths) if all([is_there(path) for path in paths]) else Reach(moves=True)
+    return Reach(paths, is_tracked=True) if all([is_there(path) for path in paths]) else _moving(command, rest)
 
 
 def _paths(words: tuple[str, ...], directory: str) -> tuple[str, ...]:

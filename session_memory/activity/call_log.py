@@ -17,7 +17,18 @@ from __future__ import annotations
 
 from ..system.files import Closing, lock, open_own, os, read_at, read_whole
 from ..system.json import decode, encode
-from .actions import EDIT, GIT, REMOVE, FileAction, actions_elsewhere, actions_of, is_read_only, sub_agent_actions
+from ..text.paths import ANY
+from .actions import (
+    EDIT,
+    GIT,
+    NAMED,
+    REMOVE,
+    FileAction,
+    actions_elsewhere,
+    actions_of,
+    is_read_only,
+    sub_agent_actions,
+)
 from .changes import OwnSession, changed_sessions
 from .state import LAST_SECOND, LOCK_WAIT_SECONDS, are_cursors, is_whole
 
@@ -36,12 +47,18 @@ PROMPTS = " prompts"  # no agent has such a name
 MEMORY = "memory "  # begins the key of a memory
 LOG_BYTES = 128 * 1024  # a longer file keeps the later half of its reports, and as much of the index
 MOST_PATHS = 1000  # of one session
+MOST_NAMES = 200
 _INDEX = b'{"index": '
 
 
 def edited_key(session: str, path: str) -> str:
     """Return the key of the fact that a session edited a file."""
     return f"{EDITED} {session} {path}"
+
+
+def _named(name: str) -> str:
+    """Return the key of the commands that may have written any file of this name."""
+    return f"{NAMED} {name}"
 
 
 def git_key(session: str, path: str) -> str:
@@ -159,7 +176,8 @@ class CallLog:
 
 class ActionIndex:
     """Index of the other sessions' edits: of each session the cursor and, in `edited`, by path the time of its last
-    edit; under GIT that of its last git command. Actions of sub-agents count as their session's."""
+    edit; under GIT that of its last git command, under `named NAME` of a command that may have written a file NAME.
+    Actions of sub-agents count as their session's."""
 
     def __init__(self, log: CallLog, name: str, known: Mapping[str, Cursor]) -> None:
         """`known` are the cursors of the last prompt: what lies before them is not needed. Without any, all is kept."""
@@ -205,6 +223,7 @@ class ActionIndex:
         never."""
         found = self.edited.get(session, {})
         times, above, name = [0.0], path, path[path.rfind("/") :]
+        times += [found.get(_named(written), 0.0) for written in (name[1:], ANY)]
         while found and above:
             times.append(found.get(above, 0.0))
             above = above.rpartition("/")[0]
@@ -243,15 +262,19 @@ class ActionIndex:
         for action in actions:
             is_git = action.kind == GIT and bool(action.words) and not is_read_only(action.words)
             path = action.path if action.kind in (EDIT, REMOVE) else GIT if is_git else ""
+            path = _named(action.path) if action.kind == NAMED else path
             if path:
                 found[path] = max(min(action.time, self._log.now), found.pop(path, 0.0))
 
     def _line(self, key: str, transcripts: Iterable[str]) -> dict[str, object]:
+        times: dict[bool, list[tuple[str, float]]] = {False: [], True: []}  # by whether only a name is known
+        for path, time in self.edited[key].items():
+            times[path.startswith(_named(""))].append((path, time))
         return {
             "index": self._name,
             "session": key,
             "cursor": _without_titles(self.cursors.get(key, {})),
-            "edited": dict(list(self.edited[key].items())[-MOST_PATHS:]),
+            "edited": dict(times[True][-MOST_NAMES:] + times[False][-MOST_PATHS:]),
             "sub_agents": {path: self._offsets[path] for path in transcripts if path in self._offsets},
         }
 

@@ -6,9 +6,10 @@ from __future__ import annotations
 from ..runtimes.records import CALLS, MESSAGES, SUB_AGENTS
 from ..system.files import Opened, os, read_at, status_at
 from ..system.json import objects_in
+from ..text.paths import ANY
 from ..transcripts.entries import Entry
 from ..transcripts.lines import resume_offset, windows_backward
-from .actions import EDIT, GIT, REMOVE, actions_of, is_read_only, may_concern
+from .actions import EDIT, GIT, NAMED, REMOVE, REWRITERS, actions_of, is_read_only, may_concern
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,8 +25,11 @@ if TYPE_CHECKING:
 _PART_BYTES = 1024 * 1024
 _WANTED = (MESSAGES | CALLS, MESSAGES | CALLS | SUB_AGENTS)
 _COMMANDS = (b"git ", b"mv ", b"rm -")  # a file that another command removes is named, a directory may not be
+_REWRITERS = [mark.encode() for mark in REWRITERS]
 _ESCAPED = (b"\\n", b"\\t")  # white space in JSON
-_PLAIN = "._-"  # and letters and digits: nothing escapes these
+_PLAIN = "._-"  # and letters and digits: hardly anything escapes these
+_ESCAPE = b"\\u00"
+_LETTERS = [_ESCAPE + digits for digits in (b"2d", b"2D", b"2e", b"2E", b"3", b"4", b"5", b"6", b"7")]
 
 
 class WorkSearch:
@@ -114,6 +118,8 @@ class WorkSearch:
         return False
 
     def _has_name(self, text: bytes) -> bool:
+        if _ESCAPE in text and any([letters in text for letters in _LETTERS]):
+            return True
         for mark in self._marks:  # noqa: SIM110  `any` takes longer
             if mark in text:
                 return True
@@ -125,6 +131,9 @@ class WorkSearch:
             if action.kind in (EDIT, REMOVE):
                 if action.kind == REMOVE or action.path.rpartition("/")[2] in self._names:
                     return True
+            elif action.kind == NAMED:
+                if action.path == ANY or action.path in self._names:
+                    return True
             elif action.kind == GIT == self._takes and action.words and not is_read_only(action.words):
                 return True
         return False
@@ -135,7 +144,9 @@ class WorkSearch:
 
 
 def _has_command(line: bytes) -> bool:
-    """Check if a call may run git, or remove or move a directory."""
+    """Check if a call may run git, remove or move a directory, or rewrite files that it does not name."""
+    if any([mark in line for mark in _REWRITERS]):
+        return True
     for mark in _COMMANDS:
         at = line.find(mark)
         while at >= 0:

@@ -112,16 +112,23 @@ class GitIndex:
     def as_they_are(self, paths: Iterable[str]) -> dict[str, str]:
         """Return the object name of each file at `paths` (absolute) whose size and time in the index match the disk:
         its content was added or committed."""
-        if not self._id_bytes:
-            self._read()
         found = {}
         for path in paths:
-            name = path.removeprefix(self._worktree.root + "/").encode("utf-8", "surrogateescape")
-            entry = _find(self._whole_paths, name, self._id_bytes) or self._entries.get(name, b"")
-            status = status_at(path, follow_symlinks=False)
+            entry, status = self._entry(path), status_at(path, follow_symlinks=False)
             if entry and status is not None and _is_same(entry, status):
                 found[path] = entry[_STATUS_BYTES : _STATUS_BYTES + self._id_bytes].hex()
         return found
+
+    def at(self, path: str) -> str:
+        """Return the name of the object at a path (absolute), whatever is on the disk; '' for none."""
+        return self._entry(path)[_STATUS_BYTES : _STATUS_BYTES + self._id_bytes].hex()
+
+    def _entry(self, path: str) -> bytes:
+        """Return the entry of a file; b'' for none."""
+        if not self._id_bytes:
+            self._read()
+        name = path.removeprefix(self._worktree.root + "/").encode("utf-8", "surrogateescape")
+        return _find(self._whole_paths, name, self._id_bytes) or self._entries.get(name, b"")
 
     def _read(self) -> None:
         git_dir, self._id_bytes = self._worktree.git_dir, _id_bytes(self._worktree)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+ANY = "*"  # instead of a name: any file
 _CHARACTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._-"
 
 

@@ -16,6 +16,12 @@ _BEFORE = _WORDS["before"]
 _TAKES_A_NUMBER = frozenset(("timeout", "nice"))
 _INTERPRETERS = _WORDS["interpreters"]
 _SILENT = _WORDS["silent"]
+_RUNS_OTHERS = frozenset((".", "eval", "source", "xargs"))
+_WITH_ACTIONS = {
+    "find": frozenset(("-exec", "-execdir", "-ok", "-okdir", "-delete", "-fprint")),
+    "fd": frozenset(("-x", "-X", "--exec", "--exec-batch")),
+    "sort": frozenset(("-o", "--output")),
+}
 _LOOKERS = _WORDS["lookers"]
 _GIT_LOOKERS = _WORDS["git lookers"]
 _PRINTERS = frozenset(("awk", "bat", "cat", "head", "less", "more", "nl", "sed", "tail"))
@@ -35,6 +41,20 @@ def family(command: str) -> str:
 def is_looking(command: str) -> bool:
     """Check if a command line only reads or does nothing."""
     return family(command) in (LOOKING, "")
+
+
+def only_reads(command: str) -> bool:
+    """Check that each command of a line only reads, also behind a pipe, and that no output goes to a file."""
+    for command_part in simple_commands(command):
+        words = [word.text or word.typed for word in command_part.words]
+        program, rest = _program(words)
+        if any([not word.text.startswith("/dev/") for word in command_part.outputs]):
+            return False
+        if program in _RUNS_OTHERS or (program in _WITH_ACTIONS and not _WITH_ACTIONS[program].isdisjoint(rest)):
+            return False
+        if program and _name(command_part.words) not in (LOOKING, ""):
+            return False
+    return True
 
 
 def only_writes(command: str) -> bool:

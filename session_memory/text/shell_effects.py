@@ -27,7 +27,7 @@ _WITH_VALUE = {
     "patch": ("-i", "-p", "-o", "-d", "-D", "--input", "--strip", "--output", "--directory"),
 }
 # Without one of these words a command line has no effect that would be found.
-_HINTS = (">", "git", "sed", "perl", "mv ", "rm ", "cp ", "tee ", "touch ", "patch ")
+_HINTS = (">", "git", "sed", "perl", "mv ", "rm ", "cp ", "tee ", "touch ", "patch ", "unlink ")
 
 
 class ShellEffect:
@@ -224,7 +224,7 @@ def _patch(program: str, words: list[Word], cwd: str) -> Iterator[ShellEffect]:
 
 _PROGRAMS = {
     "sed": _sed, "gsed": _sed, "perl": _perl, "mv": _move, "cp": _move, "rm": _remove, "tee": _write, "touch": _write,
-    "patch": _patch,
+    "patch": _patch, "unlink": _remove,
 }  # fmt: skip
 
 

@@ -278,3 +278,86 @@ def test_an_edit_of_a_path_of_20_000_parts_is_let_through_within_the_time_of_the
         assert answer(project, "Edit", "/a" * 20_000) == {}
         assert answer(project, "Edit", str(project.directory) + "/../a" * 20_000) == {}
         assert time.monotonic() - started < 15
+
+
+NOT_COMMITTED = 'by "discord" and not committed since'
+
+
+def ran(project: Project, command: str) -> None:
+    """The other session runs a command, now."""
+    call = {"type": "tool_use", "id": f"toolu_{time.time_ns()}", "name": "Bash", "input": {"command": command}}
+    append(project.other, assistant(call, cwd=project.cwd))
+    subprocess.run(["sh", "-c", command], cwd=project.directory, env=GIT_ENVIRONMENT, check=True)
+    result = {"tool_use_id": call["id"], "type": "tool_result", "content": "Done."}
+    append(project.other, user([result], cwd=project.cwd))
+
+
+def test_a_commit_that_takes_what_another_session_has_edited_or_staged_is_held_back(project: Project) -> None:
+    project.edited()
+    for command in ("git commit -m x -- app", "git commit app -m x", "git commit --only app -m x"):
+        assert f"reaches app, edited just now {NOT_COMMITTED}" in reason(project, "Bash", command), command
+    assert reason(project, "Bash", "git commit -m x") == ""
+    assert reason(project, "Bash", "git commit -m app -- db") == ""
+    git(project.directory, "add", "app")
+    assert f"reaches app, edited just now {NOT_COMMITTED}" in reason(project, "Bash", "git commit -m x")
+
+
+def test_a_removal_that_is_not_committed_is_held_back_until_the_file_is_back(project: Project) -> None:
+    ran(project, "rm db")
+    for command in ("git checkout -- db", "git add -A", "git commit -am x", "git stash", "git reset --hard"):
+        assert f"reaches db, removed just now {NOT_COMMITTED}" in reason(project, "Bash", command), command
+    git(project.directory, "checkout", "--", "db")
+    assert reason(project, "Bash", "git reset --hard") == ""
+
+
+def test_a_renamed_file_is_held_back(project: Project) -> None:
+    ran(project, "git mv app other")
+    assert f"just now {NOT_COMMITTED}" in reason(project, "Bash", "git reset --hard")
+    assert f"just now {NOT_COMMITTED}" in reason(project, "Bash", "git commit -m x")
+
+
+@pytest.mark.parametrize(
+    "command", ["git reset --hard HEAD~0", "git checkout -f main", "git switch --discard-changes main"]
+)
+def test_a_forced_move_is_held_back_however_long_the_session_has_been_quiet(project: Project, command: str) -> None:
+    project.edited()
+    quiet_since(project, 300)
+    assert f"reaches app, edited just now {NOT_COMMITTED}" in reason(project, "Bash", command)
+    assert (
+        reason(
+            project, "Bash", command.replace("--hard", "--soft").replace("-f ", "").replace("--discard-changes ", "")
+        )
+        == ""
+    )
+
+
+def test_a_command_that_spares_new_files_is_not_held_back_for_them(project: Project) -> None:
+    (project.directory / "new").write_text("1\n")
+    project.edited("new")
+    for command in ("git reset --hard", "git stash", "git commit -am x", "git checkout -- ."):
+        assert reason(project, "Bash", command) == "", command
+    for command in ("git clean -f", "git add -A", "git stash -u", "git add new"):
+        assert f"reaches new, edited just now {NOT_COMMITTED}" in reason(project, "Bash", command), command
+
+
+def test_a_stash_of_other_files_is_not_held_back(project: Project) -> None:
+    project.edited()
+    assert reason(project, "Bash", "git stash push -m mine -- db") == ""
+    assert "reaches app" in reason(project, "Bash", "git stash push -m mine -- app")
+
+
+def test_what_a_script_wrote_is_held_back(project: Project) -> None:
+    script = "python3 - <<'EOF'\nopen('app', 'a').write('2')\nopen('./app', 'a').write('2')\nEOF"
+    ran(project, script)
+    assert f"app, edited just now {NOT_COMMITTED}" in reason(project, "Edit", app(project))
+    git(project.directory, "commit", "-qam", "done")
+    assert reason(project, "Edit", app(project)) == ""
+
+
+def test_an_ignored_file_and_files_outside_the_repository_are_not_held_back(project: Project, tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.write_text("1\n")
+    os.symlink(outside, project.directory / "link")
+    project.edited("../outside")
+    assert reason(project, "Edit", str(outside)) == ""
+    assert reason(project, "Bash", "git add -A") == ""

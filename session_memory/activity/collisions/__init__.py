@@ -6,7 +6,7 @@ from ..actions import EDIT, GIT, FileAction, actions_elsewhere, actions_of, may_
 from ..call_log import reported_with_calls
 from ..changes import OwnSession, conflicts_stamp
 from .evidence import Evidence
-from .facts import ACTIVE_SECONDS, TAKEN, Fact, edit_facts
+from .facts import ACTIVE_SECONDS, SLACK_SECONDS, TAKEN, Fact, edit_facts
 from .working_set import CollisionState, KnownFiles, WorkingSet
 
 TYPE_CHECKING = False
@@ -90,8 +90,21 @@ def find(known: Known, entries: Others, paths: Sequence[str] | None = None) -> F
         told = own.deadline.attempt("conflicts", of_copies, own, found.facts, ids, known.now) or ()
         found.facts = [fact for fact in found.facts if fact not in told]
     _add_git(known, found, entries, is_call=planned is not None)
+    found.facts = _without_explained(found.facts)
     found.failed = {new.session.key for _, new in entries} - found.actions.keys()
     return found
+
+
+def _without_explained(facts: list[Fact]) -> list[Fact]:
+    """Return the facts without doubtful ones that another one explains."""
+    sure = [fact for fact in facts if not fact.is_doubtful]
+
+    def explains(fact: Fact, doubtful: Fact) -> bool:
+        is_so = fact.time >= doubtful.time - SLACK_SECONDS or (fact.kind == TAKEN and fact.session == doubtful.session)
+        return is_so and fact.path == doubtful.path
+
+    doubtful = [fact for fact in facts if fact.is_doubtful and not any([explains(other, fact) for other in sure])]
+    return sure + doubtful
 
 
 def _read_actions(
@@ -110,8 +123,9 @@ def _read_actions(
     if transcripts := own.sub_agents_of(new.session):
         runtime, offsets = own.runtime_of(new.session), state.sub_agents
         actions += sub_agent_actions(transcripts, runtime, offsets, known.oldest, is_wanted, report.gate)
-    for action in actions:
+    for action in list(actions):
         files.recognise(action)
+        actions += files.edits_by(action)
     concerning = sorted([one for one in actions if concerned.is_concerned_by(one)], key=lambda one: one.time)
     every = [*state.open_actions.pop(key, ()), *concerning]
     found.actions[key] = [one for one in every if one.time > report.since]

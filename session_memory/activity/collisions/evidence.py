@@ -177,6 +177,22 @@ class Evidence:
             self._index = GitIndex(self._worktree)
         return self._index.as_they_are(paths) if self._index else {}
 
+    def in_index(self, path: str) -> str | None:
+        """Return the name of the object that the index has at an absolute path: '' for none, None if unknown."""
+        if self._worktree is None or not path.startswith(self._worktree.root + "/"):
+            return None
+        self.staged([])
+        return self._index.at(path) if self._index else None
+
+    def is_tracked(self, path: str) -> bool:
+        """Check if git may know a file, or one below a directory, in the index or in the commit checked out."""
+        return bool(self._object(self._head_commit(), path) != "" or self.in_index(path) != "")
+
+    def is_staged(self, path: str) -> bool:
+        """Check if the index may have another content of a file than the commit that is checked out."""
+        committed, staged = self._object(self._head_commit(), path), self.in_index(path)
+        return committed is None or staged is None or committed != staged
+
     def moves(self) -> list[HeadMove]:
         """Return the moves of HEAD of this worktree at the end of its log."""
         if self._moves is None:
@@ -186,7 +202,7 @@ class Evidence:
     def moves_elsewhere(self, branch: str, since: float) -> list[HeadMove]:
         """Return the moves of the branch that is checked out since a time which the log of HEAD does not have: another
         worktree made them, or a command that moves branches alone."""
-        here = {(move.before, move.after) for move in self.moves()}
+        here = {(move.before, move.after) for move in self.moves() if move.branches is None}
         moves = branch_moves(self._worktree, branch, since) if self._worktree and branch else []
         return [move for move in moves if move.before != move.after and (move.before, move.after) not in here]
 

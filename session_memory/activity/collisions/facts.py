@@ -7,7 +7,7 @@ from ...text.format import ELLIPSIS, counted, enumerated, one_line, shorten
 from ...text.paths import relative
 from ...text.sanitize import beginning, for_prompt, quotable
 from ...text.timestamps import age
-from ..actions import EDIT, READ, REMOVE, FileAction
+from ..actions import COMMAND, EDIT, READ, REMOVE, FileAction
 from ..call_log import EDITED, edited_key
 from ..report import Report, label_of
 
@@ -44,7 +44,8 @@ class Fact:
     session's own action, by which the fact is reported once. `is_after` says that the edit came after the own action,
     whose kind is `own_kind`; `is_removed` that the file is gone; `words` are those of the git command; `before` and
     `now` the branch or commit checked out, or `now` the commit with the edit. `is_elsewhere` marks two machines' copies
-    of a file, `worktree` names that of the repository with the copy that was edited."""
+    of a file, `worktree` names that of the repository with the copy that was edited. It `is_doubtful` if only the
+    file's time shows it."""
 
     def __init__(
         self, kind: str, session: str, time: float, *, path: str = "", own_time: float = 0.0, own_kind: str = "",
@@ -61,6 +62,7 @@ class Fact:
         self.is_after = True
         self.is_removed = False
         self.is_elsewhere = False
+        self.is_doubtful = False
         self.worktree = ""
 
     @property
@@ -123,6 +125,8 @@ def _edit_fact(
         modified = until = end  # a tool says that it has: the clock of the file system is behind
     if action.is_doubtful and (modified is None or end is None or not began <= modified <= end + SLACK_SECONDS):
         return None  # not even the file's time shows that it was run
+    if action.is_doubtful and modified and _may_have_written(own, path, (modified, until), evidence):
+        return None
     when = action.time if end is None else end
     is_own = modified is not None and mine.call_id != ""  # a planned edit has no call yet
     is_own = is_own and evidence.began("", mine) - SLACK_SECONDS <= until and (modified or 0) <= own_end + SLACK_SECONDS
@@ -140,6 +144,7 @@ def _edit_fact(
             return None
         fact = Fact(EDITED, session, when, path=path, own_kind=mine.kind, own_time=mine.time)
         fact.is_removed = action.kind == REMOVE and modified is None
+        fact.is_doubtful = action.is_doubtful
         return fact
     edit = own.last(path, evidence, (EDIT,)) if is_active and action.kind == EDIT else None
     if edit is None or not own.updated <= edit.time or action.time >= edit.time:
@@ -151,6 +156,15 @@ def _edit_fact(
     fact = Fact(EDITED, session, when, path=path, own_kind=EDIT, own_time=mine.time)
     fact.is_after = False
     return fact
+
+
+def _may_have_written(working_set: WorkingSet, path: str, times: tuple[float, float], evidence: Evidence) -> bool:
+    """Check if a command of this session that names a file was perhaps running as that was written, by the earliest and
+    the latest time of that."""
+    name = path.rpartition("/")[2]
+    commands = [action for action in working_set.commands if action.kind == COMMAND and name in action.words[0]]
+    ends = [evidence.ended("", action) for action in commands if action.time <= times[1]]
+    return any([end + SLACK_SECONDS >= times[0] for end in ends])
 
 
 def _is_untouched(path: str, mine: FileAction, began: float, evidence: Evidence) -> bool:

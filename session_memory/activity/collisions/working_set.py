@@ -5,7 +5,8 @@ from __future__ import annotations
 from ...system.files import real_path, status_at
 from ...system.git import copied_to, find_worktree
 from ...system.json import sealed, unsealed
-from ..actions import COMMAND, EDIT, GIT, READ, REMOVE, FileAction, is_read_only
+from ...text.paths import ANY
+from ..actions import COMMAND, EDIT, GIT, NAMED, READ, REMOVE, FileAction, is_read_only
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,7 +34,7 @@ class WorkingSet:
     def add(self, actions: Iterable[FileAction]) -> None:
         """Add later actions."""
         for action in actions:
-            if action.is_doubtful and action.kind in (EDIT, REMOVE):
+            if action.kind == NAMED or (action.is_doubtful and action.kind in (EDIT, REMOVE)):
                 continue
             if action.kind in (EDIT, READ):
                 kept = [*self.actions.pop(action.path, ()), action]
@@ -79,7 +80,7 @@ class WorkingSet:
 
     def is_concerned_by(self, action: FileAction) -> bool:
         """Check if another session's action changes a file of the set, or is a git command that changes something."""
-        if action.kind in (READ, COMMAND):
+        if action.kind in (READ, COMMAND, NAMED):
             return False
         if action.kind == GIT:
             return bool(action.words) and not is_read_only(action.words)
@@ -139,6 +140,16 @@ class KnownFiles:
         self._by_inode: dict[str, dict[tuple[int, int], str]] = {}  # of those with one last part
         for path in self._paths:
             self.names.setdefault(path.rpartition("/")[2], []).append(path)
+
+    def edits_by(self, action: FileAction) -> list[FileAction]:
+        """Return a doubtful edit of each file that a NAMED action may have written; none for any other action."""
+        if action.kind != NAMED:
+            return []
+        edits = []
+        for path in self._paths if action.path == ANY else self.names.get(action.path, ()):
+            place = (action.time, action.offset, action.call_id)
+            edits.append(FileAction(EDIT, path, place, is_command=True, transcript=action.transcript, is_doubtful=True))
+        return edits
 
     def recognise(self, action: FileAction) -> None:
         """Give an action the path that its file has in the working set, also if it has a copy of that in another
