@@ -13,8 +13,9 @@ from typing import NamedTuple
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
 
-from session_memory.text.secrets.rules import SecretRule
-from session_memory.text.secrets.scan import RULES
+from session_memory.text.secrets.rules import ROWS, SecretRule
+
+RULES = [SecretRule(number) for number in range(len(ROWS))]
 
 ALPHABETS = {
     "dig": string.digits,

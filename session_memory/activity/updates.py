@@ -402,11 +402,13 @@ def _count_news(left: list[Session], making: _Pass) -> tuple[int, bool]:
     from .report import MOST_COUNTED, count_visible, is_elsewhere, may_hide
 
     own, cursors, oldest = making.reader, making.cursors, making.oldest
-    left = [each for each in left if not is_elsewhere(each, cursors.get(each.key, {}), own)]
     found: list[Session] = []
-    looked_at = 0
-    for session in left[: 2 * MOST_COUNTED]:
-        if len(found) == MOST_COUNTED:
+    looked_at, are_more = 0, False
+    for session in left:
+        if is_elsewhere(session, cursors.get(session.key, {}), own):
+            continue
+        if len(found) == MOST_COUNTED or looked_at == 2 * MOST_COUNTED:
+            are_more = True
             break
         looked_at += 1
         asked = (own, session, cursors.get(session.key), oldest)
@@ -416,7 +418,7 @@ def _count_news(left: list[Session], making: _Pass) -> tuple[int, bool]:
     if may_hide(making.settings, own.home) or any([session.is_elsewhere for session in found]):
         asked_of = (found, cursors, making.settings, own)
         visible = own.deadline.attempt("unread sessions", count_visible, *asked_of) or 0
-    return visible, visible > 0 and looked_at < len(left)
+    return visible, visible > 0 and are_more
 
 
 def _may_collide(own: OwnSession, cursor: Cursors | None, reports: Reports) -> bool:

@@ -42,7 +42,7 @@ _GROUPS = (
     ),
     ("activity.state",), ("activity.actions",), ("activity.call_log",), ("hooks.tool_call",),
     ("activity.call_memories",),
-    ("transcripts.lines",), ("transcripts.mirror",),
+    ("transcripts.lines",), ("transcripts.mirror",), ("transcripts.edits",), ("runtimes.mirrored",),
     *[(f"runtimes.{name}",) for name in _RUNTIMES],
     ("activity.updates",), ("runtimes.claude.records",), ("text.sanitize",),
     ("activity.forks", "activity.report", "activity.new_entries", "activity.update_text"),
@@ -51,7 +51,8 @@ _GROUPS = (
     ("transcripts.mirrored_files",), ("runtimes.gemini.mirrors",), ("runtimes.opencode.mirrors",),
     ("runtimes.atif.mirrors",), ("transcripts.project_folders",),
     ("activity.memory_index",), ("activity.prompt_memories",), ("activity.collisions.git",), ("activity.commands",),
-    ("text.shell_effects",), ("activity.status_line",), ("hooks.session_start", "hooks.upkeep_start"),
+    ("text.secrets.scan",), ("text.shell_effects",), ("activity.status_line",),
+    ("hooks.session_start", "hooks.upkeep_start"),
 )  # fmt: skip
 
 

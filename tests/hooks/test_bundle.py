@@ -157,6 +157,25 @@ def test_a_bundle_that_is_cut_off_is_not_loaded(program, plain, length):
     assert program.words_told(plain) == WORDS
 
 
+def test_what_redacts_a_secret_is_in_the_bundle(built, plain):
+    plain.session(*exchange("log in with password: hunter2x", "hi"))
+    for directory in list(built.root.rglob("__pycache__")):
+        shutil.rmtree(directory)
+    assert "[redacted: password]" in told(plain.run(program=built.root))
+    assert list((built.root / "session_memory").rglob("*.pyc")) == []
+
+
+def test_a_runtime_is_loaded_with_no_module_that_others_import(built):
+    with open(built.bundle, "rb") as bundle:
+        groups = marshal.loads(bundle.read(16 * 1024)[len(MAGIC_NUMBER) :])[1]
+    for _, _, modules in groups:
+        names = [module[0].removeprefix("session_memory.") for module in modules]
+        for runtime in ("pi", "codex", "qwen", "copilot", "opencode", "gemini", "atif"):
+            if any(f"{name}.".startswith(f"runtimes.{runtime}.") for name in names):
+                others = [name for name in names if not f"{name}.".startswith(f"runtimes.{runtime}.")]
+                assert others in ([], ["system.quick_sqlite"])  # only OpenCode has a database
+
+
 def test_a_module_comes_behind_what_it_imports_and_what_nothing_new_needs_before_what_tells(built):
     with open(built.bundle, "rb") as bundle:
         groups = marshal.loads(bundle.read(16 * 1024)[len(MAGIC_NUMBER) :])[1]

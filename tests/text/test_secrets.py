@@ -14,11 +14,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from share import some
-from text_scene import Sample, fill, samples
+from text_scene import RULES, Sample, fill, samples
 
 from session_memory.text.secrets import Secret, find_secrets, redact, scan
 from session_memory.text.secrets.rules import SecretRule
-from session_memory.text.secrets.scan import RULES
 
 ROOT = Path(__file__).resolve().parents[2]
 SAMPLES = [sample for seed in range(some(5)) for sample in samples(seed)]
@@ -327,3 +326,10 @@ def seconds(piece: str, size: int) -> float:
 
 def test_a_kind_is_a_few_plain_words():
     assert [kind for kind in KINDS if not kind.replace(".", "").replace(" ", "").isalnum() or len(kind) > 30] == []
+
+
+def test_the_second_look_reads_only_the_rules_that_it_needs() -> None:
+    program = "from session_memory.text.secrets import rules, scan; print(len(rules._rules), len(rules.ROWS))"
+    done = subprocess.run([sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    read, known = map(int, done.stdout.split())
+    assert read == len(scan.KINDS) < known / 10

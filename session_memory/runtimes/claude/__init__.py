@@ -88,6 +88,8 @@ class ClaudeCode(ProjectFolders):
 
     def sub_agents_beside(self, path: str) -> list[str]:
         """Return the transcripts of sub-agents, also those that a workflow started: they are one folder deeper."""
+        if not is_directory(self.folder_beside(path)):
+            return []
         workflows = f"{self.folder_beside(path)}{self.SUB_AGENTS}/workflows"
         folders = [f"{workflows}/{name}" for name in sorted(names_in(workflows))]
         return super().sub_agents_beside(path) + [agent for folder in folders for agent in transcripts_in(folder)]

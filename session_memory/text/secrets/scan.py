@@ -48,8 +48,7 @@ NAMED_SIGN = pattern(
 )
 # The name before a sign, and what may stand between them: all backwards.
 NAME = pattern(r"""[ \t"'`\\*|?>:-]{0,12}(?:\](?=["'\\])["'\\]{1,8})?([A-Za-z0-9_ .-]{1,60})(\\?)""")
-RULES = [rule(number) for number in range(len(ROWS))]
-KINDS = {row.kind: row.number for row in RULES if row.form == "assigned"}
+KINDS = {rule(number).kind: number for number, row in enumerate(ROWS) if row.startswith(b"assigned\t")}
 KIND_OF_WORD = {"pass": "password", "seed": "secret", "key": "api key"}  # others are called as the word
 
 Found = tuple[int, int, int]  # start, end, number of the rule
@@ -58,7 +57,7 @@ Found = tuple[int, int, int]  # start, end, number of the rule
 @cache
 def compiled(number: int) -> re.Pattern[str]:
     """Return the regex of a rule, with its classes written out; compiled when it is first needed: most never are."""
-    row = RULES[number]
+    row = rule(number)
     pattern = row.pattern
     if row.form == "token":
         prefixes = "|".join(map(re.escape, row.keywords))
@@ -75,7 +74,7 @@ def find(text: str, spots: Spots) -> list[tuple[str, int, int]]:
     search = Search(text)
     found: list[Found] = []
     for number, at in sorted(spots.rules, key=itemgetter(1)):
-        found += search.matched(RULES[number], at)
+        found += search.matched(rule(number), at)
     for value in spots.values:
         found += search.assigned(value)
     for start, end in spots.named:
@@ -93,7 +92,7 @@ def merged(found: list[Found]) -> list[tuple[str, int, int]]:
             result[-1] = (first, max(last, end), min(other, number))
         else:
             result.append((start, end, number))
-    return [(RULES[number].kind, start, end) for start, end, number in result]
+    return [(rule(number).kind, start, end) for start, end, number in result]
 
 
 @lru_cache(maxsize=1)
@@ -101,9 +100,9 @@ def named_rules() -> tuple[dict[str, list[int]], dict[str, list[int]]]:
     """Return the numbers of the rules for a word of a name, and for what it ends in."""
     whole: dict[str, list[int]] = {}
     endings: dict[str, list[int]] = {}
-    for row in RULES:
-        for name in row.keywords if row.form == "named" else ():
-            (endings if name[0] == "*" else whole).setdefault(name.lstrip("*"), []).append(row.number)
+    for number, row in enumerate(ROWS):
+        for name in rule(number).keywords if row.startswith(b"named\t") else ():
+            (endings if name[0] == "*" else whole).setdefault(name.lstrip("*"), []).append(number)
     return whole, endings
 
 
@@ -118,7 +117,7 @@ def rules_of(name: str) -> tuple[int, ...]:
         for ending, rules in endings.items():
             if word.endswith(ending):
                 numbers.update(rules)
-    return tuple(sorted(number for number in numbers if not (is_about and RULES[number].judge == "random")))
+    return tuple(sorted(number for number in numbers if not (is_about and rule(number).judge == "random")))
 
 
 def names(text: str) -> list[str]:
@@ -159,7 +158,7 @@ class Search:
         is_escape = name[2] and name[1][-1] in "nrt"
         for number in rules_of((name[1][:-1] if is_escape else name[1])[::-1]):
             value = compiled(number).match(self.text, hit.start("value"))
-            if value is not None and (found := self.judged(value, RULES[number])):
+            if value is not None and (found := self.judged(value, rule(number))):
                 return found
         return []
 
