@@ -81,6 +81,9 @@ class Author:
     def says(self, text: str) -> None:
         append(self.path, assistant(text, **self.fields) if self.runtime == CLAUDE else self._message(text))
 
+    def append(self, record: dict[str, Any]) -> None:
+        append(self.path, record)
+
     def shell(self, command: str) -> str:
         """Runs a command line; what it printed."""
         began = time.time()

@@ -106,12 +106,7 @@ class Reasons:
         self._key = key
         self._homes = homes
         self._written: dict[str, Counter[str]] = {}
-        self._evidence = CallEvidence(
-            store,
-            repository,
-            lambda since, until: store.calls_between(since, until, homes),
-            lambda directory, at, within: store.conversations_near(directory, at, within, homes),
-        )
+        self._evidence = CallEvidence(store, repository, key, homes)
 
     def of_lines(self, path: str, first: int, last: int) -> list[Reason]:
         """Return the reasons of lines of a file in the worktree, one for each run of lines with one writer. Raises
@@ -286,8 +281,8 @@ class Reasons:
         return reason._replace(is_by_commit=by_commit is not None)
 
     def _maker_of(self, run: list[CodeLine], commit: Commit) -> WrittenLine | None:
-        """Return the call that made a commit, if no other session is known to have edited the file for it."""
-        return None if self._evidence.is_disputed(run[0], commit) else self._evidence.maker_of(commit)
+        """Return the call that made a commit of its own work, if no session is known to have edited the file for it."""
+        return None if self._evidence.is_disputed(run[0], commit) else self._evidence.first_maker_of(commit)
 
     def _by_session(
         self, attributed: Sequence[tuple[CodeLine, WrittenLine | None]], commit: Commit | None

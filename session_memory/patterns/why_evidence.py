@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from ..system.commits import UNCOMMITTED, CodeLine, Commit, Repository
 from ..system.git import find_worktree, worktrees_of
-from ..text.shell_commands import commit_message
+from ..text.shell_commands import COMMITTING, commit_message, is_carrying, is_rewriting
 from ..text.shell_effects import GIT, effects_of
 from ..text.shell_written import can_have_written
 from ..text.timestamps import now_milliseconds
-from ..text.written_lines import LEAST_CHARACTERS, normalised
+from ..text.written_lines import LEAST_CHARACTERS, commit_id, commit_subject, is_short, line_hashes, line_in, normalised
 from ..transcripts.edits import edited_files
 from ..transcripts.turns import UNANSWERED_SECONDS
 
@@ -29,20 +29,14 @@ Window = tuple[int, int, str]  # the first and the last time, and the subject of
 
 
 class CallEvidence:
-    """Answers questions about the calls in a repository from a store. `calls_between` returns the calls between two
-    times, `conversations_near` the conversations in a directory at most so many milliseconds from a time."""
+    """Answers questions about the calls in a repository from a store with the `key` of its lines, for the agent homes
+    `of_home` (None: all)."""
 
-    def __init__(
-        self,
-        store: SqliteStore,
-        repository: Repository,
-        calls_between: Callable[[int, int], list[TimedCall]],
-        conversations_near: Callable[[str, int, int], list[Conversation]],
-    ) -> None:
+    def __init__(self, store: SqliteStore, repository: Repository, key: bytes, of_home: tuple[str, ...] | None) -> None:
         self._store = store
         self._repository = repository
-        self._calls_between = calls_between
-        self._conversations_near = conversations_near
+        self._key = key
+        self._of_home = of_home
         worktree = find_worktree(repository.root)
         roots = [linked.root for linked in worktrees_of(worktree.common_dir)] if worktree else []
         self._roots = [f"{os.path.realpath(root)}/" for root in dict.fromkeys([repository.root, *roots]) if root]
@@ -52,7 +46,8 @@ class CallEvidence:
         """Return the call that wrote a line, if that is sure: of all sessions that edited the file between the commit
         before and this one, only one can have written it. Raises GitUnavailableError, DatabaseError."""
         text = normalised(line.text)
-        able = [call for call in self._calls_on(line, commit) if _can_have_written(call, text)]
+        editors = self._items_with(line_in(line.path.rpartition("/")[2], text)) if is_short(text) else set[int]()
+        able = [call for call in self._calls_on(line, commit) if _can_have_written(call, text, editors)]
         literal = [call for call in able if len(text) >= LEAST_LITERAL and text in call.item.argument]
         for calls in (literal, able):
             if len({call.item.session_id for call in calls}) == 1:
@@ -64,12 +59,46 @@ class CallEvidence:
         return bool(self._calls_on(line, commit))
 
     def maker_of(self, commit: Commit) -> WrittenLine | None:
-        """Return the `git commit` with the subject of a commit, run at its time; None if several sessions ran one.
-        Raises DatabaseError."""
-        at = commit.authored_at
-        calls = self._calls_between(at - LONGEST_CALL, at + SECOND + LONGEST_CALL)
-        made = [call for call in calls if _commits(call, commit.subject) and self._is_run_here(call)]
-        return made[0].item if len({call.item.session_id for call in made}) == 1 else None
+        """Return the call whose result has the id of a commit, else the `git commit` with its subject, run at its time;
+        None if several sessions ran one. Raises DatabaseError."""
+        return _of_one_session(self._printing(commit) or self._with_subject(commit))
+
+    def first_maker_of(self, commit: Commit) -> WrittenLine | None:
+        """Return the same if that call committed its session's own work: a commit that was amended, picked, rebased or
+        reverted is of the session that first made it, if no other had a part in it. Raises DatabaseError."""
+        printing = self._printing(commit)
+        if any(not is_rewriting(call.item.argument) for call in printing):
+            return _of_one_session(printing)
+        first = self._with_subject(commit)
+        is_sure = first or not any(is_carrying(call.item.argument) for call in printing)
+        return _of_one_session([*first, *printing]) if is_sure else None
+
+    def _printing(self, commit: Commit) -> list[TimedCall]:
+        """Return the calls whose result says that they made a commit."""
+        items = self._items_with(commit_id(commit.id))
+        calls = self._calls_near(commit.at) if items else []
+        return [call for call in calls if call.item.item in items and self._is_run_here(call, COMMITTING)]
+
+    def _with_subject(self, commit: Commit) -> list[TimedCall]:
+        """Return the calls that made a commit with a subject at the time at which it was written first."""
+        items = self._items_with(commit_subject(commit.subject)) if commit.subject else set()
+        return [
+            call
+            for call in self._calls_near(commit.authored_at)
+            if self._is_run_here(call, ("commit",))
+            and not is_carrying(call.item.argument)
+            and (_commits(call, commit.subject) or (call.item.item in items and "commit" in call.item.argument))
+        ]
+
+    def _items_with(self, text: str) -> set[int]:
+        hashes = line_hashes([text], self._key) if self._key else []
+        return {written.item for written in self._store.line_writers(hashes, self._of_home)}
+
+    def _calls_near(self, at: int) -> list[TimedCall]:
+        return self._calls_between(at - LONGEST_CALL, at + SECOND + LONGEST_CALL)
+
+    def _calls_between(self, since: int, until: int) -> list[TimedCall]:
+        return self._store.calls_between(since, until, self._of_home)
 
     def at_work(self, at: int, *, is_exact: bool = False) -> Conversation | None:
         """Return the conversation with a running turn at a time of git's, in milliseconds, if it is the only session
@@ -77,7 +106,8 @@ class CallEvidence:
         last = at if is_exact else at + SECOND - 1
         near = {}
         for root in self._roots:
-            for conversation in self._conversations_near(root.rstrip("/"), at, int(UNANSWERED_SECONDS * 1000)):
+            within = int(UNANSWERED_SECONDS * 1000)
+            for conversation in self._store.conversations_near(root.rstrip("/"), at, within, self._of_home):
                 near[conversation.id] = conversation
         running = self._store.running_at(
             [near_one for near_one in near.values() if (near_one.first_message_at or 0) <= last], at, last
@@ -108,9 +138,7 @@ class CallEvidence:
         if not any(path.rpartition("/")[2] in item.argument for path in paths):
             return False
         is_commit = item.kind == "command" and bool(commit_message(item.argument))
-        if is_commit and not _commits(call, subject):
-            return False
-        if not (is_commit or since <= (item.at or 0) <= until):
+        if not (since <= (item.at or 0) <= until or (is_commit and _commits(call, subject))):
             return False
         files = edited_files(item.kind, item.argument, call.directory, call.outcome)
         return any(self._inside(file) in paths for file in files)
@@ -121,16 +149,31 @@ class CallEvidence:
         root = max((root for root in self._roots if whole.startswith(root)), key=len, default="")
         return whole[len(root) :] if root else ""
 
-    def _is_run_here(self, call: TimedCall) -> bool:
-        places = [effect.path for effect in effects_of(call.item.argument, call.directory) if effect.kind == GIT]
+    def _is_run_here(self, call: TimedCall, subcommands: Collection[str]) -> bool:
+        """Check if a call ran one of these commands of git in a worktree of the repository, and that did not fail."""
+        if call.item.kind != "command":
+            return False
+        places = [
+            effect.path
+            for effect in effects_of(call.item.argument, call.directory)
+            if effect.kind == GIT and effect.words[0] in subcommands and (effect.is_followed or call.outcome != "error")
+        ]
         return any(f"{os.path.realpath(place)}/".startswith(tuple(self._roots)) for place in places)
 
 
-def _can_have_written(call: TimedCall, text: str) -> bool:
-    """Check if a call that edited a file can have written a line that none of the known lines is. An editing tool and a
-    here-document show their lines, but only long ones are kept. A substitution shows a part of its lines."""
-    if call.item.kind == "edit" or "<<" in call.item.argument:
-        return len(text) < LEAST_CHARACTERS
+def _of_one_session(calls: Sequence[TimedCall]) -> WrittenLine | None:
+    """Return the first of the calls, if all of them are of one session."""
+    return calls[0].item if len({call.item.session_id for call in calls}) == 1 else None
+
+
+def _can_have_written(call: TimedCall, text: str, editors: Collection[int]) -> bool:
+    """Check if a call that edited a file can have written a line that none of the known long lines is. `editors` are
+    the items that wrote it with an editing tool, if it is short. A here-document shows its lines, and a substitution a
+    part of its lines."""
+    if call.item.kind == "edit":
+        return call.item.item in editors
+    if "<<" in call.item.argument:
+        return len(text) < LEAST_CHARACTERS and text in map(normalised, call.item.argument.splitlines())
     return can_have_written(call.item.argument, text)
 
 

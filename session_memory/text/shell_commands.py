@@ -26,6 +26,8 @@ _LOOKERS = _WORDS["lookers"]
 _GIT_LOOKERS = _WORDS["git lookers"]
 _PRINTERS = frozenset(("awk", "bat", "cat", "head", "less", "more", "nl", "sed", "tail"))
 _WRITERS = ("cp", "mv", "patch", "perl", "sed", "tee", "touch")
+_CARRYING = frozenset(("am", "cherry-pick", "merge", "pull", "rebase", "revert"))
+COMMITTING = _CARRYING | {"commit"}  # commands of git that make commits
 _KEYWORDS = frozenset(("do", "done", "elif", "else", "fi", "function", "if", "in", "then", "until", "while"))
 _FINDS_NOTHING = _WORDS["find nothing"]
 
@@ -92,6 +94,18 @@ def commit_message(command: str) -> str:
                 if word == "--message" or (word.endswith("m") and word[:1] == "-" != word[1:2]):  # -m, -am, -qam
                     return _first_line(following.text if following.is_sure else following.typed.strip("\"'"))
     return ""
+
+
+def is_rewriting(command: str) -> bool:
+    """Check if a command line makes a commit of committed changes: it amends, picks, reverts, merges, ..."""
+    return is_carrying(command) or "--amend" in command or "--fixup" in command
+
+
+def is_carrying(command: str) -> bool:
+    """Check if a command line makes a commit whose changes are not its own: of none of the index."""
+    words = [[word.text for word in simple] for simple in _simple_commands(command)]
+    verbs = [arguments[:3] for program, arguments in map(_program, words) if program == "git"]
+    return not any("commit" in verb for verb in verbs) and any(_CARRYING.intersection(verb) for verb in verbs)
 
 
 def _first_line(message: str) -> str:

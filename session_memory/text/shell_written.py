@@ -11,7 +11,7 @@ from .written_lines import normalised
 
 Parts = tuple[str, ...]  # of a line, which has all of them
 _SUBSTITUTERS = frozenset(("sed", "gsed", "perl"))
-_OTHER_WRITERS = frozenset(("bash", "cp", "dash", "mv", "patch", "sh", "tee", "zsh"))
+_OTHER_WRITERS = frozenset(("bash", "cp", "dash", "patch", "sh", "tee", "zsh"))
 _ADDRESS = r"\s*(?:[\d$]+(?:,[\d$+~]+)?|/[^/\n]*/(?:,/[^/\n]*/)?)?\s*!?\s*"
 _SUBSTITUTION = re.compile(
     _ADDRESS + r"s([^\w\s\\{}()\[\]<>;&])((?:\\.|(?!\1)[^\\\n])*)\1((?:\\.|(?!\1)[^\\])*)\1([a-zA-Z\d]*)\s*(?:;|\n|$)"
@@ -41,7 +41,7 @@ def can_have_written(command: str, line: str) -> bool:
 def _written_by(simple: SimpleCommand) -> list[list[Parts] | None]:
     """Return the parts of the lines that one command wrote, in a list; [] if it writes no file that is known."""
     program, *names = [word.text.rpartition("/")[2] for word in simple.words] or [""]
-    if program == "touch":
+    if program in ("mv", "touch"):  # a moved file keeps its lines
         return [[]]
     if program in _SUBSTITUTERS and not simple.outputs:
         scripts = _scripts(program, simple.words[1:])

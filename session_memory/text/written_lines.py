@@ -8,9 +8,12 @@ from hashlib import blake2b
 
 LEAST_CHARACTERS = 12  # of a line with normalised whitespace: shorter ones are in every file
 MOST_LINES = 5000  # of one edit: a longer one was generated
+MOST_SHORT = 500  # short lines of one edit
 MOST_LINE_CHARACTERS = 2000
 _HERE_DOCUMENT = re.compile(r"^([^\n]*)<<-?[ \t]*([\"']?)(\w+)\2([^\n]*)\n(.*?)^[ \t]*\3[ \t]*$", re.M | re.S)
 _MESSAGE = re.compile(r"\b(?:commit|tag|gh|glab)\b")  # its here-document is a message, not a file
+_ID_CHARACTERS = 7  # of a commit: git shows so many or more
+_MADE = re.compile(rf"^\[[^\]\n]*\s([0-9a-f]{{{_ID_CHARACTERS},64}})\] (.+)$", re.M)
 _IS_PATCH = re.compile(r"^(?:\*\*\* Begin Patch|@@ -)", re.M)
 
 
@@ -32,12 +35,43 @@ def added_lines(before: str, after: str) -> list[str]:
     return [line for line in spaced if line not in gone and len(line) >= LEAST_CHARACTERS]
 
 
+def short_lines(before: str, after: str) -> list[str]:
+    """Return the normalised lines of `after` that `before` lacks and that are too short to say who wrote them, unless
+    the file is known; each once."""
+    gone = set(map(normalised, before.split("\n")))
+    return [line for line in dict.fromkeys(map(normalised, after.split("\n"))) if is_short(line) and line not in gone][
+        :MOST_SHORT
+    ]
+
+
+def is_short(line: str) -> bool:
+    """Check if a normalised line counts only in a known file; one of brackets alone never does."""
+    return len(line) < LEAST_CHARACTERS and any(map(str.isalnum, line))
+
+
 def here_documents(command: str) -> list[str]:
     """Return the texts of a command's here-documents; of a patch, what it adds. Messages of commits are omitted."""
     if "<<" not in command:
         return []
     bodies = [one[5] for one in _HERE_DOCUMENT.finditer(command) if not _MESSAGE.search(one[1])]
     return [_added_by(body) if _IS_PATCH.search(body) else body for body in bodies]
+
+
+def made_commits(result: str) -> list[str]:
+    """Return the texts to hash for the commits in the result of a command, as in `[main 1f2e3d4] Subject`: of each its
+    id and its subject."""
+    made = _MADE.findall(result) if "] " in result else []
+    return [text for id, subject in made for text in (commit_id(id), commit_subject(subject))]
+
+
+def commit_id(id: str) -> str:
+    """Return the text to hash for the id of a commit, perhaps shortened."""
+    return f"commit\0{id[:_ID_CHARACTERS]}"
+
+
+def commit_subject(subject: str) -> str:
+    """Return the text to hash for the subject of a commit."""
+    return f"subject\0{normalised(subject)}"
 
 
 def line_in(name: str, line: str) -> str:

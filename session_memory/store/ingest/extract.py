@@ -13,7 +13,7 @@ from ...system.files import Closing, open_regular, read_at
 from ...system.quick_json import decode_line
 from ...text.paths import is_id
 from ...text.sanitize import beginning, for_people
-from ...text.written_lines import added_lines, here_documents, line_hashes
+from ...text.written_lines import added_lines, here_documents, line_hashes, line_in, made_commits, short_lines
 from ...transcripts.entries import Entry, ToolUse
 from ...transcripts.lines import BLOCK_BYTES, first_line, lines_forward, make_cursor, resume_offset
 from ...transcripts.marks import entry_key, key_of, tool_key
@@ -27,7 +27,8 @@ SECRET_CHARACTERS = 512  # so much more is looked through for secrets: one withi
 
 class Extract(NamedTuple):
     """The content of some bytes of a file. `reached` is the offset at which to continue, unless it `is_last`.
-    `outcomes` are those of tool uses in an earlier extract, by the key of the call. `inode` and `size` (bytes) are the
+    `outcomes` are those of tool uses in an earlier extract, by the key of the call, as are `commits`, the hashes of
+    what these committed. `inode` and `size` (bytes) are the
     file's when it was read; `title` comes with its rank, `unreadable` counts records."""
 
     inode: int
@@ -39,6 +40,7 @@ class Extract(NamedTuple):
     cwd: str
     unreadable: int
     is_last: bool
+    commits: tuple[tuple[int, int], ...] = ()
 
 
 def result_text(content: object) -> str:
@@ -86,6 +88,7 @@ class Extractor:
         called: dict[str, int] = {}  # the latest entry with a call of an id that has no result yet
         ended: dict[tuple[int, str], ToolOutcome] = {}
         outcomes: list[tuple[int, ToolOutcome]] = []
+        commits: list[tuple[int, int]] = []
         for one in reader.forward(lines, with_results=True, left_out=self._left_out(end)):
             if isinstance(one, Entry):
                 if self._forgotten and self._forgotten.holds(one, self._session_id):
@@ -96,20 +99,26 @@ class Extractor:
                         written[len(found), tool.call_id] = tuple(line_hashes(lines_of_call, self._line_key))
                 found.append(one)
             elif isinstance(one, CallResult):
-                result = outcome(one.has_failed, one.content)
+                result, made = outcome(one.has_failed, one.content), self._commits_in(one)
                 if one.call_id in called:
-                    ended[called.pop(one.call_id), one.call_id] = result
+                    call = called.pop(one.call_id), one.call_id
+                    ended[call], written[call] = result, (*written.get(call, ()), *made)
                 else:
                     outcomes.append((key_of(one.call_id), result))
+                    commits += [(key_of(one.call_id), line) for line in made]
         reached = max(start, reader.reached)
         cwd = self._safe(self._project or next((entry.cwd for entry in found if entry.cwd), ""))
         entries = [self._new_entry(number, entry, ended, written) for number, entry in enumerate(found)]
         inode = os.fstat(self._descriptor).st_ino
         rank, title = self._shown_title(reader.title)
         is_last = reached < stop or reached == end
-        return Extract(
-            inode, end, reached, entries, outcomes, (rank, for_people(title)), cwd, reader.unreadable, is_last
-        )
+        of_file = cwd, reader.unreadable, is_last, tuple(commits)
+        return Extract(inode, end, reached, entries, outcomes, (rank, for_people(title)), *of_file)
+
+    def _commits_in(self, result: CallResult) -> list[int]:
+        """Return the hashes of the commits that a call made, by its result."""
+        made = made_commits(result_text(result.content)) if self._line_key else []
+        return line_hashes(made, self._line_key) if made else []
 
     def _shown_title(self, title: tuple[int, str]) -> tuple[int, str]:
         """Return a title, or none if the transcript repeats forgotten messages and the title may quote them."""
@@ -168,14 +177,18 @@ class Extractor:
 
 
 def written_by(runtime: Runtime, tool: ToolUse, record: dict[str, Any]) -> list[str]:
-    """Return the normalised lines that a call in a record writes into files, each once."""
+    """Return the normalised lines that a call in a record writes into files, each once; short ones with the name of the
+    file."""
+    short: list[str] = []
     if tool.kind == "edit":
         edits = runtime.records.edits(record, tool.call_id)
+        name = tool.argument.rpartition("/")[2]
+        short = [line_in(name, line) for edit in edits for line in short_lines(*edit)]
     elif tool.kind == "command":
         edits = [("", text) for text in here_documents(tool.argument)]
     else:
         return []
-    return list(dict.fromkeys([line for edit in edits for line in added_lines(*edit)]))
+    return list(dict.fromkeys([line for edit in edits for line in added_lines(*edit)] + short))
 
 
 def is_unchanged(file: SourceFile, state: FileState | None) -> bool:

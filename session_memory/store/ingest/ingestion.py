@@ -208,7 +208,7 @@ class Ingestion:
                 after = advanced(state, extract, descriptor, status)
             if not extract.is_last:
                 after = after._replace(status="ingesting")
-            self._waiting.append((file, Batch(before, after, extract.entries, extract.outcomes)))
+            self._waiting.append((file, Batch(before, after, extract.entries, extract.outcomes, extract.commits)))
             size = extract.reached - start
             self._waiting_bytes += size
             self.report.bytes += size

@@ -96,9 +96,10 @@ class NewEntry(NamedTuple):
 
 class Batch(NamedTuple):
     """Entries read from one file, to be stored if its state is still `before` (None: the file is new). `outcomes` are
-    (call, outcome) of tool uses that were stored before."""
+    (call, outcome) of tool uses that were stored before, `commits` (call, hash) of the commits that these made."""
 
     before: FileState | None
     after: FileState
     entries: list[NewEntry]
     outcomes: list[tuple[int, ToolOutcome]]
+    commits: tuple[tuple[int, int], ...] = ()

@@ -72,10 +72,10 @@ def add_unread_lines(connection: Connection) -> None:
 
 
 def add_sub_agent_calls(connection: Connection) -> None:
-    """Add the table of sub-agents' calls to stores that were made without it, and read all sub-agents again."""
+    """Add the table of sub-agents' calls to stores that were made without it, and read all lines again: which commits
+    a call made was not kept before."""
     _add_table(connection, "memory_sub_agent_calls")
-    connection.execute("INSERT OR IGNORE INTO memory_unread_lines SELECT id, 0 FROM memory_file_states")
-    connection.execute("UPDATE memory_unread_lines SET since = 0 WHERE since IS NOT NULL")
+    connection.execute("INSERT OR REPLACE INTO memory_unread_lines SELECT id, NULL FROM memory_file_states")
 
 
 def widen_session_index(connection: Connection) -> None:

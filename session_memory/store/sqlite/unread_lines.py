@@ -21,12 +21,12 @@ from ...system.files import Opened
 from ...system.quick_json import decode_line
 from ...system.sqlite import Connection, fetch
 from ...text.sanitize import beginning, for_people
-from ...text.written_lines import line_hashes, line_in
+from ...text.written_lines import line_hashes, line_in, made_commits
 from ...transcripts.edits import edited_files
 from ...transcripts.entries import Entry, ToolUse
 from ...transcripts.lines import first_line, lines_forward
 from ...transcripts.reader import TranscriptReader
-from ..ingest.extract import ARGUMENT_CHARACTERS, SECRET_CHARACTERS, Extractor, written_by
+from ..ingest.extract import ARGUMENT_CHARACTERS, SECRET_CHARACTERS, Extractor, result_text, written_by
 from ..ingest.values import NewEntry
 from ..values import ITEM_BITS, items_of_file, key_of
 from .engine import SqliteStore
@@ -143,7 +143,8 @@ def _insert_edits(connection: Connection, file_id: int, edits: Sequence[_Edit], 
         place = bisect_right(calls, (edit.at, items_of_file(file_id)[1]))
         if place:
             item = calls[place - 1][1]
-            texts = [*edit.lines, *(line_in(edit.name, line) for line in edit.lines)] if edit.name else edit.lines
+            long = [line for line in edit.lines if "\0" not in line] if edit.name else []
+            texts = [*edit.lines, *(line_in(edit.name, line) for line in long)]
             lines += [(line, item) for line in line_hashes(texts, key)]
             made.append(edit.call._replace(item=item))
     insert(connection, lines)
@@ -176,7 +177,7 @@ def _edits(path: str, runtime: Runtime, forgotten: ForgottenSessions, *, is_own:
             if isinstance(one, CallResult) and one.call_id in found:
                 edit = found[one.call_id]
                 outcome = "error" if one.has_failed else "ok"
-                lines = [] if one.has_failed else edit.lines
+                lines = [] if one.has_failed else [*edit.lines, *made_commits(result_text(one.content))]
                 found[one.call_id] = edit._replace(lines=lines, call=edit.call._replace(outcome=outcome))
             elif isinstance(one, Entry) and one.timestamp is not None and not one.is_copy:
                 began = round(one.timestamp * 1000) if began is None or is_own else began

@@ -23,6 +23,7 @@ from .written_lines import remove as remove_lines
 # The columns of FileState.
 _COLUMNS = tuple(["last_processed_offset" if field == "offset" else field for field in FileState._fields])
 SELECT_STATE = f"SELECT {', '.join(_COLUMNS)} FROM memory_file_states WHERE home = ?"
+_OPEN = "SELECT max(id) FROM memory_tool_uses WHERE call = ? AND outcome IS NULL AND id >> ? = ?"
 _UNKNOWN = (None, None, None, None)  # how a tool use ended whose result has not come
 
 
@@ -154,7 +155,7 @@ class _Rows:
         self.lines: list[tuple[int, int]] = []
         self.items: list[TimedItem] = []
         self.told: dict[int, tuple[Any, ...]] = {}  # items that were excluded: their texts before and now, the outcome
-        self._outcomes = batch.outcomes
+        self._outcomes, self._commits = batch.outcomes, batch.commits
         self._is_shared: set[int] = set()
         self._own_keys: dict[int, int] = {}  # of items whose key another file has for another text
         self._file_id = file_id
@@ -247,9 +248,12 @@ class _Rows:
                 (text, *how, item),
             )
             reindex(connection, item, before, text)
+        for call, line in self._commits:
+            of_call = fetch(connection, f"SELECT ({_OPEN})", (call, ITEM_BITS, self._file_id))
+            insert_lines(connection, [(line, item) for (item,) in of_call if item])
         connection.executemany(
             "UPDATE memory_tool_uses SET outcome = ?, error = ?, result_size = ?, result_lines = ? "
-            "WHERE id = (SELECT max(id) FROM memory_tool_uses WHERE call = ? AND outcome IS NULL AND id >> ? = ?)",
+            f"WHERE id = ({_OPEN})",
             [(*ended, call, ITEM_BITS, self._file_id) for call, ended in self._outcomes],
         )
 
