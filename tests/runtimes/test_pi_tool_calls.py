@@ -159,3 +159,22 @@ def refuse(rpc: Rpc, prompt: str) -> None:
     assert asked["method"] == "confirm"
     rpc.write({"type": "extension_ui_response", "id": asked["id"], "confirmed": False})
     rpc.wait("agent_settled")
+
+
+def test_the_real_pi_gives_what_its_script_is_told_to_the_model_and_tells_others_of_its_edits(
+    pi: Pi, app: Path
+) -> None:
+    pi.use_package()
+    pi.run(f"look around\n{tool('read', path='app')}")
+    pi.configure(defaultTools=["+codemode"])
+    write = {"path": str(app), "content": "port = 3\n"}
+    script = tool("codemode", code=f"return JSON.stringify(await tools.write({json.dumps(write)}))")
+    with in_the_middle_of_a_turn(pi, script):
+        pi.run(f"change the port\n{tool('write', path='app', content='port = 2')}")
+    told = [result for result in results(pi) if "! app: edited just now by " in result]
+    assert len(told) == 1
+    assert all(part in told[0] for part in ("Script completed", "Successfully wrote", "change the port"))
+    assert app.read_text() == "port = 3\n"
+    reader = next(path for path in pi.sessions() if "look around" in path.read_text())
+    lines = pi.run("go on", "--session", str(reader)).told
+    assert any(line.startswith('! app: edited just now by "TOOL bash') for line in lines), lines

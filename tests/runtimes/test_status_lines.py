@@ -36,6 +36,6 @@ def test_it_shows_who_else_is_at_work(tmp_path: Path, npm_place: NpmPlace, name:
         try:
             terminal.wait(lambda: READY[name] in terminal.text(), "its screen")
             terminal.enter(ASKED)
-            terminal.wait(lambda: "1otheratwork(" in "".join(terminal.text().split()), "the status line")
+            terminal.wait(lambda: "1otheractive(" in "".join(terminal.text().split()), "the status line")
         finally:
             terminal.close()
