@@ -154,7 +154,7 @@ class SqliteSearchIndex:
             UNION ALL SELECT id, substr(argument, 1, ?2), octet_length(argument), 1
             FROM memory_tool_uses WHERE id IN carray(?1)
         """
-        rows = self._connection.execute(sql, (ids_of(items), characters))
+        rows = fetch(self._connection, sql, (ids_of(items), characters))
         return {item: TextStart(text, size, bool(is_tool)) for item, text, size, is_tool in rows}
 
     def items(self, ids: Iterable[int]) -> dict[int, StoredEntry]:
@@ -162,7 +162,7 @@ class SqliteSearchIndex:
 
     def conversations(self, ids: Iterable[int]) -> dict[int, Conversation]:
         sql = f"SELECT {conversation_columns(self._excluding)} FROM {CONVERSATIONS} WHERE c.id IN carray(?)"
-        return {row[0]: conversation_of(row) for row in self._connection.execute(sql, (ids_of(ids),))}
+        return {row[0]: conversation_of(row) for row in fetch(self._connection, sql, (ids_of(ids),))}
 
 
 def match_of(expression: Expression) -> str:

@@ -183,9 +183,8 @@ class _Rows:
         if originals:
             known.update(_known(connection, list(self._own_keys.values())))
             sql = "SELECT original FROM memory_shared_items WHERE original IN carray(?) AND id >> ? = ?"
-            self._is_shared = {
-                item for (item,) in connection.execute(sql, (ids_of(originals), ITEM_BITS, self._file_id))
-            }
+            rows = fetch(connection, sql, (ids_of(originals), ITEM_BITS, self._file_id))
+            self._is_shared = {item for (item,) in rows}
         return known
 
     def _take(self, entry: NewEntry, state: FileState, known: dict[int, int]) -> None:
@@ -261,7 +260,7 @@ class _Rows:
 def _known(connection: Connection, keys: list[int]) -> dict[int, int]:
     """Return the ids of the items with these keys, by key; of a shared item, its id in the first file."""
     sql = "SELECT key, id FROM memory_item_keys WHERE key IN carray(?)"
-    return dict(connection.execute(sql, (ids_of(keys),))) if keys else {}
+    return dict(fetch(connection, sql, (ids_of(keys),))) if keys else {}
 
 
 def _texts(connection: Connection, items: Iterable[int]) -> dict[int, str]:
@@ -270,7 +269,7 @@ def _texts(connection: Connection, items: Iterable[int]) -> dict[int, str]:
         "SELECT id, content FROM memory_transcript_entries WHERE id IN carray(?1) UNION ALL "
         "SELECT id, argument FROM memory_tool_uses WHERE id IN carray(?1)"
     )
-    return dict(connection.execute(sql, (ids_of(items),)))
+    return dict(fetch(connection, sql, (ids_of(items),)))
 
 
 def _is_blank(text: str) -> bool:
