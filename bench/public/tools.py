@@ -136,7 +136,7 @@ class AgentsView(Tool):
 
 
 class Deja(Tool):
-    """Runs `deja search --json` of deja-vu 0.18, by its documentation."""
+    """Runs `deja search --json` of deja-vu 0.18."""
 
     def __init__(self, place: dict[str, Any], program: str = "deja") -> None:
         super().__init__(place, program)
