@@ -95,8 +95,9 @@ class Person(StoreUser):
         """What the session of Claude Code is told."""
         return run_hook(self._event("UserPromptSubmit", prompt=prompt), self.home).decode()
 
-    def about_to_edit(self) -> str:
-        given = {"file_path": str(self.app / "Makefile"), "old_string": "a", "new_string": "b"}
+    def about_to_edit(self, path: str = "") -> str:
+        """What the session of Claude Code is told before an edit of the file, or of the Makefile."""
+        given = {"file_path": path or str(self.app / "Makefile"), "old_string": "a", "new_string": "b"}
         event = self._event("PreToolUse", tool_name="Edit", tool_use_id=new_id(), tool_input=given)
         return run_hook(event, self.home, "pre_tool_use").decode()
 

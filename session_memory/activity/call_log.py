@@ -48,6 +48,7 @@ MEMORY = "memory "  # begins the key of a memory
 LOG_BYTES = 128 * 1024  # a longer file keeps the later half of its reports, and as much of the index
 MOST_PATHS = 1000  # of one session
 MOST_NAMES = 200
+SUFFIX = ".calls"
 _INDEX = b'{"index": '
 
 
@@ -73,16 +74,18 @@ def reported_with_calls(cursor_file: str, now: float) -> dict[str, float]:
     return {key: time for _, key, time, is_reported in lines if is_reported and time <= now}
 
 
-def forget_calls(cursor_file: str, *, is_whole: bool) -> None:
-    """Delete the log if `is_whole`, else only its index, whose cursors have titles. Raises LockedError, OSError."""
-    content = _read(_path(cursor_file))
-    if content and is_whole:
-        os.unlink(_path(cursor_file))
-    elif _INDEX in content:
+def forget_calls(cursor_file: str, names: set[str]) -> None:
+    """Delete the log if it is that of a session with one of these names, else its index, whose cursors have titles, and
+    its lines about these sessions, which have paths. Raises LockedError, OSError."""
+    path = _path(cursor_file)
+    content = _read(path)
+    if content and path.rpartition("/")[2].removesuffix(SUFFIX) in names:
+        os.unlink(path)
+    elif content:
         log = CallLog(cursor_file)
         log.acquire()
         try:
-            log.shorten(keep_index=False)
+            log.forget(names)
         finally:
             log.release()
 
@@ -136,23 +139,37 @@ class CallLog:
                 continue
         return [line for line in lines if isinstance(line, dict)]
 
-    def shorten(self, *, keep_index: bool = True) -> None:
-        """Keep the later half of the reports and, if asked, as much of the index. Needs the lock. Raises OSError."""
-        assert self._descriptor is not None
-        content = read_at(self._descriptor, 0, os.fstat(self._descriptor).st_size)
+    def shorten(self) -> None:
+        """Keep the later half of the reports, and as much of the index. Needs the lock. Raises OSError."""
         kept: list[bytes] = []
         heads: set[bytes] = set()
-        rooms = [LOG_BYTES // 2, LOG_BYTES // 4 if keep_index else 0]
-        for line in reversed(content.split(b"\n")):
+        rooms = [LOG_BYTES // 2, LOG_BYTES // 4]
+        for line in reversed(self._all_lines()):
             is_index = line.startswith(_INDEX)
             head = line.partition(b', "cursor": ')[0]
             if len(line) < rooms[is_index] and (not is_index or head not in heads):
                 heads.add(head)
                 kept.append(line)
                 rooms[is_index] -= len(line) + 1
+        self._replace(kept[::-1])
+
+    def forget(self, names: set[str]) -> None:
+        """Delete the index, and the reports about sessions of these names. Needs the lock. Raises OSError."""
+        lines = [line for line in self._all_lines() if line]
+        reports = [one for line in lines for one in _reported_lines(line)]
+        kept = [encode(one).encode() for one in reports if not _is_about(one[1], names)]
+        if len(kept) < len(lines):
+            self._replace(kept)
+
+    def _all_lines(self) -> list[bytes]:
+        assert self._descriptor is not None
+        return read_at(self._descriptor, 0, os.fstat(self._descriptor).st_size).split(b"\n")
+
+    def _replace(self, lines: list[bytes]) -> None:
+        assert self._descriptor is not None
         os.ftruncate(self._descriptor, 0)
         os.lseek(self._descriptor, 0, 0)
-        os.write(self._descriptor, b"\n".join(reversed(kept)))
+        os.write(self._descriptor, b"\n".join(lines))
 
     def release(self) -> None:
         """Release the lock, if it is held."""
@@ -294,8 +311,14 @@ def _without_titles(cursor: Cursor) -> Cursor:
     return {**kept, "title": [0, "-"]} if "title" in kept else kept  # without one the head would be read again
 
 
+def _is_about(key: str, names: set[str]) -> bool:
+    """Check if the key of a collision names one of these sessions, in whatever runtime it is."""
+    session = key.partition(" ")[2].partition(" ")[0]
+    return bool(names & {session, session.rpartition(":")[2]})
+
+
 def _path(cursor_file: str) -> str:
-    return cursor_file.removesuffix(".json") + ".calls"
+    return cursor_file.removesuffix(".json") + SUFFIX
 
 
 def _read(path: str) -> bytes:

@@ -121,7 +121,8 @@ class StateFile(KnownState):
         """Delete the state if it is that of a session with one of these keys, else their titles in it, in whatever
         runtime they are. Raises OSError."""
         if self.path.rpartition("/")[2].removesuffix(".json") in keys:
-            os.unlink(self.path)
+            if is_file(self.path):
+                os.unlink(self.path)
         else:
             self.forget_titles(keys)
 

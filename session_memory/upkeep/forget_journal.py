@@ -186,7 +186,7 @@ class Forgetting:
         for names, path in self._state_files(by_group):
             with closing(StateFile(path)) as file:
                 file.forget(names)
-            forget_calls(path, is_whole=not os.path.exists(path))
+            forget_calls(path, names)
             forget_line(path)
 
     def titles(self, by_group: dict[str, list[str]]) -> None:
@@ -194,6 +194,7 @@ class Forgetting:
         for names, path in self._state_files(by_group):
             with closing(StateFile(path)) as file:
                 file.forget_titles(names)
+            forget_calls(path, names)
 
     def _state_files(self, by_group: dict[str, list[str]]) -> Iterator[tuple[set[str], str]]:
         """Yield the names of each group with each file of state there."""

@@ -8,6 +8,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext, suppress
 
+from ..activity.call_log import SUFFIX
 from ..activity.state import KnownState, StateFile
 from ..archives.list import settle
 from ..errors import LockedError, SessionMemoryError, described
@@ -82,14 +83,19 @@ def _remove_lock(name: str, directory: int | None) -> None:
 
 
 def state_files(location: StoreLocation, group: str) -> Iterator[str]:
-    """Yield the files of state of a group's sessions; delete those that could not be read."""
+    """Yield the files of state of a group's sessions, also those not yet made where calls are noted already; delete
+    those that could not be read."""
     home = location.home
     held = held_home(Layout(home.root).group(group)) if group else nullcontext(home)
     with suppress(FileNotFoundError), held as place:  # there is none for a group without transcripts
         folder = os.path.dirname(place.cursor_file("x"))
-        for path in [f"{folder}/{name}" for name in names_in(folder)]:
+        paths = [f"{folder}/{name}" for name in names_in(folder)]
+        for path in paths:
+            state = path.removesuffix(SUFFIX) + ".json"
             if path.endswith(".json"):
                 yield path
+            elif path.endswith(SUFFIX) and state not in paths:
+                yield state
             elif ".json.corrupt" in path:
                 os.unlink(path)
 

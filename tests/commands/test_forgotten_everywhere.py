@@ -82,3 +82,25 @@ def test_of_a_part_that_was_forgotten_our_copies_hold_nothing(tmp_path: Path) ->
         assert [("tamarind" in text, WORD in text) for text in mirrors] == [(True, False)] * 2
         with chat.open("ab") as file:
             file.write(lines(*gemini_exchange("And the quince?", "Yes.")))
+
+
+@pytest.mark.parametrize("is_first_event", [False, True], ids=["after a prompt", "before any prompt"])
+@pytest.mark.parametrize("person", [CLAUDE], indirect=True, ids=["agent-sdk"])
+def test_of_a_session_that_another_collided_with_no_path_is_left(person: Person, is_first_event: bool) -> None:
+    path = str(person.app / f"{WORD}.py")
+    Path(path).write_text("1\n")
+    append(person.own, *exchange("look again", ("Read", {"file_path": path}), cwd=str(person.app)))
+    theirs = person.own.with_name(f"{person.ids[0]}.jsonl")
+    if not is_first_event:
+        person.prompt()
+    change = ("Edit", {"file_path": path, "old_string": "1", "new_string": "2"})
+    append(theirs, *exchange("change it", change, cwd=str(person.app)))
+    Path(path).write_text("2\n")
+    assert WORD in person.about_to_edit(path)
+    assert f"state/cursors/{person.own_id}.calls" in person.holding()
+    person.upkeep()
+    assert person.run("forget", person.ids[0], "--yes").returncode == 0
+    append(person.own, *exchange("and now?", "Done.", cwd=str(person.app)))
+    calls = person.home / f".session-memory/state/cursors/{person.own_id}.calls"
+    assert person.ids[0] not in calls.read_text()
+    assert WORD not in calls.read_text()
