@@ -245,13 +245,19 @@ def show_next(done: Installed, terminal: Terminal, called_as: str) -> None:
     terminal.heading("Next")
     if done.is_sample:
         sample = terminal.short(str(done.paths.sample_home))
-        terminal.paragraph(f"Look at the sample: {command} page --home {sample}", first="  ", indent="  ")
-        terminal.paragraph(f"Once you have used an agent here: {called_as}", first="  ", indent="  ")
+        _show_step("Look at the sample:", terminal, f"{command} page --home {sample}")
+        _show_step("Once you have used an agent here:", terminal, called_as)
         return
     terminal.paragraph(
         "Start a new session of your agent. With each prompt it learns what the others did.", first="  ", indent="  "
     )
-    terminal.paragraph(f"{command}  shows the state and everything else you can do.", first="  ", indent="  ")
+    _show_step("To see the state and everything else you can do:", terminal, command)
+
+
+def _show_step(what: str, terminal: Terminal, command: str) -> None:
+    """Print what a command is for, and the command on a line of its own, however long: it is copied."""
+    terminal.paragraph(what, first="  ", indent="  ")
+    terminal.line(f"    {command}")
 
 
 def show_rules(done: Installed, terminal: Terminal) -> None:

@@ -246,7 +246,12 @@ def test_a_machine_without_any_home_is_shown_a_sample_of_one(bare_machine: Machi
     assert "would have got" not in done.stdout
     assert "You have used no agent here yet" in done.stdout
     assert not bare_machine.claude.exists()
-    assert max(len(line) for line in done.stdout.splitlines()) <= 80
+    commands = [
+        line.strip() for line in done.stdout.splitlines() if line.startswith("    ") and "session-memory" in line
+    ]
+    assert any(re.fullmatch(r"\S*session-memory page --home ~/\S+/sample-home", command) for command in commands)
+    prose = [line for line in done.stdout.splitlines() if line.strip() not in commands]
+    assert max(map(len, prose)) <= 80
     sample = str(bare_machine.program_dir / "sample-home")
     sessions = bare_machine.run("session-memory", "sessions", "--home", sample).stdout.splitlines()[1:]
     assert [line.split()[-1] for line in sessions] == ["discord", "email", "main"]
