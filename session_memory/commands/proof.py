@@ -50,7 +50,7 @@ def _show(opened: OpenStore, proof: Proof) -> None:
     terminal = opened.terminal
     gone = f", {proof.missing:,} without a transcript" if proof.missing else ""
     terminal.line(f"{counted(proof.sessions, 'session')}{gone}.")
-    _section(opened, "Told, and came true", told_lines(proof))
+    _section(opened, "Updates that proved right", told_lines(proof))
     terminal.heading(HEEDED)
     rows = rows_of(proof)
     width = max([len(row.label) for row in rows], default=0)

@@ -72,10 +72,10 @@ def test_an_edit_of_a_file_has_its_diff(page: ServedPage) -> None:
     assert len(addresses) == 3
 
 
-def test_a_file_in_several_working_sets_is_marked(page: ServedPage) -> None:
-    text = page.until("1 in several working sets", "/files").text
+def test_a_file_that_is_open_in_several_sessions_is_marked(page: ServedPage) -> None:
+    text = page.until("1 open in several sessions", "/files").text
     found = card(text, "cart.py")
-    assert found.count("in its working set") == 3
+    assert found.count("open in this session") == 3
     assert re.search(r'<p class="row small reader">.*Look at the cart</a>', found)
     assert "alarm" in found
     assert "alarm" not in card(text, "colour.py")

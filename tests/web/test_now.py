@@ -63,16 +63,16 @@ def test_what_waits_is_there_in_its_very_words_and_looking_takes_nothing_away(
     plain.run()
     append(other, *exchange("and a hotel", "Booked."))
     shown = unescape(page.until("Booked.").text)
-    assert "Will be told" in shown
+    assert "Next updates" in shown
     next_told = told(plain.run())
     assert next_told in waiting_in(shown)
     assert "and a hotel" in next_told
-    assert shown.index("Will be told") < shown.index("Gladly.")
+    assert shown.index("Next updates") < shown.index("Gladly.")
 
 
 def test_what_a_session_was_told_is_there_after_its_prompt(plain: PlainUser, other: Path, page: ServedPage) -> None:
     plain.run()
-    shown = page.until("Was told ")
+    shown = page.until("Update it got ")
     assert "plan a trip" in shown.text
 
 
@@ -179,12 +179,12 @@ def test_a_host_s_page_shows_its_groups_to_its_operator(layout: Layout, tmp_path
         name_session(layout.group("garden"), "nightly", "id-of-nightly")
         nightly = layout.group("garden").transcript("id-of-nightly")
         write(Path(nightly), *exchange("water the roses", "Watered."))
-        waiting = "\n".join(waiting_in(unescape(page.until('aria-label="Will be told"').text)))
+        waiting = "\n".join(waiting_in(unescape(page.until('aria-label="Next updates"').text)))
         assert "water the roses" in waiting
         callback: Any = updates_callback(layout.group("garden"), "chat")
         answer = asyncio.run(callback({"prompt": "hello", "session_id": "id-of-garden"}, None, None))
         assert answer["hookSpecificOutput"]["additionalContext"] in waiting
-        page.until("Was told ")
+        page.until("Update it got ")
     alone = ServedPage(Operator(layout, tmp_path / "other"), "--home", f"{layout.root}/groups/garden")
     with alone as page:
         assert "what of main?" not in page.until("what of garden?").text

@@ -205,12 +205,12 @@ def test_what_a_session_was_told_is_where_it_was_told_with_what_it_did_next(tmp_
     told_session(owner)
     with ServedPage(owner) as page:
         text = page.until("crumbs", "/session/s1").text
-        assert text.count("<b>Was told</b>") == 1
-        told = text.partition("<b>Was told</b>")[2].partition("</article>")[0]
+        assert text.count("<b>Update it got</b>") == 1
+        told = text.partition("<b>Update it got</b>")[2].partition("</article>")[0]
         assert "edited src/oven.py" in told
         assert re.findall(r'<span class="mono">([^<]+)', told) == ["Read src/oven.py", "Bash ls"]
         assert "Of another hook" not in text
-        assert text.index("Heat it") < text.index("Was told") < text.index("Done.")
+        assert text.index("Heat it") < text.index("Update it got") < text.index("Done.")
 
 
 def test_what_was_told_is_withheld_if_rules_hide_something_since(tmp_path: Path) -> None:

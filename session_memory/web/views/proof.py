@@ -23,7 +23,7 @@ def counted(request: PageRequest) -> dict[str, Any]:
     drawn = every_draw(location.home, home, request.environ)
     proof = prove(location, request.store, Filter(location.homes), drawn, while_wanted)
     return {
-        "sections": [("Told, and came true", told_lines(proof)), ("Sums", sum_lines(proof))],
+        "sections": [("Updates that proved right", told_lines(proof)), ("Sums", sum_lines(proof))],
         "heeded": HEEDED,
         "rows": rows_of(proof),
         "about": compared_lines(proof),
