@@ -9,16 +9,15 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import subprocess
 import time
 from collections.abc import Collection, Iterator
 from contextlib import suppress
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..runtimes import Runtime
 from ..runtimes.records import TURNS, PromptId, Reply
 from ..system.files import Opened
+from ..system.processes import is_alive
 from ..transcripts.lines import first_line, lines_forward
 from ..transcripts.reader import TranscriptReader
 
@@ -91,20 +90,4 @@ async def wait_for_end(runtime: Runtime, config_dir: str, timeout_seconds: float
 def running_pids(runtime: Runtime, config_dir: str) -> list[int]:
     """Return the ids of the running processes that the runtime has listed in `config_dir`."""
     noted = runtime.live_processes(config_dir)
-    return [pid for pid, started in noted if pid > 1 and _is_alive(pid, started, runtime.PROGRAM)]
-
-
-def _is_alive(pid: int, started: str, program: str) -> bool:
-    """Return whether the process runs and, if the system tells, is the listed one: systems reuse ids."""
-    try:
-        # proc(5): after the name, which may hold anything, the state is the first field, the start time the 20th.
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except FileNotFoundError:
-        if Path("/proc/self").exists():
-            return False
-        command = ["ps", "-o", "stat=,command=", "-p", str(pid)]
-        told = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
-        return bool(told) and not told.startswith("Z") and program in told
-    except (ProcessLookupError, PermissionError):
-        return False
-    return fields[0] != "Z" and (not started or fields[19] == started)
+    return [one.pid for one in noted if one.pid > 1 and is_alive(one.pid, one.started, runtime.PROGRAM)]

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..settings.homes import Home
+    from ..system.processes import NotedProcess
     from ..transcripts.entries import ToolUse
     from .backup import Backup
     from .install import Install
@@ -192,10 +193,14 @@ class Runtime:
         """Return the id of the session that is open in the runtime's process `pid`; '' if nothing tells."""
         return ""
 
-    def live_processes(self, config_dir: str) -> list[tuple[int, str]]:
-        """Return the runtime's processes that are noted in `config_dir`, running or not: the id of each, and its start
-        time as proc(5) has it ('' if that is not noted)."""
+    def live_processes(self, config_dir: str) -> list[NotedProcess]:
+        """Return the runtime's processes that are noted in `config_dir`, running or not."""
         return []
+
+    def has_left(self, path: str) -> bool:
+        """Return whether the process of the session with the transcript at `path` has ended, by the runtime's notes;
+        False without such notes."""
+        return False
 
     def has_started(self, environ: Mapping[str, str]) -> bool:
         """Tell whether an agent of the runtime started the process with this environment."""

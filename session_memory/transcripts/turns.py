@@ -29,10 +29,10 @@ def is_running(role: str, is_call: bool, silent_seconds: float) -> bool:
 
 def is_at_work(runtime: Runtime, path: str, entries: Sequence[Entry], silent_seconds: float) -> bool:
     """Return whether the session with the transcript at `path` and these last entries is at work, if nothing was
-    written for so many seconds. Raises OSError."""
+    written for so many seconds. It is not once its process has ended, if the runtime notes that. Raises OSError."""
     if not entries or not is_running(entries[-1].role, bool(entries[-1].tools), silent_seconds):
         return False
-    return not _has_ended(runtime, path)
+    return not runtime.has_left(path) and not _has_ended(runtime, path)
 
 
 def _has_ended(runtime: Runtime, path: str) -> bool:

@@ -38,7 +38,7 @@ def owner(tmp_path_factory: pytest.TempPathFactory) -> StoreUser:
 def page(owner: StoreUser) -> Iterator[ServedPage]:
     with ServedPage(owner) as page:
         page.until("Done.", "/session/s1")
-        page.until("1 in several working sets", "/files")
+        page.until("1 open in several sessions", "/files")
         yield page
 
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from typing import Any
 
+    from ...system.processes import NotedProcess
     from ..base import Event, Folders
 
 MOST_UNITS = 200  # of an encoded path
@@ -97,16 +98,15 @@ class ClaudeCode(ProjectFolders):
     def live_session_id(self, config_dir: str, pid: int) -> str:
         return named_session_id(f"{config_dir}/sessions", str(pid))
 
-    def live_processes(self, config_dir: str) -> list[tuple[int, str]]:
-        directory = config_dir + "/sessions"
-        found = []
-        for _, content in read_each(directory, names_in(directory)):
-            try:
-                noted = decode(content.decode())
-                found.append((int(noted["pid"]), str(noted.get("procStart", ""))))
-            except (ValueError, KeyError, TypeError):
-                continue
-        return found
+    def live_processes(self, config_dir: str) -> list[NotedProcess]:
+        from .processes import noted_processes
+
+        return noted_processes(config_dir)
+
+    def has_left(self, path: str) -> bool:
+        from .processes import has_left
+
+        return has_left(path, self.PROGRAM)
 
     def keeps_transcript(self, event: Event, environ: Mapping[str, str]) -> bool | None:
         return True if _is_interactive(environ) else None  # `--no-session-persistence` is for print mode and the SDK

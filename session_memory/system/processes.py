@@ -1,0 +1,44 @@
+"""The processes of other programs: whether one still runs, by its id and start time."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+from typing import NamedTuple
+
+
+class NotedProcess(NamedTuple):
+    """A process that a program has noted in a file. `started` is its start time as proc(5) has it, `domain` the machine
+    or container whose process id it is; each is '' if not noted, as is the session that it works on."""
+
+    pid: int
+    started: str = ""
+    session_id: str = ""
+    domain: str = ""
+
+
+def is_alive(pid: int, started: str, program: str) -> bool:
+    """Return whether the process runs and, if the system tells, is the listed one: systems reuse ids. `started` is its
+    start time as proc(5) has it, or ''."""
+    try:
+        # proc(5): after the name, which may hold anything, the state is the first field, the start time the 20th.
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except FileNotFoundError:
+        if Path("/proc/self").exists():
+            return False
+        command = ["ps", "-o", "stat=,command=", "-p", str(pid)]
+        listed = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+        return bool(listed) and not listed.startswith("Z") and program in listed
+    except (ProcessLookupError, PermissionError):
+        return False
+    return fields[0] != "Z" and (not started or fields[19] == started)
+
+
+def pid_domain() -> str:
+    """Return Claude Code's name for the process ids of this machine or container; '' if it has none here."""
+    try:
+        machine = Path("/etc/machine-id").read_text().strip()
+        return f"linux:{machine}:{os.readlink('/proc/self/ns/pid')}"
+    except OSError:
+        return ""
