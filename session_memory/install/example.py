@@ -15,7 +15,7 @@ from typing import NamedTuple
 from ..errors import SessionMemoryError
 from ..hooks.delivery_state import text_at
 from ..runtimes import runtime
-from ..settings.homes import ENV_DIR, ENV_HOME, environment, person_home
+from ..settings.homes import ENV_DIR, ENV_HOME, environment, person_home, user_dir
 from ..system.terminal import Terminal
 from ..transcripts.entries import INTRODUCTION
 from ..transcripts.sessions import FoundSession, find_sessions
@@ -27,6 +27,8 @@ _LOOKED_AT = 60  # sessions, the latest
 _TRIED = 12  # prompts
 _TIMEOUT_SECONDS = 20
 _PAUSE_SECONDS = 60  # between what the other session did and the prompt
+_CONFLICT_SECONDS = 2.0  # for the trial merges of a repository
+_REPOSITORIES = 4  # that are tried, the latest
 _DAY_SECONDS = 24 * 3600
 _CODE = f"import sys; sys.path[:] = sys.argv[1:]; from {__name__} import print_last_meeting; print_last_meeting()"
 # The sessions of the sample: the name of each, its runtime, and how many minutes ago it was active.
@@ -41,6 +43,7 @@ class PastUpdate(NamedTuple):
     runtime: str
     at: float
     text: str
+    is_waiting: bool = False  # a merge conflict between two sides of now, not an update of a time in the past
 
     @property
     def has_collision(self) -> bool:
@@ -77,9 +80,9 @@ def write_sample(source: Path, home: Path) -> list[str]:
 
 
 def last_meeting(environ: Mapping[str, str]) -> PastUpdate | None:
-    """Return what the next prompt would have got on the last day when two sessions of a project were at work, with a
-    collision if there was one lately; None if no two were. In a process of its own: a person who has nothing of
-    ours yet gets nothing by it."""
+    """Return what the next prompt would have got on the last day when two sessions of a project were at work: with a
+    collision if there was one lately, else a merge conflict that waits, else any; None if no two were. In a process
+    of its own: a person who has nothing of ours yet gets nothing by it."""
     kept = {key: value for key, value in environ.items() if key != ENV_HOME}
     with tempfile.TemporaryDirectory(prefix="session-memory-", ignore_cleanup_errors=True) as directory:
         if not os.path.isdir(person_home(kept).memory_dir):
@@ -109,8 +112,31 @@ def print_last_meeting() -> None:
             best = update
         if number == _TRIED or (best and best.has_collision):
             break
+    if not (best and best.has_collision):
+        best = _waiting_conflict(environ) or best
     if best:
         Terminal(environ, is_json=True).result({"update": best}, verbatim=["update"])
+
+
+def _waiting_conflict(environ: Mapping[str, str]) -> PastUpdate | None:
+    """Return the line about the first merge conflict between the worktrees and branches of the last day's sessions."""
+    try:
+        return next(_conflicts(environ), None)
+    except (SessionMemoryError, OSError):  # no git, or it cannot tell: the other example stays
+        return None
+
+
+def _conflicts(environ: Mapping[str, str]) -> Iterator[PastUpdate]:
+    from ..activity.conflicts import line_of
+    from ..upkeep.conflicts import find_conflicts, live_sessions, sides_of
+
+    now = time.time()
+    sides = sides_of(live_sessions(None, environ, now), user_dir(environ))
+    latest = list(dict.fromkeys(side.common_dir for side in sides))[:_REPOSITORIES]
+    for clash in find_conflicts([side for side in sides if side.common_dir in latest], _CONFLICT_SECONDS):
+        if clash.own.sessions and clash.other:
+            session, line = clash.own.sessions[0], line_of(clash.as_kept(now), now)
+            yield PastUpdate(session.name, session.runtime.TITLE, now, f"[Session Activity]\n{line}", is_waiting=True)
 
 
 def _meetings(found: list[FoundSession]) -> Iterator[tuple[FoundSession, float]]:

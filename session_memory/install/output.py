@@ -42,9 +42,12 @@ def show_title(terminal: Terminal, what: str, *, is_dry_run: bool) -> None:
 
 def show_example(update: PastUpdate, terminal: Terminal, *, is_own: bool) -> None:
     """Print what a prompt of this person's own sessions would have got, or of the sample."""
-    if is_own:
+    name = shorten(one_line(for_people(update.name)), TITLE_CHARACTERS)
+    if update.is_waiting:
+        introduction = "Two of your branches do not merge as they are now. The next prompt of"
+        introduction += f' "{name}" ({update.runtime}) gets:'
+    elif is_own:
         when = time.strftime("%Y-%m-%d at %H:%M", time.localtime(update.at))
-        name = shorten(one_line(for_people(update.name)), TITLE_CHARACTERS)
         introduction = f'On {when} two of your sessions worked in one project. The next prompt of "{name}"'
         introduction += f" ({update.runtime}) would have got:"
     else:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 import records
+from git_scene import git, repository
 from install_machine import MINE, PYTHON, REPOSITORY, Machine, agent_home, copy_repository, told, tree, used_machine
 
 from bench.scratch import remove_tree
@@ -65,6 +66,38 @@ def test_the_example_of_ones_own_is_the_last_with_a_collision(machine: Machine) 
     assert '! cart.ts: edited just now by "change it", after you read it' in said.partition("would have got")[2]
     assert "ship it" not in said
     assert "For example" not in machine.install(examples=True).stdout, "an update shows none again"
+
+
+@pytest.mark.parametrize("has_collision", [False, True])
+def test_the_example_is_a_conflict_that_waits_unless_there_was_a_collision(
+    machine: Machine, has_collision: bool
+) -> None:
+    shop, fix = machine.home / "shop", machine.home / "shop-fix"
+    cart = "".join(f"line {number}\n" for number in range(1, 41))
+    repository(shop, cart=cart)
+    git(shop, "worktree", "add", "-q", "-b", "fix/login", str(fix))
+    for minutes, root, words, request in ((9, shop, "ours", "Mend the tax"), (4, fix, "theirs", "Choose a time")):
+        (root / "cart").write_text(cart.replace("line 20\n", f"{words}\n"))
+        worked(machine, root, minutes, request, ("Edit", {"file_path": str(root / "cart")}))
+    if has_collision:
+        worked(machine, shop, 300, "read it", ("Read", {"file_path": str(shop / "cart")}))
+        worked(machine, shop, 290, "change it", ("Edit", {"file_path": str(shop / "cart")}))
+    said = " ".join(machine.install(examples=True).stdout.replace("  |", "").split())
+    waiting = "Two of your branches do not merge as they are now. The next prompt of"
+    assert (waiting in said) != has_collision
+    assert ("would have got" in said) == has_collision
+    if not has_collision:
+        assert "! cart: line 20" in said.partition(waiting)[2]
+        assert "conflicts with your 20" in said
+        assert "ship it" not in said
+
+
+def worked(machine: Machine, root: Path, minutes: float, request: str, tool: tuple[str, dict[str, str]]) -> None:
+    """Write a session of Claude Code in a directory, so many minutes ago."""
+    then = time.time() - minutes * 60
+    path = machine.claude / "projects" / re.sub("[^A-Za-z0-9]", "-", str(root)) / f"{records.new_id()}.jsonl"
+    records.write(path, *records.exchange(request, tool, at=then, cwd=str(root)))
+    os.utime(path, (then, then))
 
 
 def test_what_it_shows_does_not_count_as_seen(machine: Machine) -> None:
