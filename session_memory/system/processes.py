@@ -39,6 +39,6 @@ def pid_domain() -> str:
     """Return Claude Code's name for the process ids of this machine or container; '' if it has none here."""
     try:
         machine = Path("/etc/machine-id").read_text().strip()
-        return f"linux:{machine}:{os.readlink('/proc/self/ns/pid')}"
+        return f"linux:{machine}:{os.readlink(f'/proc/{os.getpid()}/ns/pid')}"
     except OSError:
         return ""
