@@ -63,11 +63,10 @@ def show_installed(done: Installed, terminal: Terminal, called_as: str) -> None:
     _show_program(done, terminal, called_as)
     terminal.item("upkeep", f"copies what is said into ~/{MEMORY_DIR}; off:")
     terminal.line(f"{' ' * 15}{command_of(done, terminal)} config upkeep off")  # not wrapped: it is to be copied
-    size = byte_size(
-        archive_bytes({(target.runtime, target.config_dir) for target in done.targets if target.kind == "runtime"})
-    )
-    terminal.item("archives", f"the text of all sessions so far, about {size}; off:")
-    terminal.line(f"{' ' * 15}{command_of(done, terminal)} config archive_history off")
+    kept = archive_bytes({(target.runtime, target.config_dir) for target in done.targets if target.kind == "runtime"})
+    if kept:
+        terminal.item("archives", f"the text of all sessions so far, about {byte_size(kept)}; off:")
+        terminal.line(f"{' ' * 15}{command_of(done, terminal)} config archive_history off")
     for note in done.notes:
         text, *commands = note.split("\n")
         terminal.note(terminal.short(text))
