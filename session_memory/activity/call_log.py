@@ -75,8 +75,8 @@ def reported_with_calls(cursor_file: str, now: float) -> dict[str, float]:
 
 
 def forget_calls(cursor_file: str, names: set[str]) -> None:
-    """Delete the log if it is that of a session with one of these names, else its index, whose cursors have titles, and
-    its lines about these sessions, which have paths. Raises LockedError, OSError."""
+    """Delete the log of a session with one of these names. From another log, delete the index, whose cursors have
+    titles, and the lines about these sessions, which have paths. Raises LockedError, OSError."""
     path = _path(cursor_file)
     content = _read(path)
     if content and path.rpartition("/")[2].removesuffix(SUFFIX) in names:
@@ -156,8 +156,8 @@ class CallLog:
     def forget(self, names: set[str]) -> None:
         """Delete the index, and the reports about sessions of these names. Needs the lock. Raises OSError."""
         lines = [line for line in self._all_lines() if line]
-        reports = [one for line in lines for one in _reported_lines(line)]
-        kept = [encode(one).encode() for one in reports if not _is_about(one[1], names)]
+        reports = [report for line in lines for report in _reported_lines(line)]
+        kept = [encode(report).encode() for report in reports if not _is_about(report[1], names)]
         if len(kept) < len(lines):
             self._replace(kept)
 

@@ -11,7 +11,7 @@ _PROJECTS = "/projects/"
 
 
 def noted_processes(config_dir: str) -> list[NotedProcess]:
-    """Return the processes with such a file, running or not."""
+    """Return the noted processes, running or not."""
     directory = f"{config_dir}/sessions"
     found = []
     for _, content in read_each(directory, names_in(directory)):
