@@ -113,6 +113,19 @@ def test_an_edit_by_a_tool_explains_the_time_of_the_file(pair: Pair) -> None:
     assert line == EDITED.replace("discord", "telegram")
 
 
+def test_an_edit_that_was_told_before_explains_the_time_of_the_file(pair: Pair) -> None:
+    telegram = pair.clone.session("telegram")
+    pair.main.prompt()
+    began = pair.clone.now
+    telegram.edit("src/app.py", "x\n")
+    assert collisions(pair.main.prompt()) == [EDITED.replace("discord", "telegram")]
+    pair.clone.now = began
+    pair.discord.bash("sed -i s/p/x/ docs/*.md")
+    os.utime(pair.clone.root / "src/app.py", (began + 0.5, began + 0.5))
+    pair.later()
+    assert collisions(pair.main.prompt()) == []
+
+
 def test_a_sub_agent_that_writes_by_a_script_is_told(pair: Pair) -> None:
     pair.discord.sub_agent().bash(WRITES["a Python script"])
     assert collisions(pair.main.prompt()) == [EDITED]

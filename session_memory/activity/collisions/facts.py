@@ -91,6 +91,8 @@ def edit_facts(
         if mine is None or reported.get(edited_key(session, path), -1.0) >= mine.time:
             continue
         for action in reversed(found):
+            if action.is_doubtful and _is_reported(path, mine.time, reported):
+                continue
             fact = _edit_fact(own, mine, session, action, evidence, is_active)
             if fact is not None:
                 facts.append(fact)
@@ -156,6 +158,13 @@ def _edit_fact(
     fact = Fact(EDITED, session, when, path=path, own_kind=EDIT, own_time=mine.time)
     fact.is_after = False
     return fact
+
+
+def _is_reported(path: str, since: float, reported: Mapping[str, float]) -> bool:
+    """Check if an edit of a file by any session was reported since a time."""
+    return any(
+        [time >= since and key.startswith(EDITED) and key.endswith(f" {path}") for key, time in reported.items()]
+    )
 
 
 def _may_have_written(working_set: WorkingSet, path: str, times: tuple[float, float], evidence: Evidence) -> bool:
