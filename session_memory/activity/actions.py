@@ -32,7 +32,7 @@ class FileAction:
     """One action of a tool call. `kind` is READ, EDIT or REMOVE of the file at `path`, GIT with the `words` of a git
     command in the directory `path`, NAMED for a command that may write any file with the name `path`, or COMMAND for
     any command, which is then its only word. `is_command` says that a command did it, `is_doubtful` that only the time
-    of the file can show if it did.
+    of the file can show if it did; `command` is its command line, '' if unknown.
 
     `time` is when the call was made, in seconds since the epoch; `offset` and `call_id` find it in its transcript, and
     behind it its result. The transcript is the session's, or for a sub-agent's call the one at `transcript`.
@@ -52,7 +52,7 @@ class FileAction:
         self.transcript = transcript
         self.is_doubtful = is_doubtful
         self.is_elsewhere = is_elsewhere
-        self.copy = self.worktree = ""
+        self.copy = self.worktree = self.command = ""
 
 
 def actions_of(entries: Iterable[Entry], is_wanted: Callable[[str], bool] | None = None) -> list[FileAction]:
@@ -68,6 +68,7 @@ def actions_of(entries: Iterable[Entry], is_wanted: Callable[[str], bool] | None
                 if path := resolved(tool.argument, entry.cwd):
                     found.append(FileAction(tool.kind, path, place))
             elif tool.kind == COMMAND:
+                first = len(found)
                 found.append(FileAction(COMMAND, "", place, is_command=True, words=(tool.argument,)))
                 if is_wanted is None or is_wanted(tool.argument):
                     from ..text.shell_effects import effects_of
@@ -80,6 +81,8 @@ def actions_of(entries: Iterable[Entry], is_wanted: Callable[[str], bool] | None
                     for effect in effects_of(tool.argument, entry.cwd):
                         found.append(FileAction(effect.kind, effect.path, place, is_command=True, words=effect.words))
                         found[-1].is_doubtful = effect.is_doubtful
+                    for action in found[first:]:
+                        action.command = tool.argument
     return found
 
 

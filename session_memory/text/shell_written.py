@@ -6,12 +6,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from .shell_commands import LOOKING, family
 from .shell_words import SimpleCommand, Word, simple_commands
 from .written_lines import normalised
 
 Parts = tuple[str, ...]  # of a line, which has all of them
 _SUBSTITUTERS = frozenset(("sed", "gsed", "perl"))
 _OTHER_WRITERS = frozenset(("bash", "cp", "dash", "patch", "sh", "tee", "zsh"))
+_PLAIN_OPTIONS = frozenset("-Eeipr")
 _ADDRESS = r"\s*(?:[\d$]+(?:,[\d$+~]+)?|/[^/\n]*/(?:,/[^/\n]*/)?)?\s*!?\s*"
 _SUBSTITUTION = re.compile(
     _ADDRESS + r"s([^\w\s\\{}()\[\]<>;&])((?:\\.|(?!\1)[^\\\n])*)\1((?:\\.|(?!\1)[^\\])*)\1([a-zA-Z\d]*)\s*(?:;|\n|$)"
@@ -36,6 +38,36 @@ def can_have_written(command: str, line: str) -> bool:
     """Check if a command line that writes files can have written a line: one with the text that it shows, if any."""
     shown, text = written_parts(command), normalised(line)
     return shown is None or any(all(part in text for part in parts) for parts in shown)
+
+
+def has_replaced_nothing(command: str, content: str) -> bool:
+    """Check if a command line that does nothing but substitute in files replaced nothing in a file that nothing wrote
+    since, and that has this content now: no line has the text that it puts in."""
+    parts: list[Parts] = []
+    for simple in simple_commands(command):
+        program, *words = [word.text for word in simple.words] or [""]
+        program = program.rpartition("/")[2]
+        if simple.outputs or (program in _SUBSTITUTERS and any(map(_drops_lines, words))):
+            return False
+        for script in _scripts(program, simple.words[1:]) if program in _SUBSTITUTERS else ():
+            put = _put_in(script, deleted=((),))
+            if put is None:
+                return False
+            parts += put
+    lines = [normalised(line) for line in content.splitlines()]
+    is_there = any(all(part in line for part in line_parts) for line_parts in parts for line in lines)
+    return bool(parts) and all(map(any, parts)) and _only_substitutes(command) and not is_there
+
+
+def _only_substitutes(command: str) -> bool:
+    return (_SUBSTITUTERS | {LOOKING}).issuperset(family(command).split(" && "))
+
+
+def _drops_lines(option: str) -> bool:
+    """Check if an option of `sed` or `perl` may drop or change lines beside what the script does."""
+    if option[:2] == "--":
+        return option in ("--quiet", "--silent", "--null-data")
+    return option[:1] == "-" and not _PLAIN_OPTIONS.issuperset(option)
 
 
 def _written_by(simple: SimpleCommand) -> list[list[Parts] | None]:
@@ -94,8 +126,9 @@ def _is_known(script: str) -> bool:
     return _put_in(script) is not None
 
 
-def _put_in(script: str) -> list[Parts] | None:
-    """Return the parts of the lines that a script changes or adds; None if it may do more."""
+def _put_in(script: str, deleted: Sequence[Parts] = ()) -> list[Parts] | None:
+    """Return the parts of the lines that a script changes or adds, and `deleted` for each deletion; None if it may do
+    more."""
     put: list[Parts] = []
     at = 0
     while script[at:].strip():
@@ -106,7 +139,9 @@ def _put_in(script: str) -> list[Parts] | None:
             put += [_parts_of(line) for line in _LINE_END.split(replacement)]
         elif matched := _ADDED.match(script, at):
             put += [(normalised(line.rstrip("\\")),) for line in _LINE_END.split(matched[1])]
-        elif not (matched := _DELETED.match(script, at)):
+        elif matched := _DELETED.match(script, at):
+            put += deleted
+        else:
             return None
         at = matched.end()
     return put

@@ -244,6 +244,17 @@ class Evidence:
 
         return blob_name(content, len(committed)) == committed
 
+    def lacks_replacement(self, path: str, command: str) -> bool:
+        """Check if a command line only substitutes, and a file has nothing of that."""
+        if "sed" not in command and "perl" not in command:
+            return False
+        from ...text.shell_written import has_replaced_nothing
+
+        try:
+            return has_replaced_nothing(command, read_whole(path, LARGEST_FILE).decode())
+        except (OSError, UnicodeError):
+            return False
+
     def _head_commit(self) -> str:
         """Return the name of the commit that is checked out; '' if unknown."""
         if self._worktree is None:

@@ -142,7 +142,7 @@ def _edit_fact(
         if modified is not None and mine.kind == EDIT and evidence.is_as_written(path, mine):
             return None
         is_last = modified is not None and (end is None or modified <= end + SLACK_SECONDS)
-        if is_last and action.is_command and _is_untouched(path, mine, began, evidence):
+        if is_last and action.is_command and _is_untouched(mine, action, began, evidence):
             return None
         fact = Fact(EDITED, session, when, path=path, own_kind=mine.kind, own_time=mine.time)
         fact.is_removed = action.kind == REMOVE and modified is None
@@ -176,9 +176,13 @@ def _may_have_written(working_set: WorkingSet, path: str, times: tuple[float, fl
     return any([end + SLACK_SECONDS >= times[0] for end in ends])
 
 
-def _is_untouched(path: str, mine: FileAction, began: float, evidence: Evidence) -> bool:
-    """Check if a command that began then changed no byte of a file, as with a `sed -i` that matched nothing: the file
-    is as committed, and this session has read it so, or its edit was committed before."""
+def _is_untouched(mine: FileAction, action: FileAction, began: float, evidence: Evidence) -> bool:
+    """Check if the command that wrote a file last, and began then, changed no byte of it, as with a `sed -i` that
+    matched nothing: its replacement is not there; or the file is as committed, and this session has read it so, or its
+    edit was committed before."""
+    path = mine.path
+    if evidence.lacks_replacement(path, action.command):
+        return True
     later = [move for move in evidence.moves() if move.time >= int(mine.time)]
     later = [move for move in later if evidence.has_changed(move, path) is not False]
     # A commit after the command may have taken its change along.

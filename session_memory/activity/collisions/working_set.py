@@ -149,6 +149,7 @@ class KnownFiles:
         for path in self._paths if action.path == ANY else self.names.get(action.path, ()):
             place = (action.time, action.offset, action.call_id)
             edits.append(FileAction(EDIT, path, place, is_command=True, transcript=action.transcript, is_doubtful=True))
+            edits[-1].command = action.command
         return edits
 
     def recognise(self, action: FileAction) -> None:
