@@ -86,6 +86,11 @@ def actions_of(entries: Iterable[Entry], is_wanted: Callable[[str], bool] | None
     return found
 
 
+def by_time(action: FileAction) -> tuple[float, bool]:
+    """Return what actions are sorted by: of one call, the doubtful ones come first."""
+    return action.time, not action.is_doubtful
+
+
 def is_read_only(words: tuple[str, ...]) -> bool:
     """Check if a git command changes nothing in the worktree that it is run in."""
     if words[0] == "branch":

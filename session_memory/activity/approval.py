@@ -15,7 +15,7 @@ from ..text.format import shorten
 from ..text.paths import relative, resolved
 from ..text.sanitize import quotable
 from ..text.timestamps import age
-from .actions import EDIT, GIT, REMOVE, FileAction, actions_of, sub_agent_actions
+from .actions import EDIT, GIT, REMOVE, FileAction, actions_of, by_time, sub_agent_actions
 from .call_log import ActionIndex, CallLog, edited_key
 from .changes import changed_sessions
 from .collisions.evidence import Evidence
@@ -46,9 +46,10 @@ _NEW_BRANCH = ("-b", "-B", "--orphan", "--detach", "-d")
 
 class Objection:
     """Reason to ask about a call: the session with the key `session` and this `report` edited the file at `path` at
-    `time`, or removed it if it `is_removed`, or with path '' was active then in the worktree. `command` is the git
-    command in question as it was typed. If it `is_possible`, not all entries of the session could be read. Without a
-    report, nothing was read in time, unless it is about a `conflict` with another branch, as upkeep keeps it."""
+    `time`, or with path '' was active then in the worktree. If it `is_removed`, the session removed the file; if it
+    `is_doubtful`, the file changed during one of its commands. `command` is the git command in question as it was
+    typed. If it `is_possible`, not all entries of the session could be read. Without a report, nothing was read in
+    time, unless it is about a `conflict` with another branch, as upkeep keeps it."""
 
     def __init__(
         self, session: str = "", report: Report | None = None, time: float = 0.0, path: str = "", *,
@@ -60,6 +61,7 @@ class Objection:
         self.path = path
         self.command = ""
         self.is_removed = False
+        self.is_doubtful = False
         self.conflict: dict[str, Any] | None = None
         self.is_possible = is_possible
 
@@ -155,6 +157,7 @@ class ObjectionSearch:
                 if action.kind in (EDIT, REMOVE) and action.path == path and _shows(action, key, evidence):
                     objection = Objection(key, report, action.time, path)
                     objection.is_removed = action.kind == REMOVE
+                    objection.is_doubtful = action.is_doubtful
                     return objection
             if new.is_partial:
                 return Objection(key, report, time, path, is_possible=True)
@@ -185,7 +188,7 @@ class ObjectionSearch:
         actions = sub_agent_actions(transcripts, runtime, {}, oldest, gate=report.gate) + actions_of(report.entries)
         files = KnownFiles([path])
         actions += [edit for action in actions for edit in files.edits_by(action)]
-        return sorted(actions, key=lambda action: action.time)
+        return sorted(actions, key=by_time)
 
 
 def _shows(action: FileAction, session: str, evidence: Evidence) -> bool:
@@ -239,9 +242,9 @@ def reason_of(objection: Objection, directory: str, now: float) -> str:
     if not objection.path:
         return f"{command} moves the worktree of {name}, active {when}"
     reached = f"{command} reaches " if command else ""
-    return (
-        f"{reached}{path}, {'removed' if objection.is_removed else 'edited'} {when} by {name} and not committed since"
-    )
+    done = f"{'removed' if objection.is_removed else 'edited'} {when} by"
+    done = f"changed {when} during a command of" if objection.is_doubtful else done
+    return f"{reached}{path}, {done} {name} and not committed since"
 
 
 def was_allowed(own: OwnSession, call_id: str) -> bool:

@@ -70,8 +70,9 @@ class CallEvidence:
         if any(not is_rewriting(call.item.argument) for call in printing):
             return _of_one_session(printing)
         first = self._with_subject(commit)
-        is_sure = first or not any(is_carrying(call.item.argument) for call in printing)
-        return _of_one_session([*first, *printing]) if is_sure else None
+        changing = [call for call in printing if not is_carrying(call.item.argument)]
+        is_sure = first or changing == printing
+        return _of_one_session([*first, *changing]) if is_sure else None
 
     def _printing(self, commit: Commit) -> list[TimedCall]:
         """Return the calls whose result says that they made a commit."""

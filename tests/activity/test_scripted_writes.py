@@ -11,7 +11,8 @@ from collision_scene import Pair, collisions
 
 from bench.clones import Actor, Clone
 
-EDITED = '! src/app.py: edited just now by "discord", after you read it'
+EDITED = '! src/app.py: edited just now by "telegram", after you read it'
+DURING = '! src/app.py: changed just now during a command of "discord", after you read it'
 PATCH = "--- a/src/app.py\n+++ b/src/app.py\n@@ -1 +1 @@\n-src/app.py\n+x\n"
 WRITES = {
     "a Python script": "python3 - <<'EOF'\nopen('src/app.py', 'w').write('x')\nEOF",
@@ -62,7 +63,7 @@ def written_meanwhile(actor: Actor, command: str, name: str = "src/app.py") -> N
 @pytest.mark.parametrize("way", WRITES)
 def test_a_file_that_a_command_writes_is_told(pair: Pair, way: str) -> None:
     assert pair.discord.bash(WRITES[way]) == 0
-    assert EDITED in pair.main.before_edit("src/app.py")
+    assert DURING in pair.main.before_edit("src/app.py")
     assert collisions(pair.main.prompt()) == []
 
 
@@ -110,7 +111,7 @@ def test_an_edit_by_a_tool_explains_the_time_of_the_file(pair: Pair) -> None:
     pair.discord.bash("python3 -m unittest src/app.py || true")
     os.utime(pair.clone.root / "src/app.py", (began + 0.5, began + 0.5))
     (line,) = collisions(pair.main.prompt())
-    assert line == EDITED.replace("discord", "telegram")
+    assert line == EDITED
 
 
 def test_an_edit_that_was_told_before_explains_the_time_of_the_file(pair: Pair) -> None:
@@ -118,7 +119,7 @@ def test_an_edit_that_was_told_before_explains_the_time_of_the_file(pair: Pair) 
     pair.main.prompt()
     began = pair.clone.now
     telegram.edit("src/app.py", "x\n")
-    assert collisions(pair.main.prompt()) == [EDITED.replace("discord", "telegram")]
+    assert collisions(pair.main.prompt()) == [EDITED]
     pair.clone.now = began
     pair.discord.bash("sed -i s/p/x/ docs/*.md")
     os.utime(pair.clone.root / "src/app.py", (began + 0.5, began + 0.5))
@@ -128,7 +129,7 @@ def test_an_edit_that_was_told_before_explains_the_time_of_the_file(pair: Pair) 
 
 def test_a_sub_agent_that_writes_by_a_script_is_told(pair: Pair) -> None:
     pair.discord.sub_agent().bash(WRITES["a Python script"])
-    assert collisions(pair.main.prompt()) == [EDITED]
+    assert collisions(pair.main.prompt()) == [DURING]
 
 
 def test_a_long_command_takes_little_time(pair: Pair) -> None:

@@ -349,7 +349,8 @@ def test_a_stash_of_other_files_is_not_held_back(project: Project) -> None:
 def test_what_a_script_wrote_is_held_back(project: Project) -> None:
     script = "python3 - <<'EOF'\nopen('app', 'a').write('2')\nopen('./app', 'a').write('2')\nEOF"
     ran(project, script)
-    assert f"app, edited just now {NOT_COMMITTED}" in reason(project, "Edit", app(project))
+    changed = 'app, changed just now during a command of "discord" and not committed since'
+    assert changed in reason(project, "Edit", app(project))
     git(project.directory, "commit", "-qam", "done")
     assert reason(project, "Edit", app(project)) == ""
 

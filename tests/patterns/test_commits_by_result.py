@@ -81,6 +81,17 @@ def test_a_line_of_a_commit_that_another_session_amended_is_not_the_others(autho
     assert authors.named("HEAD") == (amending.id, "commit")
 
 
+def test_a_line_that_another_session_picked_is_its_writers(authors: Authors) -> None:
+    session = authors.session(CODEX, "Write nine", authors.linked)
+    session.shell(f"{BY_SCRIPT} && git commit -qam Nine")
+    session.says("Done.")
+    picking = authors.session(CLAUDE, "Take it over")
+    picking.shell("git cherry-pick other")
+    picking.says("Done.")
+    assert authors.named("cart.ts:9") == (session.id, "commit")
+    assert authors.named("HEAD") == (picking.id, "commit")
+
+
 def test_of_two_commits_with_one_subject_each_is_its_own_sessions(authors: Authors) -> None:
     first = authors.session(CODEX, "Write nine")
     first.shell(BY_SCRIPT)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..actions import EDIT, GIT, FileAction, actions_elsewhere, actions_of, may_concern, sub_agent_actions
+from ..actions import EDIT, GIT, FileAction, actions_elsewhere, actions_of, by_time, may_concern, sub_agent_actions
 from ..call_log import reported_with_calls
 from ..changes import OwnSession, conflicts_stamp
 from .evidence import Evidence
@@ -126,7 +126,7 @@ def _read_actions(
     for action in list(actions):
         files.recognise(action)
         actions += files.edits_by(action)
-    concerning = sorted([one for one in actions if concerned.is_concerned_by(one)], key=lambda one: one.time)
+    concerning = sorted([one for one in actions if concerned.is_concerned_by(one)], key=by_time)
     every = [*state.open_actions.pop(key, ()), *concerning]
     found.actions[key] = [one for one in every if one.time > report.since]
 

@@ -259,8 +259,9 @@ def newest_edit(facts: list[Fact], others: Mapping[str, Report], directory: str)
     other = others[fact.session]
     *texts, path = quotable([*other.texts, relative(fact.path, directory)])
     by = other.runtime or label_of(texts, other.place[0], LINE_CHARACTERS)
-    done = "removed" if fact.is_removed else "edited" if fact.own_kind == READ else "also edited"
-    return f"{shorten(path, LINE_CHARACTERS)} {done} by {by}", fact.time, fact.session
+    done = "removed by" if fact.is_removed else "edited by" if fact.own_kind == READ else "also edited by"
+    done = "changed during a command of" if fact.is_doubtful else done
+    return f"{shorten(path, LINE_CHARACTERS)} {done} {by}", fact.time, fact.session
 
 
 def _alike(fact: Fact) -> tuple[object, ...]:
@@ -271,6 +272,7 @@ def _alike(fact: Fact) -> tuple[object, ...]:
         fact.is_after,
         fact.is_removed,
         fact.is_elsewhere,
+        fact.is_doubtful,
         fact.worktree,
         (fact.words, fact.now),
     )
@@ -304,7 +306,7 @@ def _line(group: list[Fact], other: Report | None, directory: str, now: float) -
     if number > NAMED_FILES:
         files.append(f"{number - NAMED_FILES} more")
     when = age(now - max(fact.time for fact in group))
-    by = f"{when} by {called(other)}" if other else when
+    by = f"{when} {'during a command of' if first.is_doubtful else 'by'} {called(other)}" if other else when
     by += f" and {counted(more, 'more session')}" if more else ""
     is_quoted = other is not None and other.may_quote and first.words
     ran = f"{shown_command(words)} run" if is_quoted else ""
@@ -323,7 +325,7 @@ def _line(group: list[Fact], other: Report | None, directory: str, now: float) -
         where = f" in worktree {shorten(worktree, NAME_CHARACTERS)}" if first.worktree else " on another machine"
         where = "" if first.worktree and other and other.place[1] == first.worktree else where  # its name tells
         return f"! {enumerated(files)}: edited {by}{where}, and you edited {it} here"
-    done = "removed or moved" if first.is_removed else "edited"
+    done = "removed or moved" if first.is_removed else "changed" if first.is_doubtful else "edited"
     order = f"after you {'read' if first.own_kind == READ else 'edited'}" if first.is_after else "before you edited"
     return f"! {enumerated(files)}: {done} {by}, {order} {it}"
 
