@@ -51,7 +51,7 @@ _GROUPS = (
     ("transcripts.mirrored_files",), ("runtimes.gemini.mirrors",), ("runtimes.opencode.mirrors",),
     ("runtimes.atif.mirrors",), ("transcripts.project_folders",),
     ("activity.memory_index",), ("activity.prompt_memories",), ("activity.collisions.git",), ("activity.commands",),
-    ("text.secrets.scan",), ("text.shell_effects",), ("activity.status_line",),
+    ("text.secrets.scan",), ("text.shell_effects", "text.shell_names"), ("activity.status_line",),
     ("hooks.session_start", "hooks.upkeep_start"),
 )  # fmt: skip
 
