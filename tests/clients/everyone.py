@@ -35,6 +35,7 @@ from fakes.fake_gemini import FakeGemini
 from fakes.fake_llm import FakeLLM
 from fakes.fake_responses import FakeResponses
 from fakes.loopback import LoopbackServer, text_of
+from install_machine import write_marketplace
 from runtimes_scene import EDIT, READ, SHELL, TOOLS
 
 from session_memory import NAME
@@ -118,7 +119,7 @@ class _Codex(Codex):
         self.run("--dangerously-bypass-approvals-and-sandbox", "-m", "gpt-6.1-sol", *session, prompt)
 
     def add_plugin(self, source: Path) -> None:
-        self.execute("plugin", "marketplace", "add", str(source))
+        self.execute("plugin", "marketplace", "add", str(write_marketplace(source)))
         self.execute("plugin", "add", PLUGIN)
 
     def remove_plugin(self, source: Path) -> None:
@@ -133,7 +134,7 @@ class _Qwen(Qwen):
         self.run("--yolo", *session, prompt)
 
     def add_plugin(self, source: Path) -> None:
-        self.execute("extensions", "install", f"{source}:session-memory", "--consent")
+        self.execute("extensions", "install", f"{write_marketplace(source)}:session-memory", "--consent")
 
     def remove_plugin(self, source: Path) -> None:
         self.execute("extensions", "uninstall", "session-memory")
