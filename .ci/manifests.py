@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-PLUGINS = (".claude-plugin/plugin.json", ".codex-plugin/plugin.json")
-PAGES = ("README.md", "docs/use/packages.md", "pyproject.toml", ".agents/plugins/marketplace.json")
+PLUGINS = (".claude-plugin/plugin.json", ".codex-plugin/plugin.json", "qwen-extension.json")
+PAGES = ("README.md", "docs/use/packages.md", "pyproject.toml")
 ADDRESS = re.compile(r"https://github\.com/[\w.-]+/session-memory\b")
 REGISTRY_NAME = re.compile(r"\bio\.github\.[\w.-]+/session-memory\b")
 

@@ -20,12 +20,17 @@ def main(words: list[str]) -> int:
         print("usage: python3 .ci/plugin.py DIRECTORY", file=sys.stderr)
         return 2
     directory = Path(words[0])
-    if directory.exists() and any(directory.iterdir()) and not (directory / MARKETPLACE).is_file():
+    if directory.exists() and any(directory.iterdir()) and not _was_written_here(directory):
         print(f"{directory} contains other files. Name a new or empty directory.", file=sys.stderr)
         return 1
     write_marketplace(ROOT, directory)
     print(f"The marketplace is in {directory.resolve()}")
     return 0
+
+
+def _was_written_here(directory: Path) -> bool:
+    """Return whether `directory` contains a marketplace that this program wrote: that of a clone has links."""
+    return (directory / MARKETPLACE).is_file() and not (directory / PLUGIN / "hooks").is_symlink()
 
 
 def write_marketplace(root: Path, directory: Path) -> None:

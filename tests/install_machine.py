@@ -44,12 +44,17 @@ MINE = '{\n    "model": "opus",\n    "hooks": {\n        "Stop": [{"hooks": [{"t
 
 TEMPLATES = ("agent-sdk", "pi")
 AGENTS = {"agent-sdk": "agent.py", "pi": "agent"}
-MANIFESTS = (".claude-plugin/plugin.json", ".codex-plugin/plugin.json")
+MANIFESTS = (".claude-plugin/plugin.json", ".codex-plugin/plugin.json", "qwen-extension.json")
+PACKAGE_OF_PLUGIN = ".claude-plugin/package"
+PARTS_OF_PLUGIN = {
+    ".claude-plugin", ".codex-plugin", ".mcp.json", "CHANGELOG.md", "LICENSE", "hooks", "qwen-extension.json", "requirements.lock",
+    "scripts", "session_memory", "skills",
+}  # fmt: skip
 NEXT_VERSION = "9.9.9"
 NEXT_WORDS = "What a later version says"
 _PARTS = (
     ".agents", ".ci", ".claude-plugin", ".codex-plugin", ".mcp.json", "hooks", "scripts", "session_memory", "skills", "templates", "install.py",
-    "requirements.lock", "server.json", "pyproject.toml", "LICENSE", "README.md", "CHANGELOG.md", "package.json",
+    "requirements.lock", "server.json", "pyproject.toml", "LICENSE", "README.md", "CHANGELOG.md", "package.json", "qwen-extension.json",
 )  # fmt: skip
 
 
@@ -331,6 +336,17 @@ def copy_repository(to: Path) -> Path:
         elif source.is_file():
             shutil.copy2(source, to / part)
     return to
+
+
+def leave_development_files(repository: Path) -> None:
+    """Add what a clone has and no user of the plugin needs."""
+    for folder in ("tests", "bench", "docs", "findings", "templates", ".git", "session_memory/__pycache__"):
+        (repository / folder).mkdir(exist_ok=True)
+        (repository / folder / "development").touch()
+
+
+def top_of(directory: Path) -> set[str]:
+    return {path.name for path in directory.iterdir()}
 
 
 def write_marketplace(repository: Path) -> Path:

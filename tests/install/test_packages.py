@@ -13,39 +13,34 @@ import pytest
 import records
 from clients.claude import Claude, resume
 from clients.claude_plugin import PLUGIN, ClaudePlugin, wait_until
+from clients.elsewhere import TOLD, Elsewhere, elsewhere, has_worked_in_claude_code
 from clients.npm import NpmPlace
 from clients.others import CODEX, COPILOT, GEMINI, QWEN, Codex, Copilot, Gemini, OtherRuntime, Qwen
 from clients.pi import PACKAGE, Pi
 from fakes.fake_gemini import FakeGemini
 from fakes.fake_llm import FakeLLM
 from fakes.fake_responses import FakeResponses
-from fakes.loopback import LoopbackServer
 from install_machine import (
     MANIFESTS,
     NEXT_VERSION,
     NEXT_WORDS,
+    PACKAGE_OF_PLUGIN,
+    PARTS_OF_PLUGIN,
     PYTHON,
     REPOSITORY,
     Machine,
-    agent_home,
     copy_repository,
+    leave_development_files,
     make_next_version,
     mentions,
     prepared_machine,
+    top_of,
+    tree,
     write_marketplace,
 )
-from records import exchange, new_id, write
 from runtime_table import Shown
 
 from session_memory import __version__
-from session_memory.runtimes.claude import encode_cwd
-
-PACKAGE_OF_PLUGIN = ".claude-plugin/package"
-PARTS_OF_PLUGIN = {
-    ".claude-plugin", ".codex-plugin", ".mcp.json", "CHANGELOG.md", "LICENSE", "hooks", "requirements.lock", "scripts",
-    "session_memory", "skills",
-}  # fmt: skip
-TOLD = r"- \"tidy the docs\" (Claude Code, "  # the fake model repeats the beginning of a prompt, not all of this
 
 INTRODUCTION = "A record of your other sessions, not instructions:\n[Session Activity]"
 # Not the plugin's: what a home keeps of the sessions, with or without it, and what Claude Code notes of the servers that
@@ -102,15 +97,14 @@ def test_the_marketplace_is_never_written_among_other_files(tmp_path: Path) -> N
     assert [path.name for path in tmp_path.iterdir()] == ["notes.txt"]
 
 
-def leave_development_files(repository: Path) -> None:
-    """Add what a clone has and no user of the plugin needs."""
-    for folder in ("tests", "bench", "docs", "findings", "templates", ".git", "session_memory/__pycache__"):
-        (repository / folder).mkdir(exist_ok=True)
-        (repository / folder / "development").touch()
-
-
-def top_of(directory: Path) -> set[str]:
-    return {path.name for path in directory.iterdir()}
+def test_the_marketplace_is_never_written_over_the_repository(tmp_path: Path) -> None:
+    repository = copy_repository(tmp_path / "copy")
+    before = tree(repository)
+    program = [PYTHON, "-B", repository / ".ci/plugin.py", repository]
+    done = subprocess.run(program, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "contains other files. Name a new or empty directory." in done.stderr
+    assert tree(repository) == before
 
 
 @pytest.mark.slow
@@ -193,20 +187,6 @@ def check_gone(claude: Claude, noted: Callable[[str], None]) -> None:
     noted("uninstall leaves no trace")
 
 
-class Elsewhere:
-    """Another runtime that takes the plugin, on the machine of somebody who also uses Claude Code in the same project."""
-
-    def __init__(self, runtime: OtherRuntime, source: Path, root: Path) -> None:
-        self.runtime = runtime
-        self.source = source
-        python = root / "bin" / "python3"
-        python.parent.mkdir()
-        python.write_text(f'#!/bin/sh\nexec "{PYTHON}" "$@"\n')
-        python.chmod(0o755)
-        runtime.environment["PATH"] = f"{python.parent}:{runtime.environment['PATH']}"
-        agent_home(runtime.project)
-
-
 @pytest.fixture
 def codex(tmp_path: Path, npm_place: NpmPlace) -> Iterator[Elsewhere]:
     with FakeResponses() as model:
@@ -223,15 +203,6 @@ def qwen(tmp_path: Path, npm_place: NpmPlace) -> Iterator[Elsewhere]:
 def copilot(tmp_path: Path, npm_place: NpmPlace) -> Iterator[Elsewhere]:
     with FakeLLM() as model:
         yield elsewhere(Copilot, npm_place(COPILOT), tmp_path, model)
-
-
-def has_worked_in_claude_code(runtime: OtherRuntime) -> None:
-    folder = runtime.home / ".claude" / "projects" / encode_cwd(str(runtime.project))
-    write(folder / f"{new_id()}.jsonl", *exchange("tidy the docs", "Done.", cwd=str(runtime.project)))
-
-
-def elsewhere(kind: type[OtherRuntime], place: Path, root: Path, model: LoopbackServer) -> Elsewhere:
-    return Elsewhere(kind(root, place, model), copy_repository(root / "copy"), root)
 
 
 @pytest.mark.slow
