@@ -9,6 +9,7 @@ import random
 import shutil
 import signal
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
@@ -63,6 +64,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Give the process that runs tests an empty HOME, but the caches of the person who runs them."""
     share.is_all = config.getoption("--all")
+    share.seed = int(time.time()) if config.getoption("--fuzz") else 0
     config.option.warn_unused_snapshots |= config.option.collectonly  # which uses none, and would fail for that
     slow = [HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
     count, is_fuzz = share.some(100), config.getoption("--fuzz")

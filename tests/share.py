@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 DIRECTORY = "SESSION_MEMORY_TESTS_DIRECTORY"  # the variable that names it
+seed = 0  # of what is drawn at random; conftest.py sets it to the time with `--fuzz`
 is_all = False  # conftest.py sets it before it imports a test
 
 

@@ -1,4 +1,4 @@
-"""`session-memory page`: opens a page in the browser with what all agents did, were told and remember."""
+"""`session-memory page`: opens a page in the browser with the work, the updates and the memories of all agents."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from . import export
 from .arguments import add_home
 from .doctor import examine
 
-SUMMARY = "open a page in the browser: what all agents did, were told and remember"
+SUMMARY = "open a page in the browser: the work, the updates and the memories of all agents"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

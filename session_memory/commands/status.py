@@ -36,7 +36,7 @@ _MODES = {"sessions": "with the start and end of sessions", "watch": "by `sessio
 DAY_SECONDS = 24 * 3600
 LISTED = 20  # sessions, for the overview
 _NEXT_STEPS = (
-    ("page", "all agents in the browser: what they do, were told, will be told"),
+    ("page", "your agents in the browser: their work, their last and next updates"),
     ("search WORDS", "find what was said in any session"),
     ("sessions", "list the sessions; `read WORD` shows one"),
     ("doctor", "check everything, and say how to fix what is wrong"),
@@ -159,7 +159,7 @@ def _show_now(terminal: Terminal, *, of_all_projects: bool) -> None:
             collision = next((line for line in waiting if line.startswith("! ")), "")
             if collision:
                 told = shorten(one_line(for_people(one.name)), 24)
-                text = f'  ! will be told to "{told}": {for_people(collision[2:])}'
+                text = f'  ! next update of "{told}": {for_people(collision[2:])}'
                 terminal.line(shorten(text, terminal.width))
                 return
 

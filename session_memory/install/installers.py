@@ -19,6 +19,7 @@ from typing import NamedTuple
 from urllib.parse import unquote, urljoin, urlsplit, urlunsplit
 
 from ..errors import SessionMemoryError
+from ..system.files import user_dir
 from .pip_settings import is_without_index, pip_settings, uv_variables
 
 # The pip that is fetched where there is none. It runs on Python 3.9 and later.
@@ -161,7 +162,7 @@ class Installers:
 def _rustup_home(environ: Mapping[str, str]) -> str:
     """Return the home of rustup, or a directory that cannot be made if there is none: pip asks any `rustc` on the PATH
     for its version, and rustup's would make an empty ~/.rustup."""
-    home = os.path.join(environ.get("HOME", ""), ".rustup")
+    home = os.path.join(user_dir(environ), ".rustup")
     return home if os.path.isdir(home) else os.path.join(os.devnull, "rustup")
 
 

@@ -143,7 +143,7 @@ class TestWithoutACommand:
         lock = machine.home / ".session-memory/state/cursors/a-read.json.lock"
         lock.parent.mkdir(parents=True)
         lock.touch()
-        assert '  ! will be told to "Read the cart": cart.ts: edited' in self.overview(machine)
+        assert '  ! next update of "Read the cart": cart.ts: edited' in self.overview(machine)
 
     def test_it_has_15_lines_with_all_that_there_may_be(self, machine):
         """A problem, a collision, and sessions that Claude Code deletes within a week."""

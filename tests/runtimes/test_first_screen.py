@@ -1,4 +1,5 @@
-"""The first screen of the README, done word for word: in a fresh home, with two real clients and their fake models."""
+"""The first screen of the README, done word for word: its picture and its first command, in a fresh home with two real
+clients and their fake models."""
 
 from __future__ import annotations
 
@@ -7,6 +8,7 @@ import re
 import subprocess
 import time
 from contextlib import ExitStack
+from html import unescape
 from pathlib import Path
 
 from clients.everyone import CLIENTS, User
@@ -16,6 +18,7 @@ from install_machine import PYTHON, copy_repository, directory_of
 from runtimes_scene import EDIT, READ
 
 WRITER, READER = "codex", "claude-code"
+ROOT = Path(__file__).resolve().parents[2]
 MOST_SECONDS = 300  # from `git clone` on
 
 
@@ -25,8 +28,11 @@ def test_what_the_first_screen_says_brings_the_line_that_it_shows(tmp_path: Path
     git(origin, "add", "-A")
     git(origin, "commit", "-q", "-m", "published")
     screen = (origin / "README.md").read_text().partition("## What it costs")[0]
-    file, prompt = re.findall(r'^    ! (\S+): edited \w+ ago by "(.*)" \(Codex\), after you read it$', screen, re.M)[0]
-    commands = re.findall(r"(?:^    .*\n)+", screen.partition("## Try it")[2], re.M)[0]
+    (picture,) = re.findall(r"^!\[.*\]\((.*)\)$", screen, re.M)
+    texts = re.findall(r"<text[^>]*>(.*?)</text>", (ROOT / picture).read_text(), re.S)
+    shown = " ".join(" ".join(unescape(re.sub("<[^>]+>", "", text)) for text in texts).split())
+    file, prompt = re.findall(r'! (\S+): edited \w+ ago by "([^"]*)" \(Codex\), after you read it', shown)[0]
+    command = re.findall(r"^    (git clone .*)$", screen, re.M)[0]
     with ExitStack() as stack:
         users = {}
         for name in (WRITER, READER):
@@ -46,7 +52,7 @@ def test_what_the_first_screen_says_brings_the_line_that_it_shows(tmp_path: Path
         paths = directory_of(tmp_path / "bin", programs)
 
         started = time.monotonic()
-        script = f"git clone -q {origin} clone\ncd clone\n{commands}"
+        script = re.sub(r"https://\S+", str(origin / ".git") + " session-memory", command)
         environment = {"HOME": str(tmp_path / "home"), "PATH": f"{paths}:/usr/bin:/bin", "LANG": "C.UTF-8"}
         environment |= {name: value for name, value in os.environ.items() if name.startswith("PIP_")}
         done = subprocess.run(

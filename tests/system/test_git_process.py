@@ -299,8 +299,8 @@ def test_no_argument_list_runs_a_program_with_any_single_key(scene: Scene, lists
     settings = keys(scene.program)
     tries = [(key, *call) for key in sorted(settings)[part::PARTS] for call in lists]
     whole = len(tries)
-    tries = Random(seed := int(time.time())).sample(tries, share.some(whole, 60 // PARTS))
-    print(f"seed {seed}: {len(tries)} of {whole}")
+    tries = Random(share.seed).sample(tries, share.some(whole, 60 // PARTS))
+    print(f"seed {share.seed}: {len(tries)} of {whole}")
     trial = scene.root.parent / f"trial-{part}"
     trial.mkdir()
     worktree = find_worktree(str(scene.fix))

@@ -6,7 +6,6 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-import time
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -36,7 +35,6 @@ SETTINGS = (
     "merge.directoryRenames=false", "merge.renames=false", "diff.renames=copies", "diff.renameLimit=1", "merge.ff=false",
     "merge.conflictStyle=diff3", "diff.algorithm=histogram", "core.fileMode=false",
 )  # fmt: skip
-SEED = int(time.time())
 
 
 def text(chance: Random, lines: list[str]) -> str:
@@ -178,7 +176,7 @@ def cross(root: Path, side: Path) -> None:
 
 @pytest.mark.parametrize("number", range(share.some(300, 12)))
 def test_random_histories_merge_as_in_git(tmp_path: Path, number: int) -> None:
-    seed = f"{SEED}-{number}"
+    seed = f"{share.seed}-{number}"
     print(f"seed {seed}")
     chance = Random(seed)
     lines = [f"line {number}" for number in range(LINES)]
