@@ -191,7 +191,7 @@ def test_a_bin_directory_that_is_not_on_the_path_is_told_of(machine: Machine) ->
     done = machine.install(PATH="/usr/bin:/bin")
     assert "~/.local/bin is not on your PATH" in done.stdout
     assert '      export PATH="$HOME/.local/bin:$PATH"' in done.stdout.splitlines()
-    assert "~/.local/bin/session-memory  shows the state" in done.stdout
+    assert "    ~/.local/bin/session-memory" in done.stdout.splitlines()
 
 
 def test_an_update_has_no_moment_without_the_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
