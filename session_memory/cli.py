@@ -33,6 +33,7 @@ GROUPS = {
     "Host and team": ("host", "team"),
 }
 COMMANDS = tuple([name for names in GROUPS.values() for name in names])
+_OF_COMPLETION = "__complete"  # what the scripts of `completion` call
 _WITHOUT_END = ("host", "page", "watch")
 _LONG_RUNNING = (*_WITHOUT_END, "mcp", "process")
 _OBJECTS_WITHOUT_COLLECTION = 50_000  # more than a search makes, which leaves no garbage: .15 x of a bare start
@@ -52,7 +53,8 @@ def main(words: list[str] | None = None) -> int:
     if words is None:
         ensure_utf8_mode()
     words = sys.argv[1:] if words is None else words
-    return exit_code(lambda: _run(words), _how_to_add)
+    run = _offer_candidates if words[:1] == [_OF_COMPLETION] else _run
+    return exit_code(lambda: run(words), _how_to_add)
 
 
 def main_of_package() -> int:
@@ -64,6 +66,16 @@ def main_of_package() -> int:
 
     add_all_packages(os.environ)
     return main()
+
+
+def _offer_candidates(words: list[str]) -> int:
+    import os
+
+    from .commands.candidates import run
+    from .settings.homes import drop_set_by_project
+
+    drop_set_by_project(os.environ)
+    return run(words[1:])
 
 
 def _run(words: list[str]) -> int:

@@ -281,6 +281,12 @@ def search_memories(
     return with_doubts(found, user_dir(os.environ))
 
 
+def latest_memories(location: StoreLocation, limit: int, patience: Patience) -> list[IndexedMemory]:
+    """Return the current memories of a store that may be shown, the latest of each kind first, without any notes."""
+    with open_index(location, lambda note: None, patience) as index:
+        return index.memories(MemoryFilter(location.homes, limit=limit))
+
+
 def forget_memories(location: StoreLocation, memories: Iterable[IndexedMemory], note: Note) -> None:
     """Forget memories that a person named; they can undo that for a day. Raises SessionMemoryError, OSError."""
     by_group: dict[str, list[str]] = {}
