@@ -47,6 +47,7 @@ _LINK, _MODULE = "120000", "160000"
 _NO_SUCH_OPTION = 129  # the exit code of a git that does not know an option
 _FATAL = 128
 _CONTENTS = ("CONFLICT (contents)", "CONFLICT (binary)")  # of kinds of conflict, those that a driver could solve
+_OF_FOLDERS = "directory rename"  # in kinds of conflict for which git refuses a merge even if no file has a stage
 _WHO = ("AUTHOR", "COMMITTER")
 
 
@@ -93,6 +94,7 @@ class Merges:
         self._states: dict[str, str] = {}
         self._with_attributes_of = ""
         self._is_ready = self._has_long_names = False
+        self._line_ends: dict[str, str] = {}
         self.left_out: list[str] = []
 
     @property
@@ -155,7 +157,7 @@ class Merges:
             if (self._directory / "shallow").exists():
                 raise GitUnavailableError("this clone is shallow: their common ancestor is not here")
             return []
-        done = self._run("merge-tree", "--write-tree", "-z", "--messages", one, other)
+        done = self._run("merge-tree", "--write-tree", "-z", "--messages", one, other, more=self._line_ends)
         if done.returncode in (0, 1):
             stages, kinds = _merged(done.stdout, (one, other), is_clean=done.returncode == 0)
         elif done.returncode in (_FATAL, _NO_SUCH_OPTION):
@@ -384,13 +386,20 @@ class Merges:
 
     def _settings(self) -> str:
         """Return the lines of settings, the person's and the repository's, that decide how git merges: none of them
-        names a program."""
-        wanted = "|".join([*_MERGING, "core.attributesfile"]).replace(".", r"\.")
+        names a program. Keep their line ends for the merge: our own only serve to store files of a worktree."""
+        wanted = "|".join([*_MERGING, "core.attributesfile", "core.autocrlf"]).replace(".", r"\.")
         try:
             output = ask_person(self._common_dir, "config", "-z", "--get-regexp", f"^({wanted})$")
         except GitUnavailableError:  # none is set
             output = ""
-        values = dict(line.partition("\n")[::2] for line in output.split("\0") if line)
+        lines = [line if "\n" in line else f"{line}\ntrue" for line in output.split("\0") if line]
+        values = {key: value for key, _, value in [line.partition("\n") for line in lines]}
+        line_ends = values.pop("core.autocrlf", "false")
+        self._line_ends = {
+            "GIT_CONFIG_COUNT": "1",
+            "GIT_CONFIG_KEY_0": "core.autocrlf",
+            "GIT_CONFIG_VALUE_0": line_ends if line_ends.isalnum() else "false",
+        }
         usual = os.path.join(os.environ.get("XDG_CONFIG_HOME") or expanded("~/.config", os.environ), "git/attributes")
         attributes = expanded(values.pop("core.attributesfile", usual), os.environ)
         lines = []
@@ -438,8 +447,8 @@ def _failed(done: CompletedProcess[bytes], command: str) -> GitUnavailableError:
 
 def _merged(output: bytes, commits: tuple[str, str], *, is_clean: bool) -> tuple[dict[str, Stages], dict[str, str]]:
     """Parse the output of `git merge-tree -z --messages`: the stages by path, and the kind of conflict by path. A path
-    that git made up, as `f~<commit>` beside a folder `f`, becomes the file's. If the merge is not clean and no conflict
-    has a stage, as for a folder whose files went to several others, the conflicts have the paths that git names."""
+    that git made up, as `f~<commit>` beside a folder `f`, becomes the file's. Without a stage, a conflict of
+    renamed folders counts, and any conflict of a merge that is not clean without it; git names its path first."""
     made_up = re.compile(rf"~(?:{'|'.join(commits)})(?:_\d+)?$")
     head, _, messages = output.partition(b"\0\0")
     stages: dict[str, Stages] = {}
@@ -456,8 +465,8 @@ def _merged(output: bytes, commits: tuple[str, str], *, is_clean: bool) -> tuple
         path, kind = next((path for path in paths if path in stages), ""), fields[count + 1]
         if path and kind.startswith("CONFLICT") and not (kind in _CONTENTS and path in kinds):
             kinds[path] = kind
-        elif paths and kind.startswith("CONFLICT"):  # git has solved it, as by another name for a file
-            unstaged[paths[0]] = kind
+        elif paths and kind.startswith("CONFLICT") and not path:  # git may have solved it, by another name for a file
+            (kinds if _OF_FOLDERS in kind else unstaged)[paths[0]] = kind
         fields = fields[count + 3 :]
     return stages, kinds or ({} if is_clean else unstaged)
 

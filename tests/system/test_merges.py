@@ -322,18 +322,70 @@ def test_a_new_file_in_a_folder_that_the_other_side_renamed_conflicts(tmp_path: 
     assert [one.path for one in pair.conflicts()] == ["moved/new"]
 
 
-def test_a_new_file_in_a_folder_whose_files_went_to_several_others_conflicts(tmp_path: Path) -> None:
-    pair = Pair(tmp_path, dir__a=CART, dir__b=CART.upper())
+def with_a_new_file_in_a_folder_that_was_split(root: Path) -> Pair:
+    pair = Pair(root, dir__a=CART, dir__b=CART.upper(), other="1\n")
     for name, folder in (("a", "one"), ("b", "two")):
         (pair.main / folder).mkdir()
         git(pair.main, "mv", f"dir/{name}", f"{folder}/{name}")
-    committed(pair.main)
     (pair.fix / "dir/new").write_text("new\n")
-    committed(pair.fix)
-    with pytest.raises(AssertionError):  # git itself does not merge it
+    return pair
+
+
+def paths_that_git_does_not_merge(pair: Pair) -> list[str]:
+    """Return the paths of the conflicts, for which git itself refuses to merge both sides."""
+    for root in (pair.main, pair.fix):
+        committed(root)
+    with pytest.raises(AssertionError):
         git(pair.main, "merge", "--no-commit", "fix")
     git(pair.main, "reset", "-q", "--hard")
-    assert [one.path for one in pair.conflicts()] == ["dir"]
+    return sorted([one.path for one in pair.conflicts()])
+
+
+def test_a_new_file_in_a_folder_whose_files_went_to_several_others_conflicts(tmp_path: Path) -> None:
+    pair = with_a_new_file_in_a_folder_that_was_split(tmp_path)
+    assert paths_that_git_does_not_merge(pair) == ["dir"]
+
+
+def test_a_split_folder_is_named_beside_a_file_that_does_not_merge_either(tmp_path: Path) -> None:
+    pair = with_a_new_file_in_a_folder_that_was_split(tmp_path)
+    for root in (pair.main, pair.fix):
+        (root / "other").write_text(f"{root.name}\n")
+    assert paths_that_git_does_not_merge(pair) == ["dir", "other"]
+
+
+def test_a_split_folder_conflicts_beside_a_submodule_which_is_not_judged(tmp_path: Path) -> None:
+    pair = with_a_new_file_in_a_folder_that_was_split(tmp_path)
+    for root, digit in ((pair.main, "1"), (pair.fix, "2")):
+        (root / "module").mkdir()
+        committed(root)
+        git(root, "update-index", "--add", "--cacheinfo", f"160000,{digit * 40},module")
+    assert paths_that_git_does_not_merge(pair) == ["dir"]
+
+
+def test_new_files_that_renamed_folders_bring_to_the_same_place_conflict(tmp_path: Path) -> None:
+    folders = {f"{folder}__{name}": folder + name + CART for folder in ("dir", "other") for name in ("a", "b")}
+    pair = Pair(tmp_path, **folders)
+    (pair.main / "moved").mkdir()
+    for folder in ("dir", "other"):
+        for name in ("a", "b"):
+            git(pair.main, "mv", f"{folder}/{name}", f"moved/{folder}-{name}")
+        (pair.fix / folder / "new").write_text(f"{folder}\n")
+    assert paths_that_git_does_not_merge(pair) == ["moved/new"]
+
+
+@pytest.mark.parametrize("line_ends", ["false", "input", "true"])
+def test_line_ends_are_renormalized_by_the_person_s_settings(tmp_path: Path, line_ends: str) -> None:
+    pair = Pair(tmp_path)
+    git(pair.main, "config", "merge.renormalize", "true")
+    (pair.main / "cart").write_bytes(CART.replace("\n", "\r\n").encode())
+    committed(pair.main)
+    pair.commit(pair.fix, "cart", with_line(20, "theirs"))
+    git(pair.main, "config", "core.autocrlf", line_ends)
+    merges, commits = Merges(f"{pair.main}/.git", pair.trial, 20), []
+    for root in (pair.main, pair.fix):
+        commits.append(git(root, "rev-parse", "HEAD"))
+    pair.trial.mkdir()
+    assert [one.path for one in merges.conflicts(*commits)] == (["cart"] if line_ends == "false" else [])
 
 
 def test_a_symlink_that_both_sides_changed_conflicts_without_lines(pair: Pair) -> None:
