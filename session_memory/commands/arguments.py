@@ -75,7 +75,8 @@ def filter_of(arguments: argparse.Namespace, location: StoreLocation) -> Filter:
     """Return the filter that the arguments ask for, within the groups visible from `location`."""
     from ..store.values import Filter  # imported late: not needed if nothing is new
 
-    directories = repository_directories(arguments.project)
+    directories = repository_directories(arguments.project, location.home.repositories_file)
+    folders = folders_of(directories)
     if directories and getattr(arguments, "team", False):
         from ..upkeep.team import project_of, team_of
 
@@ -84,12 +85,15 @@ def filter_of(arguments: argparse.Namespace, location: StoreLocation) -> Filter:
     return Filter(
         homes=location.homes, project="" if directories else arguments.project, directories=directories,
         session=arguments.session, since=arguments.since, until=arguments.until, limit=arguments.limit,
+        folders=folders,
     )  # fmt: skip
 
 
-def repository_directories(path: str) -> tuple[str, ...]:
-    """Return the roots of all worktrees of the repository that `path` is in; none if it is in none."""
+def repository_directories(path: str, notes_file: str) -> tuple[str, ...]:
+    """Return the roots of all worktrees of the repository that `path` is in, then the earlier paths that `notes_file`
+    has of it; none if it is in none."""
     from ..system.git import find_worktree, worktrees_of
+    from ..transcripts.earlier_paths import EarlierPaths
 
     path = expanded(path, os.environ)
     if not ("/" in path or path in (".", "..")) or not os.path.isdir(path):
@@ -97,7 +101,21 @@ def repository_directories(path: str) -> tuple[str, ...]:
     found = find_worktree(os.path.realpath(path), user_dir(os.environ))
     if found is None:
         return ()
-    return tuple(sorted({one.root for one in (found, *worktrees_of(found.common_dir)) if one.root}))
+    roots = sorted({tree.root for tree in (found, *worktrees_of(found.common_dir)) if tree.root})
+    return (*roots, *EarlierPaths(notes_file, found).paths)
+
+
+def folders_of(directories: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the names of the folders that runtimes have for the transcripts of sessions in these directories."""
+    from ..runtimes import all_runtimes
+
+    names = {
+        runtime.project_dir("", directory)[len(runtime.transcripts_dir("")) + 1 :].partition("/")[0]
+        for runtime in all_runtimes()
+        if runtime.HAS_PROJECT_FOLDERS
+        for directory in directories
+    }
+    return tuple(sorted(names))
 
 
 def not_negative(text: str) -> int:

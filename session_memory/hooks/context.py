@@ -123,7 +123,8 @@ class Context:
         if project is None:
             from ..transcripts.project_folders import keep_project
 
-            project = keep_project(places, self.directory, self.home.user_dir, index_file)
+            home = self.home
+            project = keep_project(places, self.directory, home.user_dir, index_file, home.repositories_file)
         return project
 
 

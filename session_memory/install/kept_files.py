@@ -20,7 +20,7 @@ _MIRRORS = "|".join(re.escape(runtime.name) for runtime in all_runtimes())
 # Paths below a place; those of a runtime's other directory lie in homes/<name>/ as the person's do in the place.
 _NAMED = re.compile(
     r"(?:homes/[^/]+/)?(?:"
-    r"state/(?:hook\.log(?:\.1)?|(?:upkeep|conflicts|config|settings|team|team-changes|team-handoffs|registered|named_homes|hosts|"
+    r"state/(?:hook\.log(?:\.1)?|(?:upkeep|conflicts|config|settings|team|team-changes|team-handoffs|registered|named_homes|hosts|repositories|"
     r"missed|told-faults|told-homes|environment)\.(?:json|lock))"
     rf"|state/(?:cursors|projects|team|homes|groups|{_MIRRORS})/.*"
     r"|(?:store/)?lines\.key|store/(?:(?:memory|kept)\.db.*|watch\.(?:lock|pid)|strategies/.*)"

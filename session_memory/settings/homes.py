@@ -76,6 +76,11 @@ class Home:
         """The index of the project of sessions that are started in the directory `start`."""
         return f"{self.state_dir}/projects/{_name_and_checksum(start, may_hold_token=True)}.json"
 
+    @property
+    def repositories_file(self) -> str:
+        """The file that says which repository was seen at which path."""
+        return self.state_dir + "/repositories.json"
+
     def team_start(self, start: str) -> str:
         """The file that says where is kept what a team did in the project of sessions that are started in `start`."""
         return f"{self.team_starts}/{_name_and_checksum(start, may_hold_token=True)}"

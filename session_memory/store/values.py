@@ -117,7 +117,8 @@ def edits_in(calls: Iterable[StoredEntry], directory: str) -> list[tuple[StoredE
 
 class Filter(NamedTuple):
     """The limits of a listing or a search. `homes` None is all groups. `project` is part of a directory or of a file
-    key; a conversation must be in or below one of `directories`; `session` is an id or its beginning; `since` and
+    key; a conversation must be in or below one of `directories`, or of a session that went on there and whose
+    transcript is in one of `folders`; `session` is an id or its beginning; `since` and
     `until` are in milliseconds since the epoch; `kind` is that of a tool use, and excludes all else."""
 
     homes: tuple[str, ...] | None = None
@@ -131,6 +132,7 @@ class Filter(NamedTuple):
     limit: int = 20
     runtime: str = ""
     kind: str = ""
+    folders: tuple[str, ...] = ()
 
 
 def joined(*conditions: tuple[object, str, Iterable[Any]]) -> tuple[str, list[Any]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..system.deadline import DeadlineError
-from ..system.files import Opened, write_atomically
+from ..system.files import Opened, is_file, write_atomically
 from ..system.git import Worktree, find_worktree, worktrees_of
 from ..system.json import sealed
 from ..text.secrets import find_secrets
@@ -17,26 +17,28 @@ if TYPE_CHECKING:
     from typing import Any
 
     from ..runtimes import Runtime
+    from .earlier_paths import EarlierPaths
     from .projects import FoldersByRuntime, Places, SubAgents
 
 MOST_TRANSCRIPTS = 8  # of a folder, searched for the directory of its sessions
 
 
-def project_folders(places: Places, start: str, user_dir: str) -> FoldersByRuntime:
+def project_folders(places: Places, start: str, user_dir: str, notes_file: str = "") -> FoldersByRuntime:
     """Return the folders of the project of sessions started in `start`, by the names of the runtimes, each with the
     name of its worktree ('' for that of `start`). If `start` is in no repository, it is the project. The runtimes share
-    an index, independent of their order. `user_dir` is the person's home directory."""
-    return _Search(places, start, user_dir, {}).folders()
+    an index, independent of their order. `user_dir` is the person's home directory; `notes_file` says at which paths
+    the repository was before."""
+    return _Search(places, start, user_dir, {}, notes_file).folders()
 
 
 def keep_project(
-    places: Places, start: str, user_dir: str, index_file: str
-) -> tuple[FoldersByRuntime, SubAgents]:  # fmt: skip
+    places: Places, start: str, user_dir: str, index_file: str, notes_file: str = ""
+) -> tuple[FoldersByRuntime, SubAgents]:
     """Find the same, and the sub-agents whose transcripts are among those of all sessions; write the index, which also
     keeps removed worktrees, and the start directory of each transcript outside the project's folders. If it cannot be
     written, or a directory's name contains a secret, the next prompt searches again. A search cut short by the deadline
     continues there."""
-    search = _Search(places, start, user_dir, read_index(index_file))
+    search = _Search(places, start, user_dir, read_index(index_file), notes_file)
     try:
         folders = search.folders()
     except DeadlineError:
@@ -73,13 +75,14 @@ class _Search:
     that lie in no folder of their project, for a sub-agent's the id of its session in a list. `found` are those of
     folders, by which a search goes on that was cut short, and `known_folders` the folders in the index of before."""
 
-    def __init__(self, places: Places, start: str, user_dir: str, before: dict[str, Any]) -> None:
+    def __init__(self, places: Places, start: str, user_dir: str, before: dict[str, Any], notes_file: str) -> None:
         self._places = places
         self._start = start
         self._user_dir = user_dir
         self._own = find_worktree(start, user_dir) if start.startswith("/") else None
         self._worktrees: dict[str, Worktree | None] = {}
         self._worktrees_above: dict[str, Worktree | None] = {}
+        self._earlier = _earlier_paths(notes_file, self._own) if self._own else None
         self.common_dir = self._own.common_dir if self._own else ""
         self._before = before
         self._known = before.get("directories") or {}
@@ -98,7 +101,9 @@ class _Search:
         else:
             is_link = own.git_dir != f"{own.root}/.git"
             self.looked_at = [f"{own.root}/.git" if is_link else f"{own.git_dir}/config", f"{own.common_dir}/worktrees"]
-            roots = {own.root, *[one.root for one in worktrees_of(own.common_dir)]} - {""}
+            earlier = self._earlier.paths if self._earlier else []
+            self.looked_at += earlier  # another repository may be made there
+            roots = {own.root, *[one.root for one in worktrees_of(own.common_dir)], *earlier} - {""}
         return {runtime.name: self._folders_of(runtime, config_dir, roots) for runtime, config_dir in self._places}
 
     def _folders_of(self, runtime: Runtime, config_dir: str, roots: set[str]) -> list[tuple[str, str]]:
@@ -125,7 +130,8 @@ class _Search:
         if own is None:
             return "" if directory == self._start else None
         if directory not in self._worktrees:
-            self._worktrees[directory] = find_worktree(directory, self._user_dir, self._worktrees_above)
+            present = self._earlier.present(directory) if self._earlier else directory
+            self._worktrees[directory] = find_worktree(present, self._user_dir, self._worktrees_above)
         worktree = self._worktrees[directory]
         if worktree is None or worktree.common_dir != own.common_dir:
             return None
@@ -162,6 +168,15 @@ class _Search:
         # No session in it has said anything yet: it is looked at again as soon as one does.
         self.looked_at += {folder, *[session.path for session in sessions]}
         return ""
+
+
+def _earlier_paths(notes_file: str, worktree: Worktree) -> EarlierPaths | None:
+    """Return the earlier paths of a repository; None if nothing was noted of any."""
+    if not is_file(notes_file):
+        return None
+    from .earlier_paths import EarlierPaths  # imported late: a first prompt does without it
+
+    return EarlierPaths(notes_file, worktree)
 
 
 def _directory_of(runtime: Runtime, path: str) -> str | list[str]:

@@ -396,6 +396,6 @@ def _in_plain_homes(
     asking = [home.memory_dir for runtime, home in plain if environ.get(runtime.OWN_ID_VARIABLE)]
     for runtime, home in [(one, home) for one, home in plain if not asking or home.memory_dir in asking]:
         own_id = environ.get(runtime.OWN_ID_VARIABLE, "")
-        folders = project_folders([(runtime, home.root)], start, home.user_dir)[runtime.name]
+        folders = project_folders([(runtime, home.root)], start, home.user_dir, home.repositories_file)[runtime.name]
         for session in runtime.project_sessions(home.root, own_id, start, scope, folders):
             yield session, runtime, home

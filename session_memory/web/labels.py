@@ -9,10 +9,12 @@ from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
 
 from ..runtimes import all_runtimes
+from ..settings.homes import person_home
 from ..system.files import user_dir
 from ..system.git import find_worktree
 from ..text.format import one_line, shorten
 from ..text.sanitize import beginning, for_people
+from ..transcripts.earlier_paths import present_directory
 
 Value = TypeVar("Value")
 
@@ -56,8 +58,12 @@ def shown(value: Value) -> Value:
 
 @lru_cache(maxsize=2000)
 def project_of(cwd: str) -> str:
-    """Return a directory's project name: the name of the repository's directory, else its own."""
-    found = find_worktree(cwd, user_dir(os.environ)) if cwd.startswith("/") else None
+    """Return a directory's project name: the name of the repository's directory, wherever it has moved, else its
+    own."""
+    found = None
+    if cwd.startswith("/"):
+        present = present_directory(person_home(os.environ).repositories_file, cwd)
+        found = find_worktree(present, user_dir(os.environ))
     if found is not None:
         top = os.path.dirname(found.common_dir) if found.common_dir.endswith("/.git") else found.root
         return for_people(os.path.basename(top) or top)

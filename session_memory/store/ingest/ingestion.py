@@ -64,6 +64,7 @@ class Ingestion:
         workers: int = 0,
     ) -> None:  # fmt: skip
         self.report = IngestReport()
+        self.directories: set[str] = set()  # in which the sessions began that were ingested
         self._store = store
         self._home = home
         self._batch_bytes = batch_bytes
@@ -259,6 +260,7 @@ class Ingestion:
                 self._again.append(file)
             else:
                 self._states[file.key] = state
+                self.directories.add(state.cwd)
 
 
 @contextmanager

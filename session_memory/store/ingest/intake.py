@@ -15,6 +15,7 @@ from ...system.sqlite import DatabaseError
 from ...text.format import one_line
 from ...text.sanitize import for_people
 from ...text.timestamps import epoch_seconds
+from ...transcripts.earlier_paths import note_repositories
 from ...transcripts.marks import key_of_id
 from ...transcripts.mirror import gone, remove_gone
 from ...transcripts.reader import USER_RANK
@@ -36,11 +37,13 @@ def take_in(
     report = IngestReport()
     for home in dict.fromkeys([directory.home for directory in location.watched]):
         ingestion = Ingestion(store, home, progress, batch_bytes, workers)
-        for directory in location.watched:
-            if directory.home == home and directory.is_expected():
-                ingestion.scan(directory)
-                if gone(directory.path):
-                    remove_gone(directory.path, {key: state.offset for key, state in store.file_states(home).items()})
+        try:
+            for directory in location.watched:
+                if directory.home == home and directory.is_expected():
+                    _scan(ingestion, store, home, directory)
+        finally:
+            if location.home.user_dir:
+                note_repositories(location.home.repositories_file, ingestion.directories, location.home.user_dir)
         report.add(ingestion.report)
     if location.home.settings().keep == "none":  # not even what a runtime has deleted, and what archives have of it
         for home in dict.fromkeys(directory.home for directory in location.watched):
@@ -53,6 +56,13 @@ def take_in(
         if report.bytes or report.gone or store.incomplete_sessions(home) or not store.file_states(home):
             report.add(take_archives(store, archives))
     return report
+
+
+def _scan(ingestion: Ingestion, store: SqliteStore, home: str, directory: SourceDirectory) -> None:
+    """Ingest the new entries of a directory, and delete copies of transcripts that are gone."""
+    ingestion.scan(directory)
+    if gone(directory.path):
+        remove_gone(directory.path, {key: state.offset for key, state in store.file_states(home).items()})
 
 
 class Pending(NamedTuple):

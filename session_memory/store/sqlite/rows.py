@@ -67,22 +67,42 @@ TOOL_USES = f"""
 def where(wanted: Filter, times: tuple[str, str] = _TIMES) -> tuple[str, list[Any]]:
     """Return the condition on `memory_conversations AS c` and `memory_file_states AS f`, and its values; `times` are
     the columns that the points in time are about."""
-    homes, session, is_in = wanted.homes, wanted.session, "f.cwd = ? OR substr(f.cwd, 1, length(?)) = ?"
+    homes, session = wanted.homes, wanted.session
     patterns = project_patterns(wanted.project, lambda one: f"[{one}]" if one in "*?[" else one)
-    below = [value for one in wanted.directories for value in (one, f"{one}/", f"{one}/")]
     return joined(
         (homes is not None, f"f.home IN ({', '.join('?' * len(homes or ()))})", homes or ()),
         (
             wanted.project, "(f.cwd GLOB ? OR f.cwd GLOB ? OR f.file_path GLOB ? OR f.file_path GLOB ?)",
             [f"*{pattern}*" for pattern in patterns],
         ),
-        (below, f"({' OR '.join([is_in] * len(wanted.directories))})", below),
+        (wanted.directories, *_in_directories(wanted)),
         (session, "substr(f.session_id, 1, length(?)) = ?", (session, session)),
         (wanted.runtime, "f.source = ?", (wanted.runtime,)),
         (wanted.status, "c.status = ?", (wanted.status,)),
         (wanted.since is not None, f"{times[1]} >= ?", (wanted.since,)),
         (wanted.until is not None, f"{times[0]} <= ?", (wanted.until,)),
     )  # fmt: skip
+
+
+def _in_directories(wanted: Filter) -> tuple[str, list[str]]:
+    """Return the condition on `memory_file_states AS f` that a session was started in the directories, or went on
+    there: that is looked for only in the folders that the runtime has for them."""
+
+    def is_in(column: str) -> str:
+        below = f"substr({column}, 1, length(path) + 1) = path || '/'"
+        return f"EXISTS (SELECT 1 FROM place WHERE {column} = path OR {below})"
+
+    def some(values: Sequence[str], text: str) -> str:
+        return ", ".join([text] * len(values))
+
+    files = (
+        f"WITH place(path) AS (VALUES {some(wanted.directories, '(?)')}) "
+        f"SELECT o.id FROM memory_file_states AS o WHERE {is_in('o.cwd')}"
+        f" OR (substr(o.file_path, 1, instr(o.file_path, '/') - 1) IN ({some(wanted.folders, '?')})"
+        " AND EXISTS (SELECT 1 FROM memory_transcript_entries AS e"
+        f" WHERE e.id BETWEEN o.id << {ITEM_BITS} AND ((o.id + 1) << {ITEM_BITS}) - 1 AND {is_in('e.cwd')}))"
+    )
+    return f"f.id IN ({files})", [*wanted.directories, *wanted.folders]
 
 
 def listed(wanted: Filter, excluding: bool) -> tuple[str, list[Any]]:
