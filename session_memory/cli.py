@@ -27,7 +27,7 @@ argparse._ = str  # type: ignore[attr-defined]  # looks for no translations, whi
 GROUPS = {
     "Every day": ("page", "search", "sessions", "read", "show", "deliveries", "conflicts", "why", "handoff"),
     "Look back": ("conversations", "memories", "remember", "patterns", "errors", "costs", "proof"),
-    "Check and set": ("doctor", "config", "install", "uninstall", "completion"),
+    "Check and set": ("doctor", "config", "install", "uninstall", "completion", "statusline"),
     "Keep and delete": ("process", "archive", "export", "forget", "restore", "ingest", "watch"),
     "For agents and models": ("mcp", "new", "graph"),
     "Host and team": ("host", "team"),

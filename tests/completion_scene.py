@@ -34,9 +34,9 @@ def shell(name: str) -> str:
     return path
 
 
-def put_program(machine: StoreUser) -> dict[str, str]:
-    """Put `session-memory` into a directory; return the variables with which it is found there."""
-    program = machine.home / "bin" / "session-memory"
+def put_program(home: Path) -> dict[str, str]:
+    """Put `session-memory` into a directory below `home`; return the variables with which a shell finds the program."""
+    program = home / "bin" / "session-memory"
     program.parent.mkdir(exist_ok=True)
     program.write_text(f'#!/bin/sh\nexec {sys.executable} -c "{COMMAND}" "$@"\n')
     program.chmod(0o755)

@@ -42,7 +42,7 @@ class Person(StoreUser):
         self.config(f"projects: {{{self.private}: {{ignore: true}}}}\n")
         forgotten = self.run("forget", FORGOTTEN, "--yes")
         assert forgotten.returncode == 0, forgotten.stderr
-        self.path = put_program(self)
+        self.path = put_program(self.home)
 
     def _put(self, id: str, request: str, directory: Path) -> None:
         records = exchange(request, "I look at it.", cwd=str(directory))

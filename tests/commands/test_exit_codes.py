@@ -170,10 +170,10 @@ CALLS = {
     "deliveries": 0, "doctor status": 0, "errors ECONN": 1, "export --all": 0, "forget zebra": 1,
     "graph search trip": 1, "handoff trip": 0, "host init NEW": 0, "ingest": 0, "install --dry-run": 0, "mcp": 0, "memories": 0,
     "new AGENT --template pi --dry-run": 0, "page --export trip": 0, "patterns": 0, "process": 0, "proof": 0, "read trip": 0,
-    "remember hello": 0, "restore": 0, "search trip": 0, "sessions --home .": 0, "show 1": 0, "team status": 1, "uninstall --dry-run": 0,
+    "remember hello": 0, "restore": 0, "search trip": 0, "sessions --home .": 0, "show 1": 0, "statusline": 0, "team status": 1, "uninstall --dry-run": 0,
     "watch --once": 0, "why --staged": 1,
 }  # fmt: skip
-SILENT = ("mcp", "watch --once")  # on stdout
+SILENT = ("mcp", "statusline", "watch --once")  # on stdout
 
 
 def test_every_command_is_called() -> None:
