@@ -19,11 +19,12 @@ READ_ONLY = (
     "blame", "branch", "diff", "fetch", "log", "ls-files", "push", "remote", "rev-parse", "show", "status",
 )  # fmt: skip
 _SETS_BRANCHES = frozenset(("-m", "-M", "--move", "-f", "--force", "-C"))  # with these `git branch` is more than a list
-# A program that rewrites files which globs, variables, `find` or settings name.
-REWRITERS = (
-    *("sed -i", "sed -E -i", "sed -Ei", "sed --in-place", "perl -pi", "perl -i", "perl -0pi"),
-    *(" --write", " --fix", " format", " fmt", "gofmt -w", "black ", "isort "),
-)
+# How a program begins and goes on that rewrites files which globs, variables, `find` or settings name.
+REWRITERS = {
+    "sed -": ("i", "E -i", "Ei", "-in-place"),
+    "perl -": ("pi", "i", "0pi"),
+    **dict.fromkeys((" --write", " --fix", " format", " fmt", "gofmt -w", "black ", "isort "), ("",)),
+}
 DECODED_BYTES = 2 * 1024 * 1024  # of one sub-agent at most: the rest is read the next time
 READ_BYTES = 16 * 1024 * 1024  # of one sub-agent at most
 
@@ -107,7 +108,8 @@ def may_concern(command: str, names: Iterable[str]) -> bool:
 
 
 def _rewrites(command: str) -> bool:
-    return any([mark in command for mark in REWRITERS])
+    begun = [beginning for beginning in REWRITERS if beginning in command]
+    return any([beginning + form in command for beginning in begun for form in REWRITERS[beginning]])
 
 
 def actions_elsewhere(entries: Iterable[Entry], root: str) -> list[FileAction]:

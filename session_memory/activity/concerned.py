@@ -107,9 +107,10 @@ class WorkSearch:
         """Check if a call in one of `lines` edits or removes a file called like one in hand, or may be a command of git
         that takes one along. Few lines have the bytes for it, and only these are decoded."""
         marked = []
-        if self._has_name(b"\n".join(lines)):
-            marked = [line for line in lines if self._has_name(line)]
-        marked += [line for line in lines if (b"ommand" in line or b"cmd" in line) and _has_command(line)]
+        calls = [(runtime.records.without_results(line), line) for line in lines]
+        if self._has_name(b"\n".join([call for call, _ in calls])):
+            marked = [line for call, line in calls if self._has_name(call)]
+        marked += [line for call, line in calls if _has_command(call)]
         for record in [record for line in marked for record in objects_in(line)]:
             for wanted in _WANTED:
                 for event in runtime.records.events(record, 0, wanted):
@@ -143,16 +144,22 @@ class WorkSearch:
         return may_concern(command, self._names)
 
 
-def _has_command(line: bytes) -> bool:
+def _has_command(call: bytes) -> bool:
     """Check if a call may run git, remove or move a directory, or rewrite files that it does not name."""
-    if any([mark in line for mark in _REWRITERS]):
-        return True
+    key = call.find(b"ommand")
+    shorter = call.find(b"cmd", 0, key)  # before the other key; without that, in all but the last byte
+    if key < 0 and shorter < 0:
+        return False
+    command = call[shorter if shorter >= 0 else key :]
+    for mark in _REWRITERS:
+        if mark in command:
+            return True
     for mark in _COMMANDS:
-        at = line.find(mark)
+        at = command.find(mark)
         while at >= 0:
-            if not line[at - 1 : at].isalnum() or line[at - 2 : at] in _ESCAPED:
+            if not command[at - 1 : at].isalnum() or command[at - 2 : at] in _ESCAPED:
                 return True
-            at = line.find(mark, at + 1)
+            at = command.find(mark, at + 1)
     return False
 
 

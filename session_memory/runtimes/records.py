@@ -148,6 +148,8 @@ class Records:
     # Bytes of which each line with a title has one, and few others do; none if no line ever has a title
     TITLE_MARKS: tuple[bytes, ...] = ()
     CALL_MARK = b""  # bytes that each line with a call has, and few others; none if that is unknown
+    # If the line of a call has its result too: the key of that, and the one where the next call begins
+    RESULT_KEY = NEXT_KEY = b""
     # How lines begin as the runtime writes them. Any other line, such as one that another program has rewritten, is
     # decoded.
     BEGINNINGS: tuple[bytes, ...] = ()
@@ -172,6 +174,14 @@ class Records:
     def may_hold(self, line: bytes, wanted: int) -> bool:
         """Return the same for a line that begins as the runtime writes them."""
         return True
+
+    def without_results(self, line: bytes) -> bytes:
+        """Return a line without the results of its calls, as far as these are recognised: bytes to search, no JSON."""
+        if not self.RESULT_KEY or self.RESULT_KEY not in line:
+            return line
+        first, *others = line.split(self.RESULT_KEY)
+        calls = [part.partition(self.NEXT_KEY) for part in others]
+        return b"".join([first, *[key + call for _, key, call in calls if key]])
 
     def results_in(self, line: bytes, decode: Decode) -> list[CallResult] | None:
         """Return the results of tool calls in a line that is recognised as holding nothing else; None for any other.

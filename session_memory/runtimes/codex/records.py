@@ -51,6 +51,7 @@ class CodexRecords(records.Records):
     """A rollout is no tree, and what was cancelled stays in it: each message goes on from what stands before it. Names
     lie in an index beside the rollouts."""
 
+    RESULT_KEY, NEXT_KEY = b'"aggregated_output":', b'"payload":'
     BEGINNINGS = (b'{"timestamp":"', b'{"type":"', b'{"id":"')
 
     THINKING = b'"type":"reasoning"'

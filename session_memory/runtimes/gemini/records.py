@@ -43,6 +43,7 @@ class GeminiRecords(records.Records):
     """Decodes messages; cancelled ones stay in the log, and each message continues the one before it."""
 
     CALL_MARK = b'toolCalls"'
+    RESULT_KEY, NEXT_KEY = b'"result":', b'"args":'
 
     TITLE_MARKS = (b'"summary"',)
     BEGINNINGS = (b'{"id":', b'{"$set":', b'{"$rewindTo":', b'{"sessionId":', b'{"type": "mirrored"')

@@ -32,6 +32,7 @@ class OpenCodeRecords(records.Records):
     """A message comes part by part; behind them it says whether the model's turn ends there."""
 
     CALL_MARK = b'"tool"'
+    RESULT_KEY, NEXT_KEY = b'"output":', b'"input":'
 
     TITLE_MARKS = (b'"title"',)
     BEGINNINGS = (b'{"type": "',)
