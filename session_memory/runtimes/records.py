@@ -56,11 +56,15 @@ class Compaction(Value):
 
 class CallResult(Value):
     """The result of a tool call: the call's id, if it failed, and a string or blocks with text. It has not run if it
-    was refused or interrupted, or could not begin."""
+    was refused or interrupted, or could not begin. `time` is when it came, in seconds since the epoch. Without one, it
+    came at the time of its record."""
 
-    __slots__ = ("call_id", "content", "has_failed", "has_run")
+    __slots__ = ("call_id", "content", "has_failed", "has_run", "time")
 
-    def __init__(self, call_id: str, has_failed: bool, content: object, has_run: bool = True) -> None:
+    def __init__(
+        self, call_id: str, has_failed: bool, content: object, has_run: bool = True, time: float | None = None
+    ) -> None:
+        self.time = time
         self.call_id = call_id
         self.has_failed = has_failed
         self.content = content

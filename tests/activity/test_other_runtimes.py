@@ -218,7 +218,7 @@ def test_a_database_of_opencode_that_cannot_be_read_keeps_nothing_of_the_others_
 
 def test_a_file_that_opencode_edited_after_claude_code_read_it_is_a_collision(person):
     person.read_in_claude()
-    edit = tool("edit", {"filePath": person.edited}, at=time.time() - 60)
+    edit = tool("edit", {"filePath": person.edited}, at=time.time() - 61)
     person.opencode.exchange(person.app, "mend it", "Done.", edit)
     assert '! src/app.py: edited 1m ago by "mend it" (OpenCode), after you read it' in person.prompt_in_claude(
         person.app

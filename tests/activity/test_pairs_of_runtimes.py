@@ -59,6 +59,11 @@ STAMPS = {
     "qwen-code": {EDIT: (-7, 2), SHELL: (-11, 1)},
 }
 CODEX_STARTED = {EDIT: -24, SHELL: 23}  # what its item calls the start: a quick command has ended by then
+SCRIPT = "script"  # a way to edit beside those of TOOLS
+WITHOUT_END = (
+    "atif",
+)  # runtimes whose records do not say when a call ended: only the words of a command show its files
+WRITES = "python3 - <<'EOF'\nopen('{}', 'w').write('2')\nEOF"
 PATCH = "*** Begin Patch\n*** Update File: {}\n@@\n-1\n+2\n*** End Patch\n"
 
 
@@ -306,13 +311,14 @@ def session(person: Person, runtime: Runtime, question: str, at: float) -> Sessi
 
 
 @pytest.mark.parametrize("runtime", [one for one in all_runtimes() if one.PROMPT_EVENT], ids=lambda one: one.name)
-def test_every_runtime_is_told_what_any_other_edits_by_its_edit_tool_and_by_its_shell(
+def test_every_runtime_is_told_what_any_other_edits_by_its_edit_tool_its_shell_and_a_script(
     runtime: Runtime, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(files.os.environ, b"HOME", os.fsencode(tmp_path))
     person, began = Person(tmp_path), time.time() - 600
     others = [one for one in all_runtimes() if one is not runtime]
-    writers = [(session(person, one, f"mend {way} {one.name}", began), way) for one in others for way in WAYS]
+    ways = [(one, way) for one in others for way in (*WAYS, SCRIPT) if way != SCRIPT or one.name not in WITHOUT_END]
+    writers = [(session(person, one, f"mend {way} {one.name}", began), way) for one, way in ways]
     paths = [person.app / f"{number}.txt" for number in range(len(writers))]
     at_prompt, at_edit = (session(person, runtime, f"read on {number}", began) for number in range(2))
     for path in paths:
@@ -326,7 +332,8 @@ def test_every_runtime_is_told_what_any_other_edits_by_its_edit_tool_and_by_its_
     for (writer, way), path in zip(writers, paths):
         name = writer.runtime.name
         edited_by(writer, way, path)
-        line = f'! {path.name}: edited just now by "mend {way} {name}" ({writer.runtime.TITLE}), after you read it'
+        done = "changed just now during a command of" if way == SCRIPT else "edited just now by"
+        line = f'! {path.name}: {done} "mend {way} {name}" ({writer.runtime.TITLE}), after you read it'
         told = {"prompt": at_prompt.prompts()}
         if runtime.TOOLS:
             told["edit"] = at_edit.edits(path)
@@ -334,14 +341,16 @@ def test_every_runtime_is_told_what_any_other_edits_by_its_edit_tool_and_by_its_
     assert missed == []
 
 
+@pytest.mark.parametrize("way", [EDIT, SCRIPT])
 @pytest.mark.parametrize("name", ["claude-code", "gemini", "qwen-code"])
 def test_an_edit_by_any_other_runtime_is_told_with_the_next_prompt_while_eight_sessions_of_two_are_at_work(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    name: str, way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(files.os.environ, b"HOME", os.fsencode(tmp_path))
     person, began = Person(tmp_path), time.time() - 600
     runtimes = {one.name: one for one in all_runtimes()}
-    writers = [session(person, one, f"mend {one.name}", began) for one in runtimes.values() if one.name != name]
+    others = [one for one in runtimes.values() if one.name != name and (way == EDIT or one.name not in WITHOUT_END)]
+    writers = [session(person, one, f"mend {one.name}", began) for one in others]
     busy = [session(person, runtimes[one], "go on", began) for one in ("claude-code", "codex") * 4]
     reader = session(person, runtimes[name], "read on", began)
     missed = []
@@ -351,10 +360,11 @@ def test_an_edit_by_any_other_runtime_is_told_with_the_next_prompt_while_eight_s
         os.utime(path, (began - 60, began - 60))
         reader.calls(READ, str(path), began, began)
         reader.prompts()
-        edited_by(writer, EDIT, path)
+        edited_by(writer, way, path)
+        done = "edited just now by" if way == EDIT else "changed just now during a command of"
         for one in busy:
             one.calls(READ, str(person.app / "src" / "app"), time.time(), time.time())
-        if f"! {path.name}: edited just now by" not in reader.prompts():
+        if f"! {path.name}: {done}" not in reader.prompts():
             missed.append(writer.runtime.name)
     assert missed == []
 
@@ -364,5 +374,7 @@ def edited_by(session: Session, way: str, path: Path) -> None:
     modified = int(time.time() * 1000) / 1000 + 0.0005  # records are cut to the millisecond
     path.write_text("2\n")
     os.utime(path, (modified, modified))
-    began, ended = (modified + offset / 1000 for offset in STAMPS[session.runtime.name][way])
-    session.calls(way, str(path) if way == EDIT else f"sed -i s/1/2/ {path.name}", began, ended)
+    kind = EDIT if way == EDIT else SHELL
+    began, ended = (modified + offset / 1000 for offset in STAMPS[session.runtime.name][kind])
+    given = {EDIT: str(path), SHELL: f"sed -i s/1/2/ {path.name}", SCRIPT: WRITES.format(path.name)}[way]
+    session.calls(kind, given, began, ended)

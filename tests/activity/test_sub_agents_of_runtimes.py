@@ -45,7 +45,7 @@ def sub_agent_of_opencode(person: Person) -> None:
     session = person.opencode.exchange(person.app, "mend it", "Done.")
     title, at = "edit (@general subagent)", time.time() - 60
     child = person.opencode.session(person.app, title=title, parent=session, at=at)
-    edit = tool("edit", {"filePath": person.edited}, at=time.time() - 60)
+    edit = tool("edit", {"filePath": person.edited}, at=time.time() - 61)
     person.opencode.turn(child, "Edit it.", "Done.", edit, at=time.time() - 60)
 
 

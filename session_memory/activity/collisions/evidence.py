@@ -287,7 +287,7 @@ class Evidence:
                 for record in objects_in(line):
                     for event in records.events(record, 0, RESULTS | whose):
                         if isinstance(event, CallResult) and event.call_id == action.call_id:
-                            return records.time(record), event.has_failed, event.has_run
+                            return event.time or records.time(record), event.has_failed, event.has_run
         return None, False, True
 
     def _lines_from(self, path: str, offset: int, wanted: bytes) -> Iterator[bytes]:

@@ -218,7 +218,8 @@ def _results(record: Record) -> list[records.CallResult]:
         output = "\n".join(_outputs(call))
         _, is_told, code = output.partition(_EXIT_CODE)
         has_failed = call.get("status") != "success" or (is_told != "" and not code.startswith("0"))
-        found.append(records.CallResult(as_string(call.get("id")), has_failed, output, call.get("status") == "success"))
+        has_run, time = call.get("status") == "success", epoch_seconds(call.get("timestamp"))
+        found.append(records.CallResult(as_string(call.get("id")), has_failed, output, has_run, time))
     return found
 
 

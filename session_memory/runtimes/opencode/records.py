@@ -146,10 +146,14 @@ class OpenCodeRecords(records.Records):
         return argument_edits(given, "oldString", "newString", "content")
 
     def time(self, record: Record) -> float | None:
-        milliseconds = record.get("time")
-        if isinstance(milliseconds, bool) or not isinstance(milliseconds, (int, float)):
-            return None
-        return milliseconds / 1000 if 0 <= milliseconds < 1e15 else None
+        return _seconds(record.get("time"))
+
+
+def _seconds(milliseconds: object) -> float | None:
+    """Return a time in seconds since the epoch; None if it is none."""
+    if isinstance(milliseconds, bool) or not isinstance(milliseconds, (int, float)):
+        return None
+    return milliseconds / 1000 if 0 <= milliseconds < 1e15 else None
 
 
 def _as_typed(prompt: str) -> str:
@@ -217,7 +221,8 @@ def _results(data: Record) -> list[records.CallResult]:
     exit_code = as_object(state.get("metadata")).get("exit")
     has_failed = state["status"] == "error" or exit_code not in (None, 0)
     content = state.get("error") if state["status"] == "error" else state.get("output")
-    return [records.CallResult(use.call_id, has_failed, content, state["status"] != "error") for use in _uses(data)]
+    has_run, time = state["status"] != "error", _seconds(as_object(state.get("time")).get("end"))
+    return [records.CallResult(use.call_id, has_failed, content, has_run, time) for use in _uses(data)]
 
 
 def _words_of_result(data: Record) -> str:

@@ -135,8 +135,9 @@ def _kept(data: Data) -> Data:
     state = data.get("state")
     if isinstance(state, dict):
         kept["state"] = {key: state[key] for key in _KEPT_OF_STATE if key in state}
-        if "exit" in as_object(state.get("metadata")):
-            kept["state"]["metadata"] = {"exit": state["metadata"]["exit"]}
+        for key, part in (("metadata", "exit"), ("time", "end")):
+            if part in as_object(state.get(key)):
+                kept["state"][key] = {part: state[key][part]}
     return kept
 
 
