@@ -15,7 +15,7 @@ from completion_scene import (
     typed_shell,
 )
 from records import exchange
-from store_scene import StoreUser
+from store_scene import StoreUser, trip
 
 CART = "11111111-aaaa-4aaa-8aaa-000000000001"
 EVIL = "22222222-aaaa-4aaa-8aaa-000000000002"
@@ -92,6 +92,16 @@ def test_ids_of_memories_are_offered(person: Person) -> None:
     [(id, about)] = person.candidates("memories").items()
     assert "Prices are in cents" in about
     assert person.run("memories", "show", id, cwd=person.shop).returncode == 0
+
+
+def test_a_memory_of_a_hidden_session_is_not_offered(tmp_path: Path) -> None:
+    user = StoreUser(tmp_path / "user")
+    user.session(CART, *trip())
+    for command in ("ingest", "process"):
+        assert user.run(command).returncode == 0
+    assert "plan a trip" in user.run("__complete", "memories", "").stdout
+    user.config(f"sessions: {{{CART}: {{ignore: true}}}}\n")
+    assert user.run("__complete", "memories", "").stdout == ""
 
 
 def test_the_home_that_the_line_names_is_asked(person: Person, tmp_path: Path) -> None:
