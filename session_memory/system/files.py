@@ -45,6 +45,11 @@ def is_regular(status: stat_result) -> bool:
     return status.st_mode & 0o170000 == 0o100000
 
 
+def is_symlink(status: stat_result) -> bool:
+    """Check if a status shows a symbolic link, as `stat.S_ISLNK` does."""
+    return status.st_mode & 0o170000 == 0o120000
+
+
 def stamp_of(status: stat_result) -> Stamp:
     """Return a stamp that stays the same while a file is unchanged; taken without opening the file. Do not trust a
     stamp if the file's time was younger than RACY_NANOSECONDS (transcripts.lines) when it was taken."""

@@ -27,14 +27,15 @@ _WITH_VALUE = {
     "patch": ("-i", "-p", "-o", "-d", "-D", "--input", "--strip", "--output", "--directory"),
 }
 # Without one of these words a command line has no effect that would be found.
-_HINTS = (">", "git", "sed", "perl", "mv ", "rm ", "cp ", "tee ", "touch ", "patch ", "unlink ")
+_HINTS = (">", "git", "sed", "perl", "mv ", "rm ", "cp ", "ln ", "tee ", "touch ", "patch ", "unlink ")
 
 
 class ShellEffect:
     """One effect. `kind` is EDIT or REMOVE of the file or directory at `path`, or GIT: a git command with its `words`
     from the subcommand on, run in the directory `path`, as it was `typed`. Paths are absolute. The words of an EDIT are
-    MOVED if a file was moved there (which keeps its modification time), else none. `is_doubtful`: the command runs only
-    if another one succeeds or fails. `is_followed`: another command runs after it, which may be the one that failed."""
+    MOVED if a file was moved or linked there (which keeps its modification time), else none. `is_doubtful`: the command
+    runs only if another one succeeds or fails. `is_followed`: another command runs after it,
+    which may be the one that failed."""
 
     def __init__(self, kind: str, path: str, words: tuple[str, ...] = ()) -> None:
         self.kind = kind
@@ -198,7 +199,7 @@ def _move(program: str, words: list[Word], cwd: str) -> Iterator[ShellEffect]:
     for word in operands:
         if program == "mv":
             yield _effect(REMOVE, word, cwd)
-        moved = MOVED if program == "mv" else ()
+        moved = MOVED if program in ("ln", "mv") else ()
         if not is_directory:
             yield _effect(EDIT, target, cwd, moved)
         elif word.is_sure:
@@ -223,8 +224,8 @@ def _patch(program: str, words: list[Word], cwd: str) -> Iterator[ShellEffect]:
 
 
 _PROGRAMS = {
-    "sed": _sed, "gsed": _sed, "perl": _perl, "mv": _move, "cp": _move, "rm": _remove, "tee": _write, "touch": _write,
-    "patch": _patch, "unlink": _remove,
+    "sed": _sed, "gsed": _sed, "perl": _perl, "mv": _move, "cp": _move, "ln": _move, "rm": _remove, "tee": _write,
+    "touch": _write, "patch": _patch, "unlink": _remove,
 }  # fmt: skip
 
 

@@ -102,6 +102,12 @@ def test_what_a_command_of_this_session_may_have_written_is_not_given_to_another
     assert collisions(pair.main.prompt()) == []
 
 
+@pytest.mark.parametrize("command", ["ln -sf ../docs/guide.md src/app.py", "ln -f docs/guide.md src/app.py"])
+def test_a_link_in_the_place_of_a_file_is_an_edit(pair: Pair, command: str) -> None:
+    assert pair.discord.bash(command) == 0
+    assert collisions(pair.main.prompt()) == [EDITED.replace("telegram", "discord")]
+
+
 def test_an_edit_by_a_tool_explains_the_time_of_the_file(pair: Pair) -> None:
     telegram = pair.clone.session("telegram")
     pair.main.prompt()

@@ -93,6 +93,9 @@ def test_the_files_that_a_command_edits_are_found_where_they_show(command, paths
     [
         ("mv a.py b.py", [("remove", "a.py"), ("edit", "b.py")]),
         ("mv -t lib a.py", [("remove", "a.py"), ("edit", "lib/a.py")]),
+        ("ln -sf a.py x.py", [("edit", "x.py")]),
+        ("ln -s ../a.py sub/", [("edit", "sub/a.py")]),
+        ("ln -s ../a.py", []),
         ("rm -rf build x.py", [("remove", "build"), ("remove", "x.py")]),
         ("rm -- -x", [("remove", "-x")]),
         ("git mv a.py b.py", [("remove", "a.py"), ("edit", "b.py")]),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...runtimes.records import RESULTS, SUB_AGENTS, CallResult
-from ...system.files import Opened, is_regular, os, read_at, read_whole, status_at
+from ...system.files import Opened, is_regular, is_symlink, os, read_at, read_whole, status_at
 from ...system.git import HeadMove, Worktree, branch_moves, commit_of, find_worktree, head_moves
 from ...system.json import objects_in
 from ...transcripts.entries import FAILED, NOTHING
@@ -111,7 +111,7 @@ class Evidence:
         status = status_at(path, follow_symlinks=False)
         if status is None:
             return None
-        if not is_regular(status):
+        if not is_regular(status) and not (is_moved and is_symlink(status)):
             return 0.0, 0.0
         time = max(status.st_mtime, status.st_ctime) if is_moved else status.st_mtime
         behind = self._seconds_behind()
