@@ -9,6 +9,7 @@ from collections import Counter
 from contextlib import suppress
 
 from ..archives.list import former_names
+from ..system.files import expanded
 from ..system.terminal import Terminal
 from ..text.sanitize import name_for_people
 from ..text.timestamps import age
@@ -47,9 +48,9 @@ def _home_in(line: Sequence[str]) -> str | None:
     """Return the directory that `--home` names in a command line, None for none."""
     for number, word in enumerate(line):
         if word == "--home" and number + 1 < len(line):
-            return os.path.expanduser(line[number + 1]) or None
+            return expanded(line[number + 1], os.environ) or None
         if word.startswith("--home="):
-            return os.path.expanduser(word.partition("=")[2]) or None
+            return expanded(word.partition("=")[2], os.environ) or None
     return None
 
 
