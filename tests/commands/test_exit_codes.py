@@ -82,6 +82,7 @@ deliveries --last x
 handoff
 remember
 restore --to
+statusline --format html
 uninstall --runtime emacs
 watch --twice
 why
