@@ -97,6 +97,8 @@ show 1
 show 2
 show 3
 show oddNAME
+statusline
+statusline --format tmux
 team status
 team join NAME
 uninstall --dry-run
