@@ -166,7 +166,11 @@ def merged_by_git(root: Path, other: str) -> tuple[int, set[str], str]:
 def folders_in(words: str) -> set[str]:
     """Return the folders, and files in renamed ones, for which git refused a merge though it left no file unmerged."""
     return set(
-        re.findall(r"^CONFLICT .*: (?:Unclear where to rename|Cannot map more than one path to) ([^ ;]+)", words, re.M)
+        re.findall(
+            r"^CONFLICT .*: (?:Unclear where to rename|Cannot map more than one path to|Existing file/dir at) ([^ ;]+)",
+            words,
+            re.M,
+        )
     )
 
 
