@@ -39,13 +39,18 @@ class GitDirectory:
 
 
 def remove_leftovers() -> None:
-    """Remove the directories of this user that killed processes left."""
+    """Remove the directories of this user that killed processes left; none where locks exclude nobody, since any may be
+    in use there."""
     parent = parent_directory()
     for name in names_in(parent):
         if name.startswith(_PREFIX_UNTIL_0_4_2) and _is_ours(f"{parent}/{name}", name):
             descriptor = _locked(f"{parent}/{name}")
             if descriptor >= 0:
-                _remove(f"{parent}/{name}")
+                again = _locked(f"{parent}/{name}")
+                if again < 0:
+                    _remove(f"{parent}/{name}")
+                else:
+                    os.close(again)
                 os.close(descriptor)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from session_memory.system import git_directories
 from session_memory.system.git_directories import PREFIX, GitDirectory, remove_leftovers
 
 HOLD = """
@@ -47,6 +48,14 @@ def test_one_in_use_stays_and_that_of_a_killed_process_goes(place: Path) -> None
     assert path.exists()
     remove_leftovers()
     assert not path.exists()
+
+
+def test_one_in_use_stays_where_a_lock_is_given_to_everybody(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    process, path = holder(place)
+    monkeypatch.setattr(git_directories, "try_lock", lambda descriptor: True)
+    remove_leftovers()
+    assert (path / "secret").exists()
+    process.communicate("done")
 
 
 def test_those_of_trial_merges_of_earlier_versions_go_too(place: Path) -> None:
