@@ -13,8 +13,9 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from ..settings.program import ENVIRONMENT_RECORD, EXTRAS, ProgramPaths, python_in
+from ..settings.program import ENVIRONMENT_RECORD, EXTRAS, LARGE, ProgramPaths, python_in
 from ..system.terminal import Terminal
+from ..text.format import enumerated
 from .file_changes import remove_replaced, replace_directory
 from .installers import NO_PIP, Installers, NoInstallerError, package_for
 
@@ -64,6 +65,11 @@ class _Record:
 def names_of(groups: Iterable[str]) -> list[str]:
     """The distributions that these groups and extras ask for."""
     return [name for group in groups for name in (*GROUPS.get(group, ()), *EXTRAS.get(group, ()))]
+
+
+def sizes_of(extras: Iterable[str]) -> str:
+    """Return the distributions of large extras with their sizes, as shown to a person who is asked."""
+    return enumerated([f"{names_of([name])[0]} ({LARGE[name]})" for name in extras])
 
 
 def base_python() -> str:

@@ -10,11 +10,11 @@ from typing import Any
 from .. import NAME, __version__
 from ..archives.estimate import archive_bytes
 from ..settings.homes import MEMORY_DIR
-from ..settings.program import EXTRAS, LARGE
+from ..settings.program import EXTRAS
 from ..system.terminal import Terminal, byte_size
 from ..text.format import counted, enumerated, one_line, shorten
 from ..text.sanitize import for_people
-from .environment import Environment, names_of
+from .environment import Environment, names_of, sizes_of
 from .example import PastUpdate
 from .home_changes import HomePlan
 from .homes import Target
@@ -136,8 +136,7 @@ def show_new(done: NewHome, terminal: Terminal) -> None:
     if done.environment is not None:
         _show_missing(done.environment, terminal, f"{NAME} install")
         if done.missing:
-            sizes = [f"{names_of([name])[0]} ({LARGE[name]})" for name in done.missing]
-            terminal.heading(f"It runs on {enumerated(sizes)}, which is not installed. Install it first:")
+            terminal.heading(f"It runs on {sizes_of(done.missing)}, which is not installed. Install it first:")
             extras = "".join(f" --with {name}" for name in done.missing)
             terminal.line(f"  {NAME} new {shlex.quote(done.root)} --template {done.template}{extras}")
         terminal.heading("Talk to it:")

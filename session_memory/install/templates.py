@@ -14,13 +14,12 @@ from typing import NamedTuple
 from ..errors import SessionMemoryError
 from ..runtimes import runtime
 from ..settings.homes import MEMORY_DIR, home_at
-from ..settings.program import LARGE, ProgramPaths, source_dir
+from ..settings.program import ProgramPaths, source_dir
 from ..system.files import expanded, make_private_dir
 from ..system.terminal import Terminal
-from ..text.format import enumerated
 from ..text.timestamps import epoch_seconds, iso_time
 from . import program
-from .environment import Environment, installed_extras, names_of
+from .environment import Environment, installed_extras, sizes_of
 from .file_changes import FileChange, checksum, read_if_there, write_in_place
 from .home_changes import HomePlan, make_install
 from .homes import RUNTIME, Target
@@ -100,11 +99,10 @@ def make_home(request: HomeRequest, paths: ProgramPaths, terminal: Terminal) -> 
 def _wanted_extras(template: str, agreed: list[str], terminal: Terminal) -> list[str]:
     """Return the extras to install: those agreed to, and what the template needs beyond them if the person says yes."""
     missing = [name for name in TEMPLATES[template].extras if name not in agreed]
-    if missing and terminal.can_ask():
-        sizes = enumerated([f"{names_of([name])[0]} ({LARGE[name]})" for name in missing])
-        if terminal.ask(f"This agent runs on {sizes}, which is not installed. Install it now?"):
-            return [*agreed, *missing]
-    return agreed
+    if not missing or not terminal.can_ask():
+        return agreed
+    question = f"This agent runs on {sizes_of(missing)}, which is not installed. Install it now?"
+    return [*agreed, *missing] if terminal.ask(question) else agreed
 
 
 def templated_home(path: str, ledger: InstallLedger, environ: Mapping[str, str]) -> Target | None:
