@@ -105,7 +105,7 @@ def _yaml(path: str) -> Any:
 def _loader(yaml: Any) -> Any:
     """A loader that refuses aliases, a few of which can mean billions of values, and deep nesting."""
 
-    class Loader(yaml.SafeLoader):  # type: ignore[misc]
+    class Loader(yaml.SafeLoader):  # type: ignore[misc,unused-ignore]
         depth = 0
 
         def fetch_flow_collection_start(self, token: Any) -> None:

@@ -162,7 +162,7 @@ def highlighted(diff: Diff, path: str) -> list[tuple[DiffLine, Markup, str]]:
 def _renderer() -> MarkdownIt:
     made = MarkdownIt("commonmark", {"html": False, "linkify": False, "highlight": _highlighted})
     made.enable(["table", "strikethrough"])
-    made.validateLink = lambda url: True  # type: ignore[method-assign]  # which are no links says _link_open
+    made.validateLink = lambda url: True  # type: ignore[method-assign,unused-ignore]  # which are no links says _link_open
     made.add_render_rule("link_open", _link_open)
     made.add_render_rule("link_close", _link_close)
     made.add_render_rule("image", _image)

@@ -69,7 +69,7 @@ def connect(url: str, *, seconds: int = 0, statement_seconds: int = 0) -> TeamCo
         given = conninfo_to_dict(url)
         logging.getLogger("psycopg").setLevel(logging.ERROR)  # its warnings are errors too
         parameters = {"application_name": "session-memory", "connect_timeout": seconds or CONNECT_SECONDS}
-        connection = psycopg.connect(**{**parameters, **_NETWORK, **given}, autocommit=True)  # type: ignore[arg-type]
+        connection = psycopg.connect(**{**parameters, **_NETWORK, **given}, autocommit=True)  # type: ignore[arg-type,unused-ignore]
     most = f"'{statement_seconds or seconds or STATEMENT_SECONDS}s'"
     with explained(url, connection, seconds or CONNECT_SECONDS):
         connection.execute(

@@ -24,7 +24,7 @@ from ...strategy import BudgetError, ModelBudget, Usage
 class _Model(OpenAIGenericClient):
     """The model without graphiti's retries, which take up to eight minutes; our queue retries later."""
 
-    async def _generate_response_with_retry(  # type: ignore[override] # that one is decorated
+    async def _generate_response_with_retry(  # type: ignore[override,unused-ignore] # that one is decorated
         self, *args: Any, **kwargs: Any
     ) -> dict[str, Any]:
         if kwargs.get("model") is None:

@@ -108,5 +108,5 @@ async def _falkordb(parts: SplitResult, group: str, password: str) -> GraphDrive
     driver = FalkorDriver(
         parts.hostname or "localhost", parts.port or FALKORDB_PORT, parts.username, password or None, database=group
     )
-    await driver.build_indices_and_constraints()  # type: ignore[no-untyped-call]
+    await driver.build_indices_and_constraints()  # type: ignore[no-untyped-call,unused-ignore]
     return driver

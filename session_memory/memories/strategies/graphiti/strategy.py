@@ -209,7 +209,7 @@ async def opened(settings: GraphitiSettings, url: str, group: str, budget: Model
             client = client_of(settings, driver, http, key, embedder_key)
             yield Graph(client, group, http, settings.timeout_seconds)
     finally:
-        await driver.close()  # type: ignore[no-untyped-call]
+        await driver.close()  # type: ignore[no-untyped-call,unused-ignore]
 
 
 def settings_of(values: Any) -> GraphitiSettings:
